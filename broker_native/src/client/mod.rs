@@ -1,0 +1,1 @@
+//! The native client: blocking sockets, no runtime, fork-safe.

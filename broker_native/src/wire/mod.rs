@@ -1,0 +1,1 @@
+//! Sans-IO codec of Kafka's wire protocol.

@@ -1,0 +1,137 @@
+"""The native module, typed. Every blocking call releases the GIL. Nothing starts at import.
+
+Objects that hold sockets or threads (`Client`, `RangeReader`, `RecordWriter`, `NativeBroker`) belong to the process
+that made them: they refuse to work after a fork and cannot be pickled. All raise `NativeError`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__version__: str
+
+class NativeError(Exception):
+    """Raised by everything native. `args == (kind, message)`.
+
+    `kind` is a Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``OFFSET_OUT_OF_RANGE``, ...) or one of
+    ``UNREACHABLE``, ``TIMED_OUT``, ``CORRUPT_BATCH``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
+    `message` is one sentence that names the broker, topic, partition, offset or file concerned.
+    """
+
+def murmur2(data: bytes) -> int:
+    """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
+
+class NativeBroker:
+    """The data path of one broker: log directory, listener, handlers. Decisions come from Python.
+
+    Start order: construct (locks and opens `data_dir`), `apply_topics` with every stored topic, `listen`.
+    """
+
+    def __init__(self, data_dir: str, settings_json: str) -> None:
+        """`settings_json`: see `pylog_spark.broker.config.native_settings`, which makes it."""
+    def apply_topics(self, topics_json: str) -> None:
+        """Create or update topics: JSON list of {name, topic_id, internal, config: {LogConfig fields}, partitions: [
+        {partition, leader, leader_epoch, replicas, isr}]}. Opens (recovers) or creates their logs before it returns."""
+    def remove_topic(self, name: str) -> None:
+        """Stop serving the topic and delete its directories."""
+    def listen(self, host: str, port: int) -> int:
+        """Bind, start serving, return the port (useful with port 0)."""
+    def next_event(self, timeout_ms: int) -> tuple[int, str, str] | None:
+        """Wait for a request that needs a decision: (event id, kind, JSON). None after `timeout_ms` or when closed.
+
+        Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
+        describe_configs, auto_create_topics. The JSON is the wire request, fields in snake_case."""
+    def complete(self, event_id: int, answer_json: str) -> None:
+        """Answer an event: JSON of the wire response body in snake_case (for auto_create_topics: {})."""
+    def stats(self) -> dict[str, Any]:
+        """Counters since the start and gauges: requests, bytes_in, bytes_out, connections, partitions, ..."""
+    def close(self, timeout_ms: int) -> None:
+        """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
+
+class Client:
+    """Metadata, offsets and admin requests of one cluster. Thread-safe; connections are opened when needed.
+
+    `config` keys: bootstrap.servers, client.id, request.timeout.ms, socket.connection.setup.timeout.ms,
+    default.api.timeout.ms, and others of Kafka's names that the client implements; unknown keys are refused.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None: ...
+    def describe_topics(self, names: Sequence[str] | None) -> list[dict[str, Any]]:
+        """[{name, topic_id, is_internal, error (Kafka name or None), partitions: [{partition, leader, leader_epoch,
+        replicas, isr, error}]}]; all topics when `names` is None. Never creates a topic. topic_id is "" below v10."""
+    def describe_cluster(self) -> dict[str, Any]:
+        """{cluster_id, controller_id, brokers: [{node_id, host, port, rack}]}."""
+    def list_offsets(
+        self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
+    ) -> list[tuple[str, int, int, int]]:
+        """(topic, partition, timestamp or -1 latest / -2 earliest / -3 max timestamp) -> (topic, partition, offset,
+        timestamp), same order; offset -1 when no record is at or after the timestamp."""
+    def create_topics(self, topics: Sequence[Mapping[str, Any]], validate_only: bool = False) -> list[dict[str, Any]]:
+        """[{name, num_partitions, replication_factor, configs: {k: v}}] -> [{name, topic_id, error, message,
+        num_partitions, replication_factor}]; -1 = broker default."""
+    def delete_topics(self, names: Sequence[str]) -> list[dict[str, Any]]: ...
+    def create_partitions(self, counts: Mapping[str, int]) -> list[dict[str, Any]]: ...
+    def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[dict[str, Any]]:
+        """(topic, partition, first offset to keep; -1 = high watermark) -> [{topic, partition, low_watermark, error}]."""
+    def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
+        """resource_type topic|broker -> [{name, error, message, configs: [{name, value, source, type, read_only,
+        is_sensitive, documentation}]}]."""
+    def alter_configs(
+        self, resource_type: str, name: str, changes: Mapping[str, str | None]
+    ) -> list[dict[str, Any]]:
+        """Incremental: a value sets, None goes back to the default."""
+    def close(self) -> None: ...
+
+class RangeReader:
+    """Records of one partition in [start, end) as a stream of Arrow batches (`__arrow_c_stream__`, once only).
+
+    Fetches and decodes ahead in native threads, started at the first pull; stops early when dropped.
+    Columns, in the order asked: key, value binary; topic string; partition int32; offset int64; timestamp
+    timestamp[us, UTC]; timestampType int32; headers list<struct<key: string, value: binary>>. Only those asked are built.
+    Control batches and, with read_committed, aborted records are left out. A batch ends at about `batch_bytes` bytes.
+
+    Errors in mid-stream: OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_ID (topic deleted or recreated), CORRUPT_BATCH, UNREACHABLE
+    and TIMED_OUT after the configured time-outs; leader changes and lost connections are retried inside.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        columns: Sequence[str],
+        *,
+        topic_id: str = "",
+        batch_bytes: int = 1_500_000,
+        max_rows: int = 10_000,
+        follow: bool = False,
+    ) -> None:
+        """With `follow`, the end is ignored and `next_batch` waits for new records."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def next_batch(self, timeout_ms: int) -> Any | None:
+        """For programs that poll: an object with `__arrow_c_array__` (pyarrow.record_batch() takes it), or None when
+        nothing came within `timeout_ms` or the end is reached (then `at_end` is True)."""
+    @property
+    def at_end(self) -> bool: ...
+    @property
+    def next_offset(self) -> int: ...
+    def stop(self) -> None: ...
+
+class RecordWriter:
+    """Appends Arrow batches. Not thread-safe. One instance for one Spark task.
+
+    Columns are found by name: value (required), key, topic, partition, headers, timestamp; string or binary, also the
+    large and view variants; timestamp of any unit. `config` adds producer settings: acks, compression.type,
+    batch.size, linger.ms, max.request.size, enable.idempotence, delivery.timeout.ms, retries, ...
+    """
+
+    def __init__(self, config: Mapping[str, str], topic: str | None = None) -> None:
+        """`topic` wins over the column."""
+    def write(self, batch: Any) -> None:
+        """Takes an object with `__arrow_c_array__`. Returns when its records are queued; blocks while the buffer
+        (`buffer.memory`) is full. Raises the first delivery error of earlier records."""
+    def flush(self) -> dict[str, Any]:
+        """Wait until all is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}."""
+    def close(self) -> None:
+        """Give up what is not acknowledged and close the connections."""

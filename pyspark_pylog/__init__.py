@@ -1,0 +1,1 @@
+from pylog_spark.datasource import PylogDataSource as DefaultSource  # noqa: F401
