@@ -1,0 +1,303 @@
+"""Every broker and topic setting, declared once: Kafka's name, type, default, valid range, importance and doc.
+
+Only what is implemented is here, or what changes nothing and is shown because Kafka's tools look for it (its doc then says
+so). An unknown name is refused with the nearest known one. Nothing here reads a file or starts anything.
+
+A topic setting that is not given falls back to its broker settings in the order of its `synonyms` (Kafka's table:
+ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.3's.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pylog_spark.broker.setting import INT_MAX, LONG_MAX, ConfigError, OneOf, Range, Setting, Synonym, Type, Value, at_least
+
+_SECOND_MS = 1_000
+_MINUTE_MS = 60 * _SECOND_MS
+_HOUR_MS = 60 * _MINUTE_MS
+_WEEK_HOURS = 7 * 24
+_MIB = 1024 * 1024
+
+_ONLY_DELETE = OneOf(("delete",), "compaction is not there yet")
+_ONLY_PRODUCER = OneOf(("producer",), "the broker keeps batches as the producer compressed them")
+_TIMESTAMP_TYPES = OneOf(("CreateTime", "LogAppendTime"))
+_DURABILITY = OneOf(("page-cache", "flushed"))
+_ONE_REPLICA = Range(1, 1)
+
+
+def _log(
+    name: str, kind: Type, default: Value, doc: str, broker: tuple[Synonym | str, ...], valid: Range | OneOf | None = None
+) -> Setting:
+    """Declare a topic setting that the log itself reads; `broker` names its fallbacks."""
+    synonyms = tuple(Synonym(one) if isinstance(one, str) else one for one in broker)
+    return Setting(name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms)
+
+
+TOPIC_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "cleanup.policy", Type.LIST, ("delete",),
+        "What happens to old segments. delete: removed by retention.ms and retention.bytes.",
+        valid=_ONLY_DELETE, dynamic=True, native="cleanup_policy", synonyms=(Synonym("log.cleanup.policy"),),
+    ),
+    Setting(
+        "compression.type", Type.STRING, "producer",
+        "How record batches are compressed on disk. producer: as the producer sent them.",
+        valid=_ONLY_PRODUCER, dynamic=True, native="compression_type", synonyms=(Synonym("compression.type"),),
+    ),
+    _log("durability", Type.STRING, "page-cache",
+         "When a record is acknowledged and visible. page-cache: once written to the page cache (survives a kill of the broker). "
+         "flushed: once fdatasync has returned (survives power loss). A setting of pylog, not of Kafka.",
+         ("log.durability",), _DURABILITY),
+    _log("file.delete.delay.ms", Type.LONG, _MINUTE_MS,
+         "How long a deleted segment's file stays on disk before it is unlinked.",
+         ("log.segment.delete.delay.ms",), at_least(0)),
+    _log("flush.messages", Type.LONG, LONG_MAX,
+         "Sync the log after this many records. 1 syncs after every batch.",
+         ("log.flush.interval.messages",), at_least(1)),
+    _log("flush.ms", Type.LONG, LONG_MAX,
+         "Sync the log when its oldest unsynced record is this old.",
+         ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"), at_least(0)),
+    _log("index.interval.bytes", Type.INT, 4096,
+         "Bytes of log between two entries of the offset index.", ("log.index.interval.bytes",), at_least(0)),
+    _log("max.message.bytes", Type.INT, _MIB + 12,
+         "Largest record batch accepted (as sent, so after compression).", ("message.max.bytes",), at_least(0)),
+    _log("message.timestamp.after.max.ms", Type.LONG, _HOUR_MS,
+         "A record whose timestamp is further than this in the future is refused (CreateTime only).",
+         ("log.message.timestamp.after.max.ms",), at_least(0)),
+    _log("message.timestamp.before.max.ms", Type.LONG, LONG_MAX,
+         "A record whose timestamp is further than this in the past is refused (CreateTime only).",
+         ("log.message.timestamp.before.max.ms",), at_least(0)),
+    _log("message.timestamp.type", Type.STRING, "CreateTime",
+         "Which time a record carries: the producer's (CreateTime) or the broker's at append (LogAppendTime).",
+         ("log.message.timestamp.type",), _TIMESTAMP_TYPES),
+    Setting(
+        "min.insync.replicas", Type.INT, 1,
+        "Replicas that must have a record before acks=all is answered. This broker keeps one replica, so 1 is the only value.",
+        valid=_ONE_REPLICA, dynamic=True, synonyms=(Synonym("min.insync.replicas"),),
+    ),
+    _log("preallocate", Type.BOOLEAN, False,
+         "Reserve a new segment's whole size on disk when it is created.", ("log.preallocate",)),
+    _log("retention.bytes", Type.LONG, -1,
+         "Old segments are deleted while a partition is larger than this. -1: no limit.", ("log.retention.bytes",), at_least(-1)),
+    _log("retention.ms", Type.LONG, _WEEK_HOURS * _HOUR_MS,
+         "Segments whose newest record is older than this are deleted. -1: kept for ever.",
+         ("log.retention.ms", Synonym("log.retention.minutes", _MINUTE_MS), Synonym("log.retention.hours", _HOUR_MS)), at_least(-1)),
+    _log("segment.bytes", Type.INT, 1024 * _MIB,
+         "A new segment is begun when the current one would grow past this.", ("log.segment.bytes",), at_least(14)),
+    _log("segment.index.bytes", Type.INT, 10 * _MIB,
+         "Largest size of a segment's offset index; a full index begins a new segment.", ("log.index.size.max.bytes",), at_least(4)),
+    _log("segment.jitter.ms", Type.LONG, 0,
+         "Random time, up to this, taken off segment.ms so that partitions do not roll at once.",
+         ("log.roll.jitter.ms", Synonym("log.roll.jitter.hours", _HOUR_MS)), at_least(0)),
+    _log("segment.ms", Type.LONG, _WEEK_HOURS * _HOUR_MS,
+         "A new segment is begun when the current one is this old.",
+         ("log.roll.ms", Synonym("log.roll.hours", _HOUR_MS)), at_least(1)),
+    Setting(
+        "unclean.leader.election.enable", Type.BOOLEAN, False,
+        "Whether a replica that is behind may become leader. Without replicas it changes nothing; shown for Kafka's tools.",
+        dynamic=True, synonyms=(Synonym("unclean.leader.election.enable"),),
+    ),
+)  # fmt: skip
+
+
+def _server(
+    name: str, kind: Type, default: Value, doc: str, importance: str = "medium", valid: Range | OneOf | None = None
+) -> Setting:
+    """Declare a broker setting that the native server reads, under its name with underscores."""
+    return Setting(name, kind, default, doc, importance, valid, native=name.replace(".", "_"))
+
+
+def _fallback(name: str, kind: Type, default: Value, topic: str, valid: Range | OneOf | None = None) -> Setting:
+    """Declare a broker setting that only serves as default of the topic setting `topic`."""
+    return Setting(name, kind, default, f"Default of {topic} for topics that do not set it.", "high", valid, dynamic=True)
+
+
+BROKER_SETTINGS: tuple[Setting, ...] = (
+    Setting("advertised.listeners", Type.STRING, None,
+            "Address told to clients, as PLAINTEXT://HOST:PORT. Not set: the address the client itself dialled.", "high"),
+    _server("auto.create.topics.enable", Type.BOOLEAN, True,
+            "Create a topic when a client that allows it asks for one that does not exist.", "high"),
+    Setting("compression.type", Type.STRING, "producer", "Default of compression.type for topics that do not set it.", "high",
+            _ONLY_PRODUCER, dynamic=True),
+    _server("connections.max.idle.ms", Type.LONG, 10 * _MINUTE_MS,
+            "A connection without a request for this long is closed. -1: never.", valid=at_least(-1)),
+    Setting("default.replication.factor", Type.INT, 1,
+            "Replication factor of topics created without one. There is one broker, so 1 is the only value.", valid=_ONE_REPLICA),
+    Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
+    _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
+    Setting("inter.broker.protocol.version", Type.STRING, "3.9-IV0",
+            "Fixed. Changes nothing; user interfaces read it to know that configurations can be edited.",
+            valid=OneOf(("3.9-IV0",))),
+    Setting("listeners", Type.STRING, "PLAINTEXT://127.0.0.1:9092",
+            "Address to listen on, as PLAINTEXT://HOST:PORT; port 0 takes a free one. The command line's --listen wins.", "high"),
+    _fallback("log.cleanup.policy", Type.LIST, ("delete",), "cleanup.policy", _ONLY_DELETE),
+    Setting("log.dirs", Type.STRING, None, "The data directory (one). The command line's --data-dir wins.", "high",
+            aliases=("log.dir",)),
+    _fallback("log.durability", Type.STRING, "page-cache", "durability", _DURABILITY),
+    _fallback("log.flush.interval.messages", Type.LONG, LONG_MAX, "flush.messages", at_least(1)),
+    _fallback("log.flush.interval.ms", Type.LONG, None, "flush.ms (log.flush.scheduler.interval.ms when not set)", at_least(0)),
+    _server("log.flush.offset.checkpoint.interval.ms", Type.INT, _MINUTE_MS,
+            "How often the recovery points are written down; recovery after a kill starts there.", "high", at_least(0)),
+    _fallback("log.flush.scheduler.interval.ms", Type.LONG, LONG_MAX, "flush.ms", at_least(1)),
+    _fallback("log.index.interval.bytes", Type.INT, 4096, "index.interval.bytes", at_least(0)),
+    _fallback("log.index.size.max.bytes", Type.INT, 10 * _MIB, "segment.index.bytes", at_least(4)),
+    _fallback("log.message.timestamp.after.max.ms", Type.LONG, _HOUR_MS, "message.timestamp.after.max.ms", at_least(0)),
+    _fallback("log.message.timestamp.before.max.ms", Type.LONG, LONG_MAX, "message.timestamp.before.max.ms", at_least(0)),
+    _fallback("log.message.timestamp.type", Type.STRING, "CreateTime", "message.timestamp.type", _TIMESTAMP_TYPES),
+    _fallback("log.preallocate", Type.BOOLEAN, False, "preallocate"),
+    _fallback("log.retention.bytes", Type.LONG, -1, "retention.bytes", at_least(-1)),
+    _server("log.retention.check.interval.ms", Type.LONG, 5 * _MINUTE_MS,
+            "How often segments are checked against retention.", valid=at_least(1)),
+    _fallback("log.retention.hours", Type.INT, _WEEK_HOURS, "retention.ms, in hours"),
+    _fallback("log.retention.minutes", Type.INT, None, "retention.ms, in minutes; wins over log.retention.hours"),
+    _fallback("log.retention.ms", Type.LONG, None, "retention.ms; wins over log.retention.minutes", at_least(-1)),
+    _fallback("log.roll.hours", Type.INT, _WEEK_HOURS, "segment.ms, in hours", at_least(1)),
+    _fallback("log.roll.jitter.hours", Type.INT, 0, "segment.jitter.ms, in hours", at_least(0)),
+    _fallback("log.roll.jitter.ms", Type.LONG, None, "segment.jitter.ms; wins over log.roll.jitter.hours", at_least(0)),
+    _fallback("log.roll.ms", Type.LONG, None, "segment.ms; wins over log.roll.hours", at_least(1)),
+    _fallback("log.segment.bytes", Type.INT, 1024 * _MIB, "segment.bytes", at_least(14)),
+    _fallback("log.segment.delete.delay.ms", Type.LONG, _MINUTE_MS, "file.delete.delay.ms", at_least(0)),
+    _server("max.connections", Type.INT, INT_MAX, "Most open connections; more are closed at once.", valid=at_least(0)),
+    _fallback("message.max.bytes", Type.INT, _MIB + 12, "max.message.bytes", at_least(0)),
+    Setting("min.insync.replicas", Type.INT, 1, "Default of min.insync.replicas for topics that do not set it.", "high",
+            _ONE_REPLICA, dynamic=True),
+    _server("node.id", Type.INT, 1, "Number of this broker.", "high", at_least(0)),
+    _server("num.network.threads", Type.INT, 2, "Threads that serve requests.", "high", Range(1, 256)),
+    Setting("num.partitions", Type.INT, 1, "Partitions of a topic created without a number.", valid=at_least(1)),
+    _server("num.recovery.threads.per.data.dir", Type.INT, 2, "Threads that open and recover logs at the start.", "high",
+            Range(1, 256)),
+    _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
+            "An idempotent producer that wrote nothing for this long is forgotten.", "low", at_least(1)),
+    _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
+    Setting("unclean.leader.election.enable", Type.BOOLEAN, False,
+            "Default of unclean.leader.election.enable for topics that do not set it.", "high", dynamic=True),
+)  # fmt: skip
+
+TOPIC: Mapping[str, Setting] = {setting.name: setting for setting in TOPIC_SETTINGS}
+BROKER: Mapping[str, Setting] = {setting.name: setting for setting in BROKER_SETTINGS}
+_ALIASES = {alias: setting for setting in BROKER_SETTINGS for alias in setting.aliases} | {"broker.id": BROKER["node.id"]}
+
+
+def find(settings: Mapping[str, Setting], name: str) -> Setting:
+    """The setting called `name` (aliases count).
+
+    Raises
+    ------
+    ConfigError
+        With the nearest known name when there is none.
+    """
+    setting = settings.get(name) or (_ALIASES.get(name) if settings is BROKER else None)
+    if setting is not None:
+        return setting
+    import difflib  # 6 ms, and only needed for a refusal
+
+    kind = "broker" if settings is BROKER else "topic"
+    near = difflib.get_close_matches(name, list(settings), n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]}" if near else f"the known ones are {', '.join(settings)}"
+    raise ConfigError(f"{name} is not a {kind} setting of pylog: {hint}.")
+
+
+def parse(settings: Mapping[str, Setting], given: Iterable[tuple[str, str]]) -> dict[str, Value]:
+    """Parse (name, text) pairs; of the same name the last one wins. Raises `ConfigError` at the first refused one."""
+    parsed: dict[str, Value] = {}
+    for name, text in given:
+        setting = find(settings, name)
+        parsed[setting.name] = setting.parse(text)
+    return parsed
+
+
+def keyword_settings(keywords: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Turn Python keywords (``num_partitions=4, log_preallocate=True``) into (Kafka name, text) pairs."""
+    pairs = []
+    for name, value in keywords.items():
+        text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        pairs.append((name.replace("_", "."), text.lower() if isinstance(value, bool) else text))
+    return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """The settings of one broker: what was given at the start, and what AlterConfigs changed since (wins)."""
+
+    given: Mapping[str, Value]
+    dynamic: Mapping[str, Value]
+
+    def __getitem__(self, name: str) -> Value:
+        for layer in (self.dynamic, self.given):
+            if name in layer:
+                return layer[name]
+        return BROKER[name].default
+
+    def number(self, name: str) -> int:
+        """The value of a whole-number setting."""
+        value = self[name]
+        if not isinstance(value, int):
+            raise ConfigError(f"{name} has no value: give one with --config {name}=NUMBER.")
+        return value
+
+    def text(self, name: str) -> str | None:
+        """The value of a text setting, None when not set."""
+        value = self[name]
+        return None if value is None else str(value)
+
+    def is_given(self, name: str) -> bool:
+        """Whether somebody set it, at the start or later."""
+        return name in self.dynamic or name in self.given
+
+
+def broker_config(given: Iterable[tuple[str, str]] = ()) -> BrokerConfig:
+    """Parse the broker's settings. Raises `ConfigError`."""
+    return BrokerConfig(parse(BROKER, given), {})
+
+
+def topic_value(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value]) -> Value:
+    """What holds for a topic: its own value, else the first broker setting that is set, else the default."""
+    if setting.name in overrides:
+        return overrides[setting.name]
+    for synonym in setting.synonyms:
+        value = broker[synonym.name] if broker.is_given(synonym.name) else None
+        if value is not None:
+            return value * synonym.factor if isinstance(value, int) and value > 0 and synonym.factor > 1 else value
+    return setting.default
+
+
+def log_config(broker: BrokerConfig, overrides: Mapping[str, Value]) -> dict[str, Any]:
+    """The native log configuration of one topic: every field of the storage room's LogConfig, resolved."""
+    resolved: dict[str, Any] = {}
+    for setting in TOPIC_SETTINGS:
+        if setting.native:
+            value = topic_value(broker, setting, overrides)
+            resolved[setting.native] = ",".join(value) if isinstance(value, tuple) else value
+    return resolved
+
+
+def native_settings(broker: BrokerConfig, cluster_id: str) -> str:
+    """The JSON that `NativeBroker` is made with: settings marked native, cluster id and advertised address.
+
+    `advertised_host` and `advertised_port` are null when each client is told the address that it dialled.
+    """
+    host, port = None, None
+    advertised = broker.text("advertised.listeners")
+    if advertised is not None:
+        host, port = parse_listener("advertised.listeners", advertised)
+    fields: dict[str, Any] = {setting.native: broker[setting.name] for setting in BROKER_SETTINGS if setting.native}
+    return json.dumps({**fields, "cluster_id": cluster_id, "advertised_host": host, "advertised_port": port})
+
+
+def parse_listener(name: str, text: str) -> tuple[str, int]:
+    """Split ``HOST:PORT`` or ``PLAINTEXT://HOST:PORT`` (IPv6 in brackets). `name` is what the error calls it.
+
+    Raises
+    ------
+    ConfigError
+        For several listeners, another protocol, a missing or impossible port.
+    """
+    scheme, separator, rest = text.strip().partition("://")
+    if not separator:
+        scheme, rest = "PLAINTEXT", text.strip()
+    host, colon, port = rest.rpartition(":")
+    if "," in rest or scheme.upper() != "PLAINTEXT" or not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ConfigError(f"{name}={text} is refused: it must be one address as HOST:PORT or PLAINTEXT://HOST:PORT.")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,176 @@
+"""What one setting is: name, type, default, valid range, importance, doc. No setting is declared here (see `config`).
+
+A value travels as text (command line, properties file, wire, stored documents) and is used as a Python value; `parse` and
+`show` are the only two doors between them. Types, importance and the way values are written are Apache Kafka's
+(org.apache.kafka.common.config.ConfigDef), so that Kafka's tools show them as they are used to.
+"""
+
+import enum
+from dataclasses import dataclass, field
+
+Value = bool | int | float | str | tuple[str, ...] | None
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+
+class ConfigError(ValueError):
+    """A setting is unknown or its value is refused. `args[0]` is one sentence that says what to do."""
+
+
+class Type(enum.IntEnum):
+    """Type of a setting; the number is its code in a DescribeConfigs answer (KIP-569)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+_BOUNDS = {Type.SHORT: 2**15 - 1, Type.INT: INT_MAX, Type.LONG: LONG_MAX}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number from `low` to `high`, both included; None leaves that side open."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def accepts(self, value: Value) -> bool:
+        if not isinstance(value, (int, float)):
+            return False
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f"at least {self.low}"
+        return f"exactly {self.low}" if self.low == self.high else f"between {self.low} and {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few words (for a LIST: each element is one of them). `why` explains what is left out on purpose."""
+
+    words: tuple[str, ...]
+    why: str = ""
+
+    def accepts(self, value: Value) -> bool:
+        if isinstance(value, tuple):
+            return bool(value) and all(word in self.words for word in value)
+        return value in self.words
+
+    def __str__(self) -> str:
+        text = f"one of {', '.join(self.words)}" if len(self.words) > 1 else f"{self.words[0]}"
+        return f"{text} ({self.why})" if self.why else text
+
+
+def at_least(low: int) -> Range:
+    """Valid from `low` on."""
+    return Range(low=low)
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A broker setting that gives a topic setting its default; `factor` converts its unit (hours to ms: 3600000)."""
+
+    name: str
+    factor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a broker or a topic.
+
+    Attributes
+    ----------
+    name : str
+        Kafka's name, or ours where Kafka has none (``durability``).
+    default : Value
+        Used when neither this setting nor a synonym is given. None means "not set".
+    dynamic : bool
+        True when a running broker takes a change (AlterConfigs).
+    native : str
+        Field of the native settings or log configuration that takes the value; empty when Python alone uses it.
+    synonyms : tuple of Synonym
+        For a topic setting, the broker settings it falls back to, the first one set wins.
+    aliases : tuple of str
+        Other names accepted for the same setting.
+    """
+
+    name: str
+    type: Type
+    default: Value
+    doc: str
+    importance: str = "medium"
+    valid: Range | OneOf | None = None
+    dynamic: bool = False
+    native: str = ""
+    synonyms: tuple[Synonym, ...] = field(default=())
+    aliases: tuple[str, ...] = field(default=())
+
+    def parse(self, text: str) -> Value:
+        """Turn `text` into this setting's value.
+
+        Raises
+        ------
+        ConfigError
+            When it is not of this type or outside the valid range.
+        """
+        text = text.strip()
+        try:
+            value = _convert(self.type, text)
+        except ValueError:
+            raise ConfigError(f"{self.name}={text} is refused: it must be {_an(self.type)}{self._range()}.") from None
+        bound = _BOUNDS.get(self.type)
+        if bound is not None and isinstance(value, int) and not -bound - 1 <= value <= bound:
+            raise ConfigError(f"{self.name}={text} is refused: it does not fit {_an(self.type)}.")
+        if self.valid is not None and not self.valid.accepts(value):
+            raise ConfigError(f"{self.name}={text} is refused: it must be {self.valid}.")
+        return value
+
+    def _range(self) -> str:
+        return f", {self.valid}" if self.valid is not None else ""
+
+
+def _an(kind: Type) -> str:
+    words = {
+        Type.BOOLEAN: "true or false",
+        Type.STRING: "text",
+        Type.INT: "a whole number of 32 bits",
+        Type.SHORT: "a whole number of 16 bits",
+        Type.LONG: "a whole number of 64 bits",
+        Type.DOUBLE: "a number",
+        Type.LIST: "a list separated by commas",
+    }
+    return words[kind]
+
+
+def _convert(kind: Type, text: str) -> Value:
+    if kind is Type.BOOLEAN:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
+    if kind is Type.DOUBLE:
+        return float(text)
+    if kind in _BOUNDS:
+        if not text.lstrip("+-").isascii() or "_" in text:
+            raise ValueError(text)
+        return int(text)
+    if kind is Type.LIST:
+        return tuple(word.strip().lower() for word in text.split(",") if word.strip())
+    return text
+
+
+def show(value: Value) -> str | None:
+    """Write `value` as Kafka does: ``true``, ``1,2``; None stays None (a null on the wire)."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
