@@ -23,6 +23,25 @@ pub enum BatchError {
     /// Attributes name a codec that does not exist.
     #[error("unknown compression type {0}")]
     Codec(i16),
+    /// The batch is larger than the caller allows.
+    #[error("the batch has {size} bytes, more than the {max} allowed")]
+    TooLarge {
+        /// Bytes of the batch.
+        size: u64,
+        /// Bytes allowed.
+        max: u64,
+    },
+    /// The records do not fit, once decompressed, into the bytes allowed.
+    #[error("the records decompress to more than the {0} bytes allowed")]
+    Decompressed(u64),
+    /// The codec has no such level.
+    #[error("{codec} has no compression level {level}")]
+    Level {
+        /// Name of the codec.
+        codec: &'static str,
+        /// The level asked for.
+        level: i32,
+    },
     /// Header fields contradict each other or the records.
     #[error("malformed batch: {0}")]
     Malformed(&'static str),
