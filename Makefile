@@ -1,0 +1,90 @@
+# Every task of the project. `make help` lists them.
+#
+# PYTHON=python3.12        the interpreter that .venv is made from
+# CARGO_TARGET_DIR=DIR     where Rust's build products go (default: target/ here)
+# PYTEST_ARGS="-k fetch"   what `make test` hands to pytest
+# ROWS="read-100b p99"     which rows `make bench` runs (default: all)
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PROFILE ?= release
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+CARGO := cargo
+MANIFEST := --manifest-path broker_native/Cargo.toml --locked
+RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
+
+.DEFAULT_GOAL := help
+.PHONY: help preflight preflight-test develop demo test test-rust test-python check format bench wheel crash powercut fuzz clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+preflight:
+	@PYTHON=$(PYTHON) scripts/preflight build
+
+preflight-test:
+	@PYTHON=$(PYTHON) scripts/preflight test
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp is newer than all that it was made from.
+$(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r examples/flights/requirements.txt
+	@touch $@
+
+$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.dependencies
+	@rm -f $(VENV)/.native-*
+	$(BIN)/python -m maturin develop --quiet --locked --profile $(PROFILE)
+	@touch $@
+
+develop: preflight ## Build everything into .venv (quick when nothing changed)
+	@$(MAKE) --no-print-directory $(VENV)/.native-$(PROFILE)
+
+demo: develop ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
+	@$(BIN)/python examples/flights/story.py
+
+test: preflight-test develop test-rust test-python ## Run every test
+
+test-rust: ## Only the Rust tests
+	$(CARGO) test $(MANIFEST) --quiet
+
+test-python: develop ## Only the Python tests (Spark, broker, interop, crash, docs)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: develop ## Format, lint, types, import arrows, sizes: what CI checks besides the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --check
+	$(CARGO) clippy $(MANIFEST) --all-targets --quiet -- -D warnings
+	$(CARGO) clippy $(MANIFEST) --all-targets --features python --quiet -- -D warnings
+	$(BIN)/python -m pytest --quiet tests/test_tidy.py
+
+format: develop ## Format Python and Rust, sort imports
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+	$(CARGO) fmt --manifest-path broker_native/Cargo.toml
+
+bench: preflight-test ## Measure against Apache Kafka and Spark's own connector, side by side
+	@$(MAKE) --no-print-directory develop PROFILE=dist
+	$(BIN)/python -m benchmarks $(ROWS)
+
+wheel: preflight $(VENV)/.dependencies ## Build the wheel into dist/
+	$(BIN)/python -m maturin build --locked --profile dist --out dist
+
+crash: develop ## Kill the broker 1,000 times under load and check every acknowledged record
+	PYLOG_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/crash --timeout 14400
+
+powercut: ## Cut the power of the simulated disk 10,000 times
+	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release power_cut -- --nocapture
+
+fuzz: ## Random and mutated bytes at every decoder for a long while (FUZZ_CASES=...)
+	PROPTEST_CASES=$${FUZZ_CASES:-200000} $(CARGO) test $(MANIFEST) --release fuzz -- --nocapture
+
+clean: ## Remove .venv and the build products in this folder
+	rm -rf $(VENV) target dist build .cache
