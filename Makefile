@@ -38,7 +38,7 @@ $(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt | 
 
 $(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.dependencies
 	@rm -f $(VENV)/.native-*
-	$(BIN)/python -m maturin develop --quiet --locked --profile $(PROFILE)
+	$(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)
@@ -75,7 +75,7 @@ bench: preflight-test ## Measure against Apache Kafka and Spark's own connector,
 	$(BIN)/python -m benchmarks $(ROWS)
 
 wheel: preflight $(VENV)/.dependencies ## Build the wheel into dist/
-	$(BIN)/python -m maturin build --locked --profile dist --out dist
+	$(BIN)/maturin build --locked --profile dist --out dist
 
 crash: develop ## Kill the broker 1,000 times under load and check every acknowledged record
 	PYLOG_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/crash --timeout 14400
