@@ -12,7 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pylog_spark.broker.setting import INT_MAX, LONG_MAX, ConfigError, OneOf, Range, Setting, Synonym, Type, Value, at_least
+from pylog_spark.broker.setting import (
+    INT_MAX,
+    LONG_MAX,
+    ConfigError,
+    OneOf,
+    Range,
+    Setting,
+    Synonym,
+    Type,
+    Value,
+    at_least,
+)
 
 _SECOND_MS = 1_000
 _MINUTE_MS = 60 * _SECOND_MS
@@ -28,11 +39,18 @@ _ONE_REPLICA = Range(1, 1)
 
 
 def _log(
-    name: str, kind: Type, default: Value, doc: str, broker: tuple[Synonym | str, ...], valid: Range | OneOf | None = None
+    name: str,
+    kind: Type,
+    default: Value,
+    doc: str,
+    broker: tuple[Synonym | str, ...],
+    valid: Range | OneOf | None = None,
 ) -> Setting:
     """Declare a topic setting that the log itself reads; `broker` names its fallbacks."""
     synonyms = tuple(Synonym(one) if isinstance(one, str) else one for one in broker)
-    return Setting(name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms)
+    return Setting(
+        name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms
+    )
 
 
 TOPIC_SETTINGS: tuple[Setting, ...] = (
@@ -111,7 +129,9 @@ def _server(
 
 def _fallback(name: str, kind: Type, default: Value, topic: str, valid: Range | OneOf | None = None) -> Setting:
     """Declare a broker setting that only serves as default of the topic setting `topic`."""
-    return Setting(name, kind, default, f"Default of {topic} for topics that do not set it.", "high", valid, dynamic=True)
+    return Setting(
+        name, kind, default, f"Default of {topic} for topics that do not set it.", "high", valid, dynamic=True
+    )
 
 
 BROKER_SETTINGS: tuple[Setting, ...] = (
@@ -177,7 +197,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
 
 TOPIC: Mapping[str, Setting] = {setting.name: setting for setting in TOPIC_SETTINGS}
 BROKER: Mapping[str, Setting] = {setting.name: setting for setting in BROKER_SETTINGS}
-_ALIASES = {alias: setting for setting in BROKER_SETTINGS for alias in setting.aliases} | {"broker.id": BROKER["node.id"]}
+_ALIASES = {alias: setting for setting in BROKER_SETTINGS for alias in setting.aliases} | {
+    "broker.id": BROKER["node.id"]
+}
 
 
 def find(settings: Mapping[str, Setting], name: str) -> Setting:
@@ -298,6 +320,12 @@ def parse_listener(name: str, text: str) -> tuple[str, int]:
     if not separator:
         scheme, rest = "PLAINTEXT", text.strip()
     host, colon, port = rest.rpartition(":")
-    if "," in rest or scheme.upper() != "PLAINTEXT" or not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    if (
+        "," in rest
+        or scheme.upper() != "PLAINTEXT"
+        or not colon
+        or not (port.isascii() and port.isdigit())
+        or int(port) > 65535
+    ):
         raise ConfigError(f"{name}={text} is refused: it must be one address as HOST:PORT or PLAINTEXT://HOST:PORT.")
     return host.strip("[]"), int(port)

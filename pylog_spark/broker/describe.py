@@ -1,0 +1,84 @@
+"""DescribeConfigs entries: what a setting is worth, where that value comes from and what would hold otherwise. Pure.
+
+Entries are in the shape of the wire's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
+Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's own value, the broker's changed
+one, the one given at the broker's start, the default.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pylog_spark.broker.config import BROKER, BROKER_SETTINGS, TOPIC_SETTINGS, BrokerConfig, topic_value
+from pylog_spark.broker.setting import Setting, Value, show
+
+
+class Source(enum.IntEnum):
+    """Where a value comes from; the protocol's numbers."""
+
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+
+
+Layer = tuple[str, Value, Source]
+
+
+def topic_entries(
+    broker: BrokerConfig, overrides: Mapping[str, Value], synonyms: bool, docs: bool
+) -> list[dict[str, Any]]:
+    """One entry for every topic setting."""
+    entries = []
+    for setting in TOPIC_SETTINGS:
+        layers = list(_topic_layers(broker, setting, overrides))
+        entries.append(_entry(setting, topic_value(broker, setting, overrides), layers, False, synonyms, docs))
+    return entries
+
+
+def broker_entries(broker: BrokerConfig, synonyms: bool, docs: bool) -> list[dict[str, Any]]:
+    """One entry for every broker setting."""
+    entries = []
+    for setting in BROKER_SETTINGS:
+        layers = list(_broker_layers(broker, setting))
+        entries.append(_entry(setting, broker[setting.name], layers, not setting.dynamic, synonyms, docs))
+    return entries
+
+
+def _topic_layers(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value]) -> Iterator[Layer]:
+    if setting.name in overrides:
+        yield setting.name, overrides[setting.name], Source.DYNAMIC_TOPIC_CONFIG
+    fallbacks = [BROKER[synonym.name] for synonym in setting.synonyms]
+    given = [layer for one in fallbacks for layer in _broker_layers(broker, one) if layer[2] != Source.DEFAULT_CONFIG]
+    defaults = [(one.name, one.default, Source.DEFAULT_CONFIG) for one in fallbacks if one.default is not None]
+    yield from given
+    yield from defaults
+
+
+def _broker_layers(broker: BrokerConfig, setting: Setting) -> Iterator[Layer]:
+    if setting.name in broker.dynamic:
+        yield setting.name, broker.dynamic[setting.name], Source.DYNAMIC_BROKER_CONFIG
+    if setting.name in broker.given:
+        yield setting.name, broker.given[setting.name], Source.STATIC_BROKER_CONFIG
+    if setting.default is not None:
+        yield setting.name, setting.default, Source.DEFAULT_CONFIG
+
+
+def _entry(
+    setting: Setting, value: Value, layers: list[Layer], read_only: bool, synonyms: bool, docs: bool
+) -> dict[str, Any]:
+    source = layers[0][2] if layers else Source.DEFAULT_CONFIG
+    shown = (
+        [{"name": name, "value": show(one), "source": int(origin)} for name, one, origin in layers] if synonyms else []
+    )
+    return {
+        "name": setting.name,
+        "value": show(value),
+        "read_only": read_only,
+        "is_default": source is Source.DEFAULT_CONFIG,
+        "config_source": int(source),
+        "is_sensitive": False,
+        "synonyms": shown,
+        "config_type": int(setting.type),
+        "documentation": setting.doc if docs else None,
+    }

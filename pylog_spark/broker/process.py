@@ -1,0 +1,224 @@
+"""A broker in this process: opens the store, starts the native server, and answers its requests for decisions.
+
+The native server's threads do everything that touches a record. One Python thread, the control loop, waits for requests
+that need a decision (create a topic, describe configs...), and is the only one that touches the store and the controller.
+
+Start: read the cluster's documents, lock and open the data directory, apply all topics, listen. Stop (`Broker.close`):
+answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `controller`.
+"""
+
+import atexit
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from types import TracebackType
+
+from pylog_spark.broker import config, requests
+from pylog_spark.broker.config import BrokerConfig
+from pylog_spark.broker.controller import Controller, message_of, stored_cluster_id, stored_config
+from pylog_spark.broker.setting import ConfigError
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.documents import DocumentError
+from pylog_spark.cluster.model import new_topic_id
+from pylog_spark.cluster.store import StoreError
+from pylog_spark.cluster.store.file import FileStore
+
+log = logging.getLogger("pylog.broker")
+
+# The control loop looks up this often even when nothing happens; closing wakes it at once.
+_EVENT_WAIT_MS = 60_000
+CLOSE_TIMEOUT_MS = 30_000
+
+
+class BrokerError(Exception):
+    """The broker cannot start or went wrong. `args[0]` is one sentence that says what to do."""
+
+
+class Broker:
+    """A running broker. Made by `start_broker`; close it, or use it as a context manager.
+
+    Attributes
+    ----------
+    bootstrap_servers : str
+        What clients connect to, ``HOST:PORT``.
+    """
+
+    def __init__(self, data_dir: str, host: str, port: int, given: BrokerConfig) -> None:
+        from pylog_spark._native import NativeBroker, NativeError
+
+        started = time.perf_counter()
+        self.data_dir = os.path.abspath(data_dir)
+        self._native_error = NativeError
+        self._closing = threading.Event()
+        self._pid = os.getpid()
+        try:
+            os.makedirs(self.data_dir, exist_ok=True)
+            store = FileStore(self.data_dir)
+            known_id = stored_cluster_id(store)
+            self.cluster_id = known_id or new_topic_id()
+            broker = stored_config(store, given)
+            self._native = NativeBroker(self.data_dir, config.native_settings(broker, self.cluster_id))
+        except NativeError as error:
+            raise BrokerError(_start_sentence(error, self.data_dir)) from error
+        except OSError as error:
+            raise BrokerError(f"The data directory {self.data_dir} cannot be used: {error.strerror}.") from error
+        except (StoreError, DocumentError) as error:
+            raise BrokerError(str(error)) from error
+        try:
+            if known_id is None:
+                store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
+            self._controller = Controller(store, self._native, broker, NativeError)
+            self._controller.start()
+            self.host, self.port = host, self._native.listen(host, port)
+        except (NativeError, StoreError, DocumentError, ConfigError) as error:
+            self._native.close(CLOSE_TIMEOUT_MS)
+            raise BrokerError(_listen_sentence(error, host, port)) from error
+        self._controller.broker = _shown(broker, self.data_dir, self.bootstrap_servers)
+        self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
+        self._thread.start()
+        self.start_seconds = time.perf_counter() - started
+        self._controller.warn_of_strays(self.data_dir)
+        atexit.register(self.close)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def topic_count(self) -> int:
+        """Topics that are served, those of the system included."""
+        return len(self._controller.topics)
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions that are served."""
+        return sum(len(topic.partitions) for topic in self._controller.topics.values())
+
+    def stats(self) -> dict[str, object]:
+        """Counters since the start and gauges of the native server."""
+        return self._native.stats()
+
+    def close(self) -> None:
+        """Stop: answer what is in flight, sync, mark the stop as clean, unlock. Safe to call twice."""
+        if self._closing.is_set() or os.getpid() != self._pid:
+            return
+        self._closing.set()
+        atexit.unregister(self.close)
+        self._native.close(CLOSE_TIMEOUT_MS)
+        self._thread.join(CLOSE_TIMEOUT_MS / 1000)
+
+    def __enter__(self) -> "Broker":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closing.is_set() else "running"
+        return f"<pylog broker {self.bootstrap_servers} {state}, data in {self.data_dir}>"
+
+    def _control_loop(self) -> None:
+        while not self._closing.is_set():
+            self._serve_one()
+
+    def _serve_one(self) -> None:
+        try:
+            event = self._native.next_event(_EVENT_WAIT_MS)
+            if event is not None:
+                self._decide(*event)
+        except self._native_error as error:
+            if not self._closing.is_set():
+                log.error("The control loop goes on after an error of the native server: %s", message_of(error))
+
+    def _decide(self, event_id: int, kind: str, request_json: str) -> None:
+        request = json.loads(request_json)
+        try:
+            answer = requests.HANDLERS[kind](self._controller, request)
+        except Exception:
+            log.exception("A %s request failed.", kind)
+            answer = requests.failed(kind, request)
+        self._native.complete(event_id, json.dumps(answer))
+
+
+def start_broker(
+    data_dir: str | os.PathLike[str],
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    allow_plaintext: bool = False,
+    **settings: object,
+) -> Broker:
+    """Start a broker in this process.
+
+    Parameters
+    ----------
+    data_dir : path
+        Where the log is kept; made when missing. One broker at a time.
+    host, port
+        Where to listen; port 0 takes a free one, see `Broker.bootstrap_servers`.
+    allow_plaintext : bool
+        Needed to listen on an address that other machines can reach: everybody who reaches it can read and write.
+    **settings
+        Kafka's settings with underscores: ``num_partitions=4, log_retention_hours=24``.
+
+    Returns
+    -------
+    Broker
+        Running; close it or use it in a ``with`` statement.
+
+    Raises
+    ------
+    ConfigError
+        A setting is unknown or refused.
+    BrokerError
+        The directory is in use or cannot be read, the port is taken...
+
+    Examples
+    --------
+    >>> with start_broker("./data", num_partitions=4) as broker:  # doctest: +SKIP
+    ...     print(broker.bootstrap_servers)
+    """
+    return open_broker(data_dir, host, port, config.keyword_settings(settings), allow_plaintext)
+
+
+def open_broker(
+    data_dir: str | os.PathLike[str], host: str, port: int, settings: Iterable[tuple[str, str]], allow_plaintext: bool
+) -> Broker:
+    """As `start_broker`, with settings as (Kafka's name, text)."""
+    given = config.broker_config(settings)
+    if not (is_loopback(host) or allow_plaintext):
+        raise ConfigError(
+            f"{host} can be reached by other machines, and the connection is neither encrypted nor authenticated: "
+            "listen on 127.0.0.1, or say that you want this with --allow-plaintext (in Python: allow_plaintext=True)."
+        )
+    return Broker(os.fspath(data_dir), host, port, given)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
+
+
+def _shown(broker: BrokerConfig, data_dir: str, address: str) -> BrokerConfig:
+    """The settings as DescribeConfigs shows them: with the directory and address really used."""
+    used = {"log.dirs": data_dir, "listeners": f"PLAINTEXT://{address}"}
+    return BrokerConfig({**broker.given, **used}, broker.dynamic)
+
+
+def _start_sentence(error: Exception, data_dir: str) -> str:
+    if error.args[0] == "LOCKED":
+        return f"The data directory {data_dir} is in use by another broker: stop that one, or use another directory."
+    return f"The data directory {data_dir} cannot be opened: {message_of(error)}"
+
+
+def _listen_sentence(error: Exception, host: str, port: int) -> str:
+    sentence = message_of(error)
+    if "in use" in sentence.lower():
+        return f"{host}:{port} is already in use: stop the program that listens there, or use another port."
+    return sentence

@@ -1,0 +1,251 @@
+"""The requests that need a decision: the wire's JSON in, the wire's JSON out. One function for each kind.
+
+Requests and answers are the bodies of Kafka's messages with their field names in snake_case; each item of a request gets
+its own answer, and a refusal of one never stops another. Called by the control loop only.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pylog_spark.broker import describe
+from pylog_spark.broker.controller import Controller, broker_config_rules, log, topic_config_rules
+from pylog_spark.broker.setting import show
+from pylog_spark.cluster import changes, topics
+from pylog_spark.cluster.changes import Change, ConfigRules
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import Topic, new_topic_id, topic_id_text, topic_id_uuid
+
+Json = dict[str, Any]
+
+RESOURCE_TOPIC = 2
+RESOURCE_BROKER = 4
+NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
+
+
+def create_topics(controller: Controller, request: Json) -> Json:
+    """CreateTopics."""
+    wanted = [_new_topic(one) for one in request["topics"]]
+    decisions = topics.create(controller.topics, wanted, controller.rules(), new_topic_id)
+    if not request["validate_only"]:
+        decisions = _committed(controller, decisions)
+    return {
+        "throttle_time_ms": 0,
+        "topics": [_created(controller, one.name, decision) for one, decision in zip(wanted, decisions, strict=True)],
+    }
+
+
+def auto_create_topics(controller: Controller, request: Json) -> Json:
+    """Topics that a Metadata request asked for and that are not there; what cannot be created is not mentioned again."""
+    wanted = [topics.NewTopic(name) for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
+    decisions = _committed(controller, topics.create(controller.topics, wanted, controller.rules(), new_topic_id))
+    for one, decision in zip(wanted, decisions, strict=True):
+        if isinstance(decision, Refusal):
+            log.warning("Topic %r is not created for a client that asked for it: %s", one.name, decision.message)
+    return {}
+
+
+def delete_topics(controller: Controller, request: Json) -> Json:
+    """DeleteTopics, by name or by id."""
+    asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
+    responses = []
+    for one in asked:
+        topic_id = topic_id_text(topic_id_uuid(one["topic_id"])) if one.get("topic_id") else None
+        decision = topics.delete(controller.topics, one.get("name"), topic_id, controller.rules())
+        refused = controller.remove(decision) if isinstance(decision, Topic) else decision
+        if isinstance(decision, Topic) and refused is None:
+            log.info("Topic %s is deleted.", decision.name)
+        name = decision.name if isinstance(decision, Topic) else one.get("name")
+        answered_id = _wire_id(decision.topic_id) if isinstance(decision, Topic) else one.get("topic_id") or NO_TOPIC_ID
+        responses.append({"name": name, "topic_id": answered_id, **_error(refused)})
+    return {"throttle_time_ms": 0, "responses": responses}
+
+
+def create_partitions(controller: Controller, request: Json) -> Json:
+    """CreatePartitions."""
+    names = [one["name"] for one in request["topics"]]
+    results = []
+    for one in request["topics"]:
+        decision: Topic | Refusal
+        if names.count(one["name"]) > 1:
+            decision = Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{one['name']}' is in the request more than once.")
+        else:
+            assigned = one["assignments"]
+            brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
+            decision = topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
+        if not request["validate_only"]:
+            decision = _committed(controller, [decision])[0]
+        results.append({"name": one["name"], **_error(decision)})
+    return {"throttle_time_ms": 0, "results": results}
+
+
+def describe_configs(controller: Controller, request: Json) -> Json:
+    """DescribeConfigs of topics and of this broker."""
+    synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
+    results = []
+    for resource in request["resources"]:
+        entries = _entries(controller, resource["resource_type"], resource["resource_name"], synonyms, docs)
+        keys = resource.get("configuration_keys")
+        found = entries if isinstance(entries, list) else []
+        configs = [entry for entry in found if not keys or entry["name"] in keys]
+        named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
+        results.append({**_error(entries), **named, "configs": configs})
+    return {"throttle_time_ms": 0, "results": results}
+
+
+def incremental_alter_configs(controller: Controller, request: Json) -> Json:
+    """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from."""
+
+    def decide(present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
+        asked = [Change(one["name"], one["config_operation"], one["value"]) for one in resource["configs"]]
+        return changes.incremental(present, asked, rules)
+
+    return _altered(controller, request, decide)
+
+
+def alter_configs(controller: Controller, request: Json) -> Json:
+    """AlterConfigs (older): all settings of a resource replaced."""
+
+    def decide(_present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
+        return changes.full([(one["name"], one["value"]) for one in resource["configs"]], rules)
+
+    return _altered(controller, request, decide)
+
+
+HANDLERS: dict[str, Callable[[Controller, Json], Json]] = {
+    "create_topics": create_topics,
+    "auto_create_topics": auto_create_topics,
+    "delete_topics": delete_topics,
+    "create_partitions": create_partitions,
+    "describe_configs": describe_configs,
+    "incremental_alter_configs": incremental_alter_configs,
+    "alter_configs": alter_configs,
+}
+
+
+def failed(kind: str, request: Json) -> Json:
+    """The answer when deciding itself went wrong: UNKNOWN_SERVER_ERROR for each item (the log has the cause)."""
+    error = _error(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed at this request; its log says why."))
+    if kind == "auto_create_topics":
+        return {}
+    if "resources" in request:
+        items = [{**error, "resource_type": one["resource_type"], "resource_name": one["resource_name"], "configs": []}
+                 for one in request["resources"]]  # fmt: skip
+        return {"throttle_time_ms": 0, ("results" if kind == "describe_configs" else "responses"): items}
+    names = [one["name"] for one in request.get("topics", [])] or list(request.get("topic_names", []))
+    field = {"create_topics": "topics", "delete_topics": "responses"}.get(kind, "results")
+    return {"throttle_time_ms": 0, field: [{"name": name, "topic_id": NO_TOPIC_ID, **error} for name in names]}
+
+
+def _new_topic(one: Json) -> topics.NewTopic:
+    return topics.NewTopic(
+        one["name"],
+        one["num_partitions"],
+        one["replication_factor"],
+        [(config["name"], config["value"]) for config in one["configs"]],
+        [(each["partition_index"], each["broker_ids"]) for each in one["assignments"]],
+    )
+
+
+def _committed(controller: Controller, decisions: Sequence[Topic | Refusal]) -> list[Topic | Refusal]:
+    """Store and apply the accepted ones; those that the disk refuses become refusals."""
+    results = iter(controller.commit([one for one in decisions if isinstance(one, Topic)]))
+    after: list[Topic | Refusal] = []
+    for one in decisions:
+        refused = next(results) if isinstance(one, Topic) else None
+        if isinstance(one, Topic) and refused is None:
+            log.info("Topic %s has %d partitions (id %s).", one.name, len(one.partitions), one.topic_id)
+        after.append(refused or one)
+    return after
+
+
+def _created(controller: Controller, name: str, decision: Topic | Refusal) -> Json:
+    if isinstance(decision, Refusal):
+        blank = {"topic_id": NO_TOPIC_ID, "num_partitions": -1, "replication_factor": -1, "configs": []}
+        return {"name": name, **_error(decision), "topic_config_error_code": 0, **blank}
+    entries = describe.topic_entries(controller.broker, controller.overrides(decision), False, False)
+    shown = ("name", "value", "read_only", "config_source", "is_sensitive")
+    return {
+        "name": name,
+        "topic_id": _wire_id(decision.topic_id),
+        **_error(None),
+        "topic_config_error_code": 0,
+        "num_partitions": len(decision.partitions),
+        "replication_factor": len(decision.partitions[0].replicas),
+        "configs": [{key: entry[key] for key in shown} for entry in entries],
+    }
+
+
+def _entries(controller: Controller, kind: int, name: str, synonyms: bool, docs: bool) -> list[Json] | Refusal:
+    if kind == RESOURCE_TOPIC:
+        topic = controller.topics.get(name)
+        if topic is None or topic.deleting:
+            return _no_topic(name)
+        return describe.topic_entries(controller.broker, controller.overrides(topic), synonyms, docs)
+    if kind == RESOURCE_BROKER:
+        if name == "":
+            return []
+        return _other_broker(controller, name) or describe.broker_entries(controller.broker, synonyms, docs)
+    return _no_such_resource(kind)
+
+
+Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
+
+
+def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
+    responses = []
+    for resource in request["resources"]:
+        refused = _alter(controller, resource, decide, request["validate_only"])
+        named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
+        responses.append({**_error(refused), **named})
+    return {"throttle_time_ms": 0, "responses": responses}
+
+
+def _alter(controller: Controller, resource: Json, decide: Decide, validate_only: bool) -> Refusal | None:
+    kind, name = resource["resource_type"], resource["resource_name"]
+    if kind == RESOURCE_TOPIC:
+        topic = controller.topics.get(name)
+        if topic is None or topic.deleting:
+            return _no_topic(name)
+        configs = decide(dict(topic.configs), resource, topic_config_rules(controller.broker))
+        if isinstance(configs, Refusal) or validate_only:
+            return configs if isinstance(configs, Refusal) else None
+        return controller.commit([replace(topic, configs=configs)])[0]
+    if kind == RESOURCE_BROKER:
+        refused = _other_broker(controller, name)
+        if refused is not None:
+            return refused
+        present = {key: show(value) or "" for key, value in controller.broker.dynamic.items()}
+        configs = decide(present, resource, broker_config_rules(controller.broker))
+        if isinstance(configs, Refusal) or validate_only:
+            return configs if isinstance(configs, Refusal) else None
+        return controller.change_broker(configs)
+    return _no_such_resource(kind)
+
+
+def _other_broker(controller: Controller, name: str) -> Refusal | None:
+    node_id = controller.broker.number("node.id")
+    if name == str(node_id):
+        return None
+    return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, so configs of broker {name!r} are not here.")
+
+
+def _no_topic(name: str) -> Refusal:
+    reason = topics.invalid_name(name)
+    return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, reason) if reason else topics.unknown_topic(name)
+
+
+def _no_such_resource(kind: int) -> Refusal:
+    return Refusal(
+        ErrorCode.INVALID_REQUEST, f"Configs of resource type {kind} are not there: ask for topics (2) or brokers (4)."
+    )
+
+
+def _error(outcome: object) -> Json:
+    if isinstance(outcome, Refusal):
+        return {"error_code": int(outcome.code), "error_message": outcome.message}
+    return {"error_code": int(ErrorCode.NONE), "error_message": None}
+
+
+def _wire_id(text: str) -> str:
+    return str(topic_id_uuid(text))

@@ -1,0 +1,89 @@
+"""How a set of configs may change (IncrementalAlterConfigs, AlterConfigs): pure decisions on name -> text mappings."""
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+
+
+class Operation(enum.IntEnum):
+    """What one change does; the numbers are the protocol's (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one config; `value` is None for DELETE."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRules:
+    """What may be set, and to what.
+
+    Attributes
+    ----------
+    check : callable
+        Takes a name and text, returns the text to store; raises ValueError with a sentence (unknown name, bad value).
+    listed : callable
+        Takes a name and the present mapping; returns the elements that hold now, None when it is not a list.
+    """
+
+    check: Callable[[str, str], str]
+    listed: Callable[[str, Mapping[str, str]], Sequence[str] | None]
+
+
+def incremental(present: Mapping[str, str], changes: Sequence[Change], rules: ConfigRules) -> dict[str, str] | Refusal:
+    """Apply `changes` to `present`; all of them or, with a `Refusal`, none."""
+    names = [change.name for change in changes]
+    if len(set(names)) < len(names):
+        return Refusal(ErrorCode.INVALID_REQUEST, "The request changes a config twice: name each one once.")
+    after = dict(present)
+    for change in changes:
+        refused = _apply(after, change, rules)
+        if refused is not None:
+            return refused
+    return after
+
+
+def full(wanted: Sequence[tuple[str, str | None]], rules: ConfigRules) -> dict[str, str] | Refusal:
+    """Replace everything by `wanted` (the older AlterConfigs request); what is not named goes back to its default."""
+    return incremental({}, [Change(name, Operation.SET, value) for name, value in wanted], rules)
+
+
+def _apply(after: dict[str, str], change: Change, rules: ConfigRules) -> Refusal | None:
+    try:
+        if change.operation == Operation.DELETE:
+            if change.name not in after:
+                rules.listed(change.name, after)  # refuses an unknown name
+            after.pop(change.name, None)
+            return None
+        if change.value is None:
+            return Refusal(ErrorCode.INVALID_REQUEST, f"{change.name} has no value: give one, or delete the config.")
+        if change.operation == Operation.SET:
+            after[change.name] = rules.check(change.name, change.value)
+            return None
+        if change.operation not in (Operation.APPEND, Operation.SUBTRACT):
+            return Refusal(ErrorCode.INVALID_REQUEST, f"{change.operation} is not an operation on a config.")
+        elements = rules.listed(change.name, after)
+        if elements is None:
+            return Refusal(ErrorCode.INVALID_CONFIG, f"{change.name} is not a list, so it can only be set or deleted.")
+        after[change.name] = rules.check(change.name, ",".join(_edited(elements, change)))
+    except ValueError as error:
+        return Refusal(ErrorCode.INVALID_CONFIG, str(error))
+    return None
+
+
+def _edited(elements: Sequence[str], change: Change) -> list[str]:
+    words = [word.strip() for word in (change.value or "").split(",")]
+    if change.operation == Operation.SUBTRACT:
+        return [element for element in elements if element not in words]
+    return [*elements, *(word for word in words if word not in elements)]

@@ -1,0 +1,68 @@
+"""The cluster as plain, immutable values. Kafka's words; no IO, no clock, no randomness but `new_topic_id`."""
+
+import base64
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
+# Ids that Kafka never hands out: "no id" and the two of its metadata topic.
+_RESERVED_IDS = frozenset({uuid.UUID(int=0), uuid.UUID(int=1)})
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition of a topic: who holds it and who leads it (-1: nobody)."""
+
+    partition: int
+    replicas: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic.
+
+    Attributes
+    ----------
+    topic_id : str
+        Kafka's text form of a UUID: 22 characters of URL-safe base64. A recreated topic has a new one.
+    configs : mapping of str to str
+        Only what was set for this topic, as text.
+    deleting : bool
+        True from the decision to delete until its directories are gone; such a topic is served to nobody.
+    """
+
+    name: str
+    topic_id: str
+    configs: Mapping[str, str]
+    partitions: tuple[Partition, ...]
+    deleting: bool = field(default=False)
+
+    @property
+    def internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+
+def new_topic_id() -> str:
+    """A random topic id; like Kafka's, it never begins with '-' (a command line would read it as an option)."""
+    while True:
+        candidate = uuid.uuid4()
+        text = topic_id_text(candidate)
+        if candidate not in _RESERVED_IDS and not text.startswith("-"):
+            return text
+
+
+def topic_id_text(topic_id: uuid.UUID) -> str:
+    """Kafka's text form of `topic_id`."""
+    return base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+
+
+def topic_id_uuid(text: str) -> uuid.UUID:
+    """The UUID behind Kafka's 22-character text or the usual hyphenated one. Raises ValueError for anything else."""
+    if len(text) == 22:
+        return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+    return uuid.UUID(text)

@@ -1,0 +1,218 @@
+"""What may happen to topics: pure decisions of the present topics, the request and the rules. Nothing is stored here.
+
+Each function answers with the new `Topic` or with a `Refusal` that carries Kafka's error code; a refused topic never
+affects another one of the same request. Codes and conditions are Apache Kafka's (ReplicationControlManager, Topic); there
+is one broker, so every replica is on it.
+"""
+
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import Partition, Topic
+
+NAME_LENGTH_MAX = 249
+# Kafka refuses more in one request too (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
+NEW_PARTITIONS_MAX = 10_000
+
+_LEGAL = frozenset(string.ascii_letters + string.digits + "._-")
+
+Topics = Mapping[str, Topic]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the broker's settings say about topics.
+
+    Attributes
+    ----------
+    check_config : callable
+        Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
+    """
+
+    node_id: int
+    num_partitions: int
+    replication_factor: int
+    delete_enabled: bool
+    check_config: Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic as a client asks for it; -1 means the broker's default. `assignments`: (partition, broker ids)."""
+
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    configs: Sequence[tuple[str, str | None]] = ()
+    assignments: Sequence[tuple[int, Sequence[int]]] = field(default=())
+
+
+def invalid_name(name: str) -> str | None:
+    """Why `name` cannot name a topic, None when it can. It becomes a directory's name, so this also keeps paths out."""
+    if name in ("", ".", ".."):
+        return f"Topic name is invalid: '{name}' is not allowed."
+    if len(name) > NAME_LENGTH_MAX:
+        return f"Topic name is invalid: its length of {len(name)} is above the maximum of {NAME_LENGTH_MAX}."
+    if not _LEGAL.issuperset(name):
+        return f"Topic name is invalid: {name!r} has characters other than ASCII letters, digits, '.', '_' and '-'."
+    return None
+
+
+def create(
+    topics: Topics, wanted: Sequence[NewTopic], rules: Rules, new_id: Callable[[], str]
+) -> list[Topic | Refusal]:
+    """Decide about each wanted topic, in order; earlier ones of the request count as present for later ones."""
+    times = Counter(one.name for one in wanted)
+    taken = {_collision_key(name): name for name in topics}
+    budget = NEW_PARTITIONS_MAX
+    decisions: list[Topic | Refusal] = []
+    for one in wanted:
+        decision: Topic | Refusal
+        if times[one.name] > 1:
+            decision = Refusal(
+                ErrorCode.INVALID_REQUEST, f"Topic {one.name!r} is in the request {times[one.name]} times."
+            )
+        else:
+            decision = _create_one(topics, taken, one, rules, new_id)
+        if isinstance(decision, Topic):
+            budget -= len(decision.partitions)
+            if budget < 0:
+                decision = _too_many_partitions()
+            else:
+                taken[_collision_key(one.name)] = one.name
+        decisions.append(decision)
+    return decisions
+
+
+def _create_one(
+    topics: Topics, taken: Mapping[str, str], one: NewTopic, rules: Rules, new_id: Callable[[], str]
+) -> Topic | Refusal:
+    reason = invalid_name(one.name)
+    if reason is not None:
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if one.name in topics:
+        doing = "is being deleted" if topics[one.name].deleting else "already exists"
+        return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{one.name}' {doing}.")
+    other = taken.get(_collision_key(one.name))
+    if other is not None:
+        sentence = f"Topic '{one.name}' collides with '{other}': they differ only in '.' and '_'."
+        return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, sentence)
+    count = _manual_count(one, rules) if one.assignments else _count(one, rules)
+    if isinstance(count, Refusal):
+        return count
+    configs = _configs(one.configs, rules)
+    if isinstance(configs, Refusal):
+        return configs
+    return Topic(one.name, new_id(), configs, tuple(_led(index, rules) for index in range(count)))
+
+
+def _collision_key(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _led(index: int, rules: Rules) -> Partition:
+    return Partition(index, (rules.node_id,), rules.node_id, 0, (rules.node_id,))
+
+
+def _too_many_partitions() -> Refusal:
+    return Refusal(
+        ErrorCode.POLICY_VIOLATION,
+        f"One request may add {NEW_PARTITIONS_MAX} partitions: ask for fewer, or in several requests.",
+    )
+
+
+def _count(one: NewTopic, rules: Rules) -> int | Refusal:
+    factor = rules.replication_factor if one.replication_factor == -1 else one.replication_factor
+    if factor < 1:
+        return Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be at least 1, or -1 for the default."
+        )
+    if factor > 1:
+        sentence = f"Replication factor {factor} is larger than the number of brokers, 1."
+        return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, sentence)
+    count = rules.num_partitions if one.num_partitions == -1 else one.num_partitions
+    if count < 1:
+        return Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be at least 1, or -1 for the default.")
+    if count > NEW_PARTITIONS_MAX:
+        return _too_many_partitions()
+    return count
+
+
+def _manual_count(one: NewTopic, rules: Rules) -> int | Refusal:
+    if one.num_partitions != -1 or one.replication_factor != -1:
+        sentence = "With a manual assignment, number of partitions and replication factor must both be -1."
+        return Refusal(ErrorCode.INVALID_REQUEST, sentence)
+    if sorted(index for index, _ in one.assignments) != list(range(len(one.assignments))):
+        return Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Assigned partitions must be numbered 0, 1, 2... without a gap."
+        )
+    return _check_brokers([brokers for _, brokers in one.assignments], rules) or len(one.assignments)
+
+
+def _check_brokers(assignments: Sequence[Sequence[int]], rules: Rules) -> Refusal | None:
+    for brokers in assignments:
+        if list(brokers) != [rules.node_id]:
+            sentence = f"Partitions can only be assigned to broker {rules.node_id}, not to {list(brokers)}."
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
+    return None
+
+
+def _configs(given: Sequence[tuple[str, str | None]], rules: Rules) -> dict[str, str] | Refusal:
+    configs: dict[str, str] = {}
+    for name, text in given:
+        if text is None:
+            return Refusal(ErrorCode.INVALID_CONFIG, f"{name} has no value: give one or leave it out.")
+        try:
+            configs[name] = rules.check_config(name, text)
+        except ValueError as error:
+            return Refusal(ErrorCode.INVALID_CONFIG, str(error))
+    return configs
+
+
+def unknown_topic(name: str) -> Refusal:
+    """The answer for a topic that is not there."""
+    return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+
+
+def delete(topics: Topics, name: str | None, topic_id: str | None, rules: Rules) -> Topic | Refusal:
+    """Decide to delete the topic called `name`, or the one with `topic_id` when `name` is None."""
+    if not rules.delete_enabled:
+        return Refusal(
+            ErrorCode.TOPIC_DELETION_DISABLED, "Topics cannot be deleted here: delete.topic.enable is false."
+        )
+    if name is not None:
+        topic = topics.get(name)
+        return unknown_topic(name) if topic is None else replace(topic, deleting=True)
+    for topic in topics.values():
+        if topic.topic_id == topic_id:
+            return replace(topic, deleting=True)
+    return Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"No topic has the id {topic_id}.")
+
+
+def add_partitions(
+    topics: Topics, name: str, count: int, assignments: Sequence[Sequence[int]] | None, rules: Rules
+) -> Topic | Refusal:
+    """Decide to grow topic `name` to `count` partitions."""
+    topic = topics.get(name)
+    if topic is None or topic.deleting:
+        return unknown_topic(name)
+    present = len(topic.partitions)
+    if count <= present:
+        sentence = (
+            f"Topic '{name}' has {present} partitions, so {count} would not add any: partitions cannot be removed."
+        )
+        return Refusal(ErrorCode.INVALID_PARTITIONS, sentence)
+    if count - present > NEW_PARTITIONS_MAX:
+        return _too_many_partitions()
+    if assignments is not None:
+        if len(assignments) != count - present:
+            sentence = f"{count - present} partitions are added, but {len(assignments)} are assigned."
+            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
+        refused = _check_brokers(assignments, rules)
+        if refused is not None:
+            return refused
+    added = tuple(_led(index, rules) for index in range(present, count))
+    return replace(topic, partitions=topic.partitions + added)

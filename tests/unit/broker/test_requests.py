@@ -1,0 +1,243 @@
+"""Requests for decisions over a fake native server: stored before applied, applied before answered."""
+
+import json
+
+import pytest
+
+from pylog_spark.broker import requests
+from pylog_spark.broker.config import broker_config
+from pylog_spark.broker.controller import Controller
+from pylog_spark.cluster.errors import ErrorCode
+from pylog_spark.cluster.model import topic_id_text, topic_id_uuid
+from pylog_spark.cluster.store.file import FileStore
+
+TOPIC, BROKER = requests.RESOURCE_TOPIC, requests.RESOURCE_BROKER
+
+
+class FakeNative:
+    """Remembers what it was told; fails when `broken`."""
+
+    def __init__(self):
+        self.topics = {}
+        self.broken = False
+
+    def apply_topics(self, topics_json):
+        if self.broken:
+            raise OSError("IO", "no space left on the disk.")
+        self.topics |= {topic["name"]: topic for topic in json.loads(topics_json)}
+
+    def remove_topic(self, name):
+        if self.broken:
+            raise OSError("IO", "no space left on the disk.")
+        del self.topics[name]
+
+
+@pytest.fixture
+def native():
+    return FakeNative()
+
+
+@pytest.fixture
+def controller(tmp_path, native):
+    return started(tmp_path, native)
+
+
+def started(directory, native, **settings):
+    made = Controller(FileStore(directory), native, broker_config([("num.partitions", "2")]))
+    made.start()
+    return made
+
+
+def create(controller, name, validate_only=False, **more):
+    topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": [], "assignments": [], **more}
+    request = {"topics": [topic], "validate_only": validate_only, "timeout_ms": 1}
+    return requests.create_topics(controller, request)["topics"][0]
+
+
+def describe(controller, kind, name, keys=None, **more):
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
+    return requests.describe_configs(controller, {"resources": [resource], **more})["results"][0]
+
+
+def alter(controller, kind, name, validate_only=False, **configs):
+    asked = [{"name": key.replace("_", "."), "config_operation": 0, "value": value} for key, value in configs.items()]
+    resource = {"resource_type": kind, "resource_name": name, "configs": asked}
+    request = {"resources": [resource], "validate_only": validate_only}
+    return requests.incremental_alter_configs(controller, request)["responses"][0]
+
+
+def test_a_created_topic_is_served_and_comes_back_after_a_restart(controller, native, tmp_path):
+    answer = create(controller, "t", configs=[{"name": "retention.ms", "value": "5"}])
+    assert (answer["error_code"], answer["num_partitions"], answer["replication_factor"]) == (0, 2, 1)
+    assert native.topics["t"]["topic_id"] == answer["topic_id"]
+    assert native.topics["t"]["config"]["retention_ms"] == 5
+    assert {
+        "name": "retention.ms",
+        "value": "5",
+        "read_only": False,
+        "config_source": 1,
+        "is_sensitive": False,
+    } in answer["configs"]
+    again = FakeNative()
+    started(tmp_path, again)
+    assert again.topics == native.topics
+
+
+def test_validate_only_changes_nothing(controller, native):
+    assert create(controller, "t", validate_only=True)["error_code"] == 0
+    assert native.topics == {}
+    assert controller.topics == {}
+    create(controller, "u")
+    request = {"topics": [{"name": "u", "count": 4, "assignments": None}], "validate_only": True, "timeout_ms": 1}
+    assert requests.create_partitions(controller, request)["results"][0]["error_code"] == 0
+    assert alter(controller, TOPIC, "u", validate_only=True, retention_ms="9")["error_code"] == 0
+    assert len(native.topics["u"]["partitions"]) == 2
+    assert native.topics["u"]["config"]["retention_ms"] == 604_800_000
+
+
+def test_a_full_disk_is_an_answer_and_the_topic_is_served_after_the_next_start(controller, native, tmp_path):
+    native.broken = True
+    answer = create(controller, "t")
+    assert answer["error_code"] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "no space left" in answer["error_message"]
+    native.broken = False
+    started(tmp_path, native)
+    assert list(native.topics) == ["t"]
+
+
+def test_auto_create_makes_what_is_missing_and_only_logs_what_cannot_be(controller, native, caplog):
+    create(controller, "old")
+    assert requests.auto_create_topics(controller, {"topics": ["a", "old", "../x", "a"]}) == {}
+    assert sorted(native.topics) == ["a", "old"]
+    assert "'../x' is not created" in caplog.text
+
+
+def test_a_topic_is_deleted_by_name_or_id_and_its_name_is_free_again(controller, native):
+    first = create(controller, "t")
+    by_name = requests.delete_topics(controller, {"topics": [{"name": "t", "topic_id": requests.NO_TOPIC_ID}]})[
+        "responses"
+    ][0]
+    assert by_name == {"name": "t", "topic_id": first["topic_id"], "error_code": 0, "error_message": None}
+    second = create(controller, "t")
+    assert second["topic_id"] != first["topic_id"]
+    by_id = requests.delete_topics(controller, {"topics": [{"name": None, "topic_id": second["topic_id"]}]})[
+        "responses"
+    ][0]
+    assert (by_id["name"], by_id["error_code"]) == ("t", 0)
+    gone = requests.delete_topics(controller, {"topics": [], "topic_names": ["t"]})["responses"][0]
+    assert (gone["name"], gone["error_code"]) == ("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert native.topics == {}
+
+
+def test_a_deletion_cut_short_is_finished_at_the_next_start(controller, native, tmp_path):
+    create(controller, "t")
+    native.broken = True
+    answer = requests.delete_topics(controller, {"topics": [{"name": "t", "topic_id": None}]})["responses"][0]
+    assert answer["error_code"] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert describe(controller, TOPIC, "t")["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    again = FakeNative()
+    assert started(tmp_path, again).topics == {}
+    assert again.topics == {}
+    assert FileStore(tmp_path).list("topics/") == []
+
+
+def test_partitions_grow_and_the_native_server_hears_of_it(controller, native):
+    create(controller, "t")
+    request = {"topics": [{"name": "t", "count": 4, "assignments": None}], "validate_only": False, "timeout_ms": 1}
+    assert requests.create_partitions(controller, request)["results"] == [
+        {"name": "t", "error_code": 0, "error_message": None}
+    ]
+    assert len(native.topics["t"]["partitions"]) == 4
+
+
+def test_topic_entries_show_kafkas_types_sources_and_synonyms(controller):
+    create(controller, "t", configs=[{"name": "retention.ms", "value": "5"}])
+    result = describe(controller, TOPIC, "t", include_synonyms=True, include_documentation=True)
+    entries = {entry["name"]: entry for entry in result["configs"]}
+    retention = entries["retention.ms"]
+    assert (retention["value"], retention["config_source"], retention["config_type"]) == ("5", 1, 5)
+    assert retention["synonyms"] == [
+        {"name": "retention.ms", "value": "5", "source": 1},
+        {"name": "log.retention.hours", "value": "168", "source": 5},
+    ]
+    assert retention["documentation"]
+    assert (entries["cleanup.policy"]["value"], entries["cleanup.policy"]["config_type"]) == ("delete", 7)
+    assert (entries["preallocate"]["value"], entries["preallocate"]["config_type"]) == ("false", 1)
+    assert entries["segment.bytes"]["config_source"] == 5
+
+
+def test_broker_entries_show_what_was_given_at_the_start(controller):
+    entries = {entry["name"]: entry for entry in describe(controller, BROKER, "1")["configs"]}
+    assert (entries["num.partitions"]["value"], entries["num.partitions"]["config_source"]) == ("2", 4)
+    assert entries["num.partitions"]["read_only"]
+    assert not entries["log.retention.ms"]["read_only"]
+    assert entries["log.retention.ms"]["value"] is None
+    assert (entries["auto.create.topics.enable"]["value"], entries["auto.create.topics.enable"]["config_type"]) == (
+        "true",
+        1,
+    )
+    assert entries["num.partitions"]["documentation"] is None
+    assert entries["num.partitions"]["synonyms"] == []
+
+
+def test_only_the_keys_asked_for_are_described(controller):
+    result = describe(controller, BROKER, "1", keys=["num.partitions", "unknown"])
+    assert [entry["name"] for entry in result["configs"]] == ["num.partitions"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "../x", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (BROKER, "2", ErrorCode.INVALID_REQUEST),
+        (8, "1", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_resource_that_is_not_here_is_an_error_of_its_own(controller, kind, name, code):
+    assert describe(controller, kind, name)["error_code"] == code
+    assert alter(controller, kind, name, retention_ms="1")["error_code"] == code
+
+
+def test_altered_topic_configs_reach_the_log_and_the_store(controller, native, tmp_path):
+    create(controller, "t")
+    assert alter(controller, TOPIC, "t", retention_ms="7")["error_code"] == 0
+    assert native.topics["t"]["config"]["retention_ms"] == 7
+    assert started(tmp_path, FakeNative()).topics["t"].configs == {"retention.ms": "7"}
+    replaced = {"resource_type": TOPIC, "resource_name": "t", "configs": [{"name": "flush.ms", "value": "3"}]}
+    answer = requests.alter_configs(controller, {"resources": [replaced], "validate_only": False})["responses"][0]
+    assert answer["error_code"] == 0
+    assert controller.topics["t"].configs == {"flush.ms": "3"}
+
+
+def test_a_changed_broker_setting_reaches_every_topic_that_does_not_set_it(controller, native):
+    create(controller, "t")
+    create(controller, "own", configs=[{"name": "retention.ms", "value": "5"}])
+    assert alter(controller, BROKER, "1", log_retention_ms="9")["error_code"] == 0
+    assert native.topics["t"]["config"]["retention_ms"] == 9
+    assert native.topics["own"]["config"]["retention_ms"] == 5
+    entry = describe(controller, BROKER, "1", keys=["log.retention.ms"])["configs"][0]
+    assert (entry["value"], entry["config_source"]) == ("9", 2)
+
+
+@pytest.mark.parametrize("kind", sorted(requests.HANDLERS))
+def test_a_failure_inside_is_answered_item_by_item(kind):
+    resource = {"resource_type": 2, "resource_name": "t"}
+    request = {"resources": [resource]} if "configs" in kind else {"topics": [{"name": "t"}], "topic_names": []}
+    answer = requests.failed(kind, request)
+    items = [item for value in answer.values() if isinstance(value, list) for item in value]
+    assert kind == "auto_create_topics" or [item["error_code"] for item in items] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+
+
+def test_directories_without_a_topic_are_named_and_left_alone(controller, tmp_path, caplog):
+    create(controller, "known")
+    for name in ("known-0", "lost-0", "lost-1", "gone-0.abc-delete", "plain"):
+        (tmp_path / name).mkdir()
+    controller.warn_of_strays(str(tmp_path))
+    assert "2 directories belong to no known topic and are not served: lost-0, lost-1" in caplog.text
+    assert (tmp_path / "lost-0").is_dir()
+
+
+def test_ids_on_the_wire_and_in_the_store_are_the_same(controller):
+    answer = create(controller, "t")
+    assert topic_id_text(topic_id_uuid(answer["topic_id"])) == controller.topics["t"].topic_id

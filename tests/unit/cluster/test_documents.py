@@ -1,0 +1,73 @@
+"""Stored documents come back as they were; a newer or damaged one is refused by name."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.documents import DocumentError
+from pylog_spark.cluster.model import Partition, Topic, new_topic_id, topic_id_text, topic_id_uuid
+
+TOPIC = Topic(
+    "t", "A" * 22, {"retention.ms": "5"}, (Partition(0, (1,), 1, 0, (1,)), Partition(1, (1, 2), -1, 7, ())), True
+)
+
+
+def test_a_topic_comes_back_as_it_was_stored():
+    assert documents.decode_topic("topics/t", documents.encode_topic(TOPIC)) == TOPIC
+
+
+def test_version_one_is_read_for_ever():
+    stored = (
+        b'{"version":1,"name":"t","topic_id":"AAAAAAAAAAAAAAAAAAAAAA","deleting":true,"configs":{"retention.ms":"5"},'
+        b'"partitions":[{"partition":0,"replicas":[1],"leader":1,"leader_epoch":0,"isr":[1]},'
+        b'{"partition":1,"replicas":[1,2],"leader":-1,"leader_epoch":7,"isr":[]}]}'
+    )
+    assert documents.decode_topic("topics/t", stored) == TOPIC
+    assert documents.encode_topic(TOPIC) == stored
+    assert documents.decode_cluster(b'{"version":1,"cluster_id":"c"}') == "c"
+    assert documents.decode_broker_config("brokers/1/config", b'{"version":1,"configs":{"a":"b"}}') == {"a": "b"}
+
+
+def test_a_newer_version_is_refused_with_what_to_start_instead():
+    newer = json.dumps({**json.loads(documents.encode_topic(TOPIC)), "version": 2}).encode()
+    with pytest.raises(DocumentError, match=r"topics/t has version 2, written by a newer pylog"):
+        documents.decode_topic("topics/t", newer)
+
+
+@pytest.mark.parametrize("damage", ["missing", "unknown", "list", "name", "number", "text", "version"])
+def test_a_damaged_document_is_an_error_that_names_it(damage):
+    body = json.loads(documents.encode_topic(TOPIC))
+    if damage == "missing":
+        del body["partitions"]
+    elif damage == "unknown":
+        body["more"] = 1
+    elif damage == "list":
+        body["partitions"] = 5
+    elif damage == "name":
+        body["name"] = "other"
+    elif damage == "number":
+        body["partitions"][1]["partition"] = 7
+    elif damage == "version":
+        body["version"] = "1"
+    data = b"not json" if damage == "text" else json.dumps(body).encode()
+    with pytest.raises(DocumentError, match="topics/t"):
+        documents.decode_topic("topics/t", data)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_crash_a_decoder(data):
+    for decode in (documents.decode_cluster, lambda raw: documents.decode_topic("topics/t", raw)):
+        with pytest.raises(DocumentError):
+            decode(data)
+
+
+def test_topic_ids_turn_into_uuids_and_back():
+    for _ in range(100):
+        text = new_topic_id()
+        assert len(text) == 22
+        assert not text.startswith("-")
+        assert topic_id_text(topic_id_uuid(text)) == text
+        assert topic_id_uuid(str(topic_id_uuid(text))) == topic_id_uuid(text)

@@ -1,0 +1,150 @@
+"""Topics are created, deleted and grown under Kafka's rules, each refusal with Kafka's code."""
+
+import pytest
+
+from pylog_spark.broker.controller import check_topic_config
+from pylog_spark.cluster import topics
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import Topic, new_topic_id
+from pylog_spark.cluster.topics import NEW_PARTITIONS_MAX, NewTopic, Rules
+
+RULES = Rules(1, num_partitions=3, replication_factor=1, delete_enabled=True, check_config=check_topic_config)
+
+
+def create_one(topic: NewTopic, present: dict[str, Topic] | None = None) -> Topic | Refusal:
+    return topics.create(present or {}, [topic], RULES, new_topic_id)[0]
+
+
+def code(decision: object) -> ErrorCode:
+    assert isinstance(decision, Refusal), decision
+    assert decision.message.endswith("."), "a refusal is a sentence"
+    return decision.code
+
+
+def created(name: str) -> Topic:
+    decision = create_one(NewTopic(name))
+    assert isinstance(decision, Topic)
+    return decision
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a/b", "../x", "a b", "a\0b", "ü", "a" * 250, "a\n", "a:b", "\u0660"],
+)
+def test_a_name_that_could_leave_the_directory_or_break_a_tool_is_invalid(name):
+    assert code(create_one(NewTopic(name))) is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize("name", ["a", "a.b-c_D9", "...", "a" * 249, "-", "__consumer_offsets"])
+def test_every_name_kafka_allows_is_allowed(name):
+    assert created(name).name == name
+
+
+def test_defaults_come_from_the_broker():
+    topic = created("t")
+    assert [one.partition for one in topic.partitions] == [0, 1, 2]
+    assert {(one.replicas, one.isr, one.leader, one.leader_epoch) for one in topic.partitions} == {((1,), (1,), 1, 0)}
+
+
+def test_a_recreated_topic_gets_another_id():
+    assert created("t").topic_id != created("t").topic_id
+
+
+def test_an_existing_topic_is_not_created_again():
+    assert code(create_one(NewTopic("t"), {"t": created("t")})) is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_names_that_differ_only_in_dot_and_underscore_collide_also_within_one_request():
+    assert code(create_one(NewTopic("a.b"), {"a_b": created("a_b")})) is ErrorCode.INVALID_TOPIC_EXCEPTION
+    first, second = topics.create({}, [NewTopic("a.b"), NewTopic("a_b")], RULES, new_topic_id)
+    assert isinstance(first, Topic)
+    assert code(second) is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_a_topic_named_twice_is_refused_twice_and_others_are_created():
+    first, second, third = topics.create({}, [NewTopic("a"), NewTopic("a"), NewTopic("b")], RULES, new_topic_id)
+    assert code(first) is code(second) is ErrorCode.INVALID_REQUEST
+    assert isinstance(third, Topic)
+
+
+@pytest.mark.parametrize("count", [0, -2])
+def test_a_partition_count_below_one_is_invalid(count):
+    assert code(create_one(NewTopic("t", count))) is ErrorCode.INVALID_PARTITIONS
+
+
+@pytest.mark.parametrize("factor", [0, -2, 2])
+def test_a_replication_factor_other_than_one_is_invalid_with_one_broker(factor):
+    assert code(create_one(NewTopic("t", 1, factor))) is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_one_request_cannot_add_more_partitions_than_the_limit():
+    assert code(create_one(NewTopic("t", NEW_PARTITIONS_MAX + 1))) is ErrorCode.POLICY_VIOLATION
+    half = NEW_PARTITIONS_MAX // 2 + 1
+    first, second = topics.create({}, [NewTopic("a", half), NewTopic("b", half)], RULES, new_topic_id)
+    assert isinstance(first, Topic)
+    assert code(second) is ErrorCode.POLICY_VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("assignments", "expected"),
+    [
+        ([(0, [1]), (2, [1])], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([(0, [2])], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([(0, [1, 1])], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([(0, [])], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_a_manual_assignment_must_number_partitions_and_name_this_broker(assignments, expected):
+    assert code(create_one(NewTopic("t", assignments=assignments))) is expected
+
+
+def test_a_manual_assignment_decides_the_partition_count():
+    topic = create_one(NewTopic("t", assignments=[(1, [1]), (0, [1])]))
+    assert isinstance(topic, Topic)
+    assert len(topic.partitions) == 2
+    assert code(create_one(NewTopic("t", 2, -1, assignments=[(0, [1])]))) is ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    "config", [("retention.mss", "1"), ("retention.ms", "x"), ("cleanup.policy", "compact"), ("retention.ms", None)]
+)
+def test_a_wrong_config_is_invalid(config):
+    assert code(create_one(NewTopic("t", configs=[config]))) is ErrorCode.INVALID_CONFIG
+
+
+def test_a_topic_is_deleted_by_name_or_by_id():
+    topic = created("t")
+    for decision in (
+        topics.delete({"t": topic}, "t", None, RULES),
+        topics.delete({"t": topic}, None, topic.topic_id, RULES),
+    ):
+        assert isinstance(decision, Topic)
+        assert decision.deleting
+    assert code(topics.delete({}, "t", None, RULES)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code(topics.delete({}, None, topic.topic_id, RULES)) is ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_nothing_is_deleted_where_deletion_is_disabled():
+    rules = Rules(1, 1, 1, delete_enabled=False, check_config=check_topic_config)
+    assert code(topics.delete({"t": created("t")}, "t", None, rules)) is ErrorCode.TOPIC_DELETION_DISABLED
+
+
+def test_partitions_are_added_after_the_present_ones():
+    topic = topics.add_partitions({"t": created("t")}, "t", 5, None, RULES)
+    assert isinstance(topic, Topic)
+    assert [one.partition for one in topic.partitions] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("count", "assignments", "expected"),
+    [
+        (3, None, ErrorCode.INVALID_PARTITIONS),
+        (2, None, ErrorCode.INVALID_PARTITIONS),
+        (0, None, ErrorCode.INVALID_PARTITIONS),
+        (5, [[1]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (4, [[7]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NEW_PARTITIONS_MAX + 4, None, ErrorCode.POLICY_VIOLATION),
+    ],
+)
+def test_partitions_are_never_removed_and_only_placed_here(count, assignments, expected):
+    assert code(topics.add_partitions({"t": created("t")}, "t", count, assignments, RULES)) is expected
