@@ -1,0 +1,54 @@
+"""The peers' jars, brought from Maven Central by `mvn` at first use and kept.
+
+They lie in ``$PYLOG_PEERS/{kafka,spark}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
+when it is complete, so an interrupted download is simply repeated.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parent.parent
+
+
+def cache_dir() -> Path:
+    """Where the jars are kept."""
+    return Path(os.environ.get("PYLOG_PEERS") or _ROOT / ".cache" / "peers")
+
+
+def jars(peer: str) -> list[Path]:
+    """All jars of `peer` (``kafka`` or ``spark``), downloaded when they are not there yet.
+
+    Raises
+    ------
+    RuntimeError
+        When Maven is missing or fails; the message is what it printed.
+    """
+    folder = cache_dir() / peer
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.is_dir():
+                _download(peer, folder)
+    return sorted(folder.glob("*.jar"))
+
+
+def _download(peer: str, folder: Path) -> None:
+    part = folder.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    if shutil.which("mvn") is None:
+        raise RuntimeError("Maven is missing, it brings Apache Kafka for the tests: install it (apt install maven).")
+    command = ["mvn", "--quiet", "--batch-mode", "-f", str(_HERE / f"{peer}.xml"), "dependency:copy-dependencies"]
+    done = subprocess.run([*command, f"-DoutputDirectory={part}"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"Maven could not bring {peer}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    part.rename(folder)
+
+
+def classpath(peer: str) -> str:
+    """The jars of `peer` as a Java class path."""
+    return ":".join(map(str, jars(peer)))

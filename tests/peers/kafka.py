@@ -1,0 +1,119 @@
+"""One Apache Kafka broker (KRaft, broker and controller in one process) and its DumpLogSegments tool."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from tests.peers.jars import classpath
+from tests.peers.probe import free_port, wait_until_it_answers
+
+_CLUSTER_ID = "cHlsb2ctcGVlci1rYWZrYQ"
+_START_DEADLINE_S = 60
+_STOP_DEADLINE_S = 30
+_JAVA = ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out"]
+
+
+class KafkaBroker:
+    """A broker over `folder` (kept between starts). Use as a context manager, or `start` and `stop`.
+
+    Parameters
+    ----------
+    folder : Path
+        Log directory, properties and the process's output go here.
+    settings : mapping
+        Broker properties beside the ones below.
+    heap : str
+        Java heap, fixed (``-Xms`` = ``-Xmx``), as an operator would set it.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, heap: str = "1g") -> None:
+        self.folder = folder
+        self.data_dir = folder / "data"
+        self.port = free_port()
+        self._heap = heap
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self._properties = folder / "server.properties"
+        controller = free_port()
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data_dir),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **(settings or {}),
+        }
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Address for clients."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running broker."""
+        if self._process is None:
+            raise RuntimeError("the broker is not running")
+        return self._process.pid
+
+    def start(self) -> float:
+        """Start and wait until it answers; returns the seconds that took (without formatting the folder)."""
+        if not (self.data_dir / "meta.properties").exists():
+            _java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
+        command = [*_JAVA, f"-Xms{self._heap}", f"-Xmx{self._heap}", "-XX:+UseG1GC", "-cp", classpath("kafka")]
+        with open(self.folder / "broker.log", "ab") as log:
+            self._process = subprocess.Popen([*command, "kafka.Kafka", str(self._properties)], stdout=log, stderr=log)
+        try:
+            return wait_until_it_answers("127.0.0.1", self.port, _START_DEADLINE_S)
+        except TimeoutError:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop it, cleanly if it can; nothing when it is not running."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> "KafkaBroker":
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+def dump_log(files: Iterable[Path], *options: str) -> str:
+    """What Kafka's DumpLogSegments prints of segment or index `files`.
+
+    Raises
+    ------
+    RuntimeError
+        When the tool fails, with what it printed.
+    """
+    return _java("org.apache.kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
+
+
+def _java(main: str, *arguments: str) -> str:
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    command = [*_JAVA, "-cp", classpath("kafka"), main, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{main} failed with {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout

@@ -1,0 +1,49 @@
+"""The smallest possible client: one ApiVersions request over a raw socket. Tells when a broker serves."""
+
+import socket
+import struct
+import time
+
+_API_VERSIONS = 18
+_CORRELATION_ID = 7
+
+
+def read_exactly(sock: socket.socket, size: int) -> bytes:
+    """Read `size` bytes. Raises ConnectionError when the peer closes before."""
+    chunks = bytearray()
+    while len(chunks) < size:
+        chunk = sock.recv(size - len(chunks))
+        if not chunk:
+            raise ConnectionError(f"the peer closed the connection after {len(chunks)} of {size} bytes")
+        chunks += chunk
+    return bytes(chunks)
+
+
+def answers(host: str, port: int, timeout_s: float = 1.0) -> bool:
+    """Whether a fresh connection gets a good answer to ApiVersions v0 within `timeout_s`."""
+    request = struct.pack(">hhih", _API_VERSIONS, 0, _CORRELATION_ID, -1)
+    try:
+        with socket.create_connection((host, port), timeout=timeout_s) as sock:
+            sock.sendall(struct.pack(">i", len(request)) + request)
+            (size,) = struct.unpack(">i", read_exactly(sock, 4))
+            correlation_id, error_code = struct.unpack(">ih", read_exactly(sock, size)[:6])
+            return correlation_id == _CORRELATION_ID and error_code == 0
+    except OSError:
+        return False
+
+
+def wait_until_it_answers(host: str, port: int, deadline_s: float, interval_s: float = 0.002) -> float:
+    """Ask until a broker answers; returns the seconds it took. Raises TimeoutError."""
+    started = time.perf_counter()
+    while not answers(host, port):
+        if time.perf_counter() - started > deadline_s:
+            raise TimeoutError(f"no broker answered on {host}:{port} within {deadline_s} s")
+        time.sleep(interval_s)
+    return time.perf_counter() - started
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that is free now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
