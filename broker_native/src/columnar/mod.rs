@@ -1,1 +1,19 @@
-//! Record batch <-> Arrow.
+//! Record batch <-> Arrow: the columns of Spark's Kafka connector, without an object per record.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`schema`] | the columns: names, types, order |
+//! | [`decode`] | record batches of one partition -> Arrow batches |
+//! | [`encode`] | an Arrow batch -> rows for [`crate::record::BatchBuilder`] |
+//!
+//! Only this room and `py` see Arrow.
+mod build;
+mod constants;
+pub mod decode;
+pub mod encode;
+mod input;
+pub mod schema;
+
+pub use decode::{BatchDecoder, DecodeError, DecodeOptions};
+pub use encode::{EncodeError, Row, RowSource};
+pub use schema::{Column, UnknownColumn, schema};

@@ -134,6 +134,11 @@ impl Records<'_> {
         self.len() == 0
     }
 
+    /// Bytes not yet read.
+    pub fn bytes_left(&self) -> usize {
+        self.rest.len()
+    }
+
     #[cold]
     fn end(&mut self) -> Option<BatchError> {
         let error = self.failed.take().or((!self.rest.is_empty()).then_some(TRAILING_BATCH));
