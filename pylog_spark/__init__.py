@@ -1,3 +1,19 @@
 """pylog: a durable, replayable log for PySpark. Importing this package starts and imports nothing heavy."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pylog_spark.broker.process import Broker, start_broker
+
 __version__ = "0.1.0"
+
+__all__ = ["Broker", "__version__", "start_broker"]
+
+
+def __getattr__(name: str) -> Any:
+    # Spark's workers import this package in every process: the broker's rooms come in only when they are asked for.
+    if name in ("Broker", "start_broker"):
+        from pylog_spark.broker import process
+
+        return getattr(process, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,111 @@
+"""``pylog broker``: run a broker until SIGTERM or Ctrl-C."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+
+import click
+
+from pylog_spark.broker import properties
+from pylog_spark.broker.config import parse_listener
+from pylog_spark.broker.process import Broker, BrokerError, open_broker
+from pylog_spark.broker.setting import ConfigError
+from pylog_spark.cli.common import named_values
+
+_DEFAULT_LISTEN = "127.0.0.1:9092"
+
+_EPILOG = """\b
+Examples:
+  pylog broker --data-dir ./data
+  pylog broker --data-dir ./data --listen 127.0.0.1:0 --config num.partitions=4
+  pylog broker --config-file server.properties
+
+It prints one line on standard output when it serves; its log goes to standard error. SIGTERM or
+Ctrl-C stops it cleanly; a kill at any moment loses nothing that was acknowledged. For a log that
+also survives power loss, set durability=flushed on the topic, or log.durability=flushed here.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--data-dir", "-d", metavar="DIR", help="Where the log is kept; made when missing.")
+@click.option(
+    "--listen",
+    "-l",
+    metavar="HOST:PORT",
+    help=f"Where to serve; port 0 takes a free one.  [default: {_DEFAULT_LISTEN}]",
+)
+@click.option(
+    "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
+    help="A setting by Kafka's name, such as num.partitions=4. Repeatable; wins over --config-file.",
+)  # fmt: skip
+@click.option(
+    "--config-file", "-f", metavar="FILE", help="Settings as a properties file, like Kafka's server.properties."
+)
+@click.option(
+    "--allow-plaintext", is_flag=True, help="Serve on an address that other machines reach, without encryption."
+)
+@click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True,
+              help="How much the log says.")  # fmt: skip
+def broker(
+    data_dir: str | None,
+    listen: str | None,
+    settings: list[tuple[str, str]],
+    config_file: str | None,
+    allow_plaintext: bool,
+    log_level: str,
+) -> int:
+    """Run a broker: a durable log in a directory, served over Kafka's protocol.
+
+    Any Kafka client can use it, and Spark by format("pylog").
+    """
+    _log_to_stderr(log_level)
+    try:
+        given = [*(properties.read(config_file) if config_file else []), *settings]
+        directory, host, port = _place(given, data_dir, listen)
+        running = open_broker(directory, host, port, given, allow_plaintext)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+    except BrokerError as error:
+        raise click.ClickException(str(error)) from error
+    return _serve(running)
+
+
+def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, str, int]:
+    named = dict(given)
+    directory = data_dir or named.get("log.dirs") or named.get("log.dir")
+    if not directory:
+        raise ConfigError("Where should the log be kept? Name a directory with --data-dir DIR.")
+    host, port = parse_listener("--listen", listen or named.get("listeners") or _DEFAULT_LISTEN)
+    return directory, host, port
+
+
+def _serve(running: Broker) -> int:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    counts = f"{running.topic_count} topics, {running.partition_count} partitions"
+    ready = (
+        f"pylog broker ready on {running.bootstrap_servers} (data in {running.data_dir}, {counts}, pid {os.getpid()})"
+    )
+    click.echo(ready)
+    sys.stdout.flush()
+    log = logging.getLogger("pylog.broker")
+    log.info("Serving on %s, ready after %.3f s.", running.bootstrap_servers, running.start_seconds)
+    stop.wait()
+    log.info("Stopping.")
+    started = time.perf_counter()
+    running.close()
+    log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
+    return 0
+
+
+def _log_to_stderr(level: str) -> None:
+    handler = logging.StreamHandler()
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S")
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level.upper())

@@ -1,0 +1,89 @@
+"""What verbs share: the option that says which broker, NAME=VALUE options, tables, JSON."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def bootstrap_option(command: _Command) -> _Command:
+    """Add --bootstrap-server."""
+    return click.option(
+        "--bootstrap-server",
+        "-b",
+        "bootstrap",
+        envvar="PYLOG_BOOTSTRAP_SERVERS",
+        default=DEFAULT_BOOTSTRAP,
+        show_default=True,
+        show_envvar=True,
+        metavar="HOST:PORT",
+        help="The broker to talk to.",
+    )(command)
+
+
+def json_option(command: _Command) -> _Command:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
+
+
+def client_config_option(command: _Command) -> _Command:
+    """Add --client-config."""
+    return click.option(
+        "--client-config",
+        "client_config",
+        multiple=True,
+        callback=named_values,
+        metavar="NAME=VALUE",
+        help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable.",
+    )(command)
+
+
+def named_values(_ctx: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[tuple[str, str]]:
+    """Split each NAME=VALUE (a click callback)."""
+    pairs = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE.", param=parameter)
+        pairs.append((name.strip(), value))
+    return pairs
+
+
+def client_settings(bootstrap: str, more: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+    """The client's configuration for this command line."""
+    return {"bootstrap.servers": bootstrap, "client.id": "pylog-cli", **dict(more)}
+
+
+def echo_json(value: object) -> None:
+    """Print `value` as indented JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a plain table: columns aligned, numbers to the right, nothing that a pipe would choke on."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(heading), *(len(row[i]) for row in cells), 0) for i, heading in enumerate(headings)]
+    numeric = [bool(cells) and all(_is_number(row[i]) for row in cells) for i in range(len(headings))]
+    for row in [list(headings), *cells]:
+        aligned = [cell.rjust(widths[i]) if numeric[i] else cell.ljust(widths[i]) for i, cell in enumerate(row)]
+        click.echo("  ".join(aligned).rstrip())
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").isdigit() or text == "-"
+
+
+def refuse_failed(results: Iterable[Mapping[str, Any]]) -> None:
+    """Raise the first error among admin results, with how many more there are."""
+    from pylog_spark.client.errors import LogError
+
+    failed = [one for one in results if one.get("error")]
+    if failed:
+        more = f" ({len(failed) - 1} more failed.)" if len(failed) > 1 else ""
+        sentence = failed[0].get("message") or f"{failed[0].get('name', 'The request')}: {failed[0]['error']}."
+        raise LogError(failed[0]["error"], sentence + more)

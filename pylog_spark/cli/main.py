@@ -1,0 +1,105 @@
+"""The command ``pylog``: finds the verb's file, and turns what goes wrong into one sentence and an exit code.
+
+Exit codes: 0 done; 1 it could not be done (the sentence says why); 2 the command line or a setting is wrong; 130 stopped by
+Ctrl-C; 141 the reader of our output went away. Only the verb that is called is imported: ``pylog broker`` must be serving
+within 0.3 s of its start.
+"""
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from pylog_spark import __version__
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+_VERBS = {
+    "broker": "Run a broker: a durable log in a directory, served over Kafka's protocol.",
+    "topic": "Create, list, describe, alter and delete topics.",
+    "produce": "Write lines of a file or of standard input into a topic.",
+    "consume": "Print the records of a topic.",
+}
+
+_EPILOG = """\b
+First steps, in two terminals:
+  pylog broker --data-dir ./data
+  pylog topic create events --partitions 4
+  echo 'hello' | pylog produce events
+  pylog consume events --from-beginning
+"""
+
+
+class _Verbs(click.Group):
+    """A group whose verbs live in files of their own, imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        command = getattr(import_module(f"pylog_spark.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.group(
+    cls=_Verbs, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="pylog")
+def pylog() -> None:
+    """A durable, replayable log for PySpark: Kafka's protocol and file format, no JVM.
+
+    Every command has its own help: pylog COMMAND --help.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and leave the process with its exit code."""
+    try:
+        code = pylog.main(prog_name="pylog", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo(err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # Python would complain again when it flushes standard output at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_BROKEN_PIPE)
+    except Exception as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        click.echo(f"Error: {sentence}", err=True)
+        sys.exit(EXIT_FAILED)
+
+
+def _sentence(error: Exception) -> str | None:
+    """The sentence of an error that is the user's or the world's; None for a bug of ours, which shows its traceback."""
+    from pylog_spark.client.errors import LogError
+
+    if isinstance(error, LogError):
+        return error.sentence
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""``pylog produce``: each line becomes a record."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+import click
+
+from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings, echo_json, named_values
+from pylog_spark.client.errors import LogError
+from pylog_spark.client.producer import Producer
+
+_CHUNK_BYTES = 256 * 1024
+# Shorter work than this needs no progress bar.
+_PROGRESS_FROM_BYTES = 4 * 1024 * 1024
+
+_EPILOG = """\b
+Examples:
+  echo 'hello' | pylog produce events
+  pylog produce events events.jsonl --compression zstd
+  printf 'k1:one\\nk2:two\\n' | pylog produce events --key-separator :
+  tail -f app.log | pylog produce logs --header host=$(hostname)
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("topic")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--key-separator",
+    "-k",
+    metavar="TEXT",
+    help="What separates key and value in a line; without it there are no keys.",
+)
+@click.option("--null-value", metavar="TEXT", help="A value written like this becomes null (a tombstone).")
+@click.option("--header", "-H", "headers", multiple=True, callback=named_values, metavar="NAME=VALUE",
+              help="A header of every record. Repeatable.")  # fmt: skip
+@click.option("--partition", "-p", type=click.IntRange(0), help="Write to this partition only.")
+@click.option("--compression", "-z", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none",
+              show_default=True, help="How batches are compressed.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+@bootstrap_option
+@client_config_option
+def produce(
+    topic: str,
+    file: str | None,
+    key_separator: str | None,
+    null_value: str | None,
+    headers: list[tuple[str, str]],
+    partition: int | None,
+    compression: str,
+    as_json: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+) -> None:
+    """Write each line of FILE, or of standard input, as a record into TOPIC.
+
+    Lines are taken as bytes, whatever their encoding. It returns when every record is acknowledged.
+    """
+    if file is None and sys.stdin.isatty():
+        click.echo("Type a record a line; Ctrl-D ends.", err=True)
+    settings = client_settings(bootstrap, [("compression.type", compression), *client_config])
+    encoded = [(name, value.encode()) for name, value in headers]
+    split = _splitter(key_separator, null_value)
+    with Producer(bootstrap, topic, settings) as producer:
+        for lines in _chunks_of_lines(file):
+            for line in lines:
+                key, value = split(line)
+                producer.send(value, key, partition=partition, headers=encoded)
+            producer.hand_over()
+        written = producer.flush()
+    _report(topic, written, as_json)
+
+
+def _splitter(separator: str | None, null_value: str | None) -> Callable[[bytes], tuple[bytes | None, bytes | None]]:
+    between = separator.encode() if separator else None
+    null = null_value.encode() if null_value is not None else None
+
+    def split(line: bytes) -> tuple[bytes | None, bytes | None]:
+        key: bytes | None = None
+        value = line
+        if between is not None:
+            key, found, value = line.partition(between)
+            if not found:
+                raise LogError("INVALID_ARGUMENT", f"A line has no {separator!r} between key and value: {line[:80]!r}.")
+        return key, (None if value == null else value)
+
+    return split
+
+
+def _chunks_of_lines(file: str | None) -> Iterator[list[bytes]]:
+    """Whole lines as they arrive: a slow pipe is handed on at once, a file in large chunks."""
+    source = os.open(file, os.O_RDONLY) if file is not None else sys.stdin.fileno()
+    size = os.fstat(source).st_size if file is not None else 0
+    watched = size >= _PROGRESS_FROM_BYTES and sys.stderr.isatty()
+    with click.progressbar(length=max(size, 1), label="Writing", file=sys.stderr, hidden=not watched) as bar:
+        try:
+            rest = b""
+            while chunk := os.read(source, _CHUNK_BYTES):
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield lines
+                bar.update(len(chunk))
+            if rest:
+                yield [rest]
+        finally:
+            if file is not None:
+                os.close(source)
+
+
+def _report(topic: str, written: dict[str, object], as_json: bool) -> None:
+    offsets = written["offsets"]
+    assert isinstance(offsets, dict)
+    if as_json:
+        spans = [
+            {"topic": name, "partition": number, "first_offset": span[0], "last_offset": span[1]}
+            for (name, number), span in sorted(offsets.items())
+        ]
+        echo_json({"records": written["records"], "bytes": written["bytes"], "offsets": spans})
+    else:
+        count = written["records"]
+        where = f"{len(offsets)} partitions" if len(offsets) != 1 else f"partition {next(iter(offsets))[1]}"
+        click.echo(f"Wrote {count} record{'' if count == 1 else 's'} to {topic} ({where}).", err=True)

@@ -1,0 +1,197 @@
+"""``pylog topic create | list | describe | alter | delete``."""
+
+import sys
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import (
+    bootstrap_option,
+    client_config_option,
+    client_settings,
+    echo_json,
+    echo_table,
+    json_option,
+    named_values,
+    refuse_failed,
+)
+from pylog_spark.client.admin import EARLIEST, LATEST, Admin
+from pylog_spark.client.errors import LogError
+
+_TOPIC_CONFIG = click.option(
+    "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
+    help="A setting of the topic, such as retention.ms=86400000 or durability=flushed. Repeatable.",
+)  # fmt: skip
+
+
+@click.group()
+def topic() -> None:
+    """Create, list, describe, alter and delete topics."""
+
+
+@topic.command(epilog="Example: pylog topic create events --partitions 8 --config retention.ms=86400000")
+@click.argument("name")
+@click.option("--partitions", "-p", type=int, default=-1, help="How many; the broker's num.partitions when left out.")
+@click.option("--replication-factor", "-r", type=int, default=-1, help="Copies of each partition (one broker: 1).")
+@_TOPIC_CONFIG
+@click.option("--if-not-exists", is_flag=True, help="Succeed when the topic is there already.")
+@bootstrap_option
+@client_config_option
+@json_option
+def create(
+    name: str,
+    partitions: int,
+    replication_factor: int,
+    settings: list[tuple[str, str]],
+    if_not_exists: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
+    """Create the topic NAME."""
+    with _admin(bootstrap, client_config) as admin:
+        try:
+            made = admin.create_topic(name, partitions, replication_factor, dict(settings))
+        except LogError as error:
+            if not (if_not_exists and error.kind == "TOPIC_ALREADY_EXISTS"):
+                raise
+            click.echo(f"Topic {name} exists already.", err=True)
+            return
+    if as_json:
+        echo_json(made)
+    else:
+        click.echo(f"Created topic {name} with {_plural(made['num_partitions'], 'partition')}.")
+
+
+@topic.command("list")
+@click.option("--internal", is_flag=True, help="Also topics of the system.")
+@bootstrap_option
+@client_config_option
+@json_option
+def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """List topics."""
+    with _admin(bootstrap, client_config) as admin:
+        found = sorted(admin.topics(), key=lambda one: str(one["name"]))
+    shown = [one for one in found if internal or not one["is_internal"]]
+    if as_json:
+        kept = ("name", "topic_id", "is_internal")
+        echo_json([{**{key: one[key] for key in kept}, "partitions": len(one["partitions"])} for one in shown])
+    elif shown:
+        echo_table(
+            ["TOPIC", "PARTITIONS", "ID"], [(one["name"], len(one["partitions"]), one["topic_id"]) for one in shown]
+        )
+    else:
+        click.echo("There are no topics yet: create one with 'pylog topic create NAME'.", err=True)
+
+
+@topic.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--all-configs", is_flag=True, help="Also settings that have their default.")
+@bootstrap_option
+@client_config_option
+@json_option
+def describe(
+    names: tuple[str, ...], all_configs: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
+) -> None:
+    """Show partitions, offsets and settings of topics."""
+    with _admin(bootstrap, client_config) as admin:
+        described = [_described(admin, name, all_configs) for name in names]
+    if as_json:
+        echo_json(described)
+        return
+    for index, one in enumerate(described):
+        if index:
+            click.echo()
+        _show(one)
+
+
+@topic.command(epilog="Example: pylog topic alter events --partitions 16 --config retention.ms=3600000")
+@click.argument("name")
+@click.option(
+    "--partitions", "-p", type=int, help="Grow to this many; records with keys will land elsewhere from then on."
+)
+@_TOPIC_CONFIG
+@click.option("--delete-config", multiple=True, metavar="NAME", help="Send a setting back to its default. Repeatable.")
+@bootstrap_option
+@client_config_option
+def alter(
+    name: str,
+    partitions: int | None,
+    settings: list[tuple[str, str]],
+    delete_config: tuple[str, ...],
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+) -> None:
+    """Change settings of the topic NAME, or add partitions."""
+    changes: dict[str, str | None] = {**dict(settings), **dict.fromkeys(delete_config)}
+    if partitions is None and not changes:
+        raise click.UsageError("Nothing to change: give --partitions, --config or --delete-config.")
+    with _admin(bootstrap, client_config) as admin:
+        if changes:
+            admin.alter_configs("topic", name, changes)
+        if partitions is not None:
+            admin.create_partitions(name, partitions)
+    click.echo(f"Changed topic {name}.")
+
+
+@topic.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--if-exists", is_flag=True, help="Succeed when a topic is not there.")
+@bootstrap_option
+@client_config_option
+def delete(
+    names: tuple[str, ...], yes: bool, if_exists: bool, bootstrap: str, client_config: list[tuple[str, str]]
+) -> None:
+    """Delete topics with all their records."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Deleting a topic deletes its records: add --yes to do so without being asked.")
+        click.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
+    with _admin(bootstrap, client_config) as admin:
+        results = admin.delete_topics(names)
+    gone = {"UNKNOWN_TOPIC_OR_PARTITION"} if if_exists else set()
+    refuse_failed(one for one in results if one["error"] not in gone)
+    deleted = [str(one["name"]) for one in results if not one["error"]]
+    if deleted:
+        click.echo(f"Deleted {', '.join(deleted)}.")
+
+
+def _admin(bootstrap: str, client_config: list[tuple[str, str]]) -> Admin:
+    return Admin(bootstrap, client_settings(bootstrap, client_config))
+
+
+def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
+    found = admin.topic(name)
+    numbers = sorted(one["partition"] for one in found["partitions"])
+    starts = {
+        number: offset for _, number, offset, _ in admin.offsets([(name, number, EARLIEST) for number in numbers])
+    }
+    ends = {number: offset for _, number, offset, _ in admin.offsets([(name, number, LATEST) for number in numbers])}
+    configs = admin.configs("topic", [name])[0]["configs"]
+    by_number = {one["partition"]: one for one in found["partitions"]}
+    partitions = [
+        {**{key: by_number[number][key] for key in ("partition", "leader", "leader_epoch", "replicas", "isr")},
+         "start_offset": starts[number], "end_offset": ends[number]}
+        for number in numbers
+    ]  # fmt: skip
+    shown = {one["name"]: one["value"] for one in configs if all_configs or one["source"] != "DEFAULT_CONFIG"}
+    return {"name": name, "topic_id": found["topic_id"], "partitions": partitions, "configs": shown}
+
+
+def _show(described: dict[str, Any]) -> None:
+    partitions = described["partitions"]
+    span = sum(one["end_offset"] - one["start_offset"] for one in partitions)
+    click.echo(f"Topic {described['name']} (id {described['topic_id']})")
+    click.echo(f"{_plural(len(partitions), 'partition')}, {_plural(span, 'offset')}")
+    for name, value in described["configs"].items():
+        click.echo(f"  {name}={value}")
+    rows = [
+        (one["partition"], one["leader"], one["start_offset"], one["end_offset"], ",".join(map(str, one["isr"])))
+        for one in partitions
+    ]
+    echo_table(["PARTITION", "LEADER", "START", "END", "ISR"], rows)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,111 @@
+"""Topics, offsets and settings of a cluster: the native client's requests with its errors as `LogError`."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from pylog_spark.client.errors import LogError, translated
+
+EARLIEST = -2
+LATEST = -1
+
+
+class Admin:
+    """Admin requests to one cluster. Thread-safe; not to be used after a fork.
+
+    Each method raises `LogError` when the broker cannot be reached. What concerns a single topic comes back in its result:
+    ``error`` is None or Kafka's name of the error, ``message`` its sentence.
+    """
+
+    def __init__(self, bootstrap_servers: str, config: Mapping[str, str] | None = None) -> None:
+        from pylog_spark._native import Client
+
+        with translated():
+            self._client = Client({**(config or {}), "bootstrap.servers": bootstrap_servers})
+
+    def __enter__(self) -> "Admin":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def cluster(self) -> dict[str, Any]:
+        """{cluster_id, controller_id, brokers: [{node_id, host, port, rack}]}."""
+        with translated():
+            return self._client.describe_cluster()
+
+    def topics(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Describe `names`, or all topics: {name, topic_id, is_internal, error, partitions}. Never creates one."""
+        with translated():
+            return self._client.describe_topics(names)
+
+    def topic(self, name: str) -> dict[str, Any]:
+        """Describe one topic. Raises `LogError` when it is not there."""
+        described = self.topics([name])[0]
+        if described["error"]:
+            sentence = f"Topic '{name}' does not exist: create it with 'pylog topic create {name}'."
+            if described["error"] != "UNKNOWN_TOPIC_OR_PARTITION":
+                sentence = f"Topic '{name}' cannot be described: {described['error']}."
+            raise LogError(described["error"], sentence)
+        return described
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        config: Mapping[str, str] | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> dict[str, Any]:
+        """Create a topic; -1 takes the broker's default. Raises `LogError` when it is refused."""
+        wanted = {
+            "name": name,
+            "num_partitions": partitions,
+            "replication_factor": replication_factor,
+            "configs": dict(config or {}),
+        }
+        with translated():
+            return _sole(self._client.create_topics([wanted], validate_only))
+
+    def delete_topics(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Delete topics with all their records."""
+        with translated():
+            return self._client.delete_topics(names)
+
+    def create_partitions(self, name: str, count: int) -> dict[str, Any]:
+        """Grow a topic to `count` partitions. Raises `LogError` when it is refused."""
+        with translated():
+            return _sole(self._client.create_partitions({name: count}))
+
+    def offsets(self, wanted: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int, int]]:
+        """(topic, partition, timestamp in ms, `EARLIEST` or `LATEST`) -> (topic, partition, offset, timestamp)."""
+        with translated():
+            return self._client.list_offsets(wanted)
+
+    def configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Settings of topics or brokers (`resource_type`: ``topic``, ``broker``)."""
+        with translated():
+            return self._client.describe_configs(resource_type, names)
+
+    def alter_configs(self, resource_type: str, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set each named setting, or with None send it back to its default. Raises `LogError` when refused."""
+        with translated():
+            for result in self._client.alter_configs(resource_type, name, changes):
+                _raise_if_failed(result)
+
+
+def _sole(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    _raise_if_failed(results[0])
+    return results[0]
+
+
+def _raise_if_failed(result: Mapping[str, Any]) -> None:
+    if result.get("error"):
+        raise LogError(result["error"], result.get("message") or f"{result.get('name')}: {result['error']}.")

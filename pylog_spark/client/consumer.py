@@ -1,0 +1,195 @@
+"""Records of a topic, one by one, for programs without Spark. (Spark reads whole Arrow batches: see `source`.)
+
+Offsets are the caller's business: nothing is committed and no group is joined. Not thread-safe.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pylog_spark.client.admin import EARLIEST, LATEST, Admin
+from pylog_spark.client.errors import LogError, translated
+
+if TYPE_CHECKING:
+    from pylog_spark._native import RangeReader
+
+_COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
+# How long an empty partition is waited on: the only one, and one of several before the next is asked. Ctrl-C takes as long.
+_WAIT_MS = 200
+_POLL_MS = 10
+
+Start = str | int | Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record. `timestamp_ms` is since 1970 UTC; `timestamp_type` 0: set by the producer, 1: by the broker."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+class Consumer:
+    """Iterates over the records of a topic; in offset order within each partition.
+
+    Parameters
+    ----------
+    bootstrap_servers : str
+        ``HOST:PORT``, several separated by commas.
+    start : str, int or mapping
+        ``earliest``, ``latest``, an offset, or an offset for each partition.
+    start_timestamp_ms : int, optional
+        Begin at the first record at or after this time; wins over `start`.
+    follow : bool
+        True waits for new records for ever. False ends at the records that are there now, partition after partition.
+    config : mapping, optional
+        Settings of the client by Kafka's names.
+
+    Raises
+    ------
+    LogError
+        The broker cannot be reached, the topic or partition is not there, the offset is gone.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        *,
+        partitions: Sequence[int] | None = None,
+        start: Start = "latest",
+        start_timestamp_ms: int | None = None,
+        follow: bool = True,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        self._config = {**(config or {}), "bootstrap.servers": bootstrap_servers}
+        self._topic = topic
+        self._follow = follow
+        with Admin(bootstrap_servers, config) as admin:
+            described = admin.topic(topic)
+            self._topic_id = described["topic_id"]
+            self.partitions = _chosen(topic, described, partitions)
+            ends = _at(admin, topic, self.partitions, LATEST)
+            self.ends = ends
+            self.starts = _starts(admin, topic, self.partitions, ends, start, start_timestamp_ms)
+        self._open: dict[int, RangeReader] = {}
+
+    def __iter__(self) -> Iterator[Record]:
+        for records in self.batches():
+            yield from records
+
+    def batches(self) -> Iterator[list[Record]]:
+        """Records in the portions in which they arrive, none of them empty."""
+        return self._followed() if self._follow else self._ranges()
+
+    def __enter__(self) -> "Consumer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop reading ahead and close the connections."""
+        for reader in self._open.values():
+            reader.stop()
+        self._open.clear()
+
+    def _reader(self, partition: int) -> "RangeReader":
+        from pylog_spark._native import RangeReader
+
+        start, end = self.starts[partition], self.ends[partition]
+        with translated():
+            reader = RangeReader(
+                self._config, self._topic, partition, start, end, _COLUMNS, topic_id=self._topic_id, follow=self._follow
+            )
+        self._open[partition] = reader
+        return reader
+
+    def _ranges(self) -> Iterator[list[Record]]:
+        for partition in self.partitions:
+            if self.starts[partition] < self.ends[partition]:
+                reader = self._reader(partition)
+                while not reader.at_end:
+                    yield from self._pull(reader, _WAIT_MS)
+                self._open.pop(partition).stop()
+
+    def _followed(self) -> Iterator[list[Record]]:
+        readers = [self._reader(partition) for partition in self.partitions]
+        wait_ms = 0
+        while True:
+            arrived = False
+            for reader in readers:
+                for records in self._pull(reader, wait_ms):
+                    arrived = True
+                    yield records
+            wait_ms = 0 if arrived else _POLL_MS if len(readers) > 1 else _WAIT_MS
+
+    def _pull(self, reader: "RangeReader", timeout_ms: int) -> Iterator[list[Record]]:
+        import pyarrow as pa
+
+        with translated():
+            batch = reader.next_batch(timeout_ms)
+        if batch is not None:
+            records = _records(self._topic, pa.record_batch(batch))
+            if records:
+                yield records
+
+
+def _records(topic: str, batch: Any) -> list[Record]:
+    keys, values, partitions, offsets = (batch.column(name).to_pylist() for name in _COLUMNS[:4])
+    micros = batch.column("timestamp").cast("int64").to_pylist()
+    types = batch.column("timestampType").to_pylist()
+    headers = batch.column("headers").to_pylist()
+    records = []
+    for i, offset in enumerate(offsets):
+        pairs = tuple((one["key"], one["value"]) for one in headers[i] or ())
+        stamp = -1 if micros[i] is None else micros[i] // 1000
+        records.append(Record(topic, partitions[i], offset, stamp, types[i], keys[i], values[i], pairs))
+    return records
+
+
+def _chosen(topic: str, described: Mapping[str, Any], wanted: Sequence[int] | None) -> list[int]:
+    present = sorted(one["partition"] for one in described["partitions"])
+    if wanted is None:
+        return present
+    missing = sorted(set(wanted) - set(present))
+    if missing:
+        sentence = f"Topic '{topic}' has no partition {missing[0]}: it has 0 to {len(present) - 1}."
+        raise LogError("UNKNOWN_TOPIC_OR_PARTITION", sentence)
+    return sorted(set(wanted))
+
+
+def _at(admin: Admin, topic: str, partitions: Sequence[int], timestamp: int) -> dict[int, int]:
+    found = admin.offsets([(topic, partition, timestamp) for partition in partitions])
+    return {partition: offset for _, partition, offset, _ in found}
+
+
+def _starts(
+    admin: Admin, topic: str, partitions: Sequence[int], ends: Mapping[int, int], start: Start, timestamp: int | None
+) -> dict[int, int]:
+    if timestamp is not None:
+        found = _at(admin, topic, partitions, timestamp)
+        return {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
+    if start == "latest":
+        return dict(ends)
+    earliest = _at(admin, topic, partitions, EARLIEST)
+    if start == "earliest":
+        return earliest
+    if isinstance(start, str):
+        raise ValueError(f"start={start!r} is not earliest, latest or a number.")
+    starts = {one: start if isinstance(start, int) else start.get(one, earliest[one]) for one in partitions}
+    for partition, offset in starts.items():
+        if not earliest[partition] <= offset <= ends[partition]:
+            have = f"it has {earliest[partition]} to {ends[partition]}"
+            sentence = f"Partition {partition} of topic '{topic}' has no offset {offset}: {have}."
+            raise LogError("OFFSET_OUT_OF_RANGE", sentence)
+    return starts

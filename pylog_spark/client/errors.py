@@ -1,0 +1,36 @@
+"""The error of the Python client, and the one place where a native error becomes it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class LogError(Exception):
+    """A request to a broker failed.
+
+    Attributes
+    ----------
+    kind : str
+        A Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``...) or one of `pylog_spark._native.NativeError`'s.
+    sentence : str
+        What happened, where, and what to do.
+    """
+
+    def __init__(self, kind: str, sentence: str) -> None:
+        super().__init__(kind, sentence)
+        self.kind = kind
+        self.sentence = sentence
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn a `NativeError` raised inside into a `LogError`."""
+    from pylog_spark._native import NativeError
+
+    try:
+        yield
+    except NativeError as error:
+        kind, sentence = error.args
+        raise LogError(kind, sentence) from error

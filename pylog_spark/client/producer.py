@@ -1,0 +1,97 @@
+"""Writing single records, for programs without Spark. (Spark writes whole Arrow batches: see `sink`.)
+
+Records are gathered into Arrow batches and handed to the native writer, which partitions, compresses, sends and retries.
+Not thread-safe.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from pylog_spark.client.errors import translated
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+_ROWS_MAX = 10_000
+_BYTES_MAX = 1_000_000
+
+
+class Producer:
+    """Appends records to one topic.
+
+    Keys choose the partition as in Kafka (murmur2); records without a key go to one partition after the other, a batch
+    at a time. Raises `LogError`: at `send` for an earlier record that could not be delivered, at the latest at `flush`.
+
+    Parameters
+    ----------
+    config : mapping, optional
+        Kafka's producer settings: ``acks``, ``compression.type``, ``linger.ms``...
+    """
+
+    def __init__(self, bootstrap_servers: str, topic: str, config: Mapping[str, str] | None = None) -> None:
+        from pylog_spark._native import RecordWriter
+
+        with translated():
+            self._writer = RecordWriter({**(config or {}), "bootstrap.servers": bootstrap_servers}, topic)
+        self._rows: list[tuple[bytes | None, bytes | None, int | None, int | None, Headers]] = []
+        self._bytes = 0
+
+    def __enter__(self) -> "Producer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def send(
+        self,
+        value: bytes | None,
+        key: bytes | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers = (),
+    ) -> None:
+        """Queue one record; `timestamp_ms` None means now. Blocks while the native buffer is full."""
+        self._rows.append((key, value, partition, timestamp_ms, headers))
+        self._bytes += len(key or b"") + len(value or b"")
+        if len(self._rows) >= _ROWS_MAX or self._bytes >= _BYTES_MAX:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Give what was gathered to the native writer, which sends it by its own ``linger.ms``; does not wait."""
+        if self._rows:
+            rows, self._rows, self._bytes = self._rows, [], 0
+            with translated():
+                self._writer.write(_batch(rows))
+
+    def flush(self) -> dict[str, Any]:
+        """Wait until every record is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}."""
+        self.hand_over()
+        with translated():
+            return self._writer.flush()
+
+    def close(self) -> None:
+        """Give up what is not acknowledged and close the connections."""
+        self._writer.close()
+
+
+def _batch(rows: Sequence[tuple[Any, ...]]) -> Any:
+    import pyarrow as pa
+
+    keys, values, partitions, stamps, headers = zip(*rows, strict=True)
+    columns = {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
+    if any(one is not None for one in partitions):
+        columns["partition"] = pa.array(partitions, pa.int32())
+    if any(one is not None for one in stamps):
+        columns["timestamp"] = pa.array(stamps, pa.timestamp("ms", "UTC"))
+    if any(headers):
+        kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+        listed = [[{"key": name, "value": value} for name, value in one] or None for one in headers]
+        columns["headers"] = pa.array(listed, kind)
+    return pa.record_batch(columns)
