@@ -1,0 +1,190 @@
+//! Why a log could not do what was asked. Every sentence names the partition and says what to do.
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Which partition of which topic.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TopicPartition {
+    /// Topic name.
+    pub topic: Arc<str>,
+    /// Partition number.
+    pub partition: i32,
+}
+
+impl TopicPartition {
+    /// `topic`-`partition`.
+    pub fn new(topic: &str, partition: i32) -> Self {
+        Self { topic: topic.into(), partition }
+    }
+}
+
+impl fmt::Display for TopicPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.topic, self.partition)
+    }
+}
+
+/// The error of this room. Cloneable: one failed fdatasync is told to every producer that waits for it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// The offset is not in the log.
+    #[error("{at}: offset {offset} is outside the log, which holds [{log_start_offset}, {log_end_offset})")]
+    OffsetOutOfRange {
+        /// Partition.
+        at: TopicPartition,
+        /// What was asked for.
+        offset: i64,
+        /// First offset that can be read.
+        log_start_offset: i64,
+        /// One past the last.
+        log_end_offset: i64,
+    },
+    /// Bytes that were once acknowledged are damaged. Nothing was cut or changed.
+    #[error("{at}: the log is damaged at offset {offset} in {}: {reason}; restore the file, or move it and all later segments of the partition away", file.display())]
+    Corrupt {
+        /// Partition.
+        at: TopicPartition,
+        /// First offset that cannot be read.
+        offset: i64,
+        /// The damaged file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The device is full. Nothing was appended; appends work again when there is space.
+    #[error("{at}: no space left while writing {}; free space or shorten retention", file.display())]
+    DiskFull {
+        /// Partition, or the data directory's name.
+        at: TopicPartition,
+        /// The file that could not grow.
+        file: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {}: {reason}", file.display())]
+    Io {
+        /// A verb.
+        action: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// The kernel's kind of error.
+        kind: io::ErrorKind,
+        /// The kernel's words.
+        reason: String,
+    },
+    /// An earlier write or sync failed, so what the disk holds is unknown until recovery.
+    #[error("{at}: refused since an earlier failure ({reason}); restart the broker, which recovers the log")]
+    Poisoned {
+        /// Partition.
+        at: TopicPartition,
+        /// The first failure.
+        reason: String,
+    },
+    /// Another process uses the data directory.
+    #[error("{} is in use by another broker; stop it or choose another data directory", dir.display())]
+    Locked {
+        /// The data directory.
+        dir: PathBuf,
+    },
+    /// The data directory or partition belongs to somebody else.
+    #[error("{} does not fit: {reason}", file.display())]
+    Mismatch {
+        /// The file that says so.
+        file: PathBuf,
+        /// What differs.
+        reason: String,
+    },
+    /// A file of the data directory cannot be understood.
+    #[error("{} cannot be read: {reason}; restore or remove it", file.display())]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, with the line where there is one.
+        reason: String,
+    },
+    /// An idempotent producer left a gap.
+    #[error("{at}: producer {producer_id} sent sequence {found}, expected {expected}")]
+    OutOfOrderSequence {
+        /// Partition.
+        at: TopicPartition,
+        /// Producer.
+        producer_id: i64,
+        /// Sequence of the batch.
+        found: i32,
+        /// Sequence that would continue.
+        expected: i32,
+    },
+    /// A newer instance of the producer has written already.
+    #[error("{at}: producer {producer_id} has epoch {found}, but {current} is known; it was fenced")]
+    InvalidProducerEpoch {
+        /// Partition.
+        at: TopicPartition,
+        /// Producer.
+        producer_id: i64,
+        /// Epoch of the batch.
+        found: i16,
+        /// Newest epoch seen.
+        current: i16,
+    },
+    /// The batch is larger than `max.message.bytes` or a segment.
+    #[error(
+        "{at}: a batch of {size} bytes exceeds the limit of {limit}; send smaller batches or raise max.message.bytes"
+    )]
+    RecordTooLarge {
+        /// Partition.
+        at: TopicPartition,
+        /// Bytes of the batch.
+        size: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// A timestamp lies outside `message.timestamp.{before,after}.max.ms`.
+    #[error("{at}: timestamp {timestamp_ms} is not within [{earliest_ms}, {latest_ms}]")]
+    InvalidTimestamp {
+        /// Partition.
+        at: TopicPartition,
+        /// Timestamp of the batch.
+        timestamp_ms: i64,
+        /// Smallest accepted.
+        earliest_ms: i64,
+        /// Largest accepted.
+        latest_ms: i64,
+    },
+    /// The bytes are not one v2 batch.
+    #[error("{at}: not a record batch: {reason}")]
+    InvalidBatch {
+        /// Partition.
+        at: TopicPartition,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is no such partition (any more).
+    #[error("{at} is not in this data directory")]
+    NotFound {
+        /// Partition.
+        at: TopicPartition,
+    },
+    /// The topic name cannot be a directory name.
+    #[error("topic name {name:?} is not allowed: use 1 to 249 of a-z A-Z 0-9 . _ -")]
+    InvalidTopic {
+        /// The name.
+        name: String,
+    },
+}
+
+impl StorageError {
+    /// An [`StorageError::Io`] of `cause`.
+    pub(super) fn io(action: &'static str, file: &Path, cause: &io::Error) -> Self {
+        Self::Io { action, file: file.to_path_buf(), kind: cause.kind(), reason: cause.to_string() }
+    }
+}
+
+/// Shorthand of this room.
+pub type Result<T, E = StorageError> = std::result::Result<T, E>;
+
+/// Whether the error says that there is no space (or quota) left.
+pub(super) fn is_disk_full(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
