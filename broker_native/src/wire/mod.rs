@@ -1,1 +1,45 @@
-//! Sans-IO codec of Kafka's wire protocol.
+//! Sans-IO codec of Kafka's wire protocol: bytes in, values out, and back.
+//!
+//! # Layout
+//! | file | what |
+//! |---|---|
+//! | [`messages`] | every message as a table of fields, one file per API |
+//! | [`api`] | numbers and versions of the APIs, which request has which response |
+//! | [`errors`] | Kafka's error codes: number, name, sentence, retriable |
+//! | [`header`] | what stands before a body, and what to do with an unknown version |
+//! | [`message`] | decode, encode, whole frames, Fetch answers around records in files |
+//! | [`reader`], [`writer`], [`field`] | the bounded reader, the writer, the field types under both |
+//! | `schema` | the macro under [`messages`] |
+//!
+//! # Example: a broker's side
+//! ```
+//! use broker_native::wire::{ApiKey, Message, Reader, RequestHeader, message, messages::*};
+//! # let chunks = message::request_frame(&MetadataRequest::default(), 9, 7, Some("me")).unwrap();
+//! # let broker_native::wire::Chunk::Bytes(frame) = &chunks[0] else { panic!() };
+//! # let frame = frame.slice(4..);
+//! let mut reader = Reader::new(frame); // the bytes after the length prefix
+//! let header = RequestHeader::decode(&mut reader)?;
+//! assert_eq!(header.key(), Some(ApiKey::Metadata));
+//! let request = MetadataRequest::decode(&mut reader, header.api_version)?;
+//! reader.finish()?;
+//! let chunks = message::response_frame(&MetadataResponse::default(), header.api_version, header.correlation_id)?;
+//! # Ok::<(), broker_native::wire::WireError>(())
+//! ```
+pub mod api;
+pub mod error;
+pub mod errors;
+pub mod field;
+pub mod header;
+pub mod message;
+pub mod messages;
+pub mod reader;
+mod schema;
+pub mod writer;
+
+pub use api::{AnyRequest, ApiInfo, ApiKey};
+pub use error::WireError;
+pub use errors::ErrorCode;
+pub use header::{RequestHeader, ResponseHeader};
+pub use message::{Message, Request};
+pub use reader::Reader;
+pub use writer::{Chunk, Writer};

@@ -1,0 +1,123 @@
+//! The table of APIs: number, versions, and the request and response of each.
+//!
+//! Ranges are those of Kafka 4.3's descriptors; reasons where the advertised range differs stand beside it.
+use super::error::WireError;
+use super::message::{Message, Request};
+use super::messages::{self, ApiVersion};
+use super::reader::Reader;
+
+/// What is known of an API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiInfo {
+    /// Which one.
+    pub key: ApiKey,
+    /// Oldest version with a layout here.
+    pub min: i16,
+    /// Newest version with a layout here.
+    pub max: i16,
+    /// First version with compact lengths and tagged fields.
+    pub flexible_from: i16,
+    /// Oldest version that ApiVersions tells clients.
+    pub advertised_min: i16,
+    /// Newest version that ApiVersions tells clients.
+    pub advertised_max: i16,
+}
+
+impl ApiInfo {
+    /// Whether the version's lengths are compact.
+    pub const fn is_flexible(&self, version: i16) -> bool {
+        version >= self.flexible_from
+    }
+
+    /// Whether the version has a layout here.
+    pub const fn supports(&self, version: i16) -> bool {
+        version >= self.min && version <= self.max
+    }
+
+    /// The API's entry in an ApiVersions response.
+    pub const fn advertisement(&self) -> ApiVersion {
+        ApiVersion {
+            api_key: self.key.code(),
+            min_version: self.advertised_min,
+            max_version: self.advertised_max,
+        }
+    }
+}
+
+/// Declares the table; each line is one API.
+macro_rules! apis {
+    ($( $name:ident = $code:literal, $request:ident -> $response:ident,
+        $min:literal - $max:literal, flexible $flexible:literal + $(, advertised $low:literal - $high:literal)? ; )*) => {
+        /// An API by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(i16)]
+        #[allow(missing_docs)]
+        pub enum ApiKey { $( $name = $code, )* }
+
+        impl ApiKey {
+            /// Kafka's number of it.
+            pub const fn code(self) -> i16 {
+                self as i16
+            }
+
+            /// The API with this number.
+            pub const fn from_code(code: i16) -> Option<Self> {
+                match code {
+                    $( $code => Some(Self::$name), )*
+                    _ => None,
+                }
+            }
+
+            /// Kafka's name of it.
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$name => stringify!($name), )* }
+            }
+
+            /// Its versions.
+            pub const fn info(self) -> ApiInfo {
+                match self {
+                    $( Self::$name => {
+                        #[allow(unused_mut, unused_assignments)]
+                        let (mut advertised_min, mut advertised_max) = ($min, $max);
+                        $( (advertised_min, advertised_max) = ($low, $high); )?
+                        ApiInfo {
+                            key: self, min: $min, max: $max, flexible_from: $flexible, advertised_min, advertised_max,
+                        }
+                    } )*
+                }
+            }
+        }
+
+        /// All APIs with a layout here, in the order of their numbers.
+        pub const TABLE: &[ApiInfo] = &[ $( ApiKey::$name.info(), )* ];
+
+        $( impl Request for messages::$request { type Response = messages::$response; } )*
+
+        /// A request of any API.
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs, clippy::large_enum_variant)]
+        pub enum AnyRequest { $( $name(messages::$request), )* }
+
+        impl AnyRequest {
+            /// Reads the body of a request.
+            ///
+            /// # Errors
+            /// As [`Message::decode`].
+            pub fn decode(key: ApiKey, reader: &mut Reader, version: i16) -> Result<Self, WireError> {
+                match key {
+                    $( ApiKey::$name => Ok(Self::$name(messages::$request::decode(reader, version)?)), )*
+                }
+            }
+        }
+    };
+}
+
+apis! {
+    // Versions 0 to 2 carry record formats that Kafka 4 dropped; they are advertised because librdkafka otherwise
+    // sends uncompressed (KAFKA-18659), and a client that really uses them is told UNSUPPORTED_VERSION.
+    Produce = 0, ProduceRequest -> ProduceResponse, 3-13, flexible 9+, advertised 0-13;
+    Fetch = 1, FetchRequest -> FetchResponse, 4-18, flexible 12+;
+    ListOffsets = 2, ListOffsetsRequest -> ListOffsetsResponse, 1-11, flexible 6+;
+    Metadata = 3, MetadataRequest -> MetadataResponse, 0-13, flexible 9+;
+    ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-4, flexible 3+;
+}
