@@ -1,0 +1,103 @@
+"""One run's ground: folder, brokers, Spark sessions and loaded topics, each made at first use and put away at the end."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.brokers import SIDES, Broker, make_broker
+from benchmarks.load import create_topic, produce
+from benchmarks.spark_session import SparkSide
+
+_ROOT = Path(__file__).parent.parent
+PARTITIONS = 4
+Runs = dict[str, list[float]]
+
+
+@dataclass
+class Bench:
+    """The shared state of a run.
+
+    Attributes
+    ----------
+    rounds : int
+        Measured repetitions of each row, the sides taking turns; one more round before them warms up and is not counted.
+    scale : float
+        Factor on the number of records, below 1 only to try the harness itself.
+    """
+
+    rounds: int = 5
+    scale: float = 1.0
+    sides: tuple[str, ...] = SIDES
+    folder: Path = field(default_factory=lambda: _new_folder())
+    _brokers: dict[str, Broker] = field(default_factory=dict)
+    _sessions: dict[str, SparkSide] = field(default_factory=dict)
+    _topics: set[str] = field(default_factory=set)
+    _serial: int = 0
+
+    def records(self, number: int) -> int:
+        """`number` of records, scaled."""
+        return max(PARTITIONS, int(number * self.scale))
+
+    def fresh_folder(self, side: str) -> Path:
+        """An empty folder for a broker of its own."""
+        self._serial += 1
+        return self.folder / f"{side}-{self._serial}"
+
+    def broker(self, side: str) -> Broker:
+        """The running broker of `side` that all loads share."""
+        if side not in self._brokers:
+            broker = make_broker(side, self.fresh_folder(side))
+            broker.start()
+            self._brokers[side] = broker
+        return self._brokers[side]
+
+    def spark(self, side: str) -> SparkSide:
+        """The Spark session of `side` (kafka, pylog, ceiling)."""
+        if side not in self._sessions:
+            self._sessions[side] = SparkSide(side, self.folder / f"spark-{side}.log")
+            self._sessions[side].run(do="warm")
+        return self._sessions[side]
+
+    def new_topic(self, side: str, partitions: int = PARTITIONS) -> str:
+        """Create an empty topic."""
+        self._serial += 1
+        topic = f"bench-{self._serial}"
+        create_topic(self.broker(side).bootstrap_servers, topic, partitions)
+        return topic
+
+    def loaded_topic(self, side: str, records: int, value_bytes: int) -> str:
+        """A topic that holds `records` records of `value_bytes` bytes in full batches."""
+        topic = f"loaded-{value_bytes}-{records}"
+        if f"{side}/{topic}" not in self._topics:
+            servers = self.broker(side).bootstrap_servers
+            create_topic(servers, topic, PARTITIONS)
+            produce(servers, topic, records, b"x" * value_bytes, {"linger.ms": 50, "batch.num.messages": 10_000})
+            self._topics.add(f"{side}/{topic}")
+        return topic
+
+    def take_turns(self, measures: Mapping[str, Callable[[], float]], warm_up: int = 1) -> Runs:
+        """Call the sides' measures in turn, `rounds` times after `warm_up` uncounted rounds."""
+        runs: Runs = {side: [] for side in measures}
+        for round_number in range(-warm_up, self.rounds):
+            for side, measure in measures.items():
+                result = measure()
+                if round_number >= 0:
+                    runs[side].append(result)
+        return runs
+
+    def close(self) -> None:
+        """Stop everything and delete the folder."""
+        for session in self._sessions.values():
+            session.close()
+        for broker in self._brokers.values():
+            broker.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _new_folder() -> Path:
+    base = Path(os.environ.get("BENCH_DIR") or _ROOT / ".cache" / "bench")
+    base.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(dir=base))

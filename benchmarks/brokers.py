@@ -1,0 +1,67 @@
+"""The two brokers under measurement behind one face, each a process of its own with page-cache durability."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from tests.peers.kafka import KafkaBroker
+from tests.peers.probe import free_port, wait_until_it_answers
+
+_START_DEADLINE_S = 60
+_STOP_DEADLINE_S = 60
+
+SIDES = ("kafka", "pylog")
+
+
+class Broker(Protocol):
+    """What a measurement needs of a broker."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    def start(self) -> float:
+        """Start; seconds until the first request was answered."""
+
+    def stop(self) -> None: ...
+
+
+class PylogBroker:
+    """`pylog broker` as a user starts it, over `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise RuntimeError("the broker is not running")
+        return self._process.pid
+
+    def start(self) -> float:
+        command = [str(Path(sys.executable).parent / "pylog"), "broker", "--data-dir", str(self._folder / "data")]
+        with open(self._folder / "broker.log", "ab") as log:
+            self._process = subprocess.Popen(
+                [*command, "--listen", self.bootstrap_servers], stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        return wait_until_it_answers("127.0.0.1", self._port, _START_DEADLINE_S)
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(_STOP_DEADLINE_S)
+
+
+def make_broker(side: str, folder: Path) -> Broker:
+    """A stopped broker of `side` with its own folder."""
+    return KafkaBroker(folder) if side == "kafka" else PylogBroker(folder)

@@ -1,0 +1,51 @@
+"""A Spark session in a process of its own, so that each side has its own JVM, jars and warm-up."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.peers.jars import jars
+
+_ROOT = Path(__file__).parent.parent
+_END_DEADLINE_S = 60
+
+
+class SparkSide:
+    """The session of `side`; its output goes to `log`."""
+
+    def __init__(self, side: str, log: Path) -> None:
+        environment = dict(os.environ)
+        if side == "kafka":
+            environment["BENCH_CONNECTOR_JARS"] = str(jars("spark")[0].parent / "*.jar")
+        self._log = log
+        with open(log, "ab") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.spark_job", side],
+                cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
+            )  # fmt: skip
+
+    def run(self, **job: Any) -> float:
+        """Run one job; its seconds. Raises RuntimeError with the end of the log when it fails."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("the session has no pipes")
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the Spark session failed at {job}: {self._log.read_text()[-3000:]}")
+        return float(json.loads(answer)["seconds"])
+
+    def close(self) -> None:
+        """End the session."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(_END_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
