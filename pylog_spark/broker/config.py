@@ -190,6 +190,8 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             Range(1, 256)),
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
             "An idempotent producer that wrote nothing for this long is forgotten.", "low", at_least(1)),
+    _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
+            "Most bytes of requests that are being received or answered at once, all connections together.", valid=at_least(1)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
     Setting("unclean.leader.election.enable", Type.BOOLEAN, False,
             "Default of unclean.leader.election.enable for topics that do not set it.", "high", dynamic=True),

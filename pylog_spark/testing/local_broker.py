@@ -42,7 +42,8 @@ class LocalBroker:
         self.port = port
         self._settings = settings
         self._child: subprocess.Popen[str] | None = None
-        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", prefix="pylog-broker-")
+        # Open as long as this object lives, so no context manager.
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", prefix="pylog-broker-")  # noqa: SIM115
         self.start_seconds = 0.0
 
     @property
@@ -72,7 +73,12 @@ class LocalBroker:
             raise LocalBrokerError(f"The broker on {self.bootstrap_servers} is running already.")
         started = time.perf_counter()
         self._child = subprocess.Popen(
-            self._command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._log, text=True
+            self._command(),
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
         )
         atexit.register(self._end)
         line = self._first_line(self._child)
@@ -158,3 +164,10 @@ class LocalBroker:
                 child.wait()
             if child.stdout is not None:
                 child.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    """The child imports the same pylog_spark as this process, wherever that came from."""
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = [*filter(None, [os.environ.get("PYTHONPATH")]), here]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

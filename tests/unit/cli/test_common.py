@@ -1,0 +1,66 @@
+"""Pieces of the command line that need no broker."""
+
+import pytest
+from click import BadParameter
+
+from pylog_spark.cli.common import echo_table
+from pylog_spark.cli.consume import _milliseconds
+from pylog_spark.client.consumer import _starts
+from pylog_spark.client.errors import LogError
+
+
+def test_a_table_aligns_words_left_and_numbers_right(capsys):
+    echo_table(["NAME", "COUNT"], [("a", 5), ("longer", 1000)])
+    assert capsys.readouterr().out == "NAME    COUNT\na           5\nlonger   1000\n"
+
+
+def test_an_empty_table_is_its_heading(capsys):
+    echo_table(["NAME"], [])
+    assert capsys.readouterr().out == "NAME\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1700000000000", 1_700_000_000_000),
+        ("1970-01-01", 0),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("2026-01-31T12:00", 1_769_860_800_000),
+    ],
+)
+def test_a_time_is_milliseconds_or_iso_and_utc_unless_it_says_otherwise(text, expected):
+    assert _milliseconds(text) == expected
+
+
+def test_a_time_that_is_none_is_refused():
+    with pytest.raises(BadParameter, match="yesterday"):
+        _milliseconds("yesterday")
+
+
+class FakeAdmin:
+    """One partition with offsets 5 to 9; records with timestamps up to 100."""
+
+    def offsets(self, wanted):
+        known = {-2: 5, -1: 9}
+        return [(topic, number, known.get(stamp, 7 if stamp <= 100 else -1), stamp) for topic, number, stamp in wanted]
+
+
+@pytest.mark.parametrize(
+    ("start", "timestamp", "expected"),
+    [
+        ("earliest", None, 5),
+        ("latest", None, 9),
+        (6, None, 6),
+        ({0: 8}, None, 8),
+        ("latest", 50, 7),
+        ("latest", 500, 9),
+    ],
+)
+def test_where_reading_starts(start, timestamp, expected):
+    assert _starts(FakeAdmin(), "t", [0], {0: 9}, start, timestamp) == {0: expected}
+
+
+def test_an_offset_outside_the_log_is_refused_with_what_there_is():
+    for start in (4, 10):
+        with pytest.raises(LogError, match=f"has no offset {start}: it has 5 to 9"):
+            _starts(FakeAdmin(), "t", [0], {0: 9}, start, None)
