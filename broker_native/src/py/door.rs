@@ -48,7 +48,10 @@ impl Owner {
         }
         Err(Failure::new(
             kind::FORKED,
-            format!("this {what} belongs to process {} and cannot be used after a fork; make a new one", self.pid),
+            format!(
+                "this {what} belongs to process {} and cannot be used after a fork; make a new one",
+                self.pid
+            ),
         ))
     }
 }

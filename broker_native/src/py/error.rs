@@ -52,7 +52,10 @@ impl Failure {
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("no message");
-        Self::new(kind::INTERNAL, format!("pylog failed inside ({said}); please report this with what you did"))
+        Self::new(
+            kind::INTERNAL,
+            format!("pylog failed inside ({said}); please report this with what you did"),
+        )
     }
 }
 
@@ -76,6 +79,9 @@ impl From<std::io::Error> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self::new(kind::INVALID_ARGUMENT, format!("the JSON given to the native module does not fit: {error}"))
+        Self::new(
+            kind::INVALID_ARGUMENT,
+            format!("the JSON given to the native module does not fit: {error}"),
+        )
     }
 }

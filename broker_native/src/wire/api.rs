@@ -119,5 +119,17 @@ apis! {
     Fetch = 1, FetchRequest -> FetchResponse, 4-18, flexible 12+;
     ListOffsets = 2, ListOffsetsRequest -> ListOffsetsResponse, 1-11, flexible 6+;
     Metadata = 3, MetadataRequest -> MetadataResponse, 0-13, flexible 9+;
+    FindCoordinator = 10, FindCoordinatorRequest -> FindCoordinatorResponse, 0-6, flexible 3+;
     ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-4, flexible 3+;
+    CreateTopics = 19, CreateTopicsRequest -> CreateTopicsResponse, 2-7, flexible 5+;
+    DeleteTopics = 20, DeleteTopicsRequest -> DeleteTopicsResponse, 1-6, flexible 4+;
+    DeleteRecords = 21, DeleteRecordsRequest -> DeleteRecordsResponse, 0-2, flexible 2+;
+    // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.3, which does not advertise it either.
+    InitProducerId = 22, InitProducerIdRequest -> InitProducerIdResponse, 0-6, flexible 2+, advertised 0-5;
+    OffsetForLeaderEpoch = 23, OffsetForLeaderEpochRequest -> OffsetForLeaderEpochResponse, 2-4, flexible 4+;
+    DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
+    AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
+    CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
+    IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
+    DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
 }

@@ -2,15 +2,37 @@
 //!
 //! Requests, responses and [`ApiVersion`] are re-exported here; parts of messages stay in their files because Kafka
 //! uses some names twice.
+pub mod alter_configs;
 pub mod api_versions;
+pub mod create_partitions;
+pub mod create_topics;
+pub mod delete_records;
+pub mod delete_topics;
+pub mod describe_cluster;
+pub mod describe_configs;
 pub mod fetch;
+pub mod find_coordinator;
 mod hex;
+pub mod incremental_alter_configs;
+pub mod init_producer_id;
 pub mod list_offsets;
 pub mod metadata;
+pub mod offset_for_leader_epoch;
 pub mod produce;
 
+pub use alter_configs::{AlterConfigsRequest, AlterConfigsResponse};
 pub use api_versions::{ApiVersion, ApiVersionsRequest, ApiVersionsResponse};
+pub use create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
+pub use create_topics::{CreateTopicsRequest, CreateTopicsResponse};
+pub use delete_records::{DeleteRecordsRequest, DeleteRecordsResponse};
+pub use delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
+pub use describe_cluster::{DescribeClusterRequest, DescribeClusterResponse};
+pub use describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse};
 pub use fetch::{FetchRequest, FetchResponse};
+pub use find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse};
+pub use incremental_alter_configs::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
+pub use init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
 pub use list_offsets::{ListOffsetsRequest, ListOffsetsResponse};
 pub use metadata::{MetadataRequest, MetadataResponse};
+pub use offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 pub use produce::{ProduceRequest, ProduceResponse};
