@@ -1,0 +1,133 @@
+"""The control loop over a fake native server: every question is answered, whatever happens inside."""
+
+import json
+import queue
+import sys
+import types
+
+import pytest
+
+from pylog_spark.broker import process, requests
+from pylog_spark.broker.process import BrokerError, start_broker
+
+
+class NativeError(Exception):
+    """As the native module's."""
+
+
+class FakeNativeBroker:
+    """Questions go in by `asked`, answers come out of `answers`."""
+
+    locked = False
+    port_taken = False
+    made = []
+
+    def __init__(self, data_dir, settings_json):
+        if self.locked:
+            raise NativeError("LOCKED", f"{data_dir} is locked by process 7")
+        self.settings = json.loads(settings_json)
+        self.asked = queue.Queue()
+        self.answers = queue.Queue()
+        self.closed = False
+        self.made.append(self)
+
+    def apply_topics(self, topics_json):
+        pass
+
+    def listen(self, host, port):
+        if self.port_taken:
+            raise NativeError("IO", "cannot bind: Address already in use (os error 98)")
+        return port or 12345
+
+    def next_event(self, timeout_ms):
+        event = self.asked.get(timeout=30)
+        if isinstance(event, Exception):
+            raise event
+        return event
+
+    def complete(self, event_id, answer_json):
+        self.answers.put((event_id, json.loads(answer_json)))
+
+    def stats(self):
+        return {}
+
+    def close(self, timeout_ms):
+        self.closed = True
+        self.asked.put(None)
+
+
+@pytest.fixture
+def native(monkeypatch):
+    fake = type("Fresh", (FakeNativeBroker,), {"made": []})
+    module = types.ModuleType("pylog_spark._native")
+    module.NativeBroker, module.NativeError = fake, NativeError
+    monkeypatch.setitem(sys.modules, "pylog_spark._native", module)
+    return fake
+
+
+def ask(broker_native, kind, request):
+    broker_native.asked.put((7, kind, json.dumps(request)))
+    event_id, answer = broker_native.answers.get(timeout=30)
+    assert event_id == 7
+    return answer
+
+
+def test_a_question_is_answered_and_closing_wakes_the_loop(native, tmp_path):
+    with start_broker(tmp_path) as broker:
+        resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["num.partitions"]}
+        answer = ask(native.made[0], "describe_configs", {"resources": [resource]})
+        assert [one["value"] for one in answer["results"][0]["configs"]] == ["1"]
+        assert broker.bootstrap_servers == "127.0.0.1:12345"
+    assert native.made[0].closed
+    assert not broker._thread.is_alive()
+
+
+def test_a_bug_in_one_request_is_answered_and_the_next_one_is_served(native, tmp_path, monkeypatch, caplog):
+    def broken(_controller, _request):
+        raise RuntimeError("a bug")
+
+    with start_broker(tmp_path):
+        monkeypatch.setitem(requests.HANDLERS, "delete_topics", broken)
+        answer = ask(native.made[0], "delete_topics", {"topics": [{"name": "t", "topic_id": None}], "topic_names": []})
+        assert answer["responses"][0]["error_code"] == -1
+        assert "a bug" in caplog.text
+        assert ask(native.made[0], "auto_create_topics", {"topics": []}) == {}
+
+
+def test_an_error_of_the_native_server_does_not_end_the_loop(native, tmp_path, caplog):
+    with start_broker(tmp_path):
+        native.made[0].asked.put(NativeError("IO", "something passed"))
+        assert ask(native.made[0], "auto_create_topics", {"topics": []}) == {}
+    assert "something passed" in caplog.text
+
+
+def test_the_cluster_id_is_made_once(native, tmp_path):
+    for _ in range(2):
+        with start_broker(tmp_path):
+            pass
+    first, second = (one.settings["cluster_id"] for one in native.made)
+    assert first == second
+    assert len(first) == 22
+
+
+def test_a_locked_directory_is_one_sentence_and_nothing_is_written(native, tmp_path):
+    native.locked = True
+    with pytest.raises(BrokerError, match="is in use by another broker: stop that one, or use another directory"):
+        start_broker(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_taken_port_is_one_sentence_and_the_directory_is_let_go(native, tmp_path):
+    native.port_taken = True
+    with pytest.raises(BrokerError, match=r"127\.0\.0\.1:9 is already in use"):
+        start_broker(tmp_path, port=9)
+    assert native.made[0].closed
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("127.9.9.9", True), ("0.0.0.0", False), ("::", False),
+     ("127.evil.example", False), ("192.168.0.1", False), ("", False)],
+)  # fmt: skip
+def test_only_this_machines_own_addresses_need_no_permission(host, local):
+    assert process.is_loopback(host) is local
