@@ -29,6 +29,14 @@ also survives power loss, set durability=flushed on the topic, or log.durability
 """
 
 
+def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from pylog_spark.broker.reference import page
+
+        click.echo(page(), nl=False)
+        ctx.exit()
+
+
 @click.command(epilog=_EPILOG)
 @click.option("--data-dir", "-d", metavar="DIR", help="Where the log is kept; made when missing.")
 @click.option(
@@ -49,6 +57,8 @@ also survives power loss, set durability=flushed on the topic, or log.durability
 )
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True,
               help="How much the log says.")  # fmt: skip
+@click.option("--list-settings", is_flag=True, is_eager=True, expose_value=False, callback=_list_settings,
+              help="Print all settings of brokers and topics, as Markdown, and exit.")  # fmt: skip
 def broker(
     data_dir: str | None,
     listen: str | None,

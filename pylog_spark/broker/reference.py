@@ -1,0 +1,46 @@
+"""The reference of all settings, written from their declarations: what `docs/settings.md` and ``--list-settings`` show."""
+
+from collections.abc import Iterator
+
+from pylog_spark.broker.config import BROKER_SETTINGS, TOPIC_SETTINGS
+from pylog_spark.broker.setting import INT_MAX, LONG_MAX, Setting, show
+
+_INTRODUCTION = """\
+# Settings
+
+Names, types and defaults are Apache Kafka's. Written from the declarations in `pylog_spark/broker/config.py` by
+`pylog broker --list-settings`; a test keeps this page equal to them.
+
+A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, or as keywords of `start_broker`
+(`num_partitions=4`). Those marked "while running" can also be changed by Kafka's tools without a restart.
+"""
+
+
+def page() -> str:
+    """The whole reference as Markdown."""
+    return "\n".join(
+        [_INTRODUCTION, *_section("Broker", BROKER_SETTINGS, False), *_section("Topic", TOPIC_SETTINGS, True)]
+    )
+
+
+def _section(title: str, settings: tuple[Setting, ...], topic: bool) -> Iterator[str]:
+    yield f"## {title} settings\n"
+    if topic:
+        yield "Set when a topic is created, or later with `pylog topic alter`. One that is not set falls back to the broker's.\n"
+    yield "| name | type | default | valid | " + ("falls back to |" if topic else "while running |") + " meaning |"
+    yield "|---|---|---|---|---|---|"
+    for one in settings:
+        fallback = ", ".join(f"`{synonym.name}`" for synonym in one.synonyms)
+        last = fallback if topic else "yes" if one.dynamic else ""
+        valid = str(one.valid) if one.valid is not None else ""
+        yield f"| `{one.name}` | {one.type.name} | {_default(one)} | {valid} | {last} | {one.doc} |"
+    yield ""
+
+
+def _default(setting: Setting) -> str:
+    special = {INT_MAX: "2^31-1", LONG_MAX: "2^63-1"}
+    if setting.default is None:
+        return "not set"
+    if isinstance(setting.default, int) and setting.default in special:
+        return special[setting.default]
+    return f"`{show(setting.default)}`"
