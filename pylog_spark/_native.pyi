@@ -116,6 +116,10 @@ class RangeReader:
     def at_end(self) -> bool: ...
     @property
     def next_offset(self) -> int: ...
+    @property
+    def error(self) -> tuple[str, str] | None:
+        """(kind, message) of the error that ended the reader. Through the Arrow stream pyarrow raises an exception of
+        its own, whose text contains ``KIND: message``; this is the same as values."""
     def stop(self) -> None: ...
 
 class RecordWriter:
@@ -132,6 +136,7 @@ class RecordWriter:
         """Takes an object with `__arrow_c_array__`. Returns when its records are queued; blocks while the buffer
         (`buffer.memory`) is full. Raises the first delivery error of earlier records."""
     def flush(self) -> dict[str, Any]:
-        """Wait until all is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}."""
+        """Wait until all is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}, counted from
+        the first write of this writer; an offset is -1 where the broker told none (``acks=0``)."""
     def close(self) -> None:
         """Give up what is not acknowledged and close the connections."""

@@ -14,6 +14,9 @@ pub mod encode;
 mod input;
 pub mod schema;
 
+pub use arrow_array::RecordBatch;
+pub use arrow_schema::SchemaRef;
+
 pub use decode::{BatchDecoder, DecodeError, DecodeOptions};
 pub use encode::{EncodeError, Row, RowSource};
 pub use schema::{Column, UnknownColumn, schema};

@@ -8,6 +8,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
+use crate::client::error::ClientError;
 use crate::record::header::BatchError;
 
 create_exception!(_native, NativeError, PyException, "Raised by everything native: args == (kind, message).");
@@ -68,6 +69,12 @@ impl From<Failure> for PyErr {
 impl From<BatchError> for Failure {
     fn from(error: BatchError) -> Self {
         Self::new(kind::CORRUPT_BATCH, error.to_string())
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self { kind: error.kind, message: error.message }
     }
 }
 

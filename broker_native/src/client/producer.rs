@@ -1,0 +1,259 @@
+//! The writing side for one thread: rows in, acknowledged batches out.
+//!
+//! The thread that calls [`Producer::append`] fills batches; full ones go to a sending thread, started with the first.
+//! Memory: open batches take at most one half of `buffer.memory`, queued ones the other.
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::accumulator::{Accumulator, Limits, Ready, Row};
+use super::cluster::Cluster;
+use super::config::{Acks, Settings, millis};
+use super::delivery::{Delivered, Delivery};
+use super::error::{ClientError, Owner, Result, code, kind};
+use super::poll;
+use super::retry::Retry;
+use super::sender::{ProducerId, Sender};
+use super::stop::Stop;
+use crate::record::layout::HEADER_LEN;
+use crate::wire::ErrorCode;
+use crate::wire::messages::InitProducerIdRequest;
+
+/// Room in a request for what is not records.
+const REQUEST_OVERHEAD: usize = 512;
+/// How long a topic that a broker is just creating may stay unknown.
+const AUTO_CREATE_GRACE: Duration = Duration::from_millis(3000);
+
+/// Appends rows to partitions. Not for several threads.
+#[derive(Debug)]
+pub struct Producer {
+    settings: Settings,
+    owner: Owner,
+    stop: Stop,
+    accumulator: Accumulator,
+    cluster: Arc<Mutex<Cluster>>,
+    sending: Option<Sending>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Sending {
+    delivery: Delivery,
+    thread: JoinHandle<()>,
+}
+
+impl Producer {
+    /// Opens nothing yet.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for settings that make no sense.
+    pub fn new(settings: Settings) -> Result<Self> {
+        let stop = Stop::default();
+        let bytes = |value: i64| usize::try_from(value).unwrap_or(usize::MAX);
+        let request = bytes(settings.max_request_size).saturating_sub(REQUEST_OVERHEAD + HEADER_LEN);
+        let quarter = bytes(settings.buffer_memory) / 4;
+        let limits = Limits {
+            batch_bytes: bytes(settings.batch_size).min(request).min(quarter),
+            record_bytes: request,
+        };
+        let cluster = Cluster::new(settings.clone(), stop.clone())?;
+        Ok(Self {
+            accumulator: Accumulator::new(limits),
+            cluster: Arc::new(Mutex::new(cluster)),
+            owner: Owner::current(),
+            sending: None,
+            closed: false,
+            settings,
+            stop,
+        })
+    }
+
+    /// The handle of topic `name`, looked up (and with `allow.auto.create.topics` created) the first time.
+    ///
+    /// # Errors
+    /// `UNKNOWN_TOPIC_OR_PARTITION` saying how to create it; `UNREACHABLE` and others after `max.block.ms`.
+    pub fn topic(&mut self, name: &str) -> Result<usize> {
+        if let Some(handle) = self.accumulator.topic(name) {
+            return Ok(handle);
+        }
+        self.check()?;
+        let create = self.settings.allow_auto_create_topics;
+        let grace = if create { AUTO_CREATE_GRACE } else { Duration::ZERO };
+        let limit = millis(self.settings.max_block_ms);
+        let mut retry = Retry::new(format!("look up topic {name}"), limit, &self.stop);
+        let started = Instant::now();
+        loop {
+            let found = self.cluster.lock().topic(name, create);
+            let error = match found {
+                Ok(topic) if !topic.partitions.is_empty() => {
+                    // Any number will do: writers that start together should not all begin with partition 0.
+                    let seed = std::process::id() as usize;
+                    let handle =
+                        self.accumulator.add_topic(name, topic.topic_id, topic.partitions.len(), seed);
+                    return Ok(handle);
+                }
+                Ok(_) => ClientError::retriable(
+                    ErrorCode::LeaderNotAvailable.name(),
+                    format!("topic {name} has no partitions yet"),
+                ),
+                Err(error) => error,
+            };
+            let unknown = error.kind == ErrorCode::UnknownTopicOrPartition.name();
+            let retriable = if unknown { started.elapsed() < grace } else { error.retriable };
+            retry.after(ClientError { retriable, ..error }, &self.settings)?;
+        }
+    }
+
+    /// Appends a row to a topic; may block for `buffer.memory`.
+    ///
+    /// # Errors
+    /// Those of the row ([`Accumulator::append`]); the first delivery error of earlier rows; `TIMED_OUT` when memory
+    /// does not become free within `max.block.ms`.
+    #[inline]
+    pub fn append(&mut self, topic: usize, row: &Row<'_>) -> Result<()> {
+        if let Some(ready) = self.accumulator.append(topic, row)? {
+            self.push(vec![ready])?;
+        }
+        if self.accumulator.open_bytes() as i64 > self.settings.buffer_memory / 2 {
+            self.close_batches(Duration::ZERO)?;
+        }
+        Ok(())
+    }
+
+    /// Sends batches that are open for longer than `linger.ms`; to be called now and then, for each Arrow batch say.
+    ///
+    /// # Errors
+    /// As for [`Producer::append`].
+    pub fn linger(&mut self) -> Result<()> {
+        self.check()?;
+        self.close_batches(millis(self.settings.linger_ms))
+    }
+
+    /// Sends all that is open.
+    ///
+    /// # Errors
+    /// As for [`Producer::append`].
+    pub fn begin_flush(&mut self) -> Result<()> {
+        self.check()?;
+        self.close_batches(Duration::ZERO)
+    }
+
+    /// Waits up to `time` for what was sent; `None` when that was not enough, else what was acknowledged since the start.
+    ///
+    /// # Errors
+    /// The first delivery error.
+    pub fn wait_flushed(&self, time: Duration) -> Result<Option<Delivered>> {
+        self.check()?;
+        let Some(sending) = &self.sending else { return Ok(Some(Delivered::default())) };
+        let empty = sending.delivery.wait_empty(time)?;
+        Ok(empty.then(|| sending.delivery.delivered()))
+    }
+
+    /// Gives up what is not acknowledged, ends the thread, closes the connections. Idempotent.
+    pub fn close(&mut self) {
+        self.closed = true;
+        let Some(sending) = self.sending.take() else { return };
+        if self.owner.check("writer").is_err() {
+            // The thread is not in this process; its handle must not be waited for, nor its sockets shut down.
+            std::mem::forget(sending);
+            return;
+        }
+        sending.delivery.close();
+        self.stop.stop();
+        // The thread cannot panic with a value worth passing on.
+        let _ = sending.thread.join();
+    }
+
+    fn check(&self) -> Result<()> {
+        self.owner.check("writer")?;
+        if self.closed {
+            return Err(ClientError::fatal(kind::CLOSED, "this writer is closed; make a new one"));
+        }
+        Ok(())
+    }
+
+    fn close_batches(&mut self, age: Duration) -> Result<()> {
+        let ready = self.accumulator.close_older_than(age);
+        if ready.is_empty() && self.sending.is_none() { Ok(()) } else { self.push(ready) }
+    }
+
+    fn push(&mut self, ready: Vec<Ready>) -> Result<()> {
+        self.check()?;
+        let half = usize::try_from(self.settings.buffer_memory / 2).unwrap_or(usize::MAX);
+        let limit = millis(self.settings.max_block_ms);
+        let delivery = self.sending()?;
+        let spare = delivery.push(ready)?;
+        if !delivery.wait_below(half, limit)? {
+            return Err(ClientError::fatal(
+                kind::TIMED_OUT,
+                format!(
+                    "buffer.memory is full and brokers took nothing for max.block.ms ({} s)",
+                    limit.as_secs_f64()
+                ),
+            ));
+        }
+        self.accumulator.recycle(spare);
+        Ok(())
+    }
+
+    /// The sending thread, started if needed.
+    fn sending(&mut self) -> Result<&Delivery> {
+        let sending = match self.sending.take() {
+            Some(sending) => sending,
+            None => self.start()?,
+        };
+        Ok(&self.sending.insert(sending).delivery)
+    }
+
+    fn start(&self) -> Result<Sending> {
+        let producer = self.producer_id()?;
+        let no_resources = |error: std::io::Error| {
+            ClientError::fatal(kind::PROTOCOL, format!("could not start a writer: {error}"))
+        };
+        let (waker, wakeable) = poll::waker().map_err(no_resources)?;
+        let delivery = Delivery::new(waker);
+        let (settings, cluster, shared) = (self.settings.clone(), self.cluster.clone(), delivery.clone());
+        let thread = std::thread::Builder::new()
+            .name("pylog-sender".to_owned())
+            .spawn(move || Sender::run(settings, cluster, producer, shared, wakeable))
+            .map_err(no_resources)?;
+        Ok(Sending { delivery, thread })
+    }
+
+    /// A producer id for idempotence, unless it is switched off or (not asked for explicitly) not to be had.
+    fn producer_id(&self) -> Result<Option<ProducerId>> {
+        let settings = &self.settings;
+        if !settings.enable_idempotence || settings.acks != Acks::All {
+            return Ok(None);
+        }
+        let request = InitProducerIdRequest { producer_id: -1, producer_epoch: -1, ..Default::default() };
+        let mut retry = Retry::new("get a producer id", millis(settings.max_block_ms), &self.stop);
+        loop {
+            let answer = self.cluster.lock().call_any(&request);
+            let error = match answer {
+                Ok(answer) => match code(answer.error_code) {
+                    ErrorCode::None => return Ok(Some((answer.producer_id, answer.producer_epoch))),
+                    error => ClientError {
+                        kind: error.name(),
+                        message: format!("no producer id for an idempotent writer: {}", error.sentence()),
+                        retriable: error.is_retriable(),
+                    },
+                },
+                Err(error) => error,
+            };
+            let absent = error.kind == ErrorCode::UnsupportedVersion.name();
+            if absent && !settings.is_given("enable.idempotence") {
+                return Ok(None);
+            }
+            retry.after(error, settings)?;
+        }
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
