@@ -150,7 +150,7 @@ impl Records<'_> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<RecordRef<'a>, BatchError>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 || self.failed.is_some() {
             return self.end().map(Err);
