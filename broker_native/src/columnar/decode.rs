@@ -178,11 +178,15 @@ impl BatchDecoder {
 
     fn push_view(&mut self, view: &BatchView<'_>) -> Result<(), DecodeCause> {
         let (header, batch) = view;
-        if header.last_offset() < self.next_offset || self.at_end() {
-            return Ok(());
-        }
+        // First of all: a flipped bit in the last offset must not make a batch look like one to be skipped.
         if self.options.check_crcs {
             header.verify_crc(batch)?;
+        }
+        if header.last_offset_delta < 0 {
+            return Err(BatchError::Malformed("the last offset is before the first").into());
+        }
+        if header.last_offset() < self.next_offset || self.at_end() {
+            return Ok(());
         }
         if header.base_offset < self.end && !self.aborted.hides(view)? {
             self.push_body(header, body(batch))?;
