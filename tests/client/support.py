@@ -1,5 +1,6 @@
 """What the client's tests share: Arrow batches in, rows out, a proxy that loses connections."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,8 +114,6 @@ class LossyProxy:
 
 def _close(*sockets: socket.socket) -> None:
     for one in sockets:
-        try:
+        with contextlib.suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         one.close()

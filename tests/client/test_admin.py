@@ -17,11 +17,17 @@ def test_a_topic_is_described_with_its_partitions(config: dict[str, str], new_to
     assert [one["partition"] for one in described["partitions"]] == [0, 1, 2]
     (broker,) = Client(config).describe_cluster()["brokers"]
     for one in described["partitions"]:
-        assert (one["leader"], one["replicas"], one["isr"]) == (broker["node_id"], [broker["node_id"]], [broker["node_id"]])
+        assert (one["leader"], one["replicas"], one["isr"]) == (
+            broker["node_id"],
+            [broker["node_id"]],
+            [broker["node_id"]],
+        )
     assert topic in [one["name"] for one in Client(config).describe_topics(None)]
 
 
-def test_creating_a_topic_twice_is_an_error_of_that_topic(config: dict[str, str], new_topic: Callable[..., str]) -> None:
+def test_creating_a_topic_twice_is_an_error_of_that_topic(
+    config: dict[str, str], new_topic: Callable[..., str]
+) -> None:
     topic = new_topic()
     (answer,) = Client(config).create_topics([{"name": topic}])
     assert answer["error"] == "TOPIC_ALREADY_EXISTS"

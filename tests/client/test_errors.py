@@ -19,6 +19,15 @@ def refused(kind: str, *words: str) -> "pytest.RaisesExc[NativeError]":
     return pytest.raises(NativeError, check=fits)
 
 
+def kind_of(use: Callable[[], object]) -> str:
+    """The kind of the error that `use` raises."""
+    try:
+        use()
+    except NativeError as error:
+        return str(error.args[0])
+    return "no error"
+
+
 def next_batch(config: dict[str, str], topic: str, start: int, end: int, **options: str) -> object:
     return RangeReader(config, topic, 0, start, end, ["value"], **options).next_batch(8_000)
 
@@ -150,12 +159,8 @@ def test_after_a_fork_every_object_refuses_and_the_parents_still_work(
     assert len(reader.next_batch(8_000)) == 1
     child = os.fork()
     if child == 0:
-        kinds = []
-        for use in (client.describe_cluster, writer.flush, lambda: reader.next_batch(1)):
-            try:
-                use()
-            except NativeError as error:
-                kinds.append(error.args[0])
+        uses = (client.describe_cluster, writer.flush, lambda: reader.next_batch(1))
+        kinds = [kind_of(use) for use in uses]
         del client, writer, reader
         os._exit(0 if kinds == ["FORKED"] * 3 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
