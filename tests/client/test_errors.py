@@ -10,7 +10,7 @@ from pylog_spark._native import Client, NativeError, RangeReader, RecordWriter
 from tests.client.support import read, values_batch, write
 
 
-def refused(kind: str, *words: str) -> "pytest.RaisesExc[NativeError]":
+def assert_refused(kind: str, *words: str) -> "pytest.RaisesExc[NativeError]":
     """Expects a NativeError of `kind` whose sentence has `words`."""
 
     def fits(error: NativeError) -> bool:
@@ -34,14 +34,14 @@ def next_batch(config: dict[str, str], topic: str, start: int, end: int, **optio
 
 def test_an_unreachable_broker_is_said_at_once_with_every_address() -> None:
     client = Client({"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"})
-    with refused("UNREACHABLE", "127.0.0.1:1", "127.0.0.1:2", "bootstrap.servers"):
+    with assert_refused("UNREACHABLE", "127.0.0.1:1", "127.0.0.1:2", "bootstrap.servers"):
         client.describe_topics(None)
 
 
 def test_unknown_settings_are_refused_in_every_role() -> None:
     config = {"bootstrap.servers": "127.0.0.1:1", "acks.": "1"}
     for make in (Client, RecordWriter, lambda given: RangeReader(given, "t", 0, 0, 1, ["value"])):
-        with refused("INVALID_ARGUMENT", "acks."):
+        with assert_refused("INVALID_ARGUMENT", "acks."):
             make(config)
 
 
@@ -50,7 +50,7 @@ def test_an_offset_before_the_log_names_the_first_one(config: dict[str, str], ne
     write(config, topic, values_batch([b"x"] * 10))
     (answer,) = Client(config).delete_records([(topic, 0, 4)])
     assert answer == {"topic": topic, "partition": 0, "low_watermark": 4, "error": None}
-    with refused("OFFSET_OUT_OF_RANGE", f"{topic}-0", "offset 2", "first offset is 4"):
+    with assert_refused("OFFSET_OUT_OF_RANGE", f"{topic}-0", "offset 2", "first offset is 4"):
         next_batch(config, topic, 2, 10)
 
 
@@ -70,17 +70,17 @@ def test_a_recreated_topic_is_recognised_by_its_id(config: dict[str, str], new_t
     write(config, topic, values_batch([b"x"]))
     (described,) = Client(config).describe_topics([topic])
     assert read(config, topic, 0, 0, 1, ["value"], topic_id=described["topic_id"]).num_rows == 1
-    with refused("UNKNOWN_TOPIC_ID", topic, "created again"):
+    with assert_refused("UNKNOWN_TOPIC_ID", topic, "created again"):
         next_batch(config, topic, 0, 1, topic_id="AAAAAAAAAAAAAAAAAAAAAg")
 
 
 def test_reading_an_unknown_topic_says_how_to_create_it(config: dict[str, str]) -> None:
-    with refused("UNKNOWN_TOPIC_OR_PARTITION", "no-such-topic", "pylog topic create"):
+    with assert_refused("UNKNOWN_TOPIC_OR_PARTITION", "no-such-topic", "pylog topic create"):
         next_batch(config, "no-such-topic", 0, 1)
 
 
 def test_writing_to_an_unknown_topic_says_how_to_create_it(config: dict[str, str]) -> None:
-    with refused("UNKNOWN_TOPIC_OR_PARTITION", "no-such-topic", "pylog topic create"):
+    with assert_refused("UNKNOWN_TOPIC_OR_PARTITION", "no-such-topic", "pylog topic create"):
         write({**config, "allow.auto.create.topics": "false"}, "no-such-topic", values_batch([b"x"]))
     (described,) = Client(config).describe_topics(["no-such-topic"])
     assert described["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -88,9 +88,9 @@ def test_writing_to_an_unknown_topic_says_how_to_create_it(config: dict[str, str
 
 def test_an_unknown_partition_is_named(config: dict[str, str], new_topic: Callable[..., str]) -> None:
     topic = new_topic(2)
-    with refused("UNKNOWN_TOPIC_OR_PARTITION", topic, "no partition 7"):
+    with assert_refused("UNKNOWN_TOPIC_OR_PARTITION", topic, "no partition 7"):
         RangeReader(config, topic, 7, 0, 1, ["value"]).next_batch(8_000)
-    with refused("INVALID_ARGUMENT", topic, "partitions 0 to 1"):
+    with assert_refused("INVALID_ARGUMENT", topic, "partitions 0 to 1"):
         write(config, topic, values_batch([b"x"], partition=pa.array([2], pa.int32())))
 
 
@@ -98,7 +98,7 @@ def test_a_record_too_large_for_the_topic_says_what_to_raise(
     config: dict[str, str], new_topic: Callable[..., str]
 ) -> None:
     topic = new_topic(max_message_bytes="2000")
-    with refused("MESSAGE_TOO_LARGE", f"{topic}-0", "max.message.bytes"):
+    with assert_refused("MESSAGE_TOO_LARGE", f"{topic}-0", "max.message.bytes"):
         write(config, topic, values_batch([b"x", b"y" * 5000, b"z"]))
 
 
@@ -109,7 +109,7 @@ def test_a_range_beyond_the_log_ends_in_a_timeout_that_names_its_end(
     write(config, topic, values_batch([b"x"] * 3))
     impatient = {**config, "default.api.timeout.ms": "300", "fetch.max.wait.ms": "50"}
     reader = RangeReader(impatient, topic, 0, 0, 9, ["value"])
-    with refused("TIMED_OUT", "up to offset 3", "9 was asked for"):
+    with assert_refused("TIMED_OUT", "up to offset 3", "9 was asked for"):
         while reader.next_batch(8_000) is not None:
             pass
 
@@ -123,11 +123,11 @@ def test_what_cannot_be_written_is_refused_with_the_columns_name(
         (pa.record_batch({"value": pa.array([1])}), '"value"'),
         (values_batch([b"x"], key=pa.array([1.5])), '"key"'),
     ]:
-        with refused("INVALID_ARGUMENT", word):
+        with assert_refused("INVALID_ARGUMENT", word):
             write(config, topic, batch)
-    with refused("INVALID_ARGUMENT", "no topic"):
+    with assert_refused("INVALID_ARGUMENT", "no topic"):
         write(config, None, values_batch([b"x"]))
-    with refused("INVALID_ARGUMENT", "record batch"):
+    with assert_refused("INVALID_ARGUMENT", "record batch"):
         RecordWriter(config, topic).write([b"x"])
 
 
@@ -136,15 +136,15 @@ def test_a_closed_object_says_so(config: dict[str, str], new_topic: Callable[...
     writer = RecordWriter(config, topic)
     writer.write(values_batch([b"x"]))
     writer.close()
-    with refused("CLOSED"):
+    with assert_refused("CLOSED"):
         writer.write(values_batch([b"x"]))
     reader = RangeReader(config, topic, 0, 0, 5, ["value"])
     reader.stop()
-    with refused("CLOSED"):
+    with assert_refused("CLOSED"):
         reader.next_batch(10)
     client = Client(config)
     client.close()
-    with refused("CLOSED"):
+    with assert_refused("CLOSED"):
         client.describe_cluster()
 
 
