@@ -72,8 +72,9 @@ def _count(delays: list[int | None]) -> Count:
 
 def differences(wanted: dict[Day, Count], got: dict[Day, Count]) -> list[str]:
     """One sentence for each day on which the two disagree, in order; empty when they are the same."""
-    sentences = []
-    for day in sorted(wanted.keys() | got.keys()):
-        if wanted.get(day) != got.get(day):
-            sentences.append(f"{day.day} {day.origin}: wanted {wanted.get(day)}, got {got.get(day)}")
-    return sentences
+    days = sorted(wanted.keys() | got.keys())
+    return [
+        f"{day.day} {day.origin}: wanted {wanted.get(day)}, got {got.get(day)}"
+        for day in days
+        if wanted.get(day) != got.get(day)
+    ]

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 from flights import EVENTS, Count, Day, differences, expected_counts, read_events
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming import StreamingQuery
 
 from pylog_spark import start_broker
@@ -64,7 +64,7 @@ def write(spark: SparkSession, servers: str, events: pa.Table) -> None:
     """Write the events as JSON records keyed by carrier, in the order of their event time (hence one Spark task)."""
     names = [column.split()[0] for column in RECORD.split(", ")]
     frame = spark.createDataFrame(events.select(names)).coalesce(1)
-    records = frame.select(F.col("carrier").alias("key"), F.to_json(F.struct(*names)).alias("value"))
+    records = frame.select(sf.col("carrier").alias("key"), sf.to_json(sf.struct(*names)).alias("value"))
     records.write.format("pylog").mode("append").option("kafka.bootstrap.servers", servers).option(
         "topic", TOPIC
     ).save()
@@ -80,11 +80,13 @@ def counted(spark: SparkSession, servers: str) -> DataFrame:
         .option("maxOffsetsPerTrigger", -(-EVENTS // BATCHES))
         .load()
     )
-    event = stream.select(F.from_json(F.col("value").cast("string"), EVENT).alias("event")).select("event.*")
+    event = stream.select(sf.from_json(sf.col("value").cast("string"), EVENT).alias("event")).select("event.*")
     return (
         event.withWatermark("event_time", WATERMARK)
-        .groupBy(F.window("event_time", "1 day").start.alias("day"), "origin")
-        .agg(F.count("*").alias("scheduled"), F.count("dep_delay").alias("departed"), F.avg("dep_delay").alias("mean"))
+        .groupBy(sf.window("event_time", "1 day").start.alias("day"), "origin")
+        .agg(
+            sf.count("*").alias("scheduled"), sf.count("dep_delay").alias("departed"), sf.avg("dep_delay").alias("mean")
+        )
     )
 
 
@@ -102,8 +104,8 @@ class Upserts:
         if self._hold_at is not None and batch_id >= self._hold_at:
             self.reached.set()
             self.release.wait()
-        key = F.concat_ws(" ", F.date_format("day", "yyyy-MM-dd"), "origin")
-        value = F.to_json(F.struct(F.lit(batch_id).alias("batch"), "scheduled", "departed", "mean"))
+        key = sf.concat_ws(" ", sf.date_format("day", "yyyy-MM-dd"), "origin")
+        value = sf.to_json(sf.struct(sf.lit(batch_id).alias("batch"), "scheduled", "departed", "mean"))
         rows = changed.select(key.alias("key"), value.alias("value")).coalesce(1)
         target = rows.write.format("pylog").mode("append").option("kafka.bootstrap.servers", self._servers)
         target.option("topic", RESULTS).save()
@@ -148,7 +150,7 @@ def _events_read(query: StreamingQuery) -> int:
 def final_counts(spark: SparkSession, servers: str) -> dict[Day, Count]:
     """Replay the results topic: the last record of each window."""
     records = spark.read.format("pylog").option("kafka.bootstrap.servers", servers).option("subscribe", RESULTS).load()
-    text = records.select(F.col("key").cast("string"), F.col("value").cast("string"), "partition", "offset")
+    text = records.select(sf.col("key").cast("string"), sf.col("value").cast("string"), "partition", "offset")
     last: dict[Day, Count] = {}
     for row in text.orderBy("partition", "offset").collect():
         day, origin = row["key"].split()
