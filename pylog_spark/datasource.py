@@ -72,10 +72,13 @@ class PylogDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Give the reader of a streaming query."""
-        from pylog_spark.source.stream import stream_reader
+        from pylog_spark.source.stream import refusing_reader, stream_reader
 
-        options = read_options(self.options, STREAM)
-        return stream_reader(options, self._range_source(schema, STREAM))
+        try:
+            options = read_options(self.options, STREAM)
+            return stream_reader(options, self._range_source(schema, STREAM))
+        except PylogError as error:
+            return refusing_reader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Give the writer of a batch. A log is appended to; `overwrite` is refused."""

@@ -57,7 +57,7 @@ class PylogError(Exception):
 
 #: Native kinds (Kafka's error names and the client's own) -> (condition, advice appended to the native sentence).
 _NATIVE_KINDS: dict[str, tuple[str, str]] = {
-    "UNREACHABLE": ("PYLOG_UNREACHABLE", "check kafka.bootstrap.servers and that the broker runs"),
+    "UNREACHABLE": ("PYLOG_UNREACHABLE", "check kafka.bootstrap.servers and that a broker runs there"),
     "TIMED_OUT": ("PYLOG_UNREACHABLE", "check that the brokers run and answer"),
     "REQUEST_TIMED_OUT": ("PYLOG_UNREACHABLE", "check that the brokers run and answer"),
     "UNKNOWN_TOPIC_OR_PARTITION": ("PYLOG_UNKNOWN_TOPIC", "create it (pylog topic create) or correct the name"),
@@ -90,9 +90,9 @@ def from_native(kind: str, message: str) -> PylogError:
     sentence = message.rstrip(". ")
     if condition == "PYLOG_BROKER":
         sentence = f"{sentence} ({kind})"
-    if advice and advice not in sentence:
+    if advice and ";" not in sentence:  # else the native sentence gives its own advice
         sentence = f"{sentence}; {advice}"
-    return PylogError(condition, f"{sentence}.")
+    return PylogError(condition, f"{sentence[:1].upper()}{sentence[1:]}.")
 
 
 def native() -> Any:

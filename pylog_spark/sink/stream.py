@@ -69,7 +69,7 @@ def row_batches(rows: Iterator[Any], columns: Sequence[str]) -> Iterator[pa.Reco
 
 if _ArrowWriter is not None:
 
-    class _StreamWriter(_Outcome, _ArrowWriter):  # type: ignore[misc]
+    class _StreamWriter(_Outcome, _ArrowWriter):
         """For Spark 4.1 and later."""
 
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

@@ -8,6 +8,7 @@ it, ``latestOffset()`` takes no arguments, and rate limits are refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -21,10 +22,16 @@ from pylog_spark.source.planner import StreamPlanner
 if TYPE_CHECKING:
     import pyarrow as pa
 
-try:
-    from pyspark.sql.streaming import datasource as _admission
-except ImportError:  # before Spark 4.2
-    _admission = None
+
+def _admission_control() -> Any:
+    """Give pyspark's module of read limits, or None before Spark 4.2."""
+    try:
+        return import_module("pyspark.sql.streaming.datasource")
+    except ImportError:
+        return None
+
+
+_admission = _admission_control()
 
 _NO_LIMIT = 2**63 - 1
 
@@ -69,8 +76,36 @@ class _ReaderBefore42(_Reader):
                 )
         super().__init__(options, source)
 
-    def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802 - Spark's name
         return self._planner.all_latest()
+
+
+class _Refusing(DataSourceStreamReader):
+    """Raises what went wrong at the first thing that Spark asks of it.
+
+    When ``streamReader`` itself raises, Spark 4.3's source runner fails in its own clean-up ("cannot access local variable
+    'reader'") and puts that error last, where users look for the cause.
+    """
+
+    def __init__(self, error: PylogError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        raise self._error
+
+    def latestOffset(self, *_: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise self._error
+
+
+def refusing_reader(error: PylogError) -> DataSourceStreamReader:
+    """Give a reader that raises `error` as soon as Spark uses it."""
+    return _Refusing(error)
 
 
 def stream_reader(options: ReadOptions, source: RangeSource) -> DataSourceStreamReader:
@@ -80,7 +115,7 @@ def stream_reader(options: ReadOptions, source: RangeSource) -> DataSourceStream
 
 if _admission is not None:
 
-    class _Reader42(_Reader, _admission.SupportsTriggerAvailableNow):  # type: ignore[name-defined,misc]
+    class _Reader42(_Reader, _admission.SupportsTriggerAvailableNow):
         """For Spark 4.2 and later."""
 
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
