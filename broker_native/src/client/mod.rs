@@ -34,8 +34,3 @@ pub mod sender;
 pub mod stop;
 pub mod topic_id;
 pub mod versions;
-
-#[cfg(test)]
-mod fake;
-#[cfg(test)]
-mod faults;

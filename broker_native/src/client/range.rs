@@ -249,8 +249,9 @@ impl Pump {
             let view = view.map_err(|error| self.corrupt(&error.to_string()))?;
             self.decoder.push(&view).map_err(|error| damaged(&error))?;
             while let Some(batch) = self.decoder.next_batch() {
-                let next_offset = self.decoder.resume_offset();
-                if !self.hand_over(Piece { batch: Some(batch), next_offset }) {
+                // Rows that are still being collected come after this batch.
+                let next_offset = self.decoder.next_offset() - self.decoder.pending_rows() as i64;
+                if !self.hand_over(Piece { batch: Some(batch), next_offset: next_offset.min(self.end - 1) }) {
                     return Ok(false);
                 }
             }
@@ -261,7 +262,7 @@ impl Pump {
 
     fn flush(&mut self) -> Result<bool> {
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
-        let next_offset = self.decoder.resume_offset();
+        let next_offset = self.decoder.next_offset();
         Ok(self.hand_over(Piece { batch, next_offset }))
     }
 

@@ -10,6 +10,9 @@ use pyo3::prelude::*;
 
 use crate::client::error::ClientError;
 use crate::record::header::BatchError;
+use crate::server::ServerError;
+use crate::server::errors::of_storage;
+use crate::storage::StorageError;
 
 create_exception!(_native, NativeError, PyException, "Raised by everything native: args == (kind, message).");
 
@@ -75,6 +78,29 @@ impl From<BatchError> for Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         Self { kind: error.kind, message: error.message }
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        let kind = match &error {
+            StorageError::Locked { .. } => kind::LOCKED,
+            StorageError::Corrupt { .. } => kind::CORRUPT_BATCH,
+            StorageError::Io { .. } | StorageError::DiskFull { .. } => kind::IO,
+            StorageError::Mismatch { .. } | StorageError::Malformed { .. } => kind::INVALID_ARGUMENT,
+            other => of_storage(other).name(),
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        match error {
+            ServerError::Storage(error) => error.into(),
+            ServerError::Io(error) => error.into(),
+            ServerError::State(_) => Self::new(kind::CLOSED, error.to_string()),
+        }
     }
 }
 

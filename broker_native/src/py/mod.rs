@@ -1,5 +1,6 @@
 //! The PyO3 boundary: one door in (`door`), one translation of errors (`error`), one file per Python class.
 pub mod arrow;
+pub mod broker;
 pub mod client;
 pub mod door;
 pub mod error;
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("NativeError", module.py().get_type::<error::NativeError>())?;
+    module.add_class::<broker::NativeBroker>()?;
     module.add_class::<client::Client>()?;
     module.add_class::<reader::PyRangeReader>()?;
     module.add_class::<writer::RecordWriter>()?;

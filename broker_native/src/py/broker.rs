@@ -1,0 +1,171 @@
+//! `NativeBroker`: the server as Python sees it, and the queue of events through which the server asks Python.
+//!
+//! Python's control loop takes events with `next_event` and answers with `complete`, by id. The queue is bounded; what
+//! does not fit, and what waits when the broker closes, is refused at once, and the client is told to try again.
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tokio::sync::oneshot;
+
+use super::door::{Owner, enter};
+use super::error::Failure;
+use crate::server::Server;
+use crate::server::decide::{Decider, Question};
+use crate::server::settings::Settings;
+use crate::storage::{RealDisk, SystemClock};
+
+/// Most events that wait for the control loop.
+const EVENTS_MAX: usize = 1024;
+
+/// (event id, kind, JSON).
+type Event = (u64, &'static str, String);
+
+#[derive(Default)]
+struct Queue {
+    next_id: u64,
+    waiting: VecDeque<(u64, Question)>,
+    /// Taken by Python, not completed.
+    taken: HashMap<u64, oneshot::Sender<String>>,
+    closed: bool,
+}
+
+/// The decider that asks Python.
+#[derive(Default)]
+struct Events {
+    queue: Mutex<Queue>,
+    came: Condvar,
+}
+
+impl Decider for Events {
+    fn ask(&self, question: Question) {
+        let mut queue = self.queue.lock();
+        if queue.closed || queue.waiting.len() >= EVENTS_MAX {
+            // Dropped: the asker is told.
+            return;
+        }
+        queue.next_id += 1;
+        let id = queue.next_id;
+        queue.waiting.push_back((id, question));
+        self.came.notify_one();
+    }
+}
+
+impl Events {
+    fn next(&self, timeout: Duration) -> Option<Event> {
+        let deadline = Instant::now().checked_add(timeout)?;
+        let mut queue = self.queue.lock();
+        while queue.waiting.is_empty() {
+            if queue.closed || self.came.wait_until(&mut queue, deadline).timed_out() {
+                break;
+            }
+        }
+        let (id, question) = queue.waiting.pop_front()?;
+        queue.taken.insert(id, question.reply);
+        Some((id, question.kind.name(), question.json))
+    }
+
+    fn complete(&self, id: u64, json: String) {
+        if let Some(reply) = self.queue.lock().taken.remove(&id) {
+            // The client may be gone.
+            let _ = reply.send(json);
+        }
+    }
+
+    /// Refuses what waits and all that comes; what was taken can still be completed.
+    fn close(&self) {
+        let mut queue = self.queue.lock();
+        queue.closed = true;
+        queue.waiting.clear();
+        self.came.notify_all();
+    }
+}
+
+/// See `pylog_spark/_native.pyi`.
+#[pyclass(module = "pylog_spark._native", frozen)]
+pub struct NativeBroker {
+    server: Server,
+    events: Arc<Events>,
+    owner: Owner,
+}
+
+impl NativeBroker {
+    fn check(&self) -> Result<(), Failure> {
+        self.owner.check("broker")
+    }
+}
+
+#[pymethods]
+impl NativeBroker {
+    #[new]
+    fn new(py: Python<'_>, data_dir: PathBuf, settings_json: &str) -> PyResult<Self> {
+        let events = Arc::new(Events::default());
+        let decider = Arc::clone(&events);
+        let server = enter(py, || {
+            let settings: Settings = serde_json::from_str(settings_json)?;
+            Server::open(Arc::new(RealDisk), Arc::new(SystemClock), &data_dir, settings, decider)
+                .map_err(Failure::from)
+        })?;
+        Ok(Self { server, events, owner: Owner::here() })
+    }
+
+    fn apply_topics(&self, py: Python<'_>, topics_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.apply_topics(serde_json::from_str(topics_json)?)?)
+        })
+    }
+
+    fn remove_topic(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.remove_topic(name)?)
+        })
+    }
+
+    fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.listen(host, port)?)
+        })
+    }
+
+    fn next_event(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<Option<Event>> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.events.next(Duration::from_millis(timeout_ms)))
+        })
+    }
+
+    fn complete(&self, py: Python<'_>, event_id: u64, answer_json: String) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.events.complete(event_id, answer_json);
+            Ok::<_, Failure>(())
+        })
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let shared = self.server.shared();
+        let numbers = PyDict::new(py);
+        for (name, number) in shared.metrics.snapshot() {
+            numbers.set_item(name, number)?;
+        }
+        let picture = shared.topics.now();
+        numbers.set_item("topics", picture.len())?;
+        numbers.set_item("partitions", picture.all().map(|topic| topic.partitions.len()).sum::<usize>())?;
+        Ok(numbers)
+    }
+
+    fn close(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.events.close();
+            Ok::<_, Failure>(self.server.close(Duration::from_millis(timeout_ms))?)
+        })
+    }
+}

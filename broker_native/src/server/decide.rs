@@ -1,0 +1,97 @@
+//! Decisions that the native side does not take: topics and settings. It asks a [`Decider`] and answers the client with
+//! what comes back.
+//!
+//! In the broker the decider is Python's control loop, reached by a queue of events (`py/broker.rs`); tests decide
+//! directly. Questions and answers are the wire's messages as JSON, fields in snake_case.
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// CreateTopics.
+    CreateTopics,
+    /// DeleteTopics.
+    DeleteTopics,
+    /// CreatePartitions.
+    CreatePartitions,
+    /// AlterConfigs.
+    AlterConfigs,
+    /// IncrementalAlterConfigs.
+    IncrementalAlterConfigs,
+    /// DescribeConfigs.
+    DescribeConfigs,
+    /// A Metadata request named topics that are not there: `{"topics": [names]}`, answered `{}` when they are or will
+    /// not be.
+    AutoCreateTopics,
+}
+
+impl Kind {
+    /// The name that Python knows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CreateTopics => "create_topics",
+            Self::DeleteTopics => "delete_topics",
+            Self::CreatePartitions => "create_partitions",
+            Self::AlterConfigs => "alter_configs",
+            Self::IncrementalAlterConfigs => "incremental_alter_configs",
+            Self::DescribeConfigs => "describe_configs",
+            Self::AutoCreateTopics => "auto_create_topics",
+        }
+    }
+}
+
+/// One question. Dropping it unanswered tells the asker that nobody decides any more.
+#[derive(Debug)]
+pub struct Question {
+    /// What is asked.
+    pub kind: Kind,
+    /// The request.
+    pub json: String,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<String>,
+}
+
+/// Who decides.
+pub trait Decider: Send + Sync + 'static {
+    /// Takes a question; never blocks. It may be answered from any thread, at any time.
+    fn ask(&self, question: Question);
+}
+
+/// Why there is no decision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Undecided {
+    /// The broker stops, or too many questions wait.
+    #[error("the broker is stopping or too busy to decide; try again")]
+    Refused,
+    /// It took too long. It may still be carried out.
+    #[error("the broker did not decide within {0:?}; it may still do what was asked")]
+    TimedOut(Duration),
+    /// The answer does not fit the message.
+    #[error("the broker's decision cannot be sent: {0}")]
+    Malformed(String),
+}
+
+/// How long a decision may take at least: opening the logs of a large topic takes seconds.
+const PATIENCE_MIN: Duration = Duration::from_secs(30);
+
+/// Asks and waits for the JSON of the answer.
+///
+/// # Errors
+/// [`Undecided`].
+pub async fn ask(
+    decider: &dyn Decider,
+    kind: Kind,
+    json: String,
+    timeout_ms: i32,
+) -> Result<String, Undecided> {
+    let (reply, answer) = oneshot::channel();
+    decider.ask(Question { kind, json, reply });
+    let patience = PATIENCE_MIN.max(Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)));
+    match tokio::time::timeout(patience, answer).await {
+        Ok(Ok(json)) => Ok(json),
+        Ok(Err(_)) => Err(Undecided::Refused),
+        Err(_) => Err(Undecided::TimedOut(patience)),
+    }
+}

@@ -1,0 +1,160 @@
+//! The table of contents: which request is handled where. One line each.
+//!
+//! A request that cannot be read, or whose version has no layout, closes the connection, as in Kafka: there is no answer
+//! that its sender could read. The exception is ApiVersions, which is how a client finds out what to speak.
+use std::future::Future;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::frames::Frame;
+use super::handlers;
+use super::outbox::{Answer, Part};
+use super::shared::Shared;
+use crate::wire::{ApiKey, Chunk, Message, Reader, RequestHeader, WireError, message};
+
+/// The APIs that are served, in the order of their numbers; ApiVersions tells clients exactly these.
+pub const SERVED: &[ApiKey] = &[
+    ApiKey::Produce,
+    ApiKey::Fetch,
+    ApiKey::ListOffsets,
+    ApiKey::Metadata,
+    ApiKey::ApiVersions,
+    ApiKey::CreateTopics,
+    ApiKey::DeleteTopics,
+    ApiKey::DeleteRecords,
+    ApiKey::InitProducerId,
+    ApiKey::OffsetForLeaderEpoch,
+    ApiKey::DescribeConfigs,
+    ApiKey::AlterConfigs,
+    ApiKey::CreatePartitions,
+    ApiKey::IncrementalAlterConfigs,
+    ApiKey::DescribeCluster,
+];
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Reply {
+    /// This is sent.
+    Answer(Answer),
+    /// Nothing is sent (produce with acks=0).
+    Nothing,
+    /// The connection ends; the sentence is for the log.
+    Close(String),
+}
+
+/// A reply that takes time.
+pub type Later = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// When the reply is there.
+pub enum Outcome {
+    /// At once.
+    Now(Reply),
+    /// When this is done. The work that must happen in the order of the requests is done already.
+    Later(Later),
+}
+
+impl Outcome {
+    /// A reply that takes time.
+    pub fn later(work: impl Future<Output = Reply> + Send + 'static) -> Self {
+        Self::Later(Box::pin(work))
+    }
+}
+
+/// What a handler has besides the request.
+#[derive(Clone)]
+pub struct Call {
+    /// The server.
+    pub shared: Arc<Shared>,
+    /// Version of request and answer.
+    pub version: i16,
+    /// Comes back with the answer.
+    pub correlation_id: i32,
+    /// The address that the client dialled.
+    pub local: SocketAddr,
+}
+
+impl Call {
+    /// Sends `response`.
+    pub fn answer<R: Message>(&self, response: &R) -> Reply {
+        self.parts(message::response_frame(response, self.version, self.correlation_id))
+    }
+
+    /// Sends what was encoded; records that lie in files are the caller's.
+    pub fn parts(&self, encoded: Result<Vec<Chunk>, WireError>) -> Reply {
+        let chunks = match encoded {
+            Ok(chunks) => chunks,
+            Err(error) => return Reply::Close(format!("its answer could not be written: {error}")),
+        };
+        let bytes = |chunk| match chunk {
+            Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
+            Chunk::Records { .. } => None,
+        };
+        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect() })
+    }
+}
+
+/// Handles the request in `frame`. Never panics: a panic inside closes the connection.
+pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, frame: &mut Frame) -> Outcome {
+    shared.metrics.requests.one();
+    match catch_unwind(AssertUnwindSafe(|| route(shared, local, frame))) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Outcome::Now(Reply::Close(error.to_string())),
+        Err(_panic) => {
+            shared.metrics.panics.one();
+            Outcome::Now(Reply::Close("a bug of the broker (see the panic above); please report it".into()))
+        }
+    }
+}
+
+fn route(shared: &Arc<Shared>, local: SocketAddr, frame: &mut Frame) -> Result<Outcome, WireError> {
+    let mut reader = Reader::new(frame.body());
+    let header = RequestHeader::decode(&mut reader)?;
+    let (version, correlation_id) = (header.api_version, header.correlation_id);
+    let call = Call { shared: Arc::clone(shared), version, correlation_id, local };
+    let Some(info) = header.info().filter(|info| SERVED.contains(&info.key)) else {
+        return Ok(refuse(format!("API key {} is not served", header.api_key)));
+    };
+    if !info.supports(version) {
+        return Ok(match info.key {
+            ApiKey::ApiVersions => handlers::api_versions::unknown_version(call),
+            key => refuse(format!(
+                "{} version {version} is not served, use {} to {}",
+                key.name(),
+                info.min,
+                info.max
+            )),
+        });
+    }
+    use handlers as on;
+    Ok(match info.key {
+        ApiKey::Produce => on::produce::handle(call, read(reader, version)?, frame),
+        ApiKey::Fetch => on::fetch::handle(call, read(reader, version)?),
+        ApiKey::ListOffsets => on::list_offsets::handle(&call, &read(reader, version)?),
+        ApiKey::Metadata => on::metadata::handle(call, read(reader, version)?),
+        ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
+        ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
+        ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
+        ApiKey::DeleteRecords => on::delete_records::handle(&call, &read(reader, version)?),
+        ApiKey::InitProducerId => on::init_producer_id::handle(&call, &read(reader, version)?),
+        ApiKey::OffsetForLeaderEpoch => on::offset_for_leader_epoch::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
+        ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
+        ApiKey::CreatePartitions => on::create_partitions::handle(call, read(reader, version)?),
+        ApiKey::IncrementalAlterConfigs => {
+            on::incremental_alter_configs::handle(call, read(reader, version)?)
+        }
+        ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
+        _ => refuse(format!("API key {} has no handler", header.api_key)),
+    })
+}
+
+fn refuse(why: String) -> Outcome {
+    Outcome::Now(Reply::Close(why))
+}
+
+/// Reads the body. Bytes behind it are ignored, as in Kafka: librdkafka 2.16 sends three with Metadata.
+fn read<R: Message>(mut reader: Reader, version: i16) -> Result<R, WireError> {
+    R::decode(&mut reader, version)
+}

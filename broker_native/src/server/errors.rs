@@ -1,0 +1,40 @@
+//! Which of Kafka's error codes a client is told for what went wrong in the log. The only such table.
+use crate::record::BatchError;
+use crate::storage::StorageError;
+use crate::wire::ErrorCode;
+
+/// The code for a failure of the log.
+pub fn of_storage(error: &StorageError) -> ErrorCode {
+    match error {
+        StorageError::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
+        StorageError::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
+        StorageError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
+        StorageError::RecordTooLarge { .. } => ErrorCode::MessageTooLarge,
+        StorageError::InvalidTimestamp { .. } => ErrorCode::InvalidTimestamp,
+        StorageError::InvalidBatch { .. } => ErrorCode::CorruptMessage,
+        StorageError::NotFound { .. } => ErrorCode::UnknownTopicOrPartition,
+        StorageError::InvalidTopic { .. } => ErrorCode::InvalidTopicException,
+        StorageError::Corrupt { .. }
+        | StorageError::DiskFull { .. }
+        | StorageError::Io { .. }
+        | StorageError::Poisoned { .. }
+        | StorageError::Locked { .. }
+        | StorageError::Mismatch { .. }
+        | StorageError::Malformed { .. } => ErrorCode::KafkaStorageError,
+    }
+}
+
+/// The code for a produced batch that is refused, as Kafka has it.
+pub fn of_batch(error: &BatchError) -> ErrorCode {
+    match error {
+        BatchError::TooLarge { .. } => ErrorCode::MessageTooLarge,
+        BatchError::Crc { .. } | BatchError::Length(_) => ErrorCode::CorruptMessage,
+        BatchError::Codec(_) => ErrorCode::UnsupportedCompressionType,
+        _ => ErrorCode::InvalidRecord,
+    }
+}
+
+/// Whether a log line is due: the broker's own trouble, not the client's.
+pub fn is_ours(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::KafkaStorageError | ErrorCode::UnknownServerError)
+}

@@ -1,0 +1,71 @@
+//! ListOffsets: the offset at a time, or at an end of the log.
+use std::sync::Arc;
+
+use super::lookup::led;
+use crate::server::dispatch::{Call, Outcome};
+use crate::server::errors::of_storage;
+use crate::server::topics::Topic;
+use crate::wire::ErrorCode;
+use crate::wire::messages::list_offsets::{
+    self as asks, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
+};
+use crate::wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
+
+/// What is told where there is no offset or no timestamp.
+const NONE: i64 = -1;
+const READ_COMMITTED: i8 = 1;
+
+/// Looks each partition up by itself.
+pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
+    let topics = call.shared.topics.now();
+    let results = request.topics.iter().map(|asked| {
+        let topic = topics.named(&asked.name);
+        let partitions = asked.partitions.iter().map(|one| {
+            let blank =
+                ListOffsetsPartitionResponse { partition_index: one.partition_index, ..Default::default() };
+            match find(call, topic, one, request) {
+                Ok((offset, timestamp, leader_epoch)) => {
+                    ListOffsetsPartitionResponse { offset, timestamp, leader_epoch, ..blank }
+                }
+                Err(error) => ListOffsetsPartitionResponse { error_code: error.code(), ..blank },
+            }
+        });
+        ListOffsetsTopicResponse { name: asked.name.clone(), partitions: partitions.collect() }
+    });
+    Outcome::Now(call.answer(&ListOffsetsResponse { topics: results.collect(), ..Default::default() }))
+}
+
+/// Offset, timestamp, leader epoch.
+fn find(
+    call: &Call,
+    topic: Option<&Arc<Topic>>,
+    asked: &asks::ListOffsetsPartition,
+    request: &ListOffsetsRequest,
+) -> Result<(i64, i64, i32), ErrorCode> {
+    if request.replica_id >= 0 {
+        return Err(ErrorCode::ClusterAuthorizationFailed);
+    }
+    let (partition, log) = led(&call.shared, topic, asked.partition_index, asked.current_leader_epoch)?;
+    let offsets = log.offsets();
+    let end = match request.isolation_level {
+        READ_COMMITTED => offsets.last_stable_offset,
+        _ => offsets.high_watermark,
+    };
+    let epoch = partition.spec.leader_epoch;
+    let visible = |found: Option<(i64, i64)>| {
+        let found = found.filter(|(offset, _)| *offset < end);
+        found.map_or((NONE, NONE, -1), |(offset, timestamp)| (offset, timestamp, epoch))
+    };
+    let failed = |error| of_storage(&error);
+    match asked.timestamp {
+        asks::LATEST => Ok((end, NONE, epoch)),
+        asks::EARLIEST | asks::EARLIEST_LOCAL => Ok((offsets.log_start_offset, NONE, epoch)),
+        asks::MAX_TIMESTAMP => Ok(visible(log.max_timestamp_offset().map_err(failed)?)),
+        // Nothing is in tiered storage, nor will be.
+        asks::LATEST_TIERED | asks::EARLIEST_PENDING_UPLOAD => Ok((NONE, NONE, -1)),
+        timestamp_ms if timestamp_ms >= 0 => {
+            Ok(visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?))
+        }
+        _ => Err(ErrorCode::UnsupportedVersion),
+    }
+}

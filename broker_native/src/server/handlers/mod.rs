@@ -1,0 +1,21 @@
+//! One file per request, each with the same verb: `handle(call, request) -> Outcome`.
+//!
+//! A handler never blocks on anything but the log's files; what waits is put into an `Outcome::Later`.
+pub mod alter_configs;
+pub mod api_versions;
+pub mod create_partitions;
+pub mod create_topics;
+mod decided;
+pub mod delete_records;
+pub mod delete_topics;
+pub mod describe_cluster;
+pub mod describe_configs;
+pub mod fetch;
+mod fetch_read;
+pub mod incremental_alter_configs;
+pub mod init_producer_id;
+pub mod list_offsets;
+mod lookup;
+pub mod metadata;
+pub mod offset_for_leader_epoch;
+pub mod produce;

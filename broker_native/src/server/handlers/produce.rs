@@ -1,0 +1,200 @@
+//! Produce: checks each partition's batch and appends it where it lies, in the request's own bytes.
+//!
+//! Appending happens at once, in the order of the connection's requests; only the wait for `durability=flushed` is put
+//! off, so that requests behind it share the group commit.
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::lookup::led;
+use crate::record::Codec;
+use crate::record::validate::validate_produce;
+use crate::server::dispatch::{Call, Outcome, Reply};
+use crate::server::errors::{is_ours, of_batch, of_storage};
+use crate::server::frames::Frame;
+use crate::server::notice::notice;
+use crate::server::topics::{Picture, Topic};
+use crate::storage::{AppendOptions, Appended, PartitionLog, StorageError};
+use crate::wire::ErrorCode;
+use crate::wire::messages::produce::{PartitionProduceResponse, TopicProduceData, TopicProduceResponse};
+use crate::wire::messages::{ProduceRequest, ProduceResponse};
+
+/// From this version on topics are named by id.
+const TOPIC_IDS_FROM: i16 = 13;
+/// From this version on batches may be compressed with zstd.
+const ZSTD_FROM: i16 = 7;
+/// Tells a client that there is no offset.
+const NO_OFFSET: i64 = -1;
+
+/// Why a batch is not appended: the code, and the sentence for the client.
+type Refusal = (ErrorCode, String);
+
+/// An append that is not durable yet.
+struct Pending {
+    topic: usize,
+    partition: usize,
+    durable: oneshot::Receiver<Result<(), StorageError>>,
+}
+
+/// Appends; answers as `acks` asks.
+pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
+    let ranges = release_records(&mut request, frame);
+    let mut ranges = ranges.into_iter();
+    let topics = call.shared.topics.now();
+    let mut pending = Vec::new();
+    let mut responses = Vec::with_capacity(request.topic_data.len());
+    frame.edit(|bytes| {
+        for (at, asked) in request.topic_data.iter().enumerate() {
+            let topic = find(&call, &topics, asked);
+            let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
+            for (place, one) in asked.partition_data.iter().enumerate() {
+                let batch = ranges.next().flatten().and_then(|range| bytes.get_mut(range));
+                let outcome = append(&call, &request, topic, one.index, batch);
+                if let Ok((log, appended)) = &outcome {
+                    if request.acks != 0 && log.is_flushed() {
+                        pending.push(Pending {
+                            topic: at,
+                            partition: place,
+                            durable: durable(log, appended),
+                        });
+                    }
+                }
+                partition_responses.push(answered(one.index, outcome.map(|(_, appended)| appended)));
+            }
+            let (name, topic_id) = (asked.name.clone(), asked.topic_id);
+            responses.push(TopicProduceResponse { name, topic_id, partition_responses });
+        }
+    });
+    let response = ProduceResponse { responses, ..Default::default() };
+    match (request.acks, pending.is_empty()) {
+        (0, _) => Outcome::Now(without_answer(&response)),
+        (_, true) => Outcome::Now(call.answer(&response)),
+        (_, false) => Outcome::later(when_durable(call, response, pending, request.timeout_ms)),
+    }
+}
+
+/// Where the batches lie in the frame, in the order of the request. Lets go of the slices, so that the frame is nobody
+/// else's and can be changed in place.
+fn release_records(request: &mut ProduceRequest, frame: &Frame) -> Vec<Option<Range<usize>>> {
+    let partitions = request.topic_data.iter_mut().flat_map(|topic| &mut topic.partition_data);
+    partitions.map(|one| one.records.take().and_then(|records| frame.range_of(&records))).collect()
+}
+
+fn find<'a>(call: &Call, topics: &'a Picture, asked: &TopicProduceData) -> Result<&'a Arc<Topic>, ErrorCode> {
+    if call.version >= TOPIC_IDS_FROM {
+        return topics.with_id(&asked.topic_id).ok_or(ErrorCode::UnknownTopicId);
+    }
+    topics.named(&asked.name).ok_or(ErrorCode::UnknownTopicOrPartition)
+}
+
+/// Checks and appends one batch.
+fn append<'a>(
+    call: &Call,
+    request: &ProduceRequest,
+    topic: Result<&'a Arc<Topic>, ErrorCode>,
+    number: i32,
+    batch: Option<&mut [u8]>,
+) -> Result<(&'a Arc<PartitionLog>, Appended), Refusal> {
+    let plain = |code: ErrorCode| (code, code.sentence().to_owned());
+    if !matches!(request.acks, -1..=1) {
+        return Err(plain(ErrorCode::InvalidRequiredAcks));
+    }
+    let topic = topic.map_err(plain)?;
+    let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
+    let batch = batch
+        .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
+    let max_bytes = usize::try_from(log.config().max_message_bytes).unwrap_or(usize::MAX);
+    let info = validate_produce(batch, max_bytes).map_err(|error| (of_batch(&error), error.to_string()))?;
+    if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
+        return Err(plain(ErrorCode::UnsupportedCompressionType));
+    }
+    if info.header.is_transactional() || request.transactional_id.is_some() {
+        return Err((
+            ErrorCode::InvalidTxnState,
+            "transactions are not served by this version of pylog".into(),
+        ));
+    }
+    let how = AppendOptions { leader_epoch: partition.spec.leader_epoch, now_ms: None };
+    let appended = log.append(batch, how).map_err(|error| refused(&error))?;
+    let metrics = &call.shared.metrics;
+    metrics.batches_in.one();
+    metrics.records_in.add(u64::try_from(info.records_count).unwrap_or(0));
+    Ok((log, appended))
+}
+
+fn refused(error: &StorageError) -> Refusal {
+    let code = of_storage(error);
+    if is_ours(code) {
+        notice(&error.to_string());
+    }
+    (code, error.to_string())
+}
+
+fn answered(index: i32, outcome: Result<Appended, Refusal>) -> PartitionProduceResponse {
+    match outcome {
+        Ok(appended) => PartitionProduceResponse {
+            index,
+            base_offset: appended.base_offset,
+            log_append_time_ms: appended.log_append_time_ms,
+            log_start_offset: appended.log_start_offset,
+            ..Default::default()
+        },
+        Err((error, sentence)) => PartitionProduceResponse {
+            index,
+            error_code: error.code(),
+            base_offset: NO_OFFSET,
+            error_message: Some(sentence),
+            ..Default::default()
+        },
+    }
+}
+
+/// With acks=0 the only way to tell the producer of an error is to close, as Kafka does.
+fn without_answer(response: &ProduceResponse) -> Reply {
+    let mut partitions = response.responses.iter().flat_map(|topic| &topic.partition_responses);
+    match partitions.find(|one| one.error_code != ErrorCode::None.code()) {
+        None => Reply::Nothing,
+        Some(one) => Reply::Close(format!(
+            "a batch sent with acks=0 for partition {} was refused: {}",
+            one.index,
+            one.error_message.as_deref().unwrap_or("no reason")
+        )),
+    }
+}
+
+fn durable(log: &PartitionLog, appended: &Appended) -> oneshot::Receiver<Result<(), StorageError>> {
+    let (done, durable) = oneshot::channel();
+    let tell = move |result| {
+        // Nobody waits any more when the connection is gone.
+        let _ = done.send(result);
+    };
+    log.wait_durable(appended.last_offset, Box::new(tell));
+    durable
+}
+
+/// Answers when every append is durable or failed, or when the producer's patience is over.
+async fn when_durable(
+    call: Call,
+    mut response: ProduceResponse,
+    pending: Vec<Pending>,
+    timeout_ms: i32,
+) -> Reply {
+    let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+    let deadline = tokio::time::Instant::now() + timeout;
+    for one in pending {
+        let failure = match tokio::time::timeout_at(deadline, one.durable).await {
+            Ok(Ok(Ok(()))) => continue,
+            Ok(Ok(Err(error))) => refused(&error),
+            Ok(Err(_dropped)) => (ErrorCode::KafkaStorageError, "the log was closed before the sync".into()),
+            Err(_elapsed) => (ErrorCode::RequestTimedOut, ErrorCode::RequestTimedOut.sentence().into()),
+        };
+        let slot =
+            response.responses.get_mut(one.topic).and_then(|t| t.partition_responses.get_mut(one.partition));
+        if let Some(slot) = slot {
+            *slot = answered(slot.index, Err(failure));
+        }
+    }
+    call.answer(&response)
+}

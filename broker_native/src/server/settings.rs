@@ -1,0 +1,77 @@
+//! The broker's settings as the native side reads them. Names are Kafka's with underscores; each is declared for users,
+//! with its documentation, in `pylog_spark/broker/config.py`, which also makes the JSON.
+use serde::Deserialize;
+
+use crate::storage::ManagerConfig;
+
+/// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes. Unknown fields are ignored, so
+/// that both halves can grow one after the other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Number of this broker.
+    pub node_id: i32,
+    /// Told to clients; empty when unknown.
+    pub cluster_id: String,
+    /// Address told to clients; `None`: the one that the client dialled.
+    pub advertised_host: Option<String>,
+    /// As `advertised_host`.
+    pub advertised_port: Option<i32>,
+    /// Whether a Metadata request may create topics.
+    pub auto_create_topics_enable: bool,
+    /// A connection without a request for so long is closed; -1 never.
+    pub connections_max_idle_ms: i64,
+    /// Most bytes of records in one fetch answer.
+    pub fetch_max_bytes: i32,
+    /// Most open connections; more are closed at once.
+    pub max_connections: usize,
+    /// Threads that serve requests.
+    pub num_network_threads: usize,
+    /// Threads that open and recover logs in `apply_topics`.
+    pub num_recovery_threads_per_data_dir: usize,
+    /// How often retention is applied.
+    pub log_retention_check_interval_ms: u64,
+    /// How often recovery points are written down.
+    pub log_flush_offset_checkpoint_interval_ms: i64,
+    /// An idempotent producer that wrote nothing for so long is forgotten.
+    pub producer_id_expiration_ms: i64,
+    /// Largest request.
+    pub socket_request_max_bytes: usize,
+    /// Most bytes of requests that are being received or answered, all connections together.
+    pub queued_max_request_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            node_id: 1,
+            cluster_id: String::new(),
+            advertised_host: None,
+            advertised_port: None,
+            auto_create_topics_enable: true,
+            connections_max_idle_ms: /* 10 minutes */ 600_000,
+            fetch_max_bytes: /* 55 MiB */ 55 << 20,
+            max_connections: i32::MAX as usize,
+            num_network_threads: 2,
+            num_recovery_threads_per_data_dir: 2,
+            log_retention_check_interval_ms: /* 5 minutes */ 300_000,
+            log_flush_offset_checkpoint_interval_ms: /* 1 minute */ 60_000,
+            producer_id_expiration_ms: /* 1 day */ 86_400_000,
+            socket_request_max_bytes: /* 100 MiB */ 100 << 20,
+            queued_max_request_bytes: /* 256 MiB */ 256 << 20,
+        }
+    }
+}
+
+impl Settings {
+    /// What the storage room needs of them.
+    pub fn manager_config(&self) -> ManagerConfig {
+        ManagerConfig {
+            node_id: self.node_id,
+            cluster_id: self.cluster_id.clone(),
+            producer_id_expiration_ms: self.producer_id_expiration_ms,
+            checkpoint_interval_ms: self.log_flush_offset_checkpoint_interval_ms,
+            ..ManagerConfig::default()
+        }
+    }
+}

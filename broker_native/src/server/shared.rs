@@ -1,0 +1,36 @@
+//! What all connections share.
+use std::sync::Arc;
+
+use super::budget::Budget;
+use super::buffers::Buffers;
+use super::decide::Decider;
+use super::metrics::Metrics;
+use super::producer_ids::ProducerIds;
+use super::settings::Settings;
+use super::shutdown::Shutdown;
+use super::topics::Topics;
+use crate::storage::{Clock, LogManager};
+
+/// The server's state. Every field may be used from any thread.
+pub struct Shared {
+    /// As the broker was started.
+    pub settings: Settings,
+    /// What is served.
+    pub topics: Topics,
+    /// The data directory.
+    pub logs: LogManager,
+    /// Time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Who decides about topics and settings.
+    pub decider: Arc<dyn Decider>,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Ids for idempotent producers.
+    pub producer_ids: ProducerIds,
+    /// Bytes of requests in memory.
+    pub budget: Budget,
+    /// Buffers to borrow.
+    pub buffers: Buffers,
+    /// Given once, when the server stops.
+    pub shutdown: Shutdown,
+}

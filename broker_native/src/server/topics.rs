@@ -1,0 +1,240 @@
+//! What this broker serves: topics by name and id, as an immutable picture that is replaced as a whole.
+//!
+//! Request handlers take the picture once ([`Topics::now`]) and work on it without a lock; what Python applies is seen
+//! by the next request.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::notice::notice;
+use super::watch::Watchers;
+use crate::storage::{LogConfig, LogManager, PartitionLog, StorageError};
+
+/// A topic as Python applies it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct TopicSpec {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub topic_id: Uuid,
+    /// Whether clients should hide it.
+    #[serde(default)]
+    pub internal: bool,
+    /// Settings of its logs.
+    #[serde(default)]
+    pub config: LogConfig,
+    /// All of its partitions.
+    pub partitions: Vec<PartitionSpec>,
+}
+
+/// A partition as Python applies it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PartitionSpec {
+    /// Its number.
+    pub partition: i32,
+    /// Broker that leads it, -1 for none.
+    pub leader: i32,
+    /// Epoch of that leader.
+    pub leader_epoch: i32,
+    /// Brokers that have it.
+    pub replicas: Vec<i32>,
+    /// Those that are in sync.
+    pub isr: Vec<i32>,
+}
+
+/// A partition that is served.
+pub struct Partition {
+    /// Leader, epoch, replicas.
+    pub spec: PartitionSpec,
+    /// Its log, or why there is none: the partition is offline then.
+    pub log: Result<Arc<PartitionLog>, StorageError>,
+    /// Long polls that wait for its data.
+    pub watchers: Arc<Watchers>,
+}
+
+/// A topic that is served.
+pub struct Topic {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: Uuid,
+    /// Whether clients should hide it.
+    pub internal: bool,
+    /// Partitions by number, from 0.
+    pub partitions: Vec<Arc<Partition>>,
+}
+
+impl Topic {
+    /// The partition with this number.
+    pub fn partition(&self, number: i32) -> Option<&Arc<Partition>> {
+        self.partitions.get(usize::try_from(number).ok()?)
+    }
+}
+
+/// All topics at one moment.
+#[derive(Default, Clone)]
+pub struct Picture {
+    by_name: HashMap<String, Arc<Topic>>,
+    by_id: HashMap<Uuid, Arc<Topic>>,
+}
+
+impl Picture {
+    /// The topic with this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Topic>> {
+        self.by_name.get(name)
+    }
+
+    /// The topic with this id.
+    pub fn with_id(&self, id: &Uuid) -> Option<&Arc<Topic>> {
+        self.by_id.get(id)
+    }
+
+    /// All topics, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Topic>> {
+        self.by_name.values()
+    }
+
+    /// Number of topics.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+}
+
+/// The picture and who changes it.
+#[derive(Default)]
+pub struct Topics {
+    now: RwLock<Arc<Picture>>,
+    /// Held by who builds the next picture.
+    changing: Mutex<()>,
+}
+
+impl Topics {
+    /// The picture now.
+    pub fn now(&self) -> Arc<Picture> {
+        Arc::clone(&self.now.read())
+    }
+
+    /// Opens or makes the logs of `specs`, with `threads` at once, and serves them.
+    ///
+    /// A damaged log takes only its partition offline.
+    ///
+    /// # Errors
+    /// The first log that could not be opened for another reason; what could be opened is served all the same.
+    pub fn apply(
+        &self,
+        logs: &LogManager,
+        specs: Vec<TopicSpec>,
+        threads: usize,
+    ) -> Result<(), StorageError> {
+        let _changing = self.changing.lock();
+        let before = self.now();
+        let next_job = std::sync::atomic::AtomicUsize::new(0);
+        let jobs: Vec<_> =
+            specs.iter().flat_map(|topic| topic.partitions.iter().map(move |p| (topic, p))).collect();
+        let done = Mutex::new(Vec::with_capacity(jobs.len()));
+        let work = || {
+            while let Some((topic, spec)) =
+                jobs.get(next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+            {
+                let partition = open(logs, &before, topic, spec);
+                done.lock().push(((topic.topic_id, spec.partition), partition));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.clamp(1, jobs.len().max(1)) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut opened: HashMap<_, _> = done.into_inner().into_iter().collect();
+        let mut first_error = None;
+        let mut next = Picture::clone(&before);
+        for spec in &specs {
+            let mut numbers: Vec<_> = spec.partitions.iter().map(|p| p.partition).collect();
+            numbers.sort_unstable();
+            let partitions =
+                numbers.iter().filter_map(|n| opened.remove(&(spec.topic_id, *n))).collect::<Vec<_>>();
+            for partition in &partitions {
+                if let Err(error) = &partition.log {
+                    notice(&format!("a partition is offline: {error}"));
+                    if !is_damage(error) {
+                        first_error.get_or_insert_with(|| error.clone());
+                    }
+                }
+            }
+            let topic = Arc::new(Topic {
+                name: spec.name.clone(),
+                id: spec.topic_id,
+                internal: spec.internal,
+                partitions,
+            });
+            next.by_name.insert(topic.name.clone(), Arc::clone(&topic));
+            next.by_id.insert(topic.id, topic);
+        }
+        *self.now.write() = Arc::new(next);
+        first_error.map_or(Ok(()), Err)
+    }
+
+    /// Stops serving the topic, then removes its logs. Nothing happens when it is not served.
+    ///
+    /// # Errors
+    /// The first log whose files could not be removed.
+    pub fn remove(&self, logs: &LogManager, name: &str) -> Result<(), StorageError> {
+        let _changing = self.changing.lock();
+        let mut next = Picture::clone(&self.now());
+        let Some(topic) = next.by_name.remove(name) else { return Ok(()) };
+        next.by_id.remove(&topic.id);
+        *self.now.write() = Arc::new(next);
+        let mut outcome = Ok(());
+        for partition in &topic.partitions {
+            partition.watchers.wake();
+            let removed = logs.remove_partition(name, partition.spec.partition);
+            if outcome.is_ok() && !matches!(removed, Err(StorageError::NotFound { .. })) {
+                outcome = removed;
+            }
+        }
+        outcome
+    }
+}
+
+/// Whether the partition's own files are at fault: the broker serves the others.
+fn is_damage(error: &StorageError) -> bool {
+    matches!(
+        error,
+        StorageError::Corrupt { .. } | StorageError::Malformed { .. } | StorageError::Poisoned { .. }
+    )
+}
+
+/// The partition as `spec` wants it: the log and the watchers of before when it was served already.
+fn open(logs: &LogManager, before: &Picture, topic: &TopicSpec, spec: &PartitionSpec) -> Arc<Partition> {
+    let known = before.with_id(&topic.topic_id).and_then(|known| known.partition(spec.partition));
+    if let Some(Partition { log: Ok(log), watchers, spec: had }) = known.map(Arc::as_ref) {
+        log.update_config(topic.config.clone());
+        let log = match had.leader_epoch == spec.leader_epoch {
+            true => Ok(Arc::clone(log)),
+            false => log.set_leader_epoch(spec.leader_epoch).map(|()| Arc::clone(log)),
+        };
+        return Arc::new(Partition { spec: spec.clone(), log, watchers: Arc::clone(watchers) });
+    }
+    let watchers = Arc::new(Watchers::default());
+    let log = logs.open_partition(
+        &topic.name,
+        spec.partition,
+        topic.topic_id,
+        topic.config.clone(),
+        spec.leader_epoch,
+    );
+    if let Ok(log) = &log {
+        let wake = Arc::clone(&watchers);
+        log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
+    }
+    Arc::new(Partition { spec: spec.clone(), log, watchers })
+}
