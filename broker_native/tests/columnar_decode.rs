@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use broker_native::columnar::{BatchDecoder, Column, DecodeOptions, schema};
 use broker_native::record::{BatchBuilder, Codec, HeaderRef, batches, layout};
+use proptest::prelude::*;
 
 const LIMITLESS: DecodeOptions = DecodeOptions {
     batch_bytes: usize::MAX,
@@ -49,6 +50,12 @@ fn offsets(batch: &RecordBatch) -> Vec<i64> {
 
 fn all_offsets(found: &[RecordBatch]) -> Vec<i64> {
     found.iter().flat_map(offsets).collect()
+}
+
+/// Makes the CRC fit again.
+fn seal(batch: &mut [u8]) {
+    let crc = crc32c::crc32c(&batch[layout::ATTRIBUTES..]);
+    batch[layout::CRC..layout::CRC + 4].copy_from_slice(&crc.to_be_bytes());
 }
 
 /// Key and no headers; no key and two headers, one of them neither UTF-8 nor with a value; a tombstone.
@@ -172,8 +179,7 @@ fn append_time_replaces_the_timestamps_and_shows_in_timestamp_type() {
     let mut stamped = batch(10, 10);
     stamped[layout::ATTRIBUTES + 1] |= layout::ATTR_LOG_APPEND_TIME as u8;
     stamped[layout::MAX_TIMESTAMP..layout::MAX_TIMESTAMP + 8].copy_from_slice(&77_i64.to_be_bytes());
-    let crc = crc32c::crc32c(&stamped[layout::ATTRIBUTES..]);
-    stamped[layout::CRC..layout::CRC + 4].copy_from_slice(&crc.to_be_bytes());
+    seal(&mut stamped);
     let log = [batch(0, 10), stamped, batch(20, 10)].concat();
     let found = decode(&[Column::Timestamp, Column::TimestampType], 0..30, LIMITLESS, &log);
     let kinds: Vec<_> =
@@ -188,8 +194,7 @@ fn a_batch_with_holes_keeps_its_offsets() {
     let mut compacted = batch(0, 3);
     // What compaction leaves: records 0 to 2 of a batch that once had ten.
     compacted[layout::LAST_OFFSET_DELTA..layout::LAST_OFFSET_DELTA + 4].copy_from_slice(&9_i32.to_be_bytes());
-    let crc = crc32c::crc32c(&compacted[layout::ATTRIBUTES..]);
-    compacted[layout::CRC..layout::CRC + 4].copy_from_slice(&crc.to_be_bytes());
+    seal(&mut compacted);
     let mut decoder = decoder(&[Column::Offset], 0..100, LIMITLESS);
     decoder.push(&batches(&compacted).next().unwrap().unwrap()).unwrap();
     assert_eq!(decoder.next_offset(), 10);
@@ -217,8 +222,7 @@ fn damage_behind_a_valid_crc_is_an_error_or_harmless_but_never_a_panic() {
             for flip in [0x01, 0x40, 0x80, 0xff] {
                 let mut bad = good.clone();
                 bad[at] ^= flip;
-                let crc = crc32c::crc32c(&bad[layout::ATTRIBUTES..]);
-                bad[layout::CRC..layout::CRC + 4].copy_from_slice(&crc.to_be_bytes());
+                seal(&mut bad);
                 let mut decoder = decoder(&Column::ALL, 0..1000, LIMITLESS);
                 if decoder.push(&batches(&bad).next().unwrap().unwrap()).is_ok() {
                     let rows: usize = drain(&mut decoder).iter().map(RecordBatch::num_rows).sum();
@@ -226,6 +230,42 @@ fn damage_behind_a_valid_crc_is_an_error_or_harmless_but_never_a_panic() {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    /// A bounded fuzz run of the decoder; PROPTEST_CASES widens it.
+    #[test]
+    fn any_damage_behind_a_valid_crc_gives_an_error_or_few_rows(
+        codec in proptest::sample::select(Codec::ALL.to_vec()),
+        damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8),
+        keep in any::<usize>(),
+    ) {
+        let mut bad = three_kinds(codec);
+        for (at, byte) in damage {
+            let at = layout::ATTRIBUTES + at % (bad.len() - layout::ATTRIBUTES);
+            bad[at] = byte;
+        }
+        bad.truncate(layout::HEADER_LEN + keep % (bad.len() - layout::HEADER_LEN + 1));
+        let length = (bad.len() - layout::LOG_OVERHEAD) as i32;
+        bad[layout::BATCH_LENGTH..layout::BATCH_LENGTH + 4].copy_from_slice(&length.to_be_bytes());
+        seal(&mut bad);
+        let mut decoder = decoder(&Column::ALL, 0..1000, LIMITLESS);
+        if decoder.push(&batches(&bad).next().unwrap().unwrap()).is_ok() {
+            let rows: usize = drain(&mut decoder).iter().map(RecordBatch::num_rows).sum();
+            prop_assert!(rows <= bad.len());
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_the_last_offset_does_not_make_a_batch_skipped() {
+    let good = batch(40, 32);
+    for bit in 0..32 {
+        let mut bad = good.clone();
+        bad[layout::LAST_OFFSET_DELTA + bit / 8] ^= 1 << (bit % 8);
+        let mut decoder = decoder(&[Column::Value], 65..100, LIMITLESS);
+        assert!(decoder.push(&batches(&bad).next().unwrap().unwrap()).is_err(), "bit {bit}");
     }
 }
 

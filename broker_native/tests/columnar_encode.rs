@@ -247,8 +247,6 @@ fn through_a_batch(table: &RecordBatch, codec: Codec) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-
     #[test]
     fn rows_come_back_from_a_record_batch_as_they_were(
         inputs in vec(input(), 1..40),

@@ -73,8 +73,6 @@ fn read(bytes: &[u8]) -> Vec<Row> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn the_oracle_reads_what_the_builder_writes(rows in vec(row(), 1..30)) {
         let mut bytes = Bytes::from(build(&rows));

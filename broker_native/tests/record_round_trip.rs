@@ -69,8 +69,6 @@ fn to_row(record: &RecordRef<'_>) -> Result<Row, BatchError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn what_the_builder_wrote_the_reader_gives_back(rows in vec(row(), 1..40), codec in codec()) {
         let batch = build(&rows, codec);

@@ -86,7 +86,7 @@ def main() -> NoReturn:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        click.echo(f"Error: {sentence}", err=True)
+        click.echo(f"Error: {sentence.rstrip('.')}.", err=True)
         sys.exit(EXIT_FAILED)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings, echo_json, named_values
+from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.producer import Producer
 
@@ -62,6 +63,8 @@ def produce(
     settings = client_settings(bootstrap, [("compression.type", compression), *client_config])
     encoded = [(name, value.encode()) for name, value in headers]
     split = _splitter(key_separator, null_value)
+    with Admin(bootstrap, client_settings(bootstrap, client_config)) as admin:
+        admin.cluster()  # a wrong address fails here at once, not after the producer's patience
     with Producer(bootstrap, topic, settings) as producer:
         for lines in _chunks_of_lines(file):
             for line in lines:

@@ -1,7 +1,7 @@
 //! Topics, configs and cluster, as an administrator sees them. Answers are JSON values, shaped as `_native.pyi` says.
 //!
-//! An error of one topic or resource is part of the answer; only what concerns the whole request is an `Err`. Requests
-//! that change something are repeated only when they cannot have had an effect (no connection, not the controller).
+//! An error of one topic or resource is part of the answer; only what concerns the whole request is an `Err`. A request
+//! that changes something is sent once, because a repetition could meet its own effect.
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -34,3 +34,8 @@ pub mod sender;
 pub mod stop;
 pub mod topic_id;
 pub mod versions;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod faults;

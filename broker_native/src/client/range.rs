@@ -249,9 +249,8 @@ impl Pump {
             let view = view.map_err(|error| self.corrupt(&error.to_string()))?;
             self.decoder.push(&view).map_err(|error| damaged(&error))?;
             while let Some(batch) = self.decoder.next_batch() {
-                // Rows that are still being collected come after this batch.
-                let next_offset = self.decoder.next_offset() - self.decoder.pending_rows() as i64;
-                if !self.hand_over(Piece { batch: Some(batch), next_offset: next_offset.min(self.end - 1) }) {
+                let next_offset = self.decoder.resume_offset();
+                if !self.hand_over(Piece { batch: Some(batch), next_offset }) {
                     return Ok(false);
                 }
             }
@@ -262,7 +261,7 @@ impl Pump {
 
     fn flush(&mut self) -> Result<bool> {
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
-        let next_offset = self.decoder.next_offset();
+        let next_offset = self.decoder.resume_offset();
         Ok(self.hand_over(Piece { batch, next_offset }))
     }
 

@@ -90,7 +90,10 @@ pub struct BatchDecoder {
     end: i64,
     aborted: AbortedFilter,
     rows: Rows,
-    ready: VecDeque<RecordBatch>,
+    /// Finished batches, each with the offset that follows its last row.
+    ready: VecDeque<(RecordBatch, i64)>,
+    /// Every row before this offset was taken.
+    resume_offset: i64,
     decompressed: Vec<u8>,
 }
 
@@ -113,6 +116,7 @@ impl BatchDecoder {
             aborted: AbortedFilter::default(),
             rows: Rows::new(columns),
             ready: VecDeque::new(),
+            resume_offset: range.start,
             decompressed: Vec::new(),
         }
     }
@@ -149,7 +153,14 @@ impl BatchDecoder {
 
     /// The next full Arrow batch.
     pub fn next_batch(&mut self) -> Option<RecordBatch> {
-        self.ready.pop_front()
+        let (batch, resume_offset) = self.ready.pop_front()?;
+        self.resume_offset = resume_offset;
+        Some(batch)
+    }
+
+    /// Every row before this offset was taken by [`BatchDecoder::next_batch`] or [`BatchDecoder::flush`].
+    pub fn resume_offset(&self) -> i64 {
+        self.resume_offset
     }
 
     /// The next Arrow batch, full or not; `None` when there are no rows.
@@ -158,9 +169,12 @@ impl BatchDecoder {
     /// [`DecodeCause::Arrow`], which would be a bug.
     pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
         if self.ready.is_empty() && self.rows.count > 0 {
-            self.cut().map_err(|cause| self.error(self.next_offset, cause))?;
+            self.cut(self.next_offset).map_err(|cause| self.error(self.next_offset, cause))?;
         }
-        Ok(self.ready.pop_front())
+        if self.ready.is_empty() {
+            self.resume_offset = self.next_offset;
+        }
+        Ok(self.next_batch())
     }
 
     /// Takes the rows of one whole record batch.
@@ -178,11 +192,15 @@ impl BatchDecoder {
 
     fn push_view(&mut self, view: &BatchView<'_>) -> Result<(), DecodeCause> {
         let (header, batch) = view;
-        if header.last_offset() < self.next_offset || self.at_end() {
-            return Ok(());
-        }
+        // First of all: a flipped bit in the last offset must not make a batch look like one to be skipped.
         if self.options.check_crcs {
             header.verify_crc(batch)?;
+        }
+        if header.last_offset_delta < 0 {
+            return Err(BatchError::Malformed("the last offset is before the first").into());
+        }
+        if header.last_offset() < self.next_offset || self.at_end() {
+            return Ok(());
         }
         if header.base_offset < self.end && !self.aborted.hides(view)? {
             self.push_body(header, body(batch))?;
@@ -206,7 +224,7 @@ impl BatchDecoder {
 
     fn push_records(&mut self, header: &BatchHeader, body: &[u8]) -> Result<(), DecodeCause> {
         if self.rows.count > 0 && self.rows.append_time != header.is_log_append_time() {
-            self.cut()?;
+            self.cut(self.next_offset)?;
         }
         self.rows.append_time = header.is_log_append_time();
         let mut records = records(body, header);
@@ -226,7 +244,7 @@ impl BatchDecoder {
                 break;
             }
             if self.rows.is_full(&record, &self.options) {
-                self.cut()?;
+                self.cut(record.offset)?;
                 self.rows.reserve(&records, &self.options);
             }
             self.rows.push(&record)?;
@@ -235,8 +253,8 @@ impl BatchDecoder {
         Ok(())
     }
 
-    /// Ends the Arrow batch.
-    fn cut(&mut self) -> Result<(), DecodeCause> {
+    /// Ends the Arrow batch; the next row is at `resume_offset` or later.
+    fn cut(&mut self, resume_offset: i64) -> Result<(), DecodeCause> {
         let count = std::mem::take(&mut self.rows.count);
         self.rows.bytes = 0;
         let mut arrays = Vec::with_capacity(self.columns.len());
@@ -248,7 +266,8 @@ impl BatchDecoder {
             arrays.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
-        self.ready.push_back(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?);
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?;
+        self.ready.push_back((batch, resume_offset));
         Ok(())
     }
 }

@@ -99,7 +99,7 @@ error_codes! {
     NotCoordinator = 16, "NOT_COORDINATOR", retriable,
         "Another broker is the coordinator: find the coordinator and ask there.";
     InvalidTopicException = 17, "INVALID_TOPIC_EXCEPTION", final,
-        "The topic name is not valid: use 1 to 249 letters, digits, dots, underscores and hyphens, and not . or .. alone.";
+        "The topic name is not valid: use 1 to 249 letters, digits, dots, underscores and hyphens, other than one or two dots alone.";
     RecordListTooLarge = 18, "RECORD_LIST_TOO_LARGE", final,
         "A batch is larger than a log segment: send smaller batches or raise segment.bytes.";
     NotEnoughReplicas = 19, "NOT_ENOUGH_REPLICAS", retriable,

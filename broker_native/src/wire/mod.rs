@@ -33,7 +33,11 @@ pub mod header;
 pub mod message;
 pub mod messages;
 pub mod reader;
+#[cfg(test)]
+mod sample;
 mod schema;
+#[cfg(test)]
+mod tests;
 pub mod writer;
 
 pub use api::{AnyRequest, ApiInfo, ApiKey};

@@ -98,6 +98,18 @@ macro_rules! messages {
             }
         }
 
+        #[cfg(test)]
+        impl $crate::wire::sample::Sample for $name {
+            fn sample(
+                entropy: &mut $crate::wire::sample::Entropy<'_>,
+                version: $crate::wire::field::Version,
+            ) -> Self {
+                let mut value = Self::default();
+                $( $crate::wire::schema::sample_field!([$($spec)*], entropy, version, value.$field); )*
+                value
+            }
+        }
+
         $crate::wire::schema::top_level!($name $($key)?);
     )*};
 }
@@ -159,6 +171,27 @@ macro_rules! tagged_field {
     };
 }
 
+/// Gives a field that the version has a value for tests; null only where the version allows it.
+#[cfg(test)]
+macro_rules! sample_field {
+    ([$($spec:tt)*], $entropy:expr, $version:expr, $field:expr) => {
+        let default = $field.clone();
+        $crate::wire::schema::plain_field!([$($spec)*], $version, (), {
+            $field = $crate::wire::sample::Sample::sample($entropy, $version);
+        });
+        $crate::wire::schema::tagged_field!([$($spec)*], $version, _TAG, {
+            $field = $crate::wire::sample::Sample::sample($entropy, $version);
+        });
+        let refused = || -> Result<(), $crate::wire::error::WireError> {
+            $crate::wire::schema::refuse_null!([$($spec)*], $version, $field, field);
+            Ok(())
+        };
+        if refused().is_err() {
+            $field = default;
+        }
+    };
+}
+
 /// Returns with an error when the field is null and the version does not allow it.
 macro_rules! refuse_null {
     ([$from:literal $sign:tt $($to:literal)? null $null:literal +], $version:expr, $value:expr, $field:ident) => {
@@ -181,6 +214,8 @@ macro_rules! top_level {
     };
 }
 
+#[cfg(test)]
+pub(super) use sample_field;
 pub(super) use {
     default_value, in_versions, messages, plain_field, refuse_null, tagged_field, top_level, typed_default,
 };

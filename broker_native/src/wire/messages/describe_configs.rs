@@ -47,7 +47,7 @@ messages! {
         synonyms: Vec<DescribeConfigsSynonym> [1+],
         /// 1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password.
         config_type: i8 [3+],
-        documentation: Option<String> [3+],
+        documentation: Option<String> [3+] = Some(String::new()),
     }
 
     /// Where the value would come from otherwise.

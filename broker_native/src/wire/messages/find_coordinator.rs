@@ -14,7 +14,7 @@ messages! {
     FindCoordinatorResponse of FindCoordinator {
         throttle_time_ms: i32 [1+],
         error_code: i16 [0-3],
-        error_message: Option<String> [1-3],
+        error_message: Option<String> [1-3] = Some(String::new()),
         node_id: i32 [0-3],
         host: String [0-3],
         port: i32 [0-3],

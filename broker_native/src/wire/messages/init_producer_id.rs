@@ -9,7 +9,7 @@ messages! {
         /// -1, or the id to raise the epoch of.
         producer_id: i64 [3+] = -1,
         producer_epoch: i16 [3+] = -1,
-        enable_2pc: bool [6+],
+        enable_2_pc: bool [6+],
         keep_prepared_txn: bool [6+],
     }
 

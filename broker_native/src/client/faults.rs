@@ -1,0 +1,212 @@
+//! What the client makes of brokers that lie, move, fall silent or hang up.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::error::{ClientError, Result};
+use super::fake::{Answer, Asked, FakeBroker, frame, metadata};
+use super::fetcher::Target;
+use super::range::{Plan, RangeReader};
+use crate::columnar::Column;
+use crate::record::{BatchBuilder, Codec};
+use crate::wire::ErrorCode;
+use crate::wire::api::AnyRequest;
+use crate::wire::messages::fetch::{FetchableTopicResponse, PartitionData};
+use crate::wire::messages::{FetchResponse, ListOffsetsResponse, MetadataResponse};
+
+/// A batch of `count` records whose first offset is `base_offset`.
+fn batch(base_offset: i64, count: usize) -> Vec<u8> {
+    let mut builder = BatchBuilder::new();
+    builder.set_base_offset(base_offset);
+    for n in 0..count {
+        builder.append(1, None, Some(&[n as u8; 4]), &[]).unwrap();
+    }
+    builder.finish(Codec::None).unwrap()
+}
+
+/// The answer to a fetch of topic `t`.
+fn fetched(records: Vec<u8>, error: ErrorCode) -> FetchResponse {
+    let partition = PartitionData {
+        error_code: error.code(),
+        high_watermark: 1_000,
+        records: Some(Bytes::from(records)),
+        ..Default::default()
+    };
+    let topic = FetchableTopicResponse {
+        topic: "t".into(),
+        topic_id: Uuid::from_u128(7),
+        partitions: vec![partition],
+    };
+    FetchResponse { responses: vec![topic], ..Default::default() }
+}
+
+/// The offset that a fetch asks for.
+fn offset_asked(asked: &Asked) -> Option<i64> {
+    match &asked.request {
+        AnyRequest::Fetch(request) => Some(request.topics[0].partitions[0].fetch_offset),
+        _ => None,
+    }
+}
+
+/// A broker that leads partition 0 of `t` and answers fetches by `fetch`, which gets the offset.
+fn leader(fetch: impl Fn(&Asked, i64) -> Answer + Send + Sync + 'static) -> FakeBroker {
+    let port = Arc::new(AtomicUsize::new(0));
+    let own = port.clone();
+    let broker = FakeBroker::start(move |asked| match &asked.request {
+        AnyRequest::Metadata(_) => asked.answer(&metadata(own.load(Ordering::SeqCst) as u16)),
+        AnyRequest::ListOffsets(_) => asked.answer(&ListOffsetsResponse::default()),
+        _ => fetch(asked, offset_asked(asked)?),
+    });
+    port.store(broker.port.into(), Ordering::SeqCst);
+    broker
+}
+
+/// Reads `[start, end)` of partition 0 of `t`: the number of rows.
+fn read(broker: &FakeBroker, start: i64, end: i64, given: &[(&str, &str)]) -> Result<usize> {
+    let target = Target { topic: "t".into(), topic_id: Uuid::nil(), partition: 0 };
+    let columns = vec![Column::Value];
+    let plan = Plan { target, start, end: Some(end), columns, batch_bytes: 1_000_000, max_rows: 1_000 };
+    let mut reader = RangeReader::new(broker.settings(given), plan)?;
+    let mut rows = 0;
+    while let Some(batch) = reader.next(Duration::from_secs(20))? {
+        rows += batch.num_rows();
+    }
+    assert!(reader.at_end());
+    assert_eq!(reader.next_offset(), end);
+    Ok(rows)
+}
+
+fn assert_fails(broker: &FakeBroker, kind: &str, given: &[(&str, &str)]) -> ClientError {
+    let error = read(broker, 0, 10, given).unwrap_err();
+    assert_eq!(error.kind, kind, "{}", error.message);
+    error
+}
+
+#[test]
+fn a_range_ends_at_its_end_when_compaction_left_nothing_there() {
+    // Offsets 4 to 99 are gone: the next batch begins behind the range.
+    let broker = leader(|asked, offset| {
+        let records = if offset < 4 { batch(0, 4) } else { batch(100, 5) };
+        asked.answer(&fetched(records, ErrorCode::None))
+    });
+    assert_eq!(read(&broker, 0, 50, &[]).unwrap(), 4);
+    assert_eq!(read(&broker, 2, 50, &[]).unwrap(), 2);
+    assert_eq!(read(&broker, 50, 102, &[]).unwrap(), 2);
+}
+
+#[test]
+fn a_cut_batch_at_the_end_of_an_answer_is_asked_for_again() {
+    let broker = leader(|asked, offset| {
+        let mut records = batch(offset, 3);
+        let next = batch(offset + 3, 3);
+        records.extend(&next[..next.len() - 1]);
+        asked.answer(&fetched(records, ErrorCode::None))
+    });
+    assert_eq!(read(&broker, 0, 30, &[]).unwrap(), 30);
+}
+
+#[test]
+fn a_flipped_byte_is_a_corrupt_batch_error_that_names_the_place() {
+    let broker = leader(|asked, offset| {
+        let mut records = batch(offset, 3);
+        let last = records.len() - 1;
+        records[last] ^= 1;
+        asked.answer(&fetched(records, ErrorCode::None))
+    });
+    let error = assert_fails(&broker, "CORRUPT_BATCH", &[]);
+    assert!(error.message.contains("topic t, partition 0, batch at offset 0"), "{}", error.message);
+}
+
+#[test]
+fn a_leader_that_moved_is_found_again() {
+    let new = leader(|asked, offset| asked.answer(&fetched(batch(offset, 5), ErrorCode::None)));
+    let (new_port, old_port) = (new.port, Arc::new(AtomicUsize::new(0)));
+    let (own, asked_before) = (old_port.clone(), AtomicUsize::new(0));
+    let old = FakeBroker::start(move |asked| match &asked.request {
+        AnyRequest::Metadata(_) if asked_before.fetch_add(1, Ordering::SeqCst) == 0 => {
+            asked.answer(&metadata(own.load(Ordering::SeqCst) as u16))
+        }
+        AnyRequest::Metadata(_) => asked.answer(&metadata(new_port)),
+        _ => asked.answer(&fetched(vec![], ErrorCode::NotLeaderOrFollower)),
+    });
+    old_port.store(old.port.into(), Ordering::SeqCst);
+    assert_eq!(read(&old, 0, 10, &[]).unwrap(), 10);
+}
+
+#[test]
+fn a_connection_that_breaks_is_opened_again() {
+    let count = AtomicUsize::new(0);
+    let broker = leader(move |asked, offset| {
+        if count.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
+            return None;
+        }
+        asked.answer(&fetched(batch(offset, 2), ErrorCode::None))
+    });
+    assert_eq!(read(&broker, 0, 10, &[]).unwrap(), 10);
+}
+
+#[test]
+fn a_broker_that_always_hangs_up_ends_in_unreachable_with_the_time_it_took() {
+    let broker = leader(|_, _| None);
+    let error = assert_fails(&broker, "UNREACHABLE", &[]);
+    let port = broker.port.to_string();
+    assert!(error.message.contains("could not read partition t-0 within"), "{}", error.message);
+    assert!(error.message.contains(&port), "{}", error.message);
+}
+
+#[test]
+fn a_broker_that_falls_silent_ends_in_a_timeout() {
+    let broker = leader(|_, _| Some(Vec::new()));
+    let started = Instant::now();
+    let error = assert_fails(&broker, "TIMED_OUT", &[("request.timeout.ms", "100")]);
+    assert!(error.message.contains("request.timeout.ms"), "{}", error.message);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn an_answer_longer_than_allowed_is_refused_before_it_is_read() {
+    let broker = leader(|_, _| Some(i32::MAX.to_be_bytes().to_vec()));
+    let error = assert_fails(&broker, "IO", &[]);
+    assert!(error.message.contains("receive.message.max.bytes"), "{}", error.message);
+}
+
+#[test]
+fn an_answer_to_another_request_is_refused() {
+    let broker = leader(|asked, _| {
+        let header = &asked.header;
+        Some(frame(&fetched(vec![], ErrorCode::None), header.api_version, header.correlation_id + 1))
+    });
+    let error = assert_fails(&broker, "IO", &[]);
+    assert!(error.message.contains("belongs to another request"), "{}", error.message);
+}
+
+#[test]
+fn a_topic_that_is_recreated_under_a_reader_is_an_error() {
+    let (port, count) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let own = port.clone();
+    let broker = FakeBroker::start(move |asked| match &asked.request {
+        AnyRequest::Metadata(_) => {
+            let mut answer: MetadataResponse = metadata(own.load(Ordering::SeqCst) as u16);
+            if count.fetch_add(1, Ordering::SeqCst) > 0 {
+                answer.topics[0].topic_id = Uuid::from_u128(8);
+            }
+            asked.answer(&answer)
+        }
+        _ => asked.answer(&fetched(vec![], ErrorCode::UnknownTopicId)),
+    });
+    port.store(broker.port.into(), Ordering::SeqCst);
+    assert_fails(&broker, "UNKNOWN_TOPIC_ID", &[]);
+}
+
+#[test]
+fn metadata_nobody_gives_is_an_error_at_once_for_a_new_client() {
+    let broker = FakeBroker::start(|_| None);
+    let mut cluster = broker.cluster(&[("default.api.timeout.ms", "60000")]);
+    let started = Instant::now();
+    let error = super::admin::describe_topics(&mut cluster, None).unwrap_err();
+    assert_eq!(error.kind, "UNREACHABLE");
+    assert!(started.elapsed() < Duration::from_secs(20));
+}

@@ -1,0 +1,31 @@
+//! Promises of the codec; `oracle` asks the `kafka-protocol` crate, `golden` holds bytes of Apache Kafka itself.
+mod debug_tree;
+mod frames;
+mod golden;
+mod hostile;
+mod json;
+mod oracle;
+mod table;
+
+/// Calls `$test!(Api, Request, Response)` for every API in the table.
+macro_rules! for_each_api {
+    ($test:ident) => {
+        $test!(Produce, ProduceRequest, ProduceResponse);
+        $test!(Fetch, FetchRequest, FetchResponse);
+        $test!(ListOffsets, ListOffsetsRequest, ListOffsetsResponse);
+        $test!(Metadata, MetadataRequest, MetadataResponse);
+        $test!(FindCoordinator, FindCoordinatorRequest, FindCoordinatorResponse);
+        $test!(ApiVersions, ApiVersionsRequest, ApiVersionsResponse);
+        $test!(CreateTopics, CreateTopicsRequest, CreateTopicsResponse);
+        $test!(DeleteTopics, DeleteTopicsRequest, DeleteTopicsResponse);
+        $test!(DeleteRecords, DeleteRecordsRequest, DeleteRecordsResponse);
+        $test!(InitProducerId, InitProducerIdRequest, InitProducerIdResponse);
+        $test!(OffsetForLeaderEpoch, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse);
+        $test!(DescribeConfigs, DescribeConfigsRequest, DescribeConfigsResponse);
+        $test!(AlterConfigs, AlterConfigsRequest, AlterConfigsResponse);
+        $test!(CreatePartitions, CreatePartitionsRequest, CreatePartitionsResponse);
+        $test!(IncrementalAlterConfigs, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse);
+        $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
+    };
+}
+use for_each_api;

@@ -1,0 +1,116 @@
+"""``format("pylog")``: the door between Spark and the rooms `source` and `sink`.
+
+Spark finds it through the package `pyspark_pylog`, imports it in every Python process that looks for data sources, and
+makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the native module,
+pyarrow and the rooms are imported by the methods), and options are checked as soon as they are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from pylog_spark import schema as columns
+from pylog_spark.errors import PylogError
+from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+    from pylog_spark.sink.task import Target
+    from pylog_spark.source.partition import RangeSource
+
+
+class PylogDataSource(DataSource):
+    """Reads and writes the logs of brokers that speak Kafka's protocol.
+
+    The options are in `pylog_spark.options`, the columns in `pylog_spark.schema`.
+
+    Examples
+    --------
+    >>> servers = {"kafka.bootstrap.servers": "localhost:9092"}
+    >>> spark.read.format("pylog").options(**servers).option("subscribe", "flights").load()  # doctest: +SKIP
+    >>> frame.write.format("pylog").options(**servers).option("topic", "flights").mode("append").save()  # doctest: +SKIP
+    """
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        check_names(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """The word in ``format("pylog")``."""
+        return "pylog"
+
+    def schema(self) -> str:
+        """Give the columns of a read. Spark asks at ``load()`` unless ``.schema()`` says them; so this is also where a
+        broker that does not answer or a topic that does not exist is found at once.
+
+        Batch and stream cannot be told apart yet; the options that only one of them takes are checked by `reader` and
+        `streamReader`.
+        """
+        options = read_options(self._without_ends(), STREAM)
+        from pylog_spark.source.log import Log
+
+        Log(options).check()
+        return columns.read_ddl(options.include_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Give the reader of a batch."""
+        from pylog_spark.source.batch import PylogReader
+
+        options = read_options(self.options, BATCH)
+        return PylogReader(options, self._range_source(schema, BATCH))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Give the reader of a streaming query."""
+        from pylog_spark.source.stream import refusing_reader, stream_reader
+
+        try:
+            options = read_options(self.options, STREAM)
+            return stream_reader(options, self._range_source(schema, STREAM))
+        except PylogError as error:
+            return refusing_reader(error)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Give the writer of a batch. A log is appended to; `overwrite` is refused."""
+        if overwrite:
+            raise PylogError(
+                "PYLOG_UNSUPPORTED_MODE",
+                'A log can only be appended to: use mode("append"), and pylog topic delete to start with an empty topic.',
+            )
+        from pylog_spark.sink.batch import PylogWriter
+
+        return PylogWriter(self._target(schema))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Give the writer of a streaming query. The output mode complete arrives as `overwrite`; each batch is
+        appended all the same, as Spark's Kafka connector does."""
+        from pylog_spark.sink.stream import stream_writer
+
+        return stream_writer(self._target(schema))
+
+    def _without_ends(self) -> dict[str, str]:
+        return {key: text for key, text in self.options.items() if not key.lower().startswith("ending")}
+
+    def _range_source(self, schema: StructType, scope: str) -> RangeSource:
+        from pylog_spark.source.partition import RangeSource
+
+        options = read_options(self.options, scope)
+        names = columns.read_columns(schema)
+        nullable = {field.name: field.nullable for field in schema.fields}
+        return RangeSource(options.client, names, nullable, options.batch_bytes, options.fail_on_data_loss)
+
+    def _target(self, schema: StructType) -> Target:
+        from pylog_spark.sink.task import Target
+
+        options = write_options(self.options)
+        return Target(options.client, options.topic, columns.write_columns(schema, options.topic))

@@ -1,0 +1,130 @@
+"""Every error that a user of pylog can meet, and the one place where a native error becomes one of them.
+
+An error is a condition name (stable: programs and tests look for it) and one sentence that says what is wrong and what
+to do. Spark shows the sentence of an error raised on the driver at the end of its own exception, after the Python
+traceback, as ``pylog_spark.errors.PylogError: [PYLOG_...] sentence``.
+
+No pyspark and no native module is imported here: the broker, the command line and the data source all use this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+#: Conditions, each with what it means. The names may not change: users search for them.
+CONDITIONS: dict[str, str] = {
+    "PYLOG_UNKNOWN_OPTION": "an option that pylog does not know",
+    "PYLOG_INVALID_OPTION": "an option whose value cannot be used, or that contradicts another",
+    "PYLOG_UNSUPPORTED_OPTION": "an option that is known but refused, with the reason",
+    "PYLOG_INVALID_SCHEMA": "a column with a wrong name or type",
+    "PYLOG_UNKNOWN_TOPIC": "a topic or partition that the brokers do not have",
+    "PYLOG_UNREACHABLE": "no broker answered",
+    "PYLOG_OFFSET_OUT_OF_RANGE": "an offset asked for that the log does not hold",
+    "PYLOG_NO_OFFSET_FOR_TIMESTAMP": "no record at or after a starting timestamp",
+    "PYLOG_DATA_LOSS": "records that a query still needed are no longer in the log",
+    "PYLOG_TOPIC_RECREATED": "a topic was deleted and made again while a query was reading it",
+    "PYLOG_INVALID_CHECKPOINT": "an offset in Spark's checkpoint that pylog did not write",
+    "PYLOG_UNSUPPORTED_MODE": "a save or output mode that a log cannot offer",
+    "PYLOG_UNSUPPORTED_SPARK": "a feature that this version of Spark cannot offer",
+    "PYLOG_CORRUPT_BATCH": "stored bytes whose checksum is wrong",
+    "PYLOG_DELIVERY": "a record that the brokers refused or did not acknowledge",
+    "PYLOG_NATIVE_MISSING": "the compiled part of pylog is not installed",
+    "PYLOG_BROKER": "any other error answered by a broker or by the native client",
+}
+
+
+class PylogError(Exception):
+    """An error with a stable condition name and one sentence that says what to do.
+
+    Parameters
+    ----------
+    condition : str
+        A key of `CONDITIONS`.
+    sentence : str
+        What is wrong and what to do about it, naming option, topic, partition or offset.
+    """
+
+    def __init__(self, condition: str, sentence: str) -> None:
+        super().__init__(condition, sentence)
+        self.condition = condition
+        self.sentence = sentence
+
+    def __str__(self) -> str:
+        return f"[{self.condition}] {self.sentence}"
+
+
+#: Native kinds (Kafka's error names and the client's own) -> (condition, advice appended to the native sentence).
+_NATIVE_KINDS: dict[str, tuple[str, str]] = {
+    "UNREACHABLE": ("PYLOG_UNREACHABLE", "check kafka.bootstrap.servers and that a broker runs there"),
+    "TIMED_OUT": ("PYLOG_UNREACHABLE", "check that the brokers run and answer"),
+    "REQUEST_TIMED_OUT": ("PYLOG_UNREACHABLE", "check that the brokers run and answer"),
+    "UNKNOWN_TOPIC_OR_PARTITION": ("PYLOG_UNKNOWN_TOPIC", "create it (pylog topic create) or correct the name"),
+    "INVALID_TOPIC_EXCEPTION": ("PYLOG_UNKNOWN_TOPIC", "a topic name has 1-249 of the characters a-z A-Z 0-9 . _ -"),
+    "UNKNOWN_TOPIC_ID": ("PYLOG_TOPIC_RECREATED", "see failOnDataLoss"),
+    "INCONSISTENT_TOPIC_ID": ("PYLOG_TOPIC_RECREATED", "see failOnDataLoss"),
+    "OFFSET_OUT_OF_RANGE": ("PYLOG_DATA_LOSS", "set failOnDataLoss to false to go on with what is left"),
+    "CORRUPT_BATCH": ("PYLOG_CORRUPT_BATCH", "restore the segment from a replica or a backup"),
+    "INVALID_ARGUMENT": ("PYLOG_INVALID_OPTION", "correct the option"),
+    "INVALID_CONFIG": ("PYLOG_INVALID_OPTION", "correct the option"),
+    "MESSAGE_TOO_LARGE": ("PYLOG_DELIVERY", "raise message.max.bytes of the broker or max.message.bytes of the topic"),
+    "RECORD_LIST_TOO_LARGE": ("PYLOG_DELIVERY", "lower kafka.batch.size or raise message.max.bytes"),
+    "INVALID_TIMESTAMP": ("PYLOG_DELIVERY", "see message.timestamp.before.max.ms of the topic"),
+    "NOT_ENOUGH_REPLICAS": ("PYLOG_DELIVERY", "bring the missing brokers back or lower min.insync.replicas"),
+}
+
+#: Native kinds that mean "the log moved under the reader" and that failOnDataLoss=false may survive.
+LOSS_KINDS = frozenset({"OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+
+
+def from_native(kind: str, message: str) -> PylogError:
+    """Give the user's error for a native one.
+
+    Parameters
+    ----------
+    kind, message : str
+        The two arguments of ``NativeError``.
+    """
+    condition, advice = _NATIVE_KINDS.get(kind, ("PYLOG_BROKER", ""))
+    sentence = message.rstrip(". ")
+    if condition == "PYLOG_BROKER":
+        sentence = f"{sentence} ({kind})"
+    if advice and ";" not in sentence:  # else the native sentence gives its own advice
+        sentence = f"{sentence}; {advice}"
+    return PylogError(condition, f"{sentence[:1].upper()}{sentence[1:]}.")
+
+
+def native() -> Any:
+    """Import the native module when it is first needed, or say in one sentence that it is missing."""
+    try:
+        from pylog_spark import _native
+    except ImportError as error:
+        raise PylogError(
+            "PYLOG_NATIVE_MISSING",
+            f"The compiled module pylog_spark._native cannot be loaded ({error}); install the wheel of pylog-spark for "
+            "this platform, or run 'make develop' in a clone.",
+        ) from None
+    return _native
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn a ``NativeError`` raised inside the block into a `PylogError`, without a chain of causes.
+
+    Spark prints a whole chain of Python exceptions; the native error says nothing that the translated one does not.
+    """
+    try:
+        yield
+    except Exception as error:
+        kind_and_message = native_kind(error)
+        if kind_and_message is None:
+            raise
+        raise from_native(*kind_and_message) from None
+
+
+def native_kind(error: BaseException) -> tuple[str, str] | None:
+    """Give ``(kind, message)`` when `error` came from the native module, else None."""
+    if type(error).__name__ == "NativeError" and len(error.args) == 2:
+        return str(error.args[0]), str(error.args[1])
+    return None

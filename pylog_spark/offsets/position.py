@@ -1,0 +1,86 @@
+"""The position of a streaming query: what stands in Spark's checkpoint.
+
+    {"@pylog": {"topic_ids": {"flights": "Qm1..."}, "version": 1}, "flights": {"0": 12, "1": 7}}
+
+The topics look as in the offsets of Spark's Kafka connector; ``@`` cannot begin a topic's name. An offset is that of the
+next record to read. Spark compares offsets as JSON TEXT, so the document is canonical: topics sorted, partitions sorted
+by number, always written by `to_document`. Topic ids are absent where the brokers have none (Kafka before 2.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pylog_spark.offsets import Offsets, TopicPartition
+
+META = "@pylog"
+VERSION = 1
+
+
+class PositionError(ValueError):
+    """A document in the checkpoint that pylog did not write; the argument is one sentence."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Offsets with the ids of their topics.
+
+    Attributes
+    ----------
+    offsets : dict of TopicPartition to int
+        Next offset to read of each partition.
+    topic_ids : dict of str to str
+        Id of each topic that has one.
+    """
+
+    offsets: Offsets
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def to_document(self) -> dict[str, Any]:
+        """Give the canonical document: equal positions give equal JSON text."""
+        topics = sorted({partition.topic for partition in self.offsets})
+        ids = {topic: self.topic_ids[topic] for topic in topics if self.topic_ids.get(topic)}
+        document: dict[str, Any] = {META: {"topic_ids": ids, "version": VERSION}}
+        for topic in topics:
+            document[topic] = {}
+        for (topic, partition), offset in sorted(self.offsets.items()):
+            document[topic][str(partition)] = offset
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Position:
+        """Read a document of `to_document`.
+
+        Raises
+        ------
+        PositionError
+            When it is something else, or of a later version.
+        """
+        meta = document.get(META)
+        if not isinstance(meta, dict) or not isinstance(meta.get("version"), int):
+            raise PositionError(
+                "the checkpoint holds offsets that pylog did not write (of another source?); use a new "
+                "checkpointLocation and give these offsets as startingOffsets"
+            )
+        if meta["version"] > VERSION:
+            raise PositionError(
+                f"the checkpoint was written by a later pylog (offset version {meta['version']}, this one knows "
+                f"{VERSION}); upgrade pylog-spark"
+            )
+        offsets = {
+            TopicPartition(topic, int(partition)): int(offset)
+            for topic, partitions in document.items()
+            if topic != META
+            for partition, offset in partitions.items()
+        }
+        return cls(offsets, dict(meta.get("topic_ids", {})))
+
+    def recreated(self, now: Position) -> set[str]:
+        """Give the topics that both positions know by different ids: deleted and made again in between."""
+        return {
+            topic
+            for topic, topic_id in self.topic_ids.items()
+            if topic_id and now.topic_ids.get(topic) and now.topic_ids[topic] != topic_id
+        }

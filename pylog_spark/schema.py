@@ -1,0 +1,142 @@
+"""The columns of a record, for reading and for writing: those of Spark's Kafka connector.
+
+Types are compared by their JSON form, which is the same in every Spark version; pyspark is not imported here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pylog_spark.errors import PylogError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+_HEADERS_DDL = "array<struct<key:string,value:binary>>"
+
+#: Columns of a read, in order, with their Spark types in DDL.
+READ_COLUMNS: dict[str, str] = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+    "headers": _HEADERS_DDL,
+}
+
+#: Columns of a write with the types that each may have. Others are left alone, as in Spark's Kafka connector.
+WRITE_COLUMNS: dict[str, tuple[str, ...]] = {
+    "value": ("binary", "string"),
+    "key": ("binary", "string"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": (_HEADERS_DDL,),
+    "timestamp": ("timestamp",),
+}
+
+
+def read_ddl(include_headers: bool) -> str:
+    """Give the schema of a read as DDL."""
+    names = [name for name in READ_COLUMNS if include_headers or name != "headers"]
+    return ", ".join(f"{name} {READ_COLUMNS[name]}" for name in names)
+
+
+def read_columns(schema: StructType) -> tuple[str, ...]:
+    """Check the schema that a read is asked for (the user's, by ``.schema()``, or ours) and give its column names.
+
+    Raises
+    ------
+    PylogError
+        For a column that a record does not have, or of another type.
+    """
+    if not schema.fields:
+        raise PylogError(
+            "PYLOG_INVALID_SCHEMA", f"The schema of a read must name at least one column of {', '.join(READ_COLUMNS)}."
+        )
+    for field in schema.fields:
+        wanted = READ_COLUMNS.get(field.name)
+        if wanted is None:
+            raise PylogError("PYLOG_INVALID_SCHEMA", _unknown_column(field.name))
+        if field.dataType.simpleString() != wanted or not _as_declared(field):
+            raise PylogError(
+                "PYLOG_INVALID_SCHEMA",
+                f"The column {field.name} of a read is {wanted.upper()}, not {field.dataType.simpleString().upper()}; "
+                f"give .schema() that type and cast after load().",
+            )
+    return tuple(field.name for field in schema.fields)
+
+
+def write_columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
+    """Check the columns of a frame to be written and give the names of those that make a record.
+
+    Parameters
+    ----------
+    schema : StructType
+        Of the frame.
+    topic : str or None
+        The option `topic`, which makes the column needless.
+
+    Raises
+    ------
+    PylogError
+        When `value` or the topic is missing or a column has a type that a record cannot take.
+    """
+    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    if "value" not in types:
+        near = difflib.get_close_matches("value", types, n=1)
+        hint = f" (rename {near[0]}?)" if near else ""
+        raise PylogError(
+            "PYLOG_INVALID_SCHEMA",
+            f"A write needs a column value of type STRING or BINARY and the frame has only {', '.join(types) or 'none'}"
+            f"{hint}; for example df.selectExpr('to_json(struct(*)) AS value').",
+        )
+    if topic is None and "topic" not in types:
+        raise PylogError(
+            "PYLOG_INVALID_SCHEMA", "A write needs a topic: give the option topic or a column topic of type STRING."
+        )
+    for name, accepted in WRITE_COLUMNS.items():
+        if name in types and types[name] not in accepted:
+            raise PylogError(
+                "PYLOG_INVALID_SCHEMA",
+                f"The column {name} must be {' or '.join(word.upper() for word in accepted)} to be written, not "
+                f"{types[name].upper()}; cast or drop it.",
+            )
+    left_out = {"topic"} if topic is not None else set()
+    return tuple(name for name in WRITE_COLUMNS if name in types and name not in left_out)
+
+
+def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Schema:
+    """Give the Arrow schema that Spark expects for `columns`: it compares names, types and nullability exactly."""
+    import pyarrow as pa
+
+    header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+    types: dict[str, Any] = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "offset": pa.int64(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestampType": pa.int32(),
+        "headers": pa.list_(pa.field("element", header)),
+    }
+    return pa.schema([pa.field(name, types[name], nullable.get(name, True)) for name in columns])
+
+
+def _as_declared(field: Any) -> bool:
+    """Whether a headers column leaves its parts nullable, as they are declared."""
+    if field.name != "headers":
+        return True
+    array = field.dataType
+    return bool(array.containsNull and all(part.nullable for part in array.elementType.fields))
+
+
+def _unknown_column(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), [known.lower() for known in READ_COLUMNS], n=1)
+    hint = next((f"did you mean {known}? " for known in READ_COLUMNS if near and known.lower() == near[0]), "")
+    return f"A record has no column {name!r}; {hint}The columns are {read_ddl(include_headers=True)}."

@@ -1,0 +1,77 @@
+"""``df.writeStream.format("pylog")``: each micro-batch is appended, at least once.
+
+Spark makes a fresh one for every call, so it keeps nothing and connects only in tasks. Before Spark 4.1 there is no Arrow
+writer for streams; rows are gathered into Arrow batches there, which is slower and otherwise the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource as _spark
+from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
+
+from pylog_spark.sink.batch import log_aborted, log_written
+from pylog_spark.sink.task import Target
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ArrowWriter: Any = getattr(_spark, "DataSourceStreamArrowWriter", None)
+_ROWS = 10_000
+
+
+class _Outcome:
+    """What is the same in all versions of Spark."""
+
+    _target: Target
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        log_written(messages, f" of batch {batchId}")
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        log_aborted(messages, f" in batch {batchId}")
+
+
+class _RowWriter(_Outcome, DataSourceStreamWriter):
+    """For Spark 4.0."""
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        self._target.check()
+        return self._target.write(row_batches(iterator, self._target.columns))
+
+
+def stream_writer(target: Target) -> DataSourceStreamWriter:
+    """Give the writer that this version of Spark can drive."""
+    return _RowWriter(target) if _ArrowWriter is None else _StreamWriter(target)
+
+
+def row_batches(rows: Iterator[Any], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Gather rows into Arrow batches of the record's columns."""
+    import pyarrow as pa
+
+    header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    fixed = {"partition": pa.int32(), "timestamp": pa.timestamp("us", tz="UTC"), "headers": pa.list_(header)}
+    while chunk := list(islice(rows, _ROWS)):
+        arrays = {}
+        for name in columns:
+            values = [row[name] for row in chunk]
+            if name == "headers":
+                values = [one and [{"key": part["key"], "value": part["value"]} for part in one] for one in values]
+            arrays[name] = pa.array(values, fixed.get(name))
+        yield pa.RecordBatch.from_pydict(arrays)
+
+
+if _ArrowWriter is not None:
+
+    class _StreamWriter(_Outcome, _ArrowWriter):
+        """For Spark 4.1 and later."""
+
+        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+            self._target.check()
+            return self._target.write(iterator)

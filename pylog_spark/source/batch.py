@@ -1,0 +1,54 @@
+"""``spark.read.format("pylog")``: the ranges are resolved once, when Spark plans the query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.options import ReadOptions
+from pylog_spark.source.log import Log
+from pylog_spark.source.partition import RangePartition, RangeSource
+from pylog_spark.source.planner import check_in_log
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class PylogReader(DataSourceReader):
+    """Reads a fixed range of each partition.
+
+    `pushFilters` is not overridden: with ``spark.sql.python.filterPushdown.enabled=false``, Spark's default, a reader
+    that defines it fails every read (DATA_SOURCE_PUSHDOWN_DISABLED).
+    """
+
+    def __init__(self, options: ReadOptions, source: RangeSource) -> None:
+        self._options = options
+        self._source = source
+
+    def partitions(self) -> list[InputPartition]:  # Spark insists on a list
+        """Resolve starts and ends, and give one partition for each range that is not empty."""
+        log = Log(self._options)
+        try:
+            log.check()
+            return [*self._ranges(log)]
+        finally:
+            log.close()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Give the records of one range."""
+        return self._source.read(partition)
+
+    def _ranges(self, log: Log) -> Iterator[RangePartition]:
+        options = self._options
+        assigned = log.assigned()
+        start = log.resolve(options.start, options.start_option, assigned.offsets)
+        end = log.resolve(options.end, options.end_option, assigned.offsets)
+        earliest, latest = log.earliest(assigned.offsets), log.latest(assigned.offsets)
+        start = check_in_log(start, earliest, latest, options.start_option, options.fail_on_data_loss)
+        end = check_in_log(end, earliest, latest, options.end_option, options.fail_on_data_loss)
+        ranges = [OffsetRange(partition, start[partition], end[partition]) for partition in assigned.offsets]
+        for offsets in plan(ranges, options.min_partitions, options.max_records):
+            yield RangePartition(offsets, assigned.topic_ids.get(offsets.partition.topic, ""))

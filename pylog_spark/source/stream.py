@@ -1,0 +1,143 @@
+"""``spark.readStream.format("pylog")``: Spark's face of `planner`.
+
+Spark keeps one of these in one long-lived Python process for the whole query, and pickles another for its tasks; only the
+former connects. Spark 4.2 brought admission control (start and limit given to ``latestOffset``) and AvailableNow; before
+it, ``latestOffset()`` takes no arguments, and rate limits are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from pylog_spark.errors import PylogError
+from pylog_spark.options import ReadOptions
+from pylog_spark.source.log import Log
+from pylog_spark.source.partition import RangePartition, RangeSource
+from pylog_spark.source.planner import StreamPlanner
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _admission_control() -> Any:
+    """Give pyspark's module of read limits, or None before Spark 4.2."""
+    try:
+        return import_module("pyspark.sql.streaming.datasource")
+    except ImportError:
+        return None
+
+
+_admission = _admission_control()
+
+_NO_LIMIT = 2**63 - 1
+
+
+class _Reader(DataSourceStreamReader):
+    """What is the same in all versions of Spark."""
+
+    def __init__(self, options: ReadOptions, source: RangeSource) -> None:
+        self._options = options
+        self._source = source
+        self._log = Log(options)
+        self._planner = StreamPlanner(options, self._log)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return self._planner.initial()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [RangePartition(offsets, topic_id) for offsets, topic_id in self._planner.ranges(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._source.read(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing to do: the checkpoint is the truth."""
+
+    def stop(self) -> None:
+        self._log.close()
+
+
+class _ReaderBefore42(_Reader):
+    """For Spark 4.0 and 4.1."""
+
+    def __init__(self, options: ReadOptions, source: RangeSource) -> None:
+        for name, given in (
+            ("maxOffsetsPerTrigger", options.max_offsets),
+            ("minOffsetsPerTrigger", options.min_offsets),
+        ):
+            if given is not None:
+                raise PylogError(
+                    "PYLOG_UNSUPPORTED_SPARK",
+                    f"The option {name} needs Spark 4.2 or later, which tells a Python source where a batch starts; leave it out.",
+                )
+        super().__init__(options, source)
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802 - Spark's name
+        return self._planner.all_latest()
+
+
+class _Refusing(DataSourceStreamReader):
+    """Raises what went wrong at the first thing that Spark asks of it.
+
+    When ``streamReader`` itself raises, Spark 4.3's source runner fails in its own clean-up ("cannot access local variable
+    'reader'") and puts that error last, where users look for the cause.
+    """
+
+    def __init__(self, error: PylogError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        raise self._error
+
+    def latestOffset(self, *_: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise self._error
+
+
+def refusing_reader(error: PylogError) -> DataSourceStreamReader:
+    """Give a reader that raises `error` as soon as Spark uses it."""
+    return _Refusing(error)
+
+
+def stream_reader(options: ReadOptions, source: RangeSource) -> DataSourceStreamReader:
+    """Give the reader that this version of Spark can drive."""
+    return _Reader42(options, source) if _admission is not None else _ReaderBefore42(options, source)
+
+
+if _admission is not None:
+
+    class _Reader42(_Reader, _admission.SupportsTriggerAvailableNow):
+        """For Spark 4.2 and later."""
+
+        def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
+            if isinstance(limit, _admission.ReadMaxRows):
+                most = None if limit.max_rows == _NO_LIMIT else limit.max_rows
+                return self._planner.latest(start, most, may_wait=True)
+            return self._planner.latest(start, None, may_wait=False)
+
+        def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
+            """Give the limit that the options ask for; Spark replaces it by ReadAllAvailable for Trigger.Once.
+
+            There is no limit that says "at least": with `minOffsetsPerTrigger` alone, a limit that never binds tells such
+            a call from one in which everything must be read.
+            """
+            if self._options.max_offsets is not None:
+                return _admission.ReadMaxRows(self._options.max_offsets)
+            if self._options.min_offsets is not None:
+                return _admission.ReadMaxRows(_NO_LIMIT)
+            return _admission.ReadAllAvailable()
+
+        def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+            return self._planner.reported_latest()
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+            self._planner.freeze()

@@ -1,0 +1,139 @@
+"""A load on a broker that dies again and again, and the oracle that judges what the log holds afterwards.
+
+Two kinds of producer, each with partitions of its own, both librdkafka:
+
+- `idempotent`: lives through all rounds and retries until everything is acknowledged. The log must hold each record exactly
+  once, in order, without a gap.
+- `plain`: never retries. What it was told is there must be there, once; what it was not told about may be there, once; the
+  order is the order of sending.
+
+Every value can be told from its number alone, so a torn or mixed-up value cannot pass.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+QUEUED_MAX = 3_000
+_DEADLINE_S = 60
+_RECONNECT = {"reconnect.backoff.ms": 5, "reconnect.backoff.max.ms": 20, "retry.backoff.ms": 5, "log_level": 0}
+
+
+def value_of(topic: str, partition: int, number: int) -> bytes:
+    """The value of record `number`: 20 to 1,500 bytes that follow from it."""
+    seed = hashlib.sha256(f"{topic}/{partition}/{number}".encode()).digest()
+    size = 20 + int.from_bytes(seed[:2], "big") % 1_480
+    return b"%012d:" % number + (seed * (size // len(seed) + 1))[: size - 13]
+
+
+@dataclass
+class Partition:
+    """What was sent to one partition, what was acknowledged, and what was read back so far."""
+
+    topic: str
+    number: int
+    exact: bool
+    sent: int = 0
+    acknowledged: set[int] = field(default_factory=set)
+    acknowledged_ever: int = 0
+    last_read: int = -1
+    next_offset: int = 0
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Delivery report of one record; comes only while its producer is polled or flushed."""
+        if error is None:
+            self.acknowledged.add(int(message.value()[:12]))
+            self.acknowledged_ever += 1
+
+    def judge(self, messages: list[Message]) -> None:
+        """Check the records that came since the last judgement, and that nothing acknowledged since then is missing."""
+        read = set()
+        for message in messages:
+            assert message.offset() == self.next_offset, f"{self.where()}: offset {message.offset()} came instead"
+            number = int(message.value()[:12])
+            wanted = value_of(self.topic, self.number, number)
+            assert message.value() == wanted, f"{self.where()}: a torn or foreign value"
+            follows = number == self.last_read + 1 if self.exact else number > self.last_read
+            assert follows, f"{self.where()}: record {number} came after {self.last_read}"
+            read.add(number)
+            self.last_read = number
+            self.next_offset += 1
+        # An idempotent record may be read first and acknowledged later, when its retry was recognised.
+        lost = {one for one in self.acknowledged - read if not self.exact or one > self.last_read}
+        assert not lost, f"{self.where()}: {len(lost)} acknowledged records are lost, the first is {min(lost)}"
+        self.acknowledged.clear()
+
+    def where(self) -> str:
+        """Place for a sentence."""
+        return f"{self.topic}-{self.number} at offset {self.next_offset}"
+
+
+class Load:
+    """Both producers over `servers`. Call `push` in a loop; the broker may die at any time between and during calls."""
+
+    def __init__(self, servers: str, partitions: int) -> None:
+        self._servers = servers
+        self.idempotent = [Partition("idempotent", number, exact=True) for number in range(partitions)]
+        self.plain = [Partition("plain", number, exact=False) for number in range(partitions)]
+        common = {
+            "bootstrap.servers": servers,
+            "acks": "all",
+            "linger.ms": 1,
+            "message.timeout.ms": 120_000,
+            **_RECONNECT,
+        }
+        self._exact = Producer({**common, "enable.idempotence": True, "compression.type": "lz4"})
+        self._loose = Producer({**common, "retries": 0})
+
+    @property
+    def acknowledged(self) -> int:
+        """Records acknowledged since the start, of both producers."""
+        return sum(one.acknowledged_ever for one in (*self.idempotent, *self.plain))
+
+    @property
+    def waiting(self) -> int:
+        """Records sent or queued, but not acknowledged yet."""
+        return len(self._exact) + len(self._loose)
+
+    def push(self) -> None:
+        """Queue some more records (never more than QUEUED_MAX) and take delivery reports."""
+        for producer, partitions in ((self._exact, self.idempotent), (self._loose, self.plain)):
+            for one in partitions * 20:
+                if len(producer) < QUEUED_MAX:
+                    value = value_of(one.topic, one.number, one.sent)
+                    producer.produce(one.topic, value, partition=one.number, on_delivery=one.delivered)
+                    one.sent += 1
+            producer.poll(0.0005)
+
+    def broker_died(self) -> None:
+        """Give up the plain records in flight: whether they are in the log is unknown."""
+        self._loose.purge()
+        self._loose.poll(0)
+
+    def finish(self) -> None:
+        """Wait until the idempotent producer's last record is acknowledged."""
+        unsent = self._exact.flush(_DEADLINE_S)
+        assert unsent == 0, (
+            f"{unsent} idempotent records are still not acknowledged {_DEADLINE_S} s after the last restart"
+        )
+        assert all(one.sent == one.acknowledged_ever for one in self.idempotent)
+
+    def check(self) -> None:
+        """Read what is new in every partition and judge it. Raises AssertionError."""
+        settings = {"bootstrap.servers": self._servers, "group.id": "crash", "check.crcs": True, **_RECONNECT}
+        consumer = Consumer({**settings, "fetch.wait.max.ms": 10, "isolation.level": "read_uncommitted"})
+        try:
+            for one in (*self.idempotent, *self.plain):
+                place = TopicPartition(one.topic, one.number, one.next_offset)
+                _, end = consumer.get_watermark_offsets(place, timeout=_DEADLINE_S)
+                messages: list[Message] = []
+                consumer.assign([place])
+                while len(messages) < end - place.offset:
+                    got = consumer.consume(end - place.offset - len(messages), timeout=_DEADLINE_S)
+                    assert got, f"{one.where()}: nothing came, and the end is {end}"
+                    assert [message.error() for message in got if message.error()] == []
+                    messages += got
+                one.judge(messages)
+        finally:
+            consumer.close()

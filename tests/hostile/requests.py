@@ -1,0 +1,170 @@
+"""Requests made from Apache Kafka's own message descriptors, with the place of every length field remembered.
+
+The descriptors lie in the kafka-clients jar (``common/message/*.json``), so every field of every version is here without
+being written down again, and nothing of pylog's own codec is used.
+"""
+
+import functools
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.peers.jars import jars
+
+_TEXT = "hostile"
+_UNKNOWN_TAG = 40
+_NUMBERS = {
+    "bool": ">b",
+    "int8": ">b",
+    "int16": ">h",
+    "uint16": ">H",
+    "int32": ">i",
+    "uint32": ">I",
+    "int64": ">q",
+    "float64": ">d",
+}
+_FIXED = {"uuid": bytes(16)}
+# Small honest values where 0 would be refused before the interesting part is reached.
+_VALUES = {
+    "NumPartitions": 1,
+    "ReplicationFactor": 1,
+    "TimeoutMs": 100,
+    "Acks": 1,
+    "Count": 1,
+    "ResourceType": 2,
+    "MaxBytes": 1000,
+}
+
+
+@dataclass
+class Frame:
+    """The bytes of one request behind its size field, and where its length fields are."""
+
+    data: bytearray = field(default_factory=bytearray)
+    lengths: list[tuple[int, str]] = field(default_factory=list)
+
+    def number(self, layout: str, value: float) -> None:
+        """A number of fixed size."""
+        self.data += struct.pack(layout, value)
+
+    def length(self, value: int | None, kind: str) -> None:
+        """A length field: `kind` is int16, int32, or uvarint (Kafka's compact form: length + 1)."""
+        self.lengths.append((len(self.data), kind))
+        if kind == "uvarint":
+            self.data += uvarint(0 if value is None else value + 1)
+        else:
+            self.number({"int16": ">h", "int32": ">i"}[kind], -1 if value is None else value)
+
+    def damaged(self, place: int, kind: str, value: int) -> bytes:
+        """The request with the length field at `place` set to `value` (taken modulo its size), as sent on the wire."""
+        if kind == "uvarint":
+            old, new = 1, uvarint((value + 1) % 2**32)
+        else:
+            old = {"int16": 2, "int32": 4}[kind]
+            new = (value % 2 ** (8 * old)).to_bytes(old, "big")
+        return framed(bytes(self.data[:place]) + new + bytes(self.data[place + old :]))
+
+
+def uvarint(value: int) -> bytes:
+    """Unsigned base-128 varint."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def framed(data: bytes) -> bytes:
+    """`data` behind its size."""
+    return struct.pack(">i", len(data)) + data
+
+
+def _within(versions: str, version: int) -> bool:
+    if versions == "none":
+        return False
+    low, _, high = versions.rstrip("+").partition("-")
+    return int(low) <= version and (versions.endswith("+") or version <= int(high or low))
+
+
+@functools.cache
+def descriptors() -> dict[int, dict[str, Any]]:
+    """API key -> request descriptor."""
+    (jar,) = (one for one in jars("kafka") if re.fullmatch(r"kafka-clients-[\d.]+\.jar", one.name))
+    found = {}
+    with zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if re.fullmatch(r"common/message/\w+Request\.json", name):
+                text = re.sub(r"^\s*//.*$", "", archive.read(name).decode(), flags=re.MULTILINE)
+                descriptor = json.loads(text)
+                found[descriptor["apiKey"]] = descriptor
+    return found
+
+
+def request(api_key: int, version: int) -> Frame:
+    """A request of `api_key` that every list has one element in."""
+    descriptor = descriptors()[api_key]
+    flexible = _within(descriptor["flexibleVersions"], version)
+    frame = Frame()
+    frame.number(">h", api_key)
+    frame.number(">h", version)
+    frame.number(">i", 1)
+    frame.length(len(_TEXT), "int16")
+    frame.data += _TEXT.encode()
+    if flexible:
+        _tags(frame)
+    structs = {one["name"]: one["fields"] for one in descriptor.get("commonStructs", [])}
+    _fields(frame, descriptor["fields"], version, flexible, structs)
+    return frame
+
+
+def _tags(frame: Frame) -> None:
+    """A tag section with one unknown field in it, which a broker must skip."""
+    frame.data += uvarint(1) + uvarint(_UNKNOWN_TAG)
+    frame.lengths.append((len(frame.data), "uvarint"))
+    frame.data += uvarint(3) + b"tag"
+
+
+def _fields(frame: Frame, fields: list[dict[str, Any]], version: int, flexible: bool, structs: dict[str, Any]) -> None:
+    for one in fields:
+        if _within(one["versions"], version) and not _within(one.get("taggedVersions", "none"), version):
+            is_flexible = flexible and one.get("flexibleVersions") != "none"
+            _value(frame, one["type"], one, version, is_flexible, structs)
+    if flexible:
+        _tags(frame)
+
+
+def _value(frame: Frame, kind: str, one: dict[str, Any], version: int, flexible: bool, structs: dict[str, Any]) -> None:
+    if kind.startswith("[]"):
+        frame.length(1, "uvarint" if flexible else "int32")
+        _value(frame, kind[2:], one, version, flexible, structs)
+    elif kind in _NUMBERS:
+        frame.number(_NUMBERS[kind], _VALUES.get(one["name"], 0))
+    elif kind in _FIXED:
+        frame.data += _FIXED[kind]
+    elif kind == "string":
+        frame.length(len(_TEXT), "uvarint" if flexible else "int16")
+        frame.data += _TEXT.encode()
+    elif kind in ("bytes", "records"):
+        frame.length(61, "uvarint" if flexible else "int32")
+        frame.data += bytes(61)
+    else:
+        _fields(frame, structs.get(kind) or one["fields"], version, flexible, structs)
+
+
+def hostile_requests(ranges: dict[int, tuple[int, int]], values: tuple[int, ...]) -> Iterator[tuple[str, bytes]]:
+    """(what it is, bytes) of every length field of every version in `ranges`, set to each of `values`."""
+    for api_key, (low, high) in sorted(ranges.items()):
+        for version in range(max(low, _oldest(api_key)), high + 1):
+            frame = request(api_key, version)
+            for place, kind in frame.lengths:
+                for value in values:
+                    name = f"{descriptors()[api_key]['name']} v{version}, {kind} at {place} = {value}"
+                    yield name, frame.damaged(place, kind, value)
+
+
+def _oldest(api_key: int) -> int:
+    return int(descriptors()[api_key]["validVersions"].partition("-")[0])

@@ -1,0 +1,144 @@
+"""Bytes from an enemy at a live broker: it neither dies nor swells, and a fresh client is served within a second."""
+
+import os
+import random
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.testing import LocalBroker
+from tests.hostile.requests import framed, hostile_requests, request
+from tests.peers.probe import answers, read_exactly
+
+HOSTILE = (2**31 - 16, 2**32 - 1, -2)
+RSS_OVER_BASE_MAX_BYTES = 64 * 1024 * 1024
+SEED = int(os.environ.get("PYLOG_HOSTILE_SEED") or random.SystemRandom().randrange(2**32))
+MUTATIONS = int(os.environ.get("PYLOG_HOSTILE_MUTATIONS", "3000"))
+_ANSWER_DEADLINE_S = 10
+_SERVED_WITHIN_S = 1.0
+_CHECK_EVERY = 200
+
+
+class Victim:
+    """A broker and what it must keep to under attack."""
+
+    def __init__(self, broker: LocalBroker) -> None:
+        self.broker = broker
+        self.ranges = _advertised(broker)
+        self._base_bytes = self._peak_bytes()
+
+    def attack(self, data: bytes, what: str) -> str:
+        """Send `data` on a fresh connection: "answered" or "closed". Fails when neither happens."""
+        with socket.create_connection((self.broker.host, self.broker.port), timeout=_ANSWER_DEADLINE_S) as sock:
+            try:
+                sock.sendall(data)
+                sock.shutdown(socket.SHUT_WR)
+                read_exactly(sock, 4)
+            except TimeoutError:
+                pytest.fail(f"{what}: neither answered nor closed within {_ANSWER_DEADLINE_S} s")
+            except OSError:
+                return "closed"
+        return "answered"
+
+    def check(self, after: str) -> None:
+        """Alive, not swollen, and serving."""
+        assert self.broker.running, f"the broker died after {after}: {self.broker.logs()[-3000:]}"
+        grown = self._peak_bytes() - self._base_bytes
+        assert grown < RSS_OVER_BASE_MAX_BYTES, f"the broker grew by {grown:,} bytes until {after}"
+        assert answers(self.broker.host, self.broker.port, _SERVED_WITHIN_S), f"no answer within 1 s after {after}"
+
+    def _peak_bytes(self) -> int:
+        lines = Path(f"/proc/{self.broker.pid}/status").read_text().splitlines()
+        (peak,) = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+        return peak * 1024
+
+
+def _advertised(broker: LocalBroker) -> dict[int, tuple[int, int]]:
+    """API key -> (lowest, highest version), as ApiVersions v0 says."""
+    with socket.create_connection((broker.host, broker.port), timeout=5) as sock:
+        sock.sendall(framed(struct.pack(">hhih", 18, 0, 1, -1)))
+        (size,) = struct.unpack(">i", read_exactly(sock, 4))
+        answer = read_exactly(sock, size)
+    (count,) = struct.unpack_from(">i", answer, 6)
+    rows = (struct.unpack_from(">hhh", answer, 10 + 6 * number) for number in range(count))
+    return {key: (low, high) for key, low, high in rows}
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
+    """A broker that holds one topic named as the requests name theirs."""
+    with LocalBroker(tmp_path_factory.mktemp("victim")) as broker:
+        yield Victim(broker)
+
+
+def test_the_honest_request_of_every_advertised_version_is_answered(victim: Victim) -> None:
+    for api_key, (low, high) in victim.ranges.items():
+        for version in range(low, high + 1):
+            if api_key == 0 and version < 3:
+                continue  # advertised only, as Apache Kafka does (KAFKA-18659)
+            data = framed(bytes(request(api_key, version).data))
+            assert victim.attack(data, f"API {api_key} v{version}") == "answered", f"API {api_key} v{version}"
+    victim.check("the honest requests")
+
+
+@pytest.mark.peers
+def test_a_hostile_length_in_any_field_of_any_request_harms_nobody(victim: Victim) -> None:
+    outcomes = {"answered": 0, "closed": 0}
+    for number, (what, data) in enumerate(hostile_requests(victim.ranges, HOSTILE)):
+        outcomes[victim.attack(data, what)] += 1
+        if number % _CHECK_EVERY == 0:
+            victim.check(what)
+    victim.check("the last request")
+    assert outcomes["closed"] > 500, f"the lengths did not bite: {outcomes}"
+
+
+@pytest.mark.parametrize("size", [2**31 - 16, 2**31 - 1, -1, -2, -(2**31)])
+def test_a_hostile_frame_size_closes_the_connection(victim: Victim, size: int) -> None:
+    with socket.create_connection((victim.broker.host, victim.broker.port), timeout=_ANSWER_DEADLINE_S) as sock:
+        sock.sendall(struct.pack(">i", size) + bytes(1_000))
+        with pytest.raises(ConnectionError):
+            read_exactly(sock, 1)
+    victim.check(f"a frame size of {size}")
+
+
+@pytest.mark.peers
+def test_mutated_requests_harm_nobody(victim: Victim) -> None:
+    randomness = random.Random(SEED)
+    print(f"seed {SEED}: set PYLOG_HOSTILE_SEED to repeat")
+    versions = [
+        (key, version)
+        for key, (low, high) in victim.ranges.items()
+        for version in range(max(low, 3 if key == 0 else 0), high + 1)
+    ]
+    for number in range(MUTATIONS):
+        key, version = randomness.choice(versions)
+        data = bytearray(request(key, version).data)
+        for _ in range(randomness.randint(1, 4)):
+            data[randomness.randrange(4, len(data))] = randomness.randrange(256)
+        victim.attack(framed(bytes(data)), f"mutation {number} of API {key} v{version}, seed {SEED}")
+        if number % _CHECK_EVERY == 0:
+            victim.check(f"mutation {number}, seed {SEED}")
+    victim.check("the last mutation")
+
+
+def test_random_bytes_harm_nobody(victim: Victim) -> None:
+    randomness = random.Random(SEED)
+    for number in range(MUTATIONS // 3):
+        data = randomness.randbytes(randomness.randrange(1, 300))
+        victim.attack(framed(data) if number % 2 else data, f"random bytes {number}, seed {SEED}")
+    victim.check("the random bytes")
+
+
+def test_two_hundred_connections_that_send_half_a_frame_hold_nobody_up(victim: Victim) -> None:
+    half = struct.pack(">i", 1_000_000) + bytes(1_000)
+    connections = [socket.create_connection((victim.broker.host, victim.broker.port)) for _ in range(200)]
+    try:
+        for connection in connections:
+            connection.sendall(half)
+        victim.check("200 half frames")
+    finally:
+        for connection in connections:
+            connection.close()

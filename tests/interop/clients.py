@@ -1,0 +1,194 @@
+"""The clients of the matrix behind one face: produce a list of records with a codec, consume them all again.
+
+Each is used as its users use it and knows nothing of pylog, but for the last, which is pylog's own. One partition, offsets
+from 0, no consumer group.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from tests.peers.jars import classpath
+
+DEADLINE_S = 60
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+HEADERS = (("source", b"interop"), ("kind", b"text"))
+
+
+class Record(NamedTuple):
+    """What was written and what must come back."""
+
+    key: bytes
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...] = HEADERS
+
+
+class Client(Protocol):
+    """One client library or tool."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        """Write `records` to partition 0 and return when all are acknowledged."""
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        """The first `count` records of partition 0."""
+
+
+class ConfluentKafka:
+    """librdkafka, as confluent-kafka brings it."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        from confluent_kafka import Producer
+
+        failed: list[object] = []
+        producer = Producer({"bootstrap.servers": servers, "compression.type": codec, "enable.idempotence": True})
+        for record in records:
+            producer.produce(
+                topic, record.value, record.key, 0, headers=list(record.headers),
+                on_delivery=lambda error, _: failed.append(error) if error else None,
+            )  # fmt: skip
+        unsent = producer.flush(DEADLINE_S)
+        assert (unsent, failed) == (0, [])
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        from confluent_kafka import Consumer, TopicPartition
+
+        consumer = Consumer({"bootstrap.servers": servers, "group.id": "interop", "check.crcs": True})
+        try:
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            messages = consumer.consume(count, timeout=DEADLINE_S)
+            assert [message.offset() for message in messages] == list(range(count))
+            return [Record(one.key(), one.value(), tuple(one.headers() or ())) for one in messages]
+        finally:
+            consumer.close()
+
+
+class AioKafka:
+    """aiokafka: pure Python asyncio, old request versions only."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        asyncio.run(self._produce(servers, topic, records, None if codec == "none" else codec))
+
+    async def _produce(self, servers: str, topic: str, records: Sequence[Record], codec: str | None) -> None:
+        from aiokafka import AIOKafkaProducer
+
+        async with AIOKafkaProducer(bootstrap_servers=servers, compression_type=codec, acks="all") as producer:
+            sent = [
+                await producer.send(topic, record.value, record.key, 0, headers=list(record.headers))
+                for record in records
+            ]
+            offsets = [(await one).offset for one in sent]
+        assert offsets == list(range(len(records)))
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        return asyncio.run(asyncio.wait_for(self._consume(servers, topic, count), DEADLINE_S))
+
+    async def _consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        from aiokafka import AIOKafkaConsumer, TopicPartition
+
+        async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=None) as consumer:
+            consumer.assign([TopicPartition(topic, 0)])
+            await consumer.seek_to_beginning()
+            messages = [await consumer.getone() for _ in range(count)]
+        return [Record(one.key, one.value, tuple(one.headers)) for one in messages]
+
+
+class Kcat:
+    """The Debian package kcat, an older librdkafka. Its records are lines of text."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        headers = [word for name, value in records[0].headers for word in ("-H", f"{name}={value.decode()}")]
+        options = ["-P", "-p", "0", "-K", "\\t", "-z", codec, "-X", "acks=all", *headers]
+        lines = b"".join(record.key + b"\t" + record.value + b"\n" for record in records)
+        self._run(servers, topic, options, lines)
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        options = ["-C", "-p", "0", "-o", "beginning", "-c", str(count), "-e", "-q", "-J", "-X", "check.crcs=true"]
+        lines = self._run(servers, topic, options).decode().splitlines()
+        return [self._record(json.loads(line)) for line in lines]
+
+    @staticmethod
+    def _record(envelope: dict[str, object]) -> Record:
+        flat = envelope.get("headers", [])
+        assert isinstance(flat, list)
+        headers = tuple((name, value.encode()) for name, value in zip(flat[::2], flat[1::2], strict=True))
+        return Record(str(envelope["key"]).encode(), str(envelope["payload"]).encode(), headers)
+
+    @staticmethod
+    def _run(servers: str, topic: str, options: Sequence[str], stdin: bytes = b"") -> bytes:
+        command = ["kcat", "-b", servers, "-t", topic, *options]
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=DEADLINE_S, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+
+class Java:
+    """Apache Kafka's own client, through its console tools."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        properties = ["parse.key=true", "parse.headers=true", "key.separator=|", "headers.delimiter=|"]
+        options = [word for one in properties for word in ("--reader-property", one)]
+        headers = b",".join(name.encode() + b":" + value for name, value in records[0].headers)
+        lines = b"".join(headers + b"|" + record.key + b"|" + record.value + b"\n" for record in records)
+        command = ["--bootstrap-server", servers, "--topic", topic, "--compression-codec", codec, "--sync"]
+        self._run("org.apache.kafka.tools.ConsoleProducer", [*command[:-1], *options], lines)
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        properties = ["print.key=true", "print.headers=true", "key.separator=|", "headers.separator=,"]
+        options = [word for one in properties for word in ("--formatter-property", one)]
+        where = ["--bootstrap-server", servers, "--topic", topic, "--partition", "0", "--offset", "earliest"]
+        main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+        lines = self._run(main, [*where, "--max-messages", str(count), *options]).splitlines()
+        return [self._record(line) for line in lines]
+
+    @staticmethod
+    def _record(line: bytes) -> Record:
+        headers, key, value = line.split(b"|")
+        pairs = [one.split(b":") for one in headers.split(b",")]
+        return Record(key, value, tuple((name.decode(), text) for name, text in pairs))
+
+    @staticmethod
+    def _run(main: str, options: Sequence[str], stdin: bytes = b"") -> bytes:
+        quick = [
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-Xshare:auto",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        ]
+        command = ["java", *quick, "-cp", classpath("kafka"), main, *options]
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, timeout=DEADLINE_S, env=environment, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+
+class Pylog:
+    """pylog's own client, which speaks the same protocol."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        from pylog_spark.client import Producer
+
+        with Producer(servers, topic, {"compression.type": codec}) as producer:
+            for record in records:
+                producer.send(record.value, record.key, partition=0, headers=record.headers)
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        from pylog_spark.client import Consumer
+
+        with Consumer(servers, topic, partitions=[0], start="earliest", follow=False) as consumer:
+            records = list(consumer)
+        assert [one.offset for one in records] == list(range(count))
+        return [Record(one.key or b"", one.value or b"", tuple(one.headers)) for one in records]
+
+
+CLIENTS: dict[str, Client] = {
+    "confluent-kafka": ConfluentKafka(),
+    "aiokafka": AioKafka(),
+    "kcat": Kcat(),
+    "java": Java(),
+    "pylog": Pylog(),
+}

@@ -1,0 +1,52 @@
+"""Every (producer x codec x consumer) pair by name: what one client writes through a pylog broker, every other reads."""
+
+import shutil
+
+import pytest
+
+from tests.interop.clients import CLIENTS, CODECS, Record
+
+# Long and repetitive enough that every codec really compresses, and more than one batch for clients that batch small.
+RECORDS = [Record(b"key-%d" % (n % 17), b"%d: " % n + b"all work and no play " * (1 + n % 12)) for n in range(300)]
+
+
+class Written:
+    """Topics of the matrix, each written once, when the first consumer asks for it."""
+
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+        self._topics: dict[tuple[str, str], str] = {}
+
+    def topic(self, producer: str, codec: str) -> str:
+        """The topic that `producer` has filled with RECORDS, compressed by `codec`."""
+        if (producer, codec) not in self._topics:
+            topic = f"matrix-{producer}-{codec}"
+            create_topic(self.servers, topic)
+            CLIENTS[producer].produce(self.servers, topic, RECORDS, codec)
+            self._topics[producer, codec] = topic
+        return self._topics[producer, codec]
+
+
+def create_topic(servers: str, topic: str) -> None:
+    """A topic of one partition."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": servers})
+    for made in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        made.result(30)
+
+
+@pytest.fixture(scope="module")
+def written(servers: str) -> Written:
+    """The topics of the matrix."""
+    return Written(servers)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("consumer", CLIENTS)
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("producer", CLIENTS)
+def test_what_one_client_writes_another_reads(written: Written, producer: str, codec: str, consumer: str) -> None:
+    assert shutil.which("kcat"), "kcat is missing: apt install kcat"
+    topic = written.topic(producer, codec)
+    assert CLIENTS[consumer].consume(written.servers, topic, len(RECORDS)) == RECORDS
