@@ -25,7 +25,6 @@ _CRATE_PATH = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^;]*)\};")
 _ARROW_CRATE = re.compile(r"\barrow_(?:array|buffer|data|schema)\b")
 _TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod \w+ \{", re.MULTILINE)
 _RUST_TEST = re.compile(r"#\[(?:tokio::)?test(?:\([^)]*\))?\]")
-_RUST_CHECK = re.compile(r"\b\w*assert\w*!|\b(?:assert|check|expect)_\w+|#\[should_panic")
 _MACHINE_PATH = re.compile(r"/(?:root|home|work|Users|mnt)/\w|/tmp/(?:base|wt|target)\b")
 
 
@@ -64,6 +63,25 @@ def without_tests(code: str) -> str:
     for found in reversed(list(_TEST_MODULE.finditer(code))):
         code = code[: found.start()] + code[block_end(code, found.end() - 1) :]
     return code
+
+
+@functools.cache
+def rust_test_modules() -> tuple[Path, ...]:
+    """Places (without suffix) of the modules that are compiled for tests only."""
+    declaration = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);")
+    places = [ROOT / "broker_native" / "tests"]
+    for file in tracked(".rs"):
+        folder = file.parent if file.stem in ("mod", "lib") else file.with_suffix("")
+        places += [folder / name for name in declaration.findall(file.read_text())]
+    return tuple(places)
+
+
+def only_tests(file: Path, code: str) -> str:
+    """The test code of a Rust file: all of it where it is declared as a test module, else its `#[cfg(test)] mod` blocks."""
+    if any(file.is_relative_to(place) or file == place.with_suffix(".rs") for place in rust_test_modules()):
+        return code
+    blocks = (code[found.start() : block_end(code, found.end() - 1)] for found in _TEST_MODULE.finditer(code))
+    return "\n".join(blocks)
 
 
 def rust_functions(code: str) -> Iterator[tuple[str, int, str]]:
@@ -168,34 +186,60 @@ def test_nothing_in_the_project_names_a_place_on_one_machine() -> None:
     assert found == []
 
 
-def _asserts(function: ast.AST) -> bool:
-    """Whether a call or statement in `function` can fail it on purpose."""
+def _calls(function: ast.AST) -> set[str]:
+    """Names of what `function` calls; the word "assert" when it asserts itself."""
+    calls = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
-            return True
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in ("raises", "warns", "fail") or re.match(r"_?(assert|check|expect)_", called):
-                return True
-    return False
+            calls.add("assert")
+        elif isinstance(node, ast.Call):
+            calls.add(node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""))
+    return calls
 
 
-def test_every_python_test_has_an_assertion() -> None:
-    empty = []
+def checking(calls: dict[str, set[str]], checks: set[str]) -> set[str]:
+    """Names of functions that end up in one of `checks`, directly or through functions of the same name space."""
+    found = set(checks)
+    while True:
+        more = {name for name, called in calls.items() if name not in found and called & found}
+        if not more:
+            return found
+        found |= more
+
+
+def test_every_python_test_can_fail_by_an_assertion() -> None:
+    calls: dict[str, set[str]] = {}
+    tests = {}
     for file in tracked(".py"):
-        if file.name.startswith("test_"):
-            tests = (function for function in python_functions(file) if function.name.startswith("test_"))
-            empty += [f"{file.relative_to(ROOT)}: {test.name}" for test in tests if not _asserts(test)]
-    assert empty == []
+        if ROOT / "tests" in file.parents:
+            for function in python_functions(file):
+                calls.setdefault(function.name, set()).update(_calls(function))
+                if function.name.startswith("test_"):
+                    tests[f"{file.relative_to(ROOT)}: {function.name}"] = _calls(function)
+    good = checking(calls, {"assert", "raises", "warns", "fail"})
+    assert len(tests) > 100
+    assert [test for test, called in tests.items() if not called & good] == []
 
 
-def test_every_rust_test_has_an_assertion() -> None:
-    empty = []
+def test_every_rust_test_can_fail_by_an_assertion() -> None:
+    calls: dict[str, set[str]] = {}
+    tests = {}
     for file in tracked(".rs"):
         code = code_of(file.read_text())
+        for name, _, text in rust_functions(only_tests(file, code)):
+            calls.setdefault(name, set()).update(_rust_calls(text, name))
         for marker in _RUST_TEST.finditer(code):
             body = code[marker.start() : block_end(code, marker.end())]
-            if not _RUST_CHECK.search(body):
-                name = _FUNCTION.search(body)
-                empty.append(f"{file.relative_to(ROOT)}: {name.group(1) if name else body[:60]}")
-    assert empty == []
+            name = _FUNCTION.search(body)
+            tests[f"{file.relative_to(ROOT)}: {name.group(1) if name else body[:60]}"] = _rust_calls(body, "")
+    good = checking(calls, {"assert"})
+    assert len(tests) > 100
+    assert [test for test, called in tests.items() if not called & good] == []
+
+
+def _rust_calls(text: str, own: str) -> set[str]:
+    """Names that `text` calls; the word "assert" when it asserts or is to panic."""
+    calls = set(re.findall(r"\b(\w+)(?:::<[^;{}()]*>)?!?\(", text)) - {own}
+    if re.search(r"\b\w*assert\w*!|#\[should_panic", text):
+        calls.add("assert")
+    return calls
