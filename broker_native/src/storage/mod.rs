@@ -9,7 +9,9 @@
 //! | `scan` | walking the batches of a file, CRC by CRC |
 //! | `segment` | one `.log` with its indexes |
 //! | [`partition_log`] | one partition: append, read |
+//! | [`producer_state`], [`producer_snapshot`] | what is remembered of idempotent producers |
 //! | [`manager`] | one data directory |
+//! | [`sim`] | a simulated disk that loses, tears and fails |
 pub mod clock;
 pub mod config;
 pub mod disk;
@@ -17,8 +19,11 @@ pub mod error;
 pub mod manager;
 mod names;
 pub mod partition_log;
+pub mod producer_snapshot;
+pub mod producer_state;
 mod scan;
 mod segment;
+pub mod sim;
 pub mod types;
 
 pub use clock::{Clock, SystemClock};

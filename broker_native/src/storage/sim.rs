@@ -1,0 +1,571 @@
+//! A simulated disk: what a machine's file system may show after the power went away.
+//!
+//! # Model
+//! Each directory entry and each file's bytes exist twice: as running processes see them, and as the device has them.
+//! `sync_data` makes a file's bytes and length durable, `sync_dir` the names in one directory. [`SimDisk::power_cut`]
+//! throws the first view away: of everything that was not synced, each write is kept, dropped or torn at a random byte
+//! by the seed; lost bytes inside a file that kept its length read as zeros, as on ext4; each unsynced name is kept or
+//! lost. A write that was made after a kept one can be lost, and the other way round: nothing orders writes but syncs.
+//!
+//! [`Fault`]s make the n-th write or sync fail; a failed sync marks the bytes clean (they will never reach the device,
+//! as Linux does: ATC 20 "Can applications recover from fsync failures?"), so an engine that tries again loses data.
+//!
+//! Not modelled: reordering inside one write below the byte, renames of directories with unsynced files inside other
+//! directories (a renamed directory keeps its files). Thread-safe by one lock.
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::disk::{DirEntry, Disk, DiskFile, DiskLock, OpenMode};
+
+/// What goes wrong, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The n-th write from now on (0 is the next) fails after half of its bytes.
+    Write(u64),
+    /// The n-th write from now on finds the device full after half of its bytes.
+    Full(u64),
+    /// The n-th `sync_data` from now on fails, and the bytes are lost to the device.
+    Sync(u64),
+}
+
+/// How often the simulation really bit; a run without bites shows nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bites {
+    /// Unsynced writes lost whole.
+    pub dropped: u64,
+    /// Unsynced writes kept in part.
+    pub torn: u64,
+    /// Unsynced writes that happened to reach the device.
+    pub kept: u64,
+    /// Names (creations, renames, removals) that were undone.
+    pub names_lost: u64,
+    /// Faults that fired.
+    pub faults: u64,
+}
+
+/// One write or length change that the device has not confirmed.
+enum Pending {
+    Write { position: u64, bytes: Vec<u8> },
+    SetLen(u64),
+}
+
+#[derive(Default)]
+struct Inode {
+    /// As processes see it.
+    seen: Vec<u8>,
+    /// As the device has it.
+    durable: Vec<u8>,
+    pending: Vec<Pending>,
+    modified_ms: i64,
+}
+
+impl Inode {
+    fn apply(bytes: &mut Vec<u8>, change: &Pending) {
+        match change {
+            Pending::SetLen(len) => bytes.resize(*len as usize, 0),
+            Pending::Write { position, bytes: new } => {
+                let (start, end) = (*position as usize, *position as usize + new.len());
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                if let Some(part) = bytes.get_mut(start..end) {
+                    part.copy_from_slice(new);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, change: Pending) {
+        Self::apply(&mut self.seen, &change);
+        self.pending.push(change);
+    }
+
+    /// What the device holds after the power went away.
+    fn cut(&mut self, dice: &mut Dice, bites: &mut Bites) {
+        let mut device = std::mem::take(&mut self.durable);
+        for change in std::mem::take(&mut self.pending) {
+            match dice.below(3) {
+                0 => {
+                    bites.kept += 1;
+                    Self::apply(&mut device, &change);
+                }
+                1 => {
+                    bites.dropped += 1;
+                    // The length may have reached the device without the bytes.
+                    if let (Pending::Write { position, bytes }, 0) = (&change, dice.below(2)) {
+                        let end = *position as usize + bytes.len();
+                        device.resize(device.len().max(end), 0);
+                    }
+                }
+                _ => {
+                    bites.torn += 1;
+                    if let Pending::Write { position, mut bytes } = change {
+                        bytes.truncate(dice.below(bytes.len().max(1) as u64) as usize);
+                        Self::apply(&mut device, &Pending::Write { position, bytes });
+                    }
+                }
+            }
+        }
+        self.durable.clone_from(&device);
+        self.seen = device;
+    }
+}
+
+/// A node of the tree: a directory or a file.
+#[derive(Clone)]
+enum Node {
+    Dir,
+    File(Arc<Mutex<Inode>>),
+}
+
+#[derive(Default)]
+struct State {
+    seen: BTreeMap<PathBuf, Node>,
+    durable: BTreeMap<PathBuf, Node>,
+    locks: Vec<PathBuf>,
+    /// Increases with each power cut: files opened before are dead.
+    boot: u64,
+    writes: u64,
+    syncs: u64,
+    faults: Vec<(Fault, u64)>,
+    bites: Bites,
+    now_ms: i64,
+}
+
+impl State {
+    /// Whether a fault of this kind is due at this count.
+    fn due(&mut self, is_kind: impl Fn(&Fault) -> bool, count: u64) -> Option<Fault> {
+        let at = self.faults.iter().position(|(fault, when)| is_kind(fault) && *when == count)?;
+        self.bites.faults += 1;
+        Some(self.faults.swap_remove(at).0)
+    }
+
+    fn file(&self, path: &Path) -> io::Result<Arc<Mutex<Inode>>> {
+        match self.seen.get(path) {
+            Some(Node::File(inode)) => Ok(inode.clone()),
+            Some(Node::Dir) => Err(io::ErrorKind::IsADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// A disk in memory. Cheap to clone: all clones are the same disk.
+#[derive(Clone, Default)]
+pub struct SimDisk(Arc<Mutex<State>>);
+
+impl SimDisk {
+    /// An empty disk.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets something go wrong later.
+    pub fn inject(&self, fault: Fault) {
+        let mut state = self.0.lock();
+        let when = match fault {
+            Fault::Write(n) | Fault::Full(n) => state.writes + n,
+            Fault::Sync(n) => state.syncs + n,
+        };
+        state.faults.push((fault, when));
+    }
+
+    /// The power goes away and comes back: open files and locks are dead, unsynced data is kept, dropped or torn.
+    pub fn power_cut(&self, seed: u64) {
+        let mut guard = self.0.lock();
+        let state = &mut *guard;
+        let mut dice = Dice(seed | 1);
+        state.boot += 1;
+        state.locks.clear();
+        state.faults.clear();
+        let mut after = state.durable.clone();
+        let names: std::collections::BTreeSet<_> =
+            state.seen.keys().chain(state.durable.keys()).cloned().collect();
+        for name in names {
+            let (seen, durable) = (state.seen.get(&name), state.durable.get(&name));
+            if same(seen, durable) {
+                continue;
+            }
+            if dice.below(2) == 0 {
+                state.bites.names_lost += 1;
+                continue;
+            }
+            match seen {
+                Some(node) => after.insert(name, node.clone()),
+                None => after.remove(&name),
+            };
+        }
+        let orphan = |path: &Path| {
+            path.parent().is_some_and(|dir| !dir.as_os_str().is_empty() && dir != Path::new("/"))
+        };
+        let dirs = after.clone();
+        after.retain(|path, _| !orphan(path) || path.parent().is_some_and(|dir| dirs.contains_key(dir)));
+        for node in after.values() {
+            if let Node::File(inode) = node {
+                inode.lock().cut(&mut dice, &mut state.bites);
+            }
+        }
+        state.seen = after.clone();
+        state.durable = after;
+    }
+
+    /// The processes die, the disk and its cache stay: kill -9.
+    pub fn crash_processes(&self) {
+        let mut state = self.0.lock();
+        state.boot += 1;
+        state.locks.clear();
+    }
+
+    /// Writes and syncs so far, to choose the points of cuts.
+    pub fn counts(&self) -> (u64, u64) {
+        let state = self.0.lock();
+        (state.writes, state.syncs)
+    }
+
+    /// How often the simulation bit.
+    pub fn bites(&self) -> Bites {
+        self.0.lock().bites
+    }
+
+    /// The bytes of a file as processes see them.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Ok(self.0.lock().file(path)?.lock().seen.clone())
+    }
+
+    /// Changes a file behind everybody's back, durably: a flipped bit, a cut tail.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn damage(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let inode = self.0.lock().file(path)?;
+        let mut inode = inode.lock();
+        change(&mut inode.seen);
+        inode.durable = inode.seen.clone();
+        inode.pending.clear();
+        Ok(())
+    }
+
+    /// The time that written files get, milliseconds since the epoch.
+    pub fn set_time(&self, now_ms: i64) {
+        self.0.lock().now_ms = now_ms;
+    }
+}
+
+fn same(one: Option<&Node>, other: Option<&Node>) -> bool {
+    match (one, other) {
+        (None, None) | (Some(Node::Dir), Some(Node::Dir)) => true,
+        (Some(Node::File(a)), Some(Node::File(b))) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        let mut state = self.0.lock();
+        let inode = match state.file(path) {
+            Ok(inode) => inode,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                let may_create = matches!(mode, OpenMode::Create | OpenMode::CreateEmpty);
+                let has_parent = path.parent().is_none_or(|dir| state.seen.contains_key(dir));
+                if !may_create || !has_parent {
+                    return Err(cause);
+                }
+                let inode = Arc::new(Mutex::new(Inode { modified_ms: state.now_ms, ..Inode::default() }));
+                state.seen.insert(path.to_path_buf(), Node::File(inode.clone()));
+                inode
+            }
+            Err(cause) => return Err(cause),
+        };
+        if mode == OpenMode::CreateEmpty {
+            inode.lock().change(Pending::SetLen(0));
+        }
+        let writable = mode != OpenMode::Read;
+        Ok(Arc::new(SimFile { disk: self.clone(), inode, boot: state.boot, writable }))
+    }
+
+    fn file_len(&self, path: &Path) -> io::Result<u64> {
+        Ok(self.0.lock().file(path)?.lock().seen.len() as u64)
+    }
+
+    fn modified_ms(&self, path: &Path) -> io::Result<i64> {
+        Ok(self.0.lock().file(path)?.lock().modified_ms)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        let state = self.0.lock();
+        if !matches!(state.seen.get(dir), Some(Node::Dir)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let inside = state.seen.iter().filter(|(path, _)| path.parent() == Some(dir));
+        let entry = |(path, node): (&PathBuf, &Node)| {
+            let name = path.file_name()?.to_str()?.to_owned();
+            Some(DirEntry { name, is_dir: matches!(node, Node::Dir) })
+        };
+        Ok(inside.filter_map(entry).collect())
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.0.lock();
+        for dir in dir.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+            state.seen.entry(dir.to_path_buf()).or_insert(Node::Dir);
+        }
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if !state.seen.contains_key(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let moved: Vec<_> = state.seen.keys().filter(|path| path.starts_with(from)).cloned().collect();
+        for path in moved {
+            let target = match path.strip_prefix(from) {
+                Ok(rest) if !rest.as_os_str().is_empty() => to.join(rest),
+                _ => to.to_path_buf(),
+            };
+            if let Some(node) = state.seen.remove(&path) {
+                state.seen.insert(target, node);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.0.lock();
+        state.file(path)?;
+        state.seen.remove(path);
+        Ok(())
+    }
+
+    fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if !state.seen.contains_key(dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.seen.retain(|path, _| !path.starts_with(dir));
+        Ok(())
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut guard = self.0.lock();
+        let state = &mut *guard;
+        let inside = |path: &PathBuf| path.parent() == Some(dir);
+        // A directory that was moved away or removed takes its children along.
+        state.durable.retain(|path, _| !inside(path) || state.seen.contains_key(path));
+        let kept = state.durable.clone();
+        state.durable.retain(|path, _| {
+            path.parent().is_none_or(|up| up == Path::new("") || kept.contains_key(up) || inside(path))
+        });
+        for (path, node) in state.seen.iter().filter(|(path, _)| inside(path) || *path == dir) {
+            state.durable.insert(path.clone(), node.clone());
+        }
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.open(path, OpenMode::Create)?;
+        let mut state = self.0.lock();
+        if state.locks.iter().any(|held| held == path) {
+            return Ok(None);
+        }
+        state.locks.push(path.to_path_buf());
+        Ok(Some(Box::new(SimLock { disk: self.clone(), path: path.to_path_buf(), boot: state.boot })))
+    }
+}
+
+struct SimLock {
+    disk: SimDisk,
+    path: PathBuf,
+    boot: u64,
+}
+
+impl DiskLock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        let mut state = self.disk.0.lock();
+        if state.boot == self.boot {
+            state.locks.retain(|held| *held != self.path);
+        }
+    }
+}
+
+struct SimFile {
+    disk: SimDisk,
+    inode: Arc<Mutex<Inode>>,
+    boot: u64,
+    writable: bool,
+}
+
+impl SimFile {
+    /// The disk, unless the process that opened the file is dead.
+    fn alive(&self, state: &State) -> io::Result<()> {
+        if state.boot == self.boot { Ok(()) } else { Err(io::Error::other("the process is dead")) }
+    }
+}
+
+impl DiskFile for SimFile {
+    fn write_all_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
+        let mut state = self.disk.0.lock();
+        self.alive(&state)?;
+        if !self.writable {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let count = state.writes;
+        state.writes += 1;
+        let fault = state.due(|fault| matches!(fault, Fault::Write(_) | Fault::Full(_)), count);
+        let whole = fault.is_none();
+        let part = if whole { bytes } else { bytes.get(..bytes.len() / 2).unwrap_or_default() };
+        let mut inode = self.inode.lock();
+        inode.modified_ms = state.now_ms;
+        inode.change(Pending::Write { position, bytes: part.to_vec() });
+        match fault {
+            None => Ok(()),
+            Some(Fault::Full(_)) => Err(io::ErrorKind::StorageFull.into()),
+            Some(_) => Err(io::Error::other("injected write error")),
+        }
+    }
+
+    fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
+        self.alive(&self.disk.0.lock())?;
+        let inode = self.inode.lock();
+        let rest = inode.seen.get(position as usize..).unwrap_or_default();
+        let count = rest.len().min(buf.len());
+        if let (Some(to), Some(from)) = (buf.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        Ok(count)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.inode.lock().seen.len() as u64)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let state = self.disk.0.lock();
+        self.alive(&state)?;
+        self.inode.lock().change(Pending::SetLen(len));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.disk.0.lock();
+        self.alive(&state)?;
+        let count = state.syncs;
+        state.syncs += 1;
+        let mut inode = self.inode.lock();
+        if state.due(|fault| matches!(fault, Fault::Sync(_)), count).is_some() {
+            // The kernel marks the pages clean: the device never gets them, and the next sync reports success.
+            inode.pending.clear();
+            return Err(io::Error::other("injected sync error"));
+        }
+        for change in std::mem::take(&mut inode.pending) {
+            Inode::apply(&mut inode.durable, &change);
+        }
+        Ok(())
+    }
+
+    fn reserve(&self, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn drop_cache(&self) -> io::Result<()> {
+        self.sync_data()?;
+        let mut inode = self.inode.lock();
+        inode.seen = inode.durable.clone();
+        Ok(())
+    }
+
+    fn as_raw_fd(&self) -> Option<RawFd> {
+        None
+    }
+}
+
+/// A small random sequence (xorshift64*), so that a seed replays a cut.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(disk: &SimDisk, name: &str) -> Arc<dyn DiskFile> {
+        disk.create_dir_all(Path::new("/d")).unwrap();
+        disk.open(Path::new(name), OpenMode::Create).unwrap()
+    }
+
+    #[test]
+    fn what_was_synced_survives_every_cut() {
+        for seed in 0..200 {
+            let disk = SimDisk::new();
+            let log = file(&disk, "/d/a");
+            disk.sync_dir(Path::new("/")).unwrap();
+            disk.sync_dir(Path::new("/d")).unwrap();
+            log.write_all_at(b"kept", 0).unwrap();
+            log.sync_data().unwrap();
+            log.write_all_at(b"maybe", 4).unwrap();
+            disk.power_cut(seed);
+            let after = disk.bytes(Path::new("/d/a")).unwrap();
+            assert_eq!(after[..4], *b"kept", "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn unsynced_bytes_and_names_are_lost_kept_and_torn() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            let disk = SimDisk::new();
+            let log = file(&disk, "/d/a");
+            disk.sync_dir(Path::new("/")).unwrap();
+            log.write_all_at(b"1234", 0).unwrap();
+            disk.power_cut(seed * 77);
+            seen.insert(disk.bytes(Path::new("/d/a")).ok());
+        }
+        assert!(
+            seen.contains(&None)
+                && seen.contains(&Some(b"1234".to_vec()))
+                && seen.contains(&Some(Vec::new()))
+        );
+        assert!(seen.contains(&Some(b"12".to_vec())) && seen.contains(&Some(vec![0; 4])));
+    }
+
+    #[test]
+    fn a_failed_sync_loses_the_bytes_although_the_next_one_succeeds() {
+        let disk = SimDisk::new();
+        let log = file(&disk, "/d/a");
+        disk.sync_dir(Path::new("/")).unwrap();
+        disk.sync_dir(Path::new("/d")).unwrap();
+        disk.inject(Fault::Sync(0));
+        log.write_all_at(b"gone", 0).unwrap();
+        assert!(log.sync_data().is_err());
+        assert!(log.sync_data().is_ok());
+        disk.power_cut(1);
+        assert_eq!(disk.bytes(Path::new("/d/a")).unwrap(), b"");
+        assert!(log.write_all_at(b"x", 0).is_err(), "a file of before the cut is dead");
+    }
+
+    #[test]
+    fn a_lock_is_held_once_and_dies_with_its_process() {
+        let disk = SimDisk::new();
+        disk.create_dir_all(Path::new("/d")).unwrap();
+        let first = disk.lock(Path::new("/d/.lock")).unwrap();
+        assert!(first.is_some() && disk.lock(Path::new("/d/.lock")).unwrap().is_none());
+        disk.crash_processes();
+        assert!(disk.lock(Path::new("/d/.lock")).unwrap().is_some());
+    }
+}
