@@ -92,7 +92,7 @@ def from_native(kind: str, message: str) -> PylogError:
         sentence = f"{sentence} ({kind})"
     if advice and ";" not in sentence:  # else the native sentence gives its own advice
         sentence = f"{sentence}; {advice}"
-    return PylogError(condition, f"{sentence[:1].upper()}{sentence[1:]}.")
+    return PylogError(condition, f"{sentence}.")
 
 
 def native() -> Any:

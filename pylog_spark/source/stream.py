@@ -115,7 +115,7 @@ def stream_reader(options: ReadOptions, source: RangeSource) -> DataSourceStream
 
 if _admission is not None:
 
-    class _Reader42(_Reader, _admission.SupportsTriggerAvailableNow):
+    class _Reader42(_Reader, _admission.SupportsTriggerAvailableNow):  # type: ignore[name-defined]
         """For Spark 4.2 and later."""
 
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name

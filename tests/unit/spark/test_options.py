@@ -1,0 +1,209 @@
+"""The options of format("pylog"): each known, each refused with a sentence that says what to do."""
+
+import pickle
+
+import pytest
+
+from pylog_spark.errors import PylogError
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.limits import AtTimestamp, Earliest, Latest, Specific
+from pylog_spark.options import BATCH, OPTIONS, STREAM, check_names, options_table, read_options, write_options
+
+BASE = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+T0 = TopicPartition("t", 0)
+
+
+def refusal(given: dict[str, str], scope: str = BATCH) -> PylogError:
+    with pytest.raises(PylogError) as caught:
+        read_options(given, scope)
+    return caught.value
+
+
+def test_names_are_read_in_any_case_as_spark_delivers_them() -> None:
+    options = read_options(
+        {"KAFKA.BOOTSTRAP.SERVERS": "b:1", "subscribepattern": "a.*", "FAILONDATALOSS": "False"}, BATCH
+    )
+    assert options.subscription.pattern == "a.*"
+    assert options.fail_on_data_loss is False
+    assert options.client == {"bootstrap.servers": "b:1"}
+
+
+def test_batch_starts_at_earliest_and_a_stream_at_latest_when_nothing_is_said() -> None:
+    assert read_options(BASE, BATCH).start == Earliest()
+    assert read_options(BASE, BATCH).end == Latest()
+    assert read_options(BASE, STREAM).start == Latest()
+
+
+@pytest.mark.parametrize("name", ["subscrieb", "startingOffset", "maxOffsetPerTrigger", "fail_on_data_loss"])
+def test_an_unknown_option_is_refused_with_the_nearest_name(name: str) -> None:
+    with pytest.raises(PylogError) as caught:
+        check_names({**BASE, name: "x"})
+    assert caught.value.condition == "PYLOG_UNKNOWN_OPTION"
+    nearest = {
+        "subscrieb": "subscribe",
+        "startingOffset": "startingOffsets",
+        "maxOffsetPerTrigger": "maxOffsetsPerTrigger",
+        "fail_on_data_loss": "failOnDataLoss",
+    }[name]
+    assert f"did you mean {nearest}." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.auto.offset.reset",
+        "kafka.enable.auto.commit",
+        "kafka.interceptor.classes",
+        "kafka.key.deserializer",
+        "kafka.value.deserializer",
+        "kafka.key.serializer",
+        "kafka.value.serializer",
+    ],
+)
+def test_the_client_settings_that_sparks_connector_refuses_are_refused_with_the_reason(name: str) -> None:
+    error = refusal({**BASE, name: "x"})
+    assert error.condition == "PYLOG_UNSUPPORTED_OPTION"
+    assert f"The option {name} is not supported: " in error.sentence
+
+
+def test_client_settings_pass_through_without_their_prefix_and_java_only_ones_are_left_out() -> None:
+    given = {**BASE, "kafka.fetch.max.bytes": "1000", "kafka.max.poll.records": "5", "kafka.group.id": "g"}
+    assert read_options(given, BATCH).client == {"bootstrap.servers": "b:9092", "fetch.max.bytes": "1000"}
+
+
+def test_bootstrap_servers_may_be_said_without_the_prefix() -> None:
+    assert read_options({"bootstrap.servers": "b:1", "subscribe": "t"}, BATCH).client["bootstrap.servers"] == "b:1"
+
+
+def test_missing_brokers_are_named() -> None:
+    assert "kafka.bootstrap.servers is missing" in refusal({"subscribe": "t"}).sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "none is given"),
+        ({"subscribe": "t", "assign": '{"t":[0]}'}, "subscribe and assign are given"),
+    ],
+)
+def test_exactly_one_subscription_is_needed(given: dict[str, str], said: str) -> None:
+    error = refusal({"kafka.bootstrap.servers": "b:1", **given})
+    assert said in error.sentence
+
+
+def test_subscribe_drops_blanks_and_repetitions() -> None:
+    assert read_options({**BASE, "subscribe": " a, b ,,a"}, BATCH).subscription.topics == ("a", "b")
+
+
+def test_starting_times_win_in_sparks_order() -> None:
+    offsets = {"startingOffsets": '{"t":{"0":5}}'}
+    by_partition = {"startingOffsetsByTimestamp": '{"t":{"0":7}}'}
+    overall = {"startingTimestamp": "9"}
+    assert read_options({**BASE, **offsets}, BATCH).start == Specific({T0: 5})
+    assert read_options({**BASE, **offsets, **by_partition}, BATCH).start == AtTimestamp(None, {T0: 7}, False)
+    assert read_options({**BASE, **offsets, **by_partition, **overall}, BATCH).start == AtTimestamp(9, {}, False)
+
+
+def test_an_ending_time_without_a_record_means_latest_and_a_starting_one_an_error_unless_told() -> None:
+    given = {**BASE, "startingTimestamp": "9", "endingTimestamp": "10"}
+    options = read_options(given, BATCH)
+    assert (options.start, options.end) == (AtTimestamp(9, {}, False), AtTimestamp(10, {}, True))
+    told = read_options({**given, "startingOffsetsByTimestampStrategy": "LATEST"}, BATCH)
+    assert told.start == AtTimestamp(9, {}, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("startingOffsets", "latest"),
+        ("startingOffsets", '{"t":{"0":-1}}'),
+        ("endingOffsets", "earliest"),
+        ("endingOffsets", '{"t":{"0":-2}}'),
+    ],
+)
+def test_a_batch_cannot_start_at_its_end_nor_end_at_its_start(option: str, text: str) -> None:
+    error = refusal({**BASE, option: text})
+    assert f"The option {option} cannot be " in error.sentence
+
+
+@pytest.mark.parametrize("option", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_a_stream_has_no_end(option: str) -> None:
+    text = {"endingOffsets": "latest", "endingOffsetsByTimestamp": '{"t":{"0":1}}', "endingTimestamp": "1"}[option]
+    assert f"The option {option} has no meaning in a stream read" in refusal({**BASE, option: text}, STREAM).sentence
+
+
+def test_trigger_limits_are_accepted_and_ignored_in_a_batch_as_in_sparks_connector() -> None:
+    given = {**BASE, "maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "2", "maxTriggerDelay": "3m"}
+    assert read_options(given, BATCH).max_offsets == 5
+    stream = read_options(given, STREAM)
+    assert (stream.max_offsets, stream.min_offsets, stream.max_delay_ms) == (5, 2, 180_000)
+
+
+def test_a_fewest_above_the_most_is_refused() -> None:
+    error = refusal({**BASE, "maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "6"}, STREAM)
+    assert "minOffsetsPerTrigger (6) must not be above maxOffsetsPerTrigger (5)" in error.sentence
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("failOnDataLoss", "yes", "must be true or false, not 'yes'"),
+        ("minPartitions", "0", "must be a whole number of at least 1, not '0'"),
+        ("maxRecordsPerPartition", "many", "must be a whole number of at least 1, not 'many'"),
+        ("startingTimestamp", "-5", "must be a time in ms"),
+        ("startingOffsets", "newest", "neither earliest, latest nor JSON"),
+        ("startingOffsets", '{"t":{"0":-3}}', "nothing is lower"),
+        ("startingOffsets", '{"t":[1]}', "must have an object of partition numbers"),
+        ("startingOffsets", '{"t":{"0":true}}', "cannot be used"),
+        ("subscribe", " , ", "must name at least one topic"),
+        ("subscribePattern", "a(b", "is not a regular expression"),
+        ("assign", '{"t":[-1]}', "must have a list of partition numbers"),
+        ("assign", "{}", "no partition is named"),
+    ],
+)
+def test_a_bad_value_is_refused_with_what_is_allowed(option: str, text: str, said: str) -> None:
+    error = refusal({"kafka.bootstrap.servers": "b:1", option: text})
+    assert error.condition == "PYLOG_INVALID_OPTION"
+    assert option in error.sentence
+    assert said in error.sentence
+
+
+def test_an_offset_of_a_checkpoint_can_be_pasted_as_a_start() -> None:
+    text = '{"@pylog": {"topic_ids": {"t": "x"}, "version": 1}, "t": {"0": 12}}'
+    assert read_options({**BASE, "startingOffsets": text}, STREAM).start == Specific({T0: 12})
+
+
+def test_an_option_for_writing_is_refused_in_a_read_and_the_other_way_round() -> None:
+    assert (
+        "The option topic has no meaning in a batch read, only in a write" in refusal({**BASE, "topic": "t"}).sentence
+    )
+    with pytest.raises(PylogError, match="The option subscribe has no meaning in a write"):
+        write_options({**BASE, "topic": "t"})
+
+
+def test_sparks_own_options_are_left_alone() -> None:
+    given = {"kafka.bootstrap.servers": "b:1", "topic": "t", "checkpointLocation": "/c", "queryName": "q"}
+    assert write_options(given).topic == "t"
+
+
+def test_compression_is_the_producers_setting_and_may_not_be_said_twice_differently() -> None:
+    base = {"kafka.bootstrap.servers": "b:1", "topic": "t", "compression": "zstd"}
+    assert write_options(base).client["compression.type"] == "zstd"
+    with pytest.raises(PylogError, match="say different things"):
+        write_options({**base, "kafka.compression.type": "lz4"})
+
+
+def test_options_can_be_pickled_as_spark_does() -> None:
+    options = read_options({**BASE, "startingOffsets": '{"t":{"0":5}}'}, BATCH)
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+def test_the_table_of_the_documentation_names_every_option_once() -> None:
+    table = options_table()
+    assert all(table.count(f"| `{option.name}` |") == 1 for option in OPTIONS)
+
+
+def test_every_default_is_a_text_that_its_option_reads() -> None:
+    read = {option.name: option.parse(option.default) for option in OPTIONS if option.default}
+    assert read["maxTriggerDelay"] == 15 * 60 * 1000
+    assert read["failOnDataLoss"] is True

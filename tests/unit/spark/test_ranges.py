@@ -1,0 +1,108 @@
+"""Splitting and rate limits: the promises of Spark's KafkaOffsetRangeCalculator and KafkaMicroBatchStream."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.offsets.ratelimit import rate_limit, waits_for_more
+
+A, B, C = (TopicPartition("t", number) for number in range(3))
+
+
+def sizes(ranges: list[OffsetRange]) -> list[tuple[int, int]]:
+    return [(offsets.start, offsets.end) for offsets in ranges]
+
+
+def test_without_wishes_there_is_one_range_for_each_partition_and_empty_ones_are_left_out() -> None:
+    ranges = [OffsetRange(B, 5, 5), OffsetRange(A, 1, 4), OffsetRange(C, 9, 3)]
+    assert plan(ranges) == [OffsetRange(A, 1, 4)]
+
+
+def test_as_many_ranges_as_wanted_are_left_alone() -> None:
+    ranges = [OffsetRange(A, 0, 100), OffsetRange(B, 0, 2)]
+    assert plan(ranges, min_partitions=2) == ranges
+
+
+def test_one_range_is_split_evenly() -> None:
+    assert sizes(plan([OffsetRange(A, 0, 10)], min_partitions=4)) == [(0, 2), (2, 5), (5, 7), (7, 10)]
+
+
+def test_only_large_ranges_are_split() -> None:
+    ranges = plan([OffsetRange(A, 0, 100), OffsetRange(B, 0, 5)], min_partitions=5)
+    assert len([offsets for offsets in ranges if offsets.partition == B]) == 1
+    assert len([offsets for offsets in ranges if offsets.partition == A]) == 4
+
+
+def test_a_range_is_never_cut_into_more_pieces_than_it_has_offsets() -> None:
+    assert sizes(plan([OffsetRange(A, 7, 9)], min_partitions=10)) == [(7, 8), (8, 9)]
+
+
+def test_no_range_holds_more_offsets_than_allowed() -> None:
+    ranges = plan([OffsetRange(A, 0, 10), OffsetRange(B, 0, 3)], max_records=4)
+    assert max(offsets.size for offsets in ranges) <= 4
+    assert len(ranges) == 4
+
+
+BIG = st.integers(0, 2**60)
+
+
+@given(
+    st.lists(st.tuples(BIG, st.integers(0, 2**40)), max_size=8),
+    st.none() | st.integers(1, 50),
+    st.none() | st.integers(2**35, 2**40),
+)
+def test_spark_28489_no_offset_is_dropped_or_read_twice(
+    given_ranges: list[tuple[int, int]], min_partitions: int | None, max_records: int | None
+) -> None:
+    ranges = [
+        OffsetRange(TopicPartition("t", number), start, start + size)
+        for number, (start, size) in enumerate(given_ranges)
+    ]
+    planned = plan(ranges, min_partitions, max_records)
+    for whole in ranges:
+        parts = [offsets for offsets in planned if offsets.partition == whole.partition]
+        assert sum(part.size for part in parts) == whole.size
+        if parts:
+            assert parts[0].start == whole.start
+            assert parts[-1].end == whole.end
+            assert all(low.end == high.start for low, high in pairwise(parts))
+
+
+def test_everything_is_taken_when_it_fits() -> None:
+    assert rate_limit(10, {A: 0, B: 5}, {A: 4, B: 11}) == {A: 4, B: 11}
+
+
+def test_the_limit_is_shared_in_proportion() -> None:
+    assert rate_limit(30, {A: 0, B: 0, C: 4}, {A: 200, B: 100, C: 4}) == {A: 20, B: 10, C: 4}
+
+
+def test_a_small_partition_is_never_starved() -> None:
+    assert rate_limit(10, {A: 0, B: 0}, {A: 1_000_000, B: 1}) == {A: 9, B: 1}
+
+
+def test_spark_26718_no_overflow_and_no_lost_offset_at_the_largest_limit() -> None:
+    most = 2**63 - 1
+    assert rate_limit(most, {A: most - 10}, {A: most}) == {A: most}
+    assert rate_limit(2**53 + 1, {A: 0}, {A: 2**53 + 2}) == {A: 2**53 + 1}
+
+
+@given(st.integers(1, 2**62), st.lists(st.tuples(BIG, BIG), min_size=1, max_size=10))
+def test_a_limited_batch_always_moves_and_never_passes_the_end(limit: int, spans: list[tuple[int, int]]) -> None:
+    start = {TopicPartition("t", number): low for number, (low, _) in enumerate(spans)}
+    end = {TopicPartition("t", number): low + size for number, (low, size) in enumerate(spans)}
+    limited = rate_limit(limit, start, end)
+    for partition, offset in limited.items():
+        assert offset <= end[partition]
+        assert offset > start[partition] or end[partition] == start[partition]
+    with_news = sum(end[partition] > start[partition] for partition in end)
+    assert sum(limited.values()) - sum(start.values()) <= max(limit, limit + with_news)
+
+
+def test_a_batch_waits_for_enough_but_not_for_ever() -> None:
+    assert waits_for_more(3, min_offsets=5, waited_ms=10, max_delay_ms=100)
+    assert not waits_for_more(5, min_offsets=5, waited_ms=10, max_delay_ms=100)
+    assert not waits_for_more(3, min_offsets=5, waited_ms=100, max_delay_ms=100)
+    assert not waits_for_more(3, min_offsets=None, waited_ms=0, max_delay_ms=100)
