@@ -20,6 +20,9 @@ class NativeError(Exception):
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
 
+def client_settings() -> list[tuple[str, str, str, str]]:
+    """Every setting that `Client`, `RangeReader` and `RecordWriter` know: (name, type, default, meaning)."""
+
 class NativeBroker:
     """The data path of one broker: log directory, listener, handlers. Decisions come from Python.
 

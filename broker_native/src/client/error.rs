@@ -19,6 +19,8 @@ pub mod kind {
     pub const CLOSED: &str = "CLOSED";
     /// The object was made by another process.
     pub const FORKED: &str = "FORKED";
+    /// A bug of this client.
+    pub const INTERNAL: &str = "INTERNAL";
     /// The other side does not speak the protocol as agreed.
     pub const PROTOCOL: &str = "IO";
 }
@@ -52,6 +54,13 @@ impl ClientError {
     /// The caller's mistake.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::fatal(kind::INVALID_ARGUMENT, message)
+    }
+
+    /// A thread of `what` ended by a panic.
+    pub fn internal(what: &str) -> Self {
+        let message =
+            format!("the thread of this {what} failed inside; please report this with what you did");
+        Self::fatal(kind::INTERNAL, message)
     }
 
     /// A response that cannot be right.

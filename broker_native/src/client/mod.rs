@@ -39,3 +39,5 @@ pub mod versions;
 mod fake;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod write_faults;

@@ -54,6 +54,7 @@ pub struct RangeReader {
     running: Option<Running>,
     next_offset: i64,
     at_end: bool,
+    failed: bool,
 }
 
 #[derive(Debug)]
@@ -77,7 +78,16 @@ impl RangeReader {
         }
         let (next_offset, at_end) = (plan.start, plan.start == end);
         let owner = Owner::current();
-        Ok(Self { settings, plan, owner, stop: Stop::default(), running: None, next_offset, at_end })
+        Ok(Self {
+            settings,
+            plan,
+            owner,
+            stop: Stop::default(),
+            running: None,
+            next_offset,
+            at_end,
+            failed: false,
+        })
     }
 
     /// The schema of every batch.
@@ -109,9 +119,12 @@ impl RangeReader {
             }
             let left = until.saturating_duration_since(Instant::now());
             let piece = match self.running()?.pieces.recv_timeout(left) {
-                Ok(piece) => piece?,
+                Ok(piece) => piece.inspect_err(|_| self.failed = true)?,
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
-                Err(RecvTimeoutError::Disconnected) => return Err(closed()),
+                Err(RecvTimeoutError::Disconnected) if self.stop.is_stopped() || self.failed => {
+                    return Err(closed());
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(ClientError::internal("reader")),
             };
             self.next_offset = piece.next_offset;
             self.at_end = self.plan.end.is_some_and(|end| piece.next_offset >= end);
@@ -168,7 +181,7 @@ impl Drop for RangeReader {
 }
 
 fn closed() -> ClientError {
-    ClientError::fatal(kind::CLOSED, "this reader is stopped; make a new one")
+    ClientError::fatal(kind::CLOSED, "this reader was stopped or failed before; make a new one")
 }
 
 /// The thread's end.

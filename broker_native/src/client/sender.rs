@@ -5,6 +5,7 @@
 //! nothing changes places. An error that no retry mends, or `delivery.timeout.ms`, ends the writer as a whole.
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -67,7 +68,9 @@ impl Sender {
             outboxes: BTreeMap::new(),
             leaders: HashMap::new(),
         };
-        if let Err(error) = sender.serve() {
+        // Whoever waits for deliveries must hear of a panic too.
+        let served = catch_unwind(AssertUnwindSafe(|| sender.serve()));
+        if let Err(error) = served.unwrap_or_else(|_| Err(ClientError::internal("writer"))) {
             sender.delivery.fail(error);
         }
     }
@@ -295,7 +298,8 @@ impl Sender {
             }
             Verdict::AfterEarlier(error) if outbox.is_retrying() => {
                 outbox.back(batch);
-                outbox.failed(error, &self.settings)
+                // By itself this error is final; behind a batch that goes again it only says so.
+                outbox.failed(ClientError { retriable: true, ..error }, &self.settings)
             }
             Verdict::TooLarge(error) => {
                 let parts = batch.split(&error)?;

@@ -10,7 +10,7 @@ use super::door::enter;
 use super::error::Failure;
 use crate::client::admin::{self, NewTopic};
 use crate::client::cluster::Cluster;
-use crate::client::config::{Isolation, Setting, Settings};
+use crate::client::config::{Isolation, Setting, Settings, TABLE};
 use crate::client::error::{ClientError, Owner, kind};
 use crate::client::offsets::{self, Wanted};
 use crate::client::stop::Stop;
@@ -25,6 +25,12 @@ const BROKER_DEFAULT: i32 = -1;
 pub fn settings(config: &HashMap<String, String>) -> PyResult<Settings> {
     let given = config.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(Settings::new(given).map_err(Failure::from)?)
+}
+
+/// The table of client settings, for documentation.
+#[pyfunction]
+pub fn client_settings() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    TABLE.iter().map(|def| (def.name, def.kind, def.default, def.doc.trim())).collect()
 }
 
 /// Kafka's hash of a key.

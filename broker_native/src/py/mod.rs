@@ -19,5 +19,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::PyRangeReader>()?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
+    module.add_function(wrap_pyfunction!(client::client_settings, module)?)?;
     Ok(())
 }
