@@ -54,10 +54,11 @@ class PylogDataSource(DataSource):
         """Give the columns of a read. Spark asks at ``load()`` unless ``.schema()`` says them; so this is also where a
         broker that does not answer or a topic that does not exist is found at once.
 
-        Batch and stream cannot be told apart yet; the options that only one of them takes are checked by `reader` and
-        `streamReader`.
+        Batch and stream cannot be told apart yet, except that only a batch has an end; the rest is checked by `reader`
+        and `streamReader`.
         """
-        options = read_options(self._without_ends(), STREAM)
+        has_end = any(key.lower().startswith("ending") for key in self.options)
+        options = read_options(self.options, BATCH if has_end else STREAM)
         from pylog_spark.source.log import Log
 
         Log(options).check()
@@ -97,9 +98,6 @@ class PylogDataSource(DataSource):
         from pylog_spark.sink.stream import stream_writer
 
         return stream_writer(self._target(schema))
-
-    def _without_ends(self) -> dict[str, str]:
-        return {key: text for key, text in self.options.items() if not key.lower().startswith("ending")}
 
     def _range_source(self, schema: StructType, scope: str) -> RangeSource:
         from pylog_spark.source.partition import RangeSource

@@ -8,13 +8,12 @@ to do. No pyspark here; the table of the documentation is made by `options_table
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pylog_spark.errors import PylogError
-from pylog_spark.offsets import TopicPartition
+from pylog_spark.errors import CONDITIONS, PylogError
+from pylog_spark.offsets import TopicPartition, texts
 from pylog_spark.offsets.limits import (
     EARLIEST,
     LATEST,
@@ -26,7 +25,6 @@ from pylog_spark.offsets.limits import (
     Specific,
     parse_offsets,
     parse_partitions,
-    parse_per_partition,
 )
 from pylog_spark.offsets.pattern import PatternError, compile_pattern
 
@@ -35,70 +33,6 @@ STREAM = "stream read"
 WRITE = "write"
 READ = (BATCH, STREAM)
 ALL = (BATCH, STREAM, WRITE)
-
-
-# --- how the text of an option is read -------------------------------------------------------------------------------
-
-
-def _text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be empty")
-    return text.strip()
-
-
-def _boolean(text: str) -> bool:
-    word = text.strip().lower()
-    if word not in ("true", "false"):
-        raise ValueError(f"must be true or false, not {text!r}")
-    return word == "true"
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\+?\d+", text.strip()) or int(text) < 1:
-        raise ValueError(f"must be a whole number of at least 1, not {text!r}")
-    return int(text)
-
-
-def _time_ms(text: str) -> int:
-    if not re.fullmatch(r"\d+", text.strip()):
-        raise ValueError(f"must be a time in ms since 1970-01-01 UTC, a whole number, not {text!r}")
-    return int(text)
-
-
-_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-def _duration_ms(text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*([a-z]+)?", text.strip().lower())
-    if found is None or (found[2] or "ms") not in _UNITS_MS:
-        raise ValueError(f"must be a duration such as 15m, 30s or 500ms, not {text!r}")
-    return int(found[1]) * _UNITS_MS[found[2] or "ms"]
-
-
-def _topics(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise ValueError("must name at least one topic")
-    return names
-
-
-def _pattern(text: str) -> str:
-    compile_pattern(_text(text))
-    return text.strip()
-
-
-def _times(text: str) -> dict[TopicPartition, int]:
-    return parse_per_partition(text, "time in ms")
-
-
-def _strategy(text: str) -> str:
-    if text.strip().lower() not in ("error", "latest"):
-        raise ValueError(f"must be error or latest, not {text!r}")
-    return text.strip().lower()
-
-
-def _bytes(text: str) -> int:
-    return _count(text)
 
 
 # --- the options -----------------------------------------------------------------------------------------------------
@@ -133,21 +67,21 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "kafka.bootstrap.servers",
         "host:port,...",
-        _text,
+        texts.nonempty,
         ALL,
         "Brokers to ask first, comma-separated; required. `bootstrap.servers` means the same. Any other `kafka.<name>` is a setting of the client, under Kafka's name.",
     ),
     Option(
         "subscribe",
         "topic,...",
-        _topics,
+        texts.topics,
         READ,
         "Topics to read, comma-separated. Exactly one of `subscribe`, `subscribePattern` and `assign` is required.",
     ),
     Option(
         "subscribePattern",
         "regular expression",
-        _pattern,
+        texts.pattern,
         READ,
         "Topics to read: all whose whole name matches this Java regular expression, except the brokers' internal ones. A stream finds new topics.",
     ),
@@ -162,21 +96,21 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "startingOffsetsByTimestamp",
         "JSON of ms",
-        _times,
+        texts.times,
         READ,
         'Where to begin: the first record at or after a time for every partition, `{"topicA":{"0":1000}}`. Wins over `startingOffsets`.',
     ),
     Option(
         "startingTimestamp",
         "ms",
-        _time_ms,
+        texts.time_ms,
         READ,
         "Where to begin: the first record at or after this time in every partition. Wins over `startingOffsetsByTimestamp`.",
     ),
     Option(
         "startingOffsetsByTimestampStrategy",
         "error or latest",
-        _strategy,
+        texts.strategy,
         READ,
         "What to do with a partition that has no record at or after the starting time: refuse, or begin at its end.",
         "error",
@@ -191,44 +125,46 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "endingOffsetsByTimestamp",
         "JSON of ms",
-        _times,
+        texts.times,
         (BATCH,),
         "Where to end: before the first record at or after a time for every partition; latest when there is none. Wins over `endingOffsets`.",
     ),
     Option(
         "endingTimestamp",
         "ms",
-        _time_ms,
+        texts.time_ms,
         (BATCH,),
         "Where to end: before the first record at or after this time; latest when there is none. Wins over `endingOffsetsByTimestamp`.",
     ),
     Option(
         "failOnDataLoss",
         "boolean",
-        _boolean,
+        texts.boolean,
         READ,
         "Whether records that are gone although the query needed them (retention, a recreated topic) fail it. With false it goes on with what is left.",
         "true",
     ),
-    Option("includeHeaders", "boolean", _boolean, READ, "Whether the column `headers` is read.", "false", (WRITE,)),
+    Option(
+        "includeHeaders", "boolean", texts.boolean, READ, "Whether the column `headers` is read.", "false", (WRITE,)
+    ),
     Option(
         "minPartitions",
         "number",
-        _count,
+        texts.count,
         READ,
         "Wanted number of Spark partitions: large offset ranges are split. Without it each log partition is one.",
     ),
     Option(
         "maxRecordsPerPartition",
         "number",
-        _count,
+        texts.count,
         READ,
         "Most offsets in one Spark partition: larger ranges are split.",
     ),
     Option(
         "maxOffsetsPerTrigger",
         "number",
-        _count,
+        texts.count,
         (STREAM,),
         "Most offsets in one micro-batch, shared over the partitions by how much each has; one with anything new gets at least one. Needs Spark 4.2.",
         "",
@@ -237,7 +173,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "minOffsetsPerTrigger",
         "number",
-        _count,
+        texts.count,
         (STREAM,),
         "Fewest offsets worth a micro-batch: with less, it waits up to `maxTriggerDelay`. Needs Spark 4.2.",
         "",
@@ -246,7 +182,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "maxTriggerDelay",
         "duration",
-        _duration_ms,
+        texts.duration_ms,
         (STREAM,),
         "Longest wait for `minOffsetsPerTrigger`.",
         "15m",
@@ -255,39 +191,43 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "groupIdPrefix",
         "text",
-        _text,
+        texts.nonempty,
         READ,
         "Accepted for compatibility: pylog reads without a consumer group, so there is nothing to name.",
     ),
     Option(
         "kafkaConsumer.pollTimeoutMs",
         "ms",
-        _count,
+        texts.count,
         READ,
         "How long a task waits for records that the plan promised, retries included; the client setting `kafka.default.api.timeout.ms` (60 s) when absent.",
     ),
     Option(
         "fetchOffset.numRetries",
         "number",
-        _count,
+        texts.count,
         READ,
         "Accepted for compatibility: requests are tried again until `kafka.default.api.timeout.ms` has passed.",
     ),
     Option(
-        "fetchOffset.retryIntervalMs", "ms", _count, READ, "Accepted for compatibility: see `kafka.retry.backoff.ms`."
+        "fetchOffset.retryIntervalMs",
+        "ms",
+        texts.count,
+        READ,
+        "Accepted for compatibility: see `kafka.retry.backoff.ms`.",
     ),
-    Option("topic", "name", _text, (WRITE,), "Topic of all rows; wins over a column `topic`."),
+    Option("topic", "name", texts.nonempty, (WRITE,), "Topic of all rows; wins over a column `topic`."),
     Option(
         "compression",
         "none, gzip, snappy, lz4 or zstd",
-        _text,
+        texts.nonempty,
         (WRITE,),
         "Codec of the written batches, the same as `kafka.compression.type`.",
     ),
     Option(
         "batchBytes",
         "bytes",
-        _bytes,
+        texts.count,
         READ,
         "Size at which a batch handed to Spark is complete; bigger ones cost memory, smaller ones time.",
         "1500000",
@@ -447,8 +387,8 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 def _values(given: Mapping[str, str], scope: str) -> dict[str, Any]:
     """Give the value of every option of the table by its name; None where there is no text and no default."""
     check_names(given)
-    texts = {key.lower(): text for key, text in given.items()}
-    for key in texts:
+    said = {key.lower(): text for key, text in given.items()}
+    for key in said:
         option = _BY_KEY.get(key)
         if option and scope not in option.scopes + option.ignored_in:
             where = " or ".join(f"a {name}" for name in option.scopes)
@@ -456,7 +396,7 @@ def _values(given: Mapping[str, str], scope: str) -> dict[str, Any]:
                 "PYLOG_INVALID_OPTION",
                 f"The option {option.name} has no meaning in a {scope}, only in {where}; leave it out.",
             )
-    return {option.name: _value(option, texts.get(option.name.lower(), option.default)) for option in OPTIONS}
+    return {option.name: _value(option, said.get(option.name.lower(), option.default)) for option in OPTIONS}
 
 
 def _value(option: Option, text: str) -> Any:
@@ -549,3 +489,39 @@ def options_table() -> str:
         kind = option.kind.replace("|", "\\|")
         lines.append(f"| `{option.name}` | {kind} | {default} | {', '.join(option.scopes)} | {option.doc} |")
     return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """Render ``docs/options.md``. A test keeps the file equal to this; ``python -m pylog_spark.options`` writes it anew."""
+    conditions = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in CONDITIONS.items())
+    return _PAGE.format(options=options_table(), conditions=conditions)
+
+
+_PAGE = """# Options of format("pylog")
+
+Names are read in any case. Those that Spark's Kafka connector has too mean the same here. Written by
+`python -m pylog_spark.options > docs/options.md` from their declarations.
+
+{options}
+## Columns
+
+A read gives `key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT`, and with `includeHeaders` also
+`headers ARRAY<STRUCT<key: STRING, value: BINARY>>`. With `.schema("value BINARY")`, or any other choice of these columns
+in any order, only those are built, which is faster.
+
+A write takes `value` (STRING or BINARY, required; null is a tombstone), `key` (STRING or BINARY), `topic` (STRING), `partition` (INT),
+`timestamp` (TIMESTAMP), `headers`. Other columns are left alone. Rows with a key go where Kafka's own clients would put
+them (murmur2), rows without one to one partition after the other, a batch at a time.
+
+## Errors
+
+Each error is a condition and one sentence. Spark shows it after the Python traceback; the setting
+`spark.sql.execution.pyspark.udf.hideTraceback.enabled=true` leaves only the sentence of errors in tasks.
+
+| condition | meaning |
+|---|---|
+{conditions}"""
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -42,7 +42,7 @@ class _RowWriter(_Outcome, DataSourceStreamWriter):
     """For Spark 4.0."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        self._target.check()
+        self._target.check_first_batch()
         return self._target.write(row_batches(iterator, self._target.columns))
 
 
@@ -73,5 +73,5 @@ if _ArrowWriter is not None:
         """For Spark 4.1 and later."""
 
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-            self._target.check()
+            self._target.check_first_batch()
             return self._target.write(iterator)

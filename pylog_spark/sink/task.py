@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pylog_spark.contact import require_topic
+from pylog_spark.contact import first_contact, require_topic
 from pylog_spark.errors import native, translated
 
 if TYPE_CHECKING:
@@ -55,8 +56,16 @@ class Target:
 
     def check(self) -> None:
         """Check that a broker answers and that the topic can be written to. Raises `PylogError` in seconds."""
-        if self.topic is not None:
+        if self.topic is None:
+            first_contact(self.client, [])
+        else:
             require_topic(self.client, self.topic)
+
+    def check_first_batch(self) -> None:
+        """Check in the tasks of a query's first batch. Later ones may meet a broker that is restarting: they wait."""
+        task = TaskContext.get()
+        if task is not None and task.getLocalProperty("streaming.sql.batchId") == "0":
+            self.check()
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
         """Write all rows and wait until they are acknowledged.

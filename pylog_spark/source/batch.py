@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from pylog_spark.offsets import Offsets
+from pylog_spark.offsets.limits import Limit
+from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.ranges import OffsetRange, plan
 from pylog_spark.options import ReadOptions
 from pylog_spark.source.log import Log
@@ -44,11 +47,12 @@ class PylogReader(DataSourceReader):
     def _ranges(self, log: Log) -> Iterator[RangePartition]:
         options = self._options
         assigned = log.assigned()
-        start = log.resolve(options.start, options.start_option, assigned.offsets)
-        end = log.resolve(options.end, options.end_option, assigned.offsets)
-        earliest, latest = log.earliest(assigned.offsets), log.latest(assigned.offsets)
-        start = check_in_log(start, earliest, latest, options.start_option, options.fail_on_data_loss)
-        end = check_in_log(end, earliest, latest, options.end_option, options.fail_on_data_loss)
+        start = self._bound(log, assigned, options.start, options.start_option)
+        end = self._bound(log, assigned, options.end, options.end_option)
         ranges = [OffsetRange(partition, start[partition], end[partition]) for partition in assigned.offsets]
         for offsets in plan(ranges, options.min_partitions, options.max_records):
             yield RangePartition(offsets, assigned.topic_ids.get(offsets.partition.topic, ""))
+
+    def _bound(self, log: Log, assigned: Position, limit: Limit, option: str) -> Offsets:
+        offsets = log.resolve(limit, option, assigned.offsets)
+        return check_in_log(log, offsets, limit, option, self._options.fail_on_data_loss)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import Offsets, TopicPartition
+from pylog_spark.offsets.limits import Limit, Specific
 from pylog_spark.offsets.position import Position, PositionError
 from pylog_spark.offsets.ranges import OffsetRange, plan
 from pylog_spark.offsets.ratelimit import new_offsets, rate_limit, waits_for_more
@@ -45,8 +46,9 @@ class StreamPlanner:
     def initial(self) -> dict[str, Any]:
         """Give the position at which a new query starts."""
         assigned = self._log.assigned()
-        offsets = self._log.resolve(self._options.start, self._options.start_option, assigned.offsets)
-        self._check_start(offsets)
+        options = self._options
+        offsets = self._log.resolve(options.start, options.start_option, assigned.offsets)
+        offsets = check_in_log(self._log, offsets, options.start, options.start_option, options.fail_on_data_loss)
         return Position(offsets, assigned.topic_ids).to_document()
 
     def freeze(self) -> None:
@@ -166,11 +168,6 @@ class StreamPlanner:
             )
         return recreated
 
-    def _check_start(self, offsets: Offsets) -> None:
-        """Check that offsets which the user gave are in the log."""
-        earliest, latest = self._log.earliest(offsets), self._log.latest(offsets)
-        check_in_log(offsets, earliest, latest, self._options.start_option, self._options.fail_on_data_loss)
-
     def _held(self, partition: TopicPartition, offset: int, earliest: int) -> int:
         if offset >= earliest:
             return offset
@@ -188,25 +185,36 @@ class StreamPlanner:
         return waits_for_more(count, self._options.min_offsets, waited_ms, self._options.max_delay_ms)
 
 
-def check_in_log(offsets: Offsets, earliest: Offsets, latest: Offsets, option: str, fail: bool) -> Offsets:
-    """Check that each offset lies in its log, and give those nearest to the asked ones that do.
+def check_in_log(log: Log, offsets: Offsets, limit: Limit, option: str, fail: bool) -> Offsets:
+    """Check that the offsets which the user wrote as numbers lie in the log.
+
+    Others (earliest, latest, of a time) were in it when the brokers were asked; retention may have moved on since, and
+    that is no mistake of the user.
+
+    Returns
+    -------
+    Offsets
+        With numbers outside the log replaced by the nearest offset in it.
 
     Raises
     ------
     PylogError
-        ``PYLOG_OFFSET_OUT_OF_RANGE`` when `fail` and one does not.
+        ``PYLOG_OFFSET_OUT_OF_RANGE`` when `fail` and a number lies outside.
     """
-    for partition, offset in sorted(offsets.items()):
-        low, high = earliest[partition], latest[partition]
+    if not isinstance(limit, Specific):
+        return offsets
+    numbers = [partition for partition, offset in limit.offsets.items() if offset >= 0]
+    earliest, latest = log.earliest(numbers), log.latest(numbers)
+    for partition in sorted(numbers):
+        offset, low, high = offsets[partition], earliest[partition], latest[partition]
         if fail and not low <= offset <= high:
             raise PylogError(
                 "PYLOG_OFFSET_OUT_OF_RANGE",
                 f"{option} asks for offset {offset} of {partition}, which holds {low} to {high} (exclusive); give an offset "
                 "in that range, -2 for earliest or -1 for latest, or set failOnDataLoss to false.",
             )
-    return {
-        partition: min(max(offset, earliest[partition]), latest[partition]) for partition, offset in offsets.items()
-    }
+    inside = {partition: min(max(offsets[partition], earliest[partition]), latest[partition]) for partition in numbers}
+    return {**offsets, **inside}
 
 
 def _position(document: Mapping[str, Any]) -> Position:

@@ -8,5 +8,6 @@ With pytest, ``pytest_plugins = ["pylog_spark.testing.fixtures"]`` in a conftest
 """
 
 from pylog_spark.testing.local_broker import LocalBroker, LocalBrokerError
+from pylog_spark.testing.spark import spark_session, use_this_python
 
-__all__ = ["LocalBroker", "LocalBrokerError"]
+__all__ = ["LocalBroker", "LocalBrokerError", "spark_session", "use_this_python"]

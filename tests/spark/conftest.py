@@ -13,7 +13,7 @@ from tests.spark.support import Topic
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session with two cores and small pauses between triggers."""
-    from pylog_spark.testing.spark import spark_session
+    from pylog_spark.testing import spark_session
 
     session = spark_session(config={"spark.sql.streaming.pollingDelay": "20ms", "spark.task.maxFailures": "1"})
     session.sparkContext.setLogLevel("OFF")

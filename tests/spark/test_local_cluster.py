@@ -10,7 +10,7 @@ import pytest
 from tests.spark.support import Topic
 
 PROGRAM = """
-from pylog_spark.testing.spark import spark_session
+from pylog_spark.testing import spark_session
 
 servers, source, sink, checkpoint = {arguments!r}
 spark = spark_session("local-cluster[2,1,1024]", {{"spark.executorEnv.PYTHONPATH": {root!r}}})

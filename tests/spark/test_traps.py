@@ -108,7 +108,7 @@ def test_workers_find_this_python_although_the_path_has_another(tmp_path: Path, 
         "import os\n"
         "for name in ('PYSPARK_PYTHON', 'PYSPARK_DRIVER_PYTHON'): os.environ.pop(name, None)\n"
         f"os.environ['PATH'] = {str(tmp_path)!r} + ':' + os.environ['PATH']\n"
-        "from pylog_spark.testing.spark import spark_session\n"
+        "from pylog_spark.testing import spark_session\n"
         "spark = spark_session()\n"
         f"frame = spark.read.format('pylog').option('kafka.bootstrap.servers', {servers!r}).option('subscribe', {one.name!r})\n"
         "print('rows', frame.load().count())\n"

@@ -1,13 +1,14 @@
 """The options of format("pylog"): each known, each refused with a sentence that says what to do."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import AtTimestamp, Earliest, Latest, Specific
-from pylog_spark.options import BATCH, OPTIONS, STREAM, check_names, options_table, read_options, write_options
+from pylog_spark.options import BATCH, OPTIONS, STREAM, check_names, options_table, page, read_options, write_options
 
 BASE = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 T0 = TopicPartition("t", 0)
@@ -207,3 +208,8 @@ def test_every_default_is_a_text_that_its_option_reads() -> None:
     read = {option.name: option.parse(option.default) for option in OPTIONS if option.default}
     assert read["maxTriggerDelay"] == 15 * 60 * 1000
     assert read["failOnDataLoss"] is True
+
+
+def test_the_options_page_is_written_from_the_declarations() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "options.md").read_text()
+    assert text == page(), "run: python -m pylog_spark.options > docs/options.md"
