@@ -59,7 +59,7 @@ enum Event {
     /// The oldest waiting request has its answer.
     Answered(Reply),
     /// So many bytes arrived, 0 at the end.
-    Read(usize),
+    Read(io::Result<usize>),
     /// The server stops.
     Stop,
     /// Nothing came for too long.
@@ -82,7 +82,8 @@ struct Connection {
     share: Option<Share>,
     waiting: VecDeque<Waiting>,
     outbox: Outbox,
-    stopping: bool,
+    /// Nothing is read any more: what waits is answered, then the connection ends.
+    draining: bool,
     /// When the last request was read.
     active: Instant,
 }
@@ -100,7 +101,7 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         share: None,
         waiting: VecDeque::new(),
         outbox: Outbox::default(),
-        stopping: false,
+        draining: false,
         active: Instant::now(),
     };
     let end = connection.run().await;
@@ -126,7 +127,7 @@ impl Connection {
         loop {
             self.handle().await?;
             self.send().await?;
-            if self.stopping && self.waiting.is_empty() {
+            if self.draining && self.waiting.is_empty() {
                 return Ok(());
             }
             self.make_room().await?;
@@ -142,12 +143,14 @@ impl Connection {
                     }
                     self.release_answers();
                 }
-                Event::Read(0) => return Ok(()),
-                Event::Read(count) => {
+                // The peer sends no more; it may still read what it asked for.
+                Event::Read(Ok(0)) => self.draining = true,
+                Event::Read(Err(error)) => return Err(error.into()),
+                Event::Read(Ok(count)) => {
                     self.shared.metrics.bytes_in.add(count as u64);
                     self.active = Instant::now();
                 }
-                Event::Stop => self.stopping = true,
+                Event::Stop => self.draining = true,
                 Event::Idle => return Ok(()),
             }
         }
@@ -234,12 +237,12 @@ impl Connection {
                 return Poll::Ready(Event::Answered(reply));
             }
         }
-        if self.stopping {
+        if self.draining {
             return Poll::Pending;
         }
         if self.waiting.len() < PIPELINE_MAX {
             if let Poll::Ready(read) = self.poll_read(cx) {
-                return Poll::Ready(Event::Read(read.unwrap_or(0)));
+                return Poll::Ready(Event::Read(read));
             }
         }
         if stop.poll(cx).is_ready() {
