@@ -195,7 +195,7 @@ impl Topics {
         *self.now.write() = Arc::new(next);
         let mut outcome = Ok(());
         for partition in &topic.partitions {
-            partition.watchers.wake();
+            partition.watchers.end();
             let removed = logs.remove_partition(name, partition.spec.partition);
             if outcome.is_ok() && !matches!(removed, Err(StorageError::NotFound { .. })) {
                 outcome = removed;

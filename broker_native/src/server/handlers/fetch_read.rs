@@ -28,6 +28,8 @@ pub struct Wanted {
     min_bytes: usize,
     max_bytes: usize,
     committed: bool,
+    /// What a client is told of a topic that is not there.
+    unknown_topic: ErrorCode,
     topics: Vec<WantedTopic>,
 }
 
@@ -58,12 +60,14 @@ impl Wanted {
     /// Looks the partitions up.
     pub fn of(call: &Call, request: FetchRequest) -> Self {
         let picture = call.shared.topics.now();
+        let by_id = call.version >= TOPIC_IDS_FROM;
+        let unknown_topic =
+            if by_id { ErrorCode::UnknownTopicId } else { ErrorCode::UnknownTopicOrPartition };
         let topics = request.topics.into_iter().map(|asked| {
-            let by_id = call.version >= TOPIC_IDS_FROM;
             let topic = if by_id { picture.with_id(&asked.topic_id) } else { picture.named(&asked.topic) };
             let find = |one: FetchPartition| {
                 let found = match topic {
-                    None if by_id => Err(ErrorCode::UnknownTopicId),
+                    None => Err(unknown_topic),
                     topic => led(&call.shared, topic, one.partition, one.current_leader_epoch)
                         .map(|(partition, log)| (Arc::clone(log), Arc::clone(&partition.watchers))),
                 };
@@ -78,6 +82,7 @@ impl Wanted {
             min_bytes: size(request.min_bytes),
             max_bytes: size(request.max_bytes.min(call.shared.settings.fetch_max_bytes)),
             committed: request.isolation_level == READ_COMMITTED,
+            unknown_topic,
             topics: topics.collect(),
         }
     }
@@ -121,6 +126,8 @@ pub fn gather(wanted: &Wanted) -> Gathered {
     let mut gathered = Gathered { partitions, slices, bytes: 0, failed: false };
     for one in wanted.topics.iter().flat_map(|topic| &topic.partitions) {
         let read = match &one.found {
+            // Removed while the fetch waited.
+            Ok((_, watchers)) if watchers.is_gone() => Err(wanted.unknown_topic),
             Ok((log, _)) => read(log, &one.asked, wanted, gathered.bytes),
             Err(error) => Err(*error),
         };

@@ -61,7 +61,7 @@ fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
         Some(topics) => topics.is_empty() && call.version < EMPTY_MEANS_NONE_FROM,
     };
     let topics = if all {
-        picture.all().map(|topic| described(topic)).collect()
+        picture.all().map(described).collect()
     } else {
         request.topics.iter().flatten().map(|asked| find(call, asked, picture)).collect()
     };

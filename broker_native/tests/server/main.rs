@@ -1,0 +1,10 @@
+//! The server over raw sockets, started natively: no Python, decisions taken by the test.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod decisions;
+mod limits;
+mod long_poll;
+mod produce_fetch;
+mod stop;
+mod support;
+mod versions;
