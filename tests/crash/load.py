@@ -121,7 +121,13 @@ class Load:
 
     def check(self) -> None:
         """Read what is new in every partition and judge it. Raises AssertionError."""
-        settings = {"bootstrap.servers": self._servers, "group.id": "crash", "check.crcs": True, **_RECONNECT}
+        settings = {
+            "bootstrap.servers": self._servers,
+            "group.id": "crash",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+            **_RECONNECT,
+        }
         consumer = Consumer({**settings, "fetch.wait.max.ms": 10, "isolation.level": "read_uncommitted"})
         try:
             for one in (*self.idempotent, *self.plain):

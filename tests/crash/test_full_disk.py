@@ -71,7 +71,15 @@ class Filler:
 
 def read_all(servers: str) -> dict[int, int]:
     """Offset -> number of every record in the log."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "full", "check.crcs": True, "log_level": 0})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "full",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+            "log_level": 0,
+        }
+    )
     try:
         low, high = consumer.get_watermark_offsets(TopicPartition("full", 0), timeout=_DEADLINE_S)
         consumer.assign([TopicPartition("full", 0, low)])

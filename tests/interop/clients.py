@@ -55,7 +55,9 @@ class ConfluentKafka:
     def consume(self, servers: str, topic: str, count: int) -> list[Record]:
         from confluent_kafka import Consumer, TopicPartition
 
-        consumer = Consumer({"bootstrap.servers": servers, "group.id": "interop", "check.crcs": True})
+        consumer = Consumer(
+            {"bootstrap.servers": servers, "group.id": "interop", "enable.auto.commit": False, "check.crcs": True}
+        )
         try:
             consumer.assign([TopicPartition(topic, 0, 0)])
             messages = consumer.consume(count, timeout=DEADLINE_S)
