@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from pylog_spark.testing import LocalBroker
-from tests.interop.clients import CLIENTS, CODECS, Record
+from tests.interop.clients import CODECS, Record
 from tests.interop.test_matrix import create_topic
 from tests.peers.kafka import dump_log
 
@@ -23,10 +24,18 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for codec in CODECS:
             topic = f"dump-{codec}"
             create_topic(broker.bootstrap_servers, topic)
-            for start in range(0, len(RECORDS), 100):
-                batch = RECORDS[start : start + 100]
-                CLIENTS["confluent-kafka"].produce(broker.bootstrap_servers, topic, batch, codec)
+            produce(broker.bootstrap_servers, topic, codec)
     return folder
+
+
+def produce(servers: str, topic: str, codec: str) -> None:
+    """Write RECORDS in batches of 100."""
+    producer = Producer(
+        {"bootstrap.servers": servers, "compression.type": codec, "batch.num.messages": 100, "linger.ms": 50}
+    )
+    for record in RECORDS:
+        producer.produce(topic, record.value, record.key, 0)
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.parametrize("codec", CODECS)
