@@ -122,7 +122,7 @@ def test_mutated_requests_harm_nobody(victim: Victim) -> None:
         data = bytearray(request(key, version).data)
         for _ in range(randomness.randint(1, 4)):
             data[randomness.randrange(4, len(data))] = randomness.randrange(256)
-        victim.attack(framed(bytes(data)), f"mutation {number} of API {key} v{version}, seed {SEED}")
+        victim.attack(framed(bytes(data)), f"mutation {number} of API {key} v{version}, seed {SEED}", end=True)
         if number % _CHECK_EVERY == 0:
             victim.check(f"mutation {number}, seed {SEED}")
     victim.check("the last mutation")
