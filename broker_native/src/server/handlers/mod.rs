@@ -12,6 +12,7 @@ pub mod describe_cluster;
 pub mod describe_configs;
 pub mod fetch;
 mod fetch_read;
+pub mod find_coordinator;
 pub mod incremental_alter_configs;
 pub mod init_producer_id;
 pub mod list_offsets;
