@@ -2,8 +2,8 @@
 
 Spark starts ``$PYSPARK_PYTHON``, else ``python3`` of the PATH, for its workers and for the processes that look for Python
 data sources. In a virtual environment that is not activated, that is another Python without pylog, and
-``format("pylog")`` is not found. Spark reads the variable when its Java process starts and when a session is made;
-``spark.pyspark.python`` is read by ``spark-submit`` alone (looked up in Spark 4.3).
+``format("pylog")`` is not found. The look-up is started by Spark's Java process from its own environment, so
+``spark.pyspark.python`` does not help, neither in a session nor for ``spark-submit`` (measured with Spark 4.3).
 """
 
 from __future__ import annotations

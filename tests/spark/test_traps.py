@@ -1,6 +1,7 @@
 """Traps of Spark's Python data source interface (FACTS of the API, each once measured), held shut by a test each."""
 
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -118,3 +119,39 @@ def test_workers_find_this_python_although_the_path_has_another(tmp_path: Path, 
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=False
     )
     assert "rows 1" in done.stdout, done.stderr[-2000:]
+
+
+def test_every_setting_of_the_example_exists_in_this_spark(spark: Any) -> None:
+    text = (Path(__file__).parents[2] / "spark-defaults.conf.example").read_text()
+    names = re.findall(r"^(?:# )?(spark\.[\w.]+)  +\S+$", text, re.MULTILINE)
+    assert len(names) == 10
+    entries = spark._jvm.org.apache.spark.internal.config.ConfigEntry
+    unknown = [name for name in names if entries.findEntry(name) is None]
+    assert unknown == []
+
+
+def test_commented_settings_of_the_example_show_the_default(spark: Any) -> None:
+    text = (Path(__file__).parents[2] / "spark-defaults.conf.example").read_text()
+    shown = dict(re.findall(r"^# (spark\.sql\.[\w.]+)  +(\S+)$", text, re.MULTILINE))
+    assert {name: spark.conf.get(name) for name in shown} == shown
+
+
+def test_a_sentence_is_all_that_an_error_in_a_task_shows_with_the_traceback_hidden(topic: Topics, spark: Any) -> None:
+    one = topic()
+    spark.conf.set("spark.sql.execution.pyspark.udf.hideTraceback.enabled", "true")
+    try:
+        with pytest.raises(Exception, match="PYLOG_") as caught:
+            one.save(spark.createDataFrame([("a", 7)], "value STRING, partition INT"))
+    finally:
+        spark.conf.unset("spark.sql.execution.pyspark.udf.hideTraceback.enabled")
+    assert "Traceback" not in str(caught.value)
+
+
+def test_large_arrow_types_are_written_as_well(topic: Topics, spark: Any) -> None:
+    one = topic()
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        one.save(spark.createDataFrame([("k", "v")], "key STRING, value STRING"))
+        assert one.values() == ["v"]
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
