@@ -69,7 +69,7 @@ def test_a_pattern_reads_all_topics_that_match_whole_names(topic: Topics) -> Non
 
 
 def test_times_choose_the_first_record_at_or_after_them(topic: Topics) -> None:
-    one = topic()
+    one = topic(retention_ms="-1")  # retention would take records as old as these
     one.put(["a", "b", "c"], timestamp=pa.array([1_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC")))
     assert one.values(startingTimestamp=1_001) == ["b", "c"]
     assert one.values(startingTimestamp=1_000, endingTimestamp=2_001) == ["a", "b"]
@@ -81,7 +81,7 @@ def test_times_choose_the_first_record_at_or_after_them(topic: Topics) -> None:
 
 
 def test_timestamps_keep_their_millisecond(topic: Topics) -> None:
-    one = topic()
+    one = topic(retention_ms="-1")  # retention would take records as old as these
     one.put(["a"], timestamp=pa.array([1_700_000_000_123], pa.timestamp("ms", "UTC")))
     (row,) = one.read().selectExpr("unix_millis(timestamp) AS ms").collect()
     assert row.ms == 1_700_000_000_123

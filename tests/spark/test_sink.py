@@ -28,7 +28,7 @@ def test_a_frame_is_appended_once_and_comes_back_as_it_was(topic: Topics, spark:
 
 
 def test_every_column_of_a_record_is_written(topic: Topics, spark: Any) -> None:
-    one = topic(partitions=3)
+    one = topic(partitions=3, retention_ms="-1")
     frame = spark.sql(
         "SELECT CAST('v' AS BINARY) AS value, 'k' AS key, 2 AS partition, TIMESTAMP '2013-01-01 05:15:00.123' AS timestamp,"
         " array(named_struct('key', 'h', 'value', CAST('1' AS BINARY))) AS headers"
