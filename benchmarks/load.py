@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 _CHUNK_RECORDS = 10_000
@@ -12,10 +12,24 @@ _QUEUED_MAX = 1_000_000
 
 
 def create_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
-    """Create a topic and wait until the broker has it."""
+    """Create a topic and wait until the broker leads all its partitions (Apache Kafka answers before it does)."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result(timeout=_DEADLINE_S)
+    _until(lambda: _is_led(bootstrap_servers, topic, partitions))
+
+
+def _is_led(bootstrap_servers: str, topic: str, partitions: int) -> bool:
+    consumer = _consumer(bootstrap_servers)
+    try:
+        if len(_assignment(consumer, topic)) != partitions:
+            return False
+        consumer.get_watermark_offsets(TopicPartition(topic, partitions - 1), timeout=30)
+        return True
+    except KafkaException:
+        return False
+    finally:
+        consumer.close()
 
 
 def delete_topic(bootstrap_servers: str, topic: str) -> None:
@@ -117,4 +131,4 @@ def _until(ready: Callable[[], bool]) -> None:
     deadline = time.perf_counter() + _DEADLINE_S
     while not ready():
         if time.perf_counter() > deadline:
-            raise RuntimeError("the consumer never received a record")
+            raise RuntimeError(f"what was waited for did not happen within {_DEADLINE_S} s")
