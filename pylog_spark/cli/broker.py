@@ -66,7 +66,7 @@ def broker(
     config_file: str | None,
     allow_plaintext: bool,
     log_level: str,
-) -> int:
+) -> None:
     """Run a broker: a durable log in a directory, served over Kafka's protocol.
 
     Any Kafka client can use it, and Spark by format("pylog").
@@ -80,7 +80,7 @@ def broker(
         raise click.UsageError(str(error)) from error
     except BrokerError as error:
         raise click.ClickException(str(error)) from error
-    return _serve(running)
+    _serve(running)
 
 
 def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, str, int]:
@@ -92,7 +92,7 @@ def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | Non
     return directory, host, port
 
 
-def _serve(running: Broker) -> int:
+def _serve(running: Broker) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -109,7 +109,6 @@ def _serve(running: Broker) -> int:
     started = time.perf_counter()
     running.close()
     log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
-    return 0
 
 
 def _log_to_stderr(level: str) -> None:

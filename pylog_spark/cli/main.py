@@ -67,9 +67,11 @@ def pylog() -> None:
 def main() -> NoReturn:
     """Run the command line and leave the process with its exit code."""
     try:
-        code = pylog.main(prog_name="pylog", standalone_mode=False)
+        # Not pylog.main(): that one answers a broken pipe by itself.
+        with pylog.make_context("pylog", sys.argv[1:]) as context:
+            pylog.invoke(context)
         sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(0)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.ClickException as error:

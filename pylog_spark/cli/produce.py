@@ -1,6 +1,7 @@
 """``pylog produce``: each line becomes a record."""
 
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 
@@ -12,6 +13,8 @@ from pylog_spark.client.errors import LogError
 from pylog_spark.client.producer import Producer
 
 _CHUNK_BYTES = 256 * 1024
+# Input that pauses for so long is sent and acknowledged at once.
+_PAUSE_S = 0.05
 # Shorter work than this needs no progress bar.
 _PROGRESS_FROM_BYTES = 4 * 1024 * 1024
 
@@ -66,11 +69,12 @@ def produce(
     with Admin(bootstrap, client_settings(bootstrap, client_config)) as admin:
         admin.cluster()  # a wrong address fails here at once, not after the producer's patience
     with Producer(bootstrap, topic, settings) as producer:
-        for lines in _chunks_of_lines(file):
+        for lines, paused in _chunks_of_lines(file):
             for line in lines:
                 key, value = split(line)
                 producer.send(value, key, partition=partition, headers=encoded)
-            producer.hand_over()
+            if paused:
+                producer.flush()
         written = producer.flush()
     _report(topic, written, as_json)
 
@@ -91,8 +95,8 @@ def _splitter(separator: str | None, null_value: str | None) -> Callable[[bytes]
     return split
 
 
-def _chunks_of_lines(file: str | None) -> Iterator[list[bytes]]:
-    """Whole lines as they arrive: a slow pipe is handed on at once, a file in large chunks."""
+def _chunks_of_lines(file: str | None) -> Iterator[tuple[list[bytes], bool]]:
+    """Whole lines as they arrive, and whether nothing more is there for the moment (a slow pipe, a person typing)."""
     source = os.open(file, os.O_RDONLY) if file is not None else sys.stdin.fileno()
     size = os.fstat(source).st_size if file is not None else 0
     watched = size >= _PROGRESS_FROM_BYTES and sys.stderr.isatty()
@@ -101,10 +105,11 @@ def _chunks_of_lines(file: str | None) -> Iterator[list[bytes]]:
             rest = b""
             while chunk := os.read(source, _CHUNK_BYTES):
                 *lines, rest = (rest + chunk).split(b"\n")
-                yield lines
+                # A file and an ended pipe are always readable.
+                yield lines, not select.select([source], [], [], _PAUSE_S)[0]
                 bar.update(len(chunk))
             if rest:
-                yield [rest]
+                yield [rest], False
         finally:
             if file is not None:
                 os.close(source)

@@ -64,7 +64,7 @@ class Producer:
             self.hand_over()
 
     def hand_over(self) -> None:
-        """Give what was gathered to the native writer, which sends it by its own ``linger.ms``; does not wait."""
+        """Give what was gathered to the native writer, which sends each batch that is full; does not wait."""
         if self._rows:
             rows, self._rows, self._bytes = self._rows, [], 0
             with translated():

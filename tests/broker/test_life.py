@@ -1,0 +1,156 @@
+"""Starting, stopping, killing and starting a broker again."""
+
+import os
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+import pylog_spark
+from pylog_spark.testing import LocalBroker, LocalBrokerError
+from tests.broker.wire import connect, text
+
+CLEAN_MARKER = ".kafka_cleanshutdown"
+
+
+def created(admin, name, partitions=1, **config):
+    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
+
+
+def written(broker, topic, values):
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(20) == 0
+
+
+def read(broker, topic, partition=0):
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
+        values = []
+        deadline = time.monotonic() + 20
+        while len(values) < high and time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message is not None:
+                assert message.error() is None, message.error()
+                values.append(message.value())
+        return values
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("stop", ["terminate", "kill"])
+def test_topics_records_and_settings_are_there_after_a_restart(new_broker, admin_of, stop):
+    broker = new_broker()
+    created(admin_of(broker), "t", 3, **{"retention.ms": "1234567"})
+    values = [b"value %d" % i for i in range(100)]
+    written(broker, "t", values)
+    before = admin_of(broker).list_topics(timeout=20).topics["t"]
+    getattr(broker, stop)()
+    broker.start()
+    after = admin_of(broker).list_topics(timeout=20).topics["t"]
+    assert sorted(after.partitions) == sorted(before.partitions) == [0, 1, 2]
+    assert sorted(value for one in range(3) for value in read(broker, "t", one)) == sorted(values)
+
+
+def test_sigterm_exits_with_zero_and_leaves_the_clean_stop_marker(broker):
+    marker = os.path.join(broker.data_dir, CLEAN_MARKER)
+    assert not os.path.exists(marker)
+    assert broker.terminate() == 0
+    assert os.path.exists(marker)
+    broker.start()
+    assert not os.path.exists(marker)
+    assert broker.kill() == -9
+    assert not os.path.exists(marker)
+
+
+def test_sigterm_answers_what_is_in_flight(broker, admin_of):
+    created(admin_of(broker), "t")
+    with connect(broker.bootstrap_servers) as connection:
+        # A fetch that may wait for a minute: Fetch v4, one partition at its end.
+        partition = struct.pack(">iqi", 0, 0, 1 << 20)
+        body = struct.pack(">iiiib", -1, 60_000, 1, 1 << 20, 0) + struct.pack(">i", 1) + text("t")
+        wanted = connection.send(1, 4, body + struct.pack(">i", 1) + partition)
+        started = time.monotonic()
+        assert broker.terminate() == 0
+        correlation_id, answer = connection.receive()
+        assert correlation_id == wanted
+        assert answer.left > 0
+        assert connection.closed()
+        assert time.monotonic() - started < 15
+
+
+def test_a_second_process_on_the_same_directory_is_told_so_in_one_sentence(broker):
+    second = LocalBroker(broker.data_dir)
+    with pytest.raises(LocalBrokerError) as refused:
+        second.start()
+    sentence = str(refused.value).partition("log:\n")[2].strip()
+    assert sentence == (
+        f"Error: The data directory {broker.data_dir} is in use by another broker: stop that one, or use another directory."
+    )
+    second.close()
+
+
+def test_a_port_in_use_is_one_sentence_and_the_directory_is_free_again(broker, tmp_path):
+    second = LocalBroker(tmp_path / "other", port=broker.port)
+    with pytest.raises(LocalBrokerError, match=f"Error: 127.0.0.1:{broker.port} is already in use: "):
+        second.start()
+    second.port = 0
+    second.start()
+    second.close()
+
+
+def test_a_damaged_document_stops_the_start_and_names_its_file(broker, admin_of):
+    created(admin_of(broker), "t")
+    broker.terminate()
+    file = os.path.join(broker.data_dir, ".pylog", "topics", "t.json")
+    with open(file, "r+b") as damaged:
+        damaged.seek(5)
+        damaged.write(b"#")
+    with pytest.raises(LocalBrokerError, match=rf"Error: {file} is damaged \(its checksum does not match\)"):
+        broker.start()
+
+
+def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):
+    broker.terminate()
+    stray = os.path.join(broker.data_dir, "lost-0")
+    os.mkdir(stray)
+    broker.start()
+    broker.terminate()
+    assert "1 directories belong to no known topic and are not served: lost-0." in broker.logs()
+    assert os.path.isdir(stray)
+
+
+def test_a_broker_in_this_process_is_a_context_manager(tmp_path, admin_of):
+    with pylog_spark.start_broker(tmp_path, num_partitions=4) as running:
+        created(admin_of(running), "t", -1)
+        assert len(admin_of(running).list_topics(timeout=20).topics["t"].partitions) == 4
+        assert "running" in repr(running)
+    assert "closed" in repr(running)
+    running.close()
+    with pylog_spark.start_broker(tmp_path) as again:
+        assert again.topic_count == 1
+        assert again.partition_count == 4
+
+
+def test_a_broker_in_this_process_refuses_wrong_settings_before_it_touches_the_disk(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"num.partition is not a broker setting of pylog: did you mean num.partitions"
+    ):
+        pylog_spark.start_broker(tmp_path / "data", num_partition=4)
+    with pytest.raises(ValueError, match="allow_plaintext=True"):
+        pylog_spark.start_broker(tmp_path / "data", host="0.0.0.0")
+    assert not (tmp_path / "data").exists()
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    heavy = ("pyspark", "pyarrow", "click", "pylog_spark._native", "pylog_spark.broker")
+    code = f"import sys, pylog_spark; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

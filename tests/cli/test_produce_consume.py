@@ -1,0 +1,130 @@
+"""``pylog produce`` and ``pylog consume``: bytes in, the same bytes out."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def topic(pylog, request):
+    name = request.node.name.partition("[")[0]
+    assert pylog("topic", "create", name, "--if-not-exists").returncode == 0
+    return name
+
+
+def test_lines_come_out_as_they_went_in(pylog, topic):
+    lines = b"hello\n\n\xff\xfe not utf-8\nlast without an end"
+    done = pylog("produce", topic, stdin=lines, text=False)
+    assert (done.returncode, done.stderr) == (0, f"Wrote 4 records to {topic} (partition 0).\n".encode())
+    assert pylog("consume", topic, "--exit-at-end", text=False, stdin=b"").stdout == lines + b"\n"
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_file_is_written_with_each_compression(pylog, codec, tmp_path):
+    assert pylog("topic", "create", f"file-{codec}").returncode == 0
+    file = tmp_path / "lines"
+    file.write_text("".join(f"line {i} {'x' * 100}\n" for i in range(5000)))
+    done = pylog("produce", f"file-{codec}", str(file), "--compression", codec, "--json")
+    written = json.loads(done.stdout)
+    assert written["records"] == 5000
+    assert written["offsets"] == [{"topic": f"file-{codec}", "partition": 0, "first_offset": 0, "last_offset": 4999}]
+    assert pylog("consume", f"file-{codec}", "-e").stdout == file.read_text()
+
+
+def test_keys_headers_nulls_and_partitions_show_in_json(pylog, topic):
+    pylog("topic", "alter", topic, "--partitions", "3")
+    done = pylog("produce", topic, "-k", ":", "--null-value", "NULL", "-H", "a=b", "-p", "2", stdin="k:v:w\nk:NULL\n")
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in pylog("consume", topic, "-e", "-f", "json").stdout.splitlines()]
+    assert [(one["key"], one["value"], one["partition"], one["offset"]) for one in records] == [
+        ("k", "v:w", 2, 0),
+        ("k", None, 2, 1),
+    ]
+    assert records[0]["headers"] == [["a", "b"]]
+    assert records[0]["timestampType"] == 0
+    assert records[0]["timestamp"] > 1_600_000_000_000
+    assert pylog("consume", topic, "-e", "-f", "key-value", "-k", "=").stdout == "k=v:w\nk=\n"
+
+
+def test_bytes_that_are_no_text_are_base64_in_json(pylog, topic):
+    pylog("produce", topic, stdin=b"\xff\n", text=False)
+    assert json.loads(pylog("consume", topic, "-e", "-f", "json").stdout)["value"] == {"base64": "/w=="}
+
+
+def test_a_line_without_the_separator_is_refused_before_anything_of_it_is_written(pylog, topic):
+    done = pylog("produce", topic, "-k", ":", stdin="no separator here\n")
+    assert done.returncode == 1
+    assert done.stderr == "Error: A line has no ':' between key and value: b'no separator here'.\n"
+
+
+def test_reading_begins_where_it_is_told_and_stops_after_so_many(pylog, topic):
+    pylog("produce", topic, stdin="".join(f"{i}\n" for i in range(10)))
+    assert pylog("consume", topic, "--offset", "7", "-e").stdout == "7\n8\n9\n"
+    assert pylog("consume", topic, "--from-beginning", "-n", "2").stdout == "0\n1\n"
+    assert pylog("consume", topic, "--timestamp", "2000-01-01", "-n", "1").stdout == "0\n"
+    assert pylog("consume", topic, "--timestamp", "2100-01-01T00:00", "-e").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--offset", "99", "-e"], "has no offset 99: it has 0 to 0."),
+        (["--partition", "5"], "has no partition 5: it has 0 to 0."),
+    ],
+)
+def test_a_place_that_is_not_there_is_one_sentence(pylog, topic, words, sentence):
+    done = pylog("consume", topic, *words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.endswith(sentence + "\n")
+
+
+def test_a_wrong_start_is_a_usage_error(pylog, topic):
+    assert pylog("consume", topic, "--from-beginning", "--offset", "1").returncode == 2
+    assert "2026-01-31T12:00" in pylog("consume", topic, "--timestamp", "yesterday").stderr
+
+
+def test_following_prints_each_record_as_it_comes_and_ends_politely_at_ctrl_c(pylog, topic, environment, command):
+    pylog("produce", topic, stdin="first\n")
+    words = [*command, "consume", topic, "--from-beginning"]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as following:
+        try:
+            assert following.stdout.readline() == b"first\n"
+            pylog("produce", topic, stdin="second\n")
+            assert following.stdout.readline() == b"second\n"
+            following.send_signal(signal.SIGINT)
+            assert following.wait(20) == 130
+            assert following.stderr.read() == b"\n"
+        finally:
+            following.kill()
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(pylog, topic, environment, command):
+    pylog("produce", topic, stdin="".join(f"{i} {'x' * 1000}\n" for i in range(5000)))
+    words = [*command, "consume", topic, "--exit-at-end"]
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as following:
+        try:
+            assert following.stdout.readline().startswith(b"0 ")
+            following.stdout.close()
+            assert following.wait(30) == 141
+            assert following.stderr.read() == b""
+        finally:
+            following.kill()
+
+
+def test_a_slow_pipe_is_written_line_by_line(pylog, topic, environment, command):
+    reader, writer = os.pipe()
+    with subprocess.Popen(
+        [*command, "produce", topic], env=environment, stdin=reader, stderr=subprocess.PIPE
+    ) as writing:
+        os.close(reader)
+        try:
+            os.write(writer, b"early\n")
+            # Standard input stays open: the record must be there without any end of input.
+            assert pylog("consume", topic, "--from-beginning", "-n", "1").stdout == "early\n"
+        finally:
+            os.close(writer)
+        assert writing.wait(20) == 0
