@@ -43,7 +43,7 @@ pub enum StorageError {
         log_end_offset: i64,
     },
     /// Bytes that were once acknowledged are damaged. Nothing was cut or changed.
-    #[error("{at}: the log is damaged at offset {offset} in {}: {reason}; restore the file, or move it and all later segments of the partition away", file.display())]
+    #[error("{at}: the log is damaged at offset {offset} in {}: {reason}; restore the file, or give up the records from there on: move it and all later segments away together with recovery-point-offset-checkpoint", file.display())]
     Corrupt {
         /// Partition.
         at: TopicPartition,
@@ -81,6 +81,12 @@ pub enum StorageError {
         at: TopicPartition,
         /// The first failure.
         reason: String,
+    },
+    /// The data directory was closed.
+    #[error("{at}: refused since the broker is stopping; send it again to the next one")]
+    Closed {
+        /// Partition.
+        at: TopicPartition,
     },
     /// Another process uses the data directory.
     #[error("{} is in use by another broker; stop it or choose another data directory", dir.display())]

@@ -1,26 +1,39 @@
 //! One data directory: its lock, its partitions, its checkpoints, its clean-stop marker.
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+//!
+//! Every method may be called from any thread. Nothing here runs by itself except the flusher's threads: call
+//! [`LogManager::run_maintenance`] from a timer and [`LogManager::close`] at the end.
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
+use super::checkpoint::{OffsetMap, read_offsets};
 use super::clock::Clock;
 use super::config::{LogConfig, ManagerConfig};
 use super::disk::{Disk, DiskLock};
 use super::error::{Result, StorageError, TopicPartition};
+use super::identity::{claim_data_dir, leave_clean_stop, take_clean_stop};
 use super::names;
 use super::partition_log::PartitionLog;
+use super::shared::Shared;
 
-/// One data directory, locked for as long as this lives.
+/// Threads that close logs: each waits for its own fdatasync.
+const CLOSING_THREADS: usize = 8;
+/// Longest file name of common file systems.
+const MAX_FILE_NAME_BYTES: usize = 255;
+
+/// One data directory, locked until [`LogManager::close`].
 pub struct LogManager {
-    disk: Arc<dyn Disk>,
-    clock: Arc<dyn Clock>,
-    dir: PathBuf,
-    config: ManagerConfig,
+    shared: Arc<Shared>,
+    cluster_id: String,
+    /// Whether the last user of the directory stopped cleanly.
+    clean: bool,
     logs: Mutex<HashMap<TopicPartition, Arc<PartitionLog>>>,
-    _lock: Box<dyn DiskLock>,
+    opening: Mutex<HashSet<TopicPartition>>,
+    opened: Condvar,
+    lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 
 impl LogManager {
@@ -28,7 +41,7 @@ impl LogManager {
     ///
     /// # Errors
     /// [`StorageError::Locked`], [`StorageError::Mismatch`] when it belongs to another cluster or node,
-    /// [`StorageError::Io`].
+    /// [`StorageError::Malformed`], [`StorageError::Io`].
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -41,18 +54,41 @@ impl LogManager {
             .lock(&lock_file)
             .map_err(|e| StorageError::io("lock", &lock_file, &e))?
             .ok_or_else(|| StorageError::Locked { dir: dir.to_path_buf() })?;
-        Ok(Self { disk, clock, dir: dir.to_path_buf(), config, logs: Mutex::default(), _lock: lock })
+        let cluster_id = claim_data_dir(&*disk, dir, &config)?;
+        let log_starts = read_offsets(&*disk, &dir.join(names::LOG_START_CHECKPOINT))?;
+        let recovery_points = read_offsets(&*disk, &dir.join(names::RECOVERY_POINT_CHECKPOINT))?;
+        // Last: what was refused before does not cost the clean stop.
+        let clean = take_clean_stop(&*disk, dir)?;
+        let shared = Arc::new(Shared::new(disk, clock, dir, config, log_starts, recovery_points));
+        let manager = Self {
+            shared,
+            cluster_id,
+            clean,
+            logs: Mutex::default(),
+            opening: Mutex::default(),
+            opened: Condvar::new(),
+            lock: Mutex::new(Some(lock)),
+        };
+        manager.bury_removed_partitions()?;
+        Ok(manager)
     }
 
     /// The cluster id of `meta.properties`.
     pub fn cluster_id(&self) -> &str {
-        &self.config.cluster_id
+        &self.cluster_id
     }
 
-    /// Opens the partition, recovering it when needed, or makes it.
+    /// Whether the last user of the directory stopped cleanly, so that nothing is scanned.
+    pub fn was_clean(&self) -> bool {
+        self.clean
+    }
+
+    /// Opens the partition, recovering it when needed, or makes it. Different partitions may be opened at the same
+    /// time by different threads. A nil `topic_id` takes what the directory says.
     ///
     /// # Errors
-    /// [`StorageError::Corrupt`], [`StorageError::Mismatch`] when its topic id differs, [`StorageError::Io`].
+    /// [`StorageError::Corrupt`], [`StorageError::Mismatch`] when its topic id differs, [`StorageError::Malformed`],
+    /// [`StorageError::Io`].
     pub fn open_partition(
         &self,
         topic: &str,
@@ -62,16 +98,26 @@ impl LogManager {
         leader_epoch: i32,
     ) -> Result<Arc<PartitionLog>> {
         let at = TopicPartition::new(topic, partition);
+        let mut opening = self.opening.lock();
+        while opening.contains(&at) {
+            self.opened.wait(&mut opening);
+        }
         if let Some(log) = self.logs.lock().get(&at) {
             return Ok(log.clone());
         }
-        let dir = names::partition_dir(&self.dir, &at)?;
-        let log =
-            PartitionLog::open(self.disk.clone(), self.clock.clone(), at.clone(), topic_id, &dir, config)?;
-        log.set_leader_epoch(leader_epoch)?;
-        let log = Arc::new(log);
-        self.logs.lock().insert(at, log.clone());
-        Ok(log)
+        if self.lock.lock().is_none() {
+            return Err(StorageError::Closed { at });
+        }
+        opening.insert(at.clone());
+        drop(opening);
+        let opened = PartitionLog::open(&self.shared, &at, topic_id, config, self.clean);
+        let opened = opened.and_then(|log| log.set_leader_epoch(leader_epoch).map(|()| log));
+        if let Ok(log) = &opened {
+            self.logs.lock().insert(at.clone(), log.clone());
+        }
+        self.opening.lock().remove(&at);
+        self.opened.notify_all();
+        opened
     }
 
     /// The open partition; `None` when it is not open.
@@ -84,31 +130,157 @@ impl LogManager {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn partitions_on_disk(&self) -> Result<Vec<TopicPartition>> {
-        let entries = self.disk.list(&self.dir).map_err(|e| StorageError::io("list", &self.dir, &e))?;
-        Ok(entries.iter().filter(|e| e.is_dir).filter_map(|e| names::parse_partition_dir(&e.name)).collect())
+        let entries = self.list()?;
+        Ok(entries.iter().filter_map(|name| names::parse_partition_dir(name)).collect())
     }
 
-    /// Removes the partition and its files.
+    /// The directories in the data directory.
+    fn list(&self) -> Result<Vec<String>> {
+        let dir = &self.shared.dir;
+        let entries = self.shared.disk.list(dir).map_err(|e| StorageError::io("list", dir, &e))?;
+        Ok(entries.into_iter().filter(|e| e.is_dir).map(|e| e.name).collect())
+    }
+
+    /// Removes the partition: its directory is renamed at once, on the device, and unlinked `file.delete.delay.ms`
+    /// later. Whoever still holds the log gets errors.
     ///
     /// # Errors
     /// [`StorageError::NotFound`], [`StorageError::Io`].
     pub fn remove_partition(&self, topic: &str, partition: i32) -> Result<()> {
         let at = TopicPartition::new(topic, partition);
-        let Some(log) = self.logs.lock().remove(&at) else {
-            return Err(StorageError::NotFound { at });
+        let dir = names::partition_dir(&self.shared.dir, &at)?;
+        let log = self.logs.lock().remove(&at);
+        let delay_ms = log.as_ref().map_or(0, |log| log.config().file_delete_delay_ms);
+        if let Some(log) = log {
+            log.abandon();
+        }
+        let grave = self.shared.dir.join(grave_name(&at));
+        let disk = &*self.shared.disk;
+        match disk.rename(&dir, &grave) {
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                return Err(StorageError::NotFound { at });
+            }
+            renamed => renamed.map_err(|e| StorageError::io("rename", &dir, &e))?,
+        }
+        let synced = disk.sync_dir(&self.shared.dir);
+        synced.map_err(|e| StorageError::io("sync", &self.shared.dir, &e))?;
+        self.shared.bury(grave, true, delay_ms);
+        let forget = |offsets: &mut OffsetMap| {
+            offsets.remove(&at);
         };
-        self.disk.remove_dir_all(log.dir()).map_err(|e| StorageError::io("remove", log.dir(), &e))
+        self.shared.update_recovery_points(forget)?;
+        self.shared.update_log_starts(forget)
     }
 
-    /// What is due by the clock: retention, rolls by age, checkpoints, forgotten producers. Called by a timer.
-    pub fn run_maintenance(&self) {}
+    /// Directories whose removal a stop interrupted go at the next maintenance.
+    fn bury_removed_partitions(&self) -> Result<()> {
+        for name in self.list()? {
+            if name.ends_with(names::DELETE_DIR_SUFFIX) {
+                self.shared.bury(self.shared.dir.join(name), true, 1);
+            }
+        }
+        Ok(())
+    }
 
-    /// Syncs all logs, writes the checkpoints and the clean-stop marker. Nothing may be appended afterwards.
+    /// What is due by the clock: removal of files, rolls by age, retention, checkpoints, forgotten producers. Call it
+    /// about every second. A log that fails does not keep the others from their turn; the errors are for the operator.
+    pub fn run_maintenance(&self) -> Vec<StorageError> {
+        let mut errors = Vec::new();
+        let now_ms = self.shared.clock.now_ms();
+        let logs: Vec<_> = self.logs.lock().values().cloned().collect();
+        self.shared.unlink_due();
+        let mut keep = |done: Result<()>| errors.extend(done.err());
+        logs.iter().for_each(|log| keep(log.roll_if_old(now_ms)));
+        self.retain(&logs, now_ms, &mut keep);
+        let before_ms = now_ms.saturating_sub(self.shared.config.checkpoint_interval_ms);
+        let dirty: Vec<_> = logs.into_iter().filter(|log| log.is_dirty_since(before_ms)).collect();
+        self.write_recovery_points(&dirty, PartitionLog::checkpoint, &mut keep);
+        errors
+    }
+
+    fn retain(&self, logs: &[Arc<PartitionLog>], now_ms: i64, keep: &mut impl FnMut(Result<()>)) {
+        let mut starts: Vec<(&Arc<PartitionLog>, i64)> = Vec::new();
+        for log in logs {
+            match log.retention_start(now_ms) {
+                Ok(start) => starts.extend(start.map(|start| (log, start))),
+                Err(error) => keep(Err(error)),
+            }
+        }
+        let known = starts.iter().map(|(log, start)| (log.topic_partition().clone(), *start));
+        let written = self.shared.update_log_starts(|offsets| {
+            for (at, start) in known {
+                let offset = offsets.entry(at).or_insert(start);
+                *offset = start.max(*offset);
+            }
+        });
+        if written.is_ok() {
+            starts.iter().for_each(|(log, start)| log.move_start(*start));
+        }
+        keep(written);
+    }
+
+    /// Brings `logs` to the device by `how`, and writes down up to where they are there.
+    fn write_recovery_points(
+        &self,
+        logs: &[Arc<PartitionLog>],
+        how: impl Fn(&PartitionLog) -> Result<i64> + Sync,
+        keep: &mut impl FnMut(Result<()>),
+    ) {
+        let per_thread = logs.len().div_ceil(CLOSING_THREADS).max(1);
+        let how = &how;
+        let results: Vec<(TopicPartition, Result<i64>)> = std::thread::scope(|scope| {
+            let work = |logs: &[Arc<PartitionLog>]| {
+                logs.iter().map(|log| (log.topic_partition().clone(), how(log))).collect::<Vec<_>>()
+            };
+            if logs.len() <= 1 {
+                return work(logs);
+            }
+            let threads: Vec<_> =
+                logs.chunks(per_thread).map(|chunk| scope.spawn(move || work(chunk))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+        });
+        let mut points = Vec::new();
+        for (at, result) in results {
+            match result {
+                Ok(offset) => points.push((at, offset)),
+                Err(error) => keep(Err(error)),
+            }
+        }
+        keep(self.shared.update_recovery_points(|offsets| offsets.extend(points)));
+    }
+
+    /// Brings all logs to the device, writes the checkpoints and the clean-stop marker, and unlocks the directory.
+    /// Appends are refused from now on. Calling it again does nothing.
     ///
     /// # Errors
     /// The first failure; the marker is then missing, so that the next start recovers.
     pub fn close(&self) -> Result<()> {
+        let Some(_lock) = self.lock.lock().take() else { return Ok(()) };
         let logs: Vec<_> = self.logs.lock().values().cloned().collect();
-        logs.iter().try_for_each(|log| log.sync())
+        let mut first = Ok(());
+        let mut keep = |done: Result<()>| {
+            if first.is_ok() {
+                first = done;
+            }
+        };
+        self.write_recovery_points(&logs, PartitionLog::close, &mut keep);
+        keep(self.shared.sync_names());
+        self.shared.flusher.stop();
+        first?;
+        leave_clean_stop(&*self.shared.disk, &self.shared.dir, self.shared.config.broker_epoch)
     }
+}
+
+impl Drop for LogManager {
+    fn drop(&mut self) {
+        self.shared.flusher.stop();
+    }
+}
+
+/// Kafka's name for the directory of a partition that is being removed.
+fn grave_name(at: &TopicPartition) -> String {
+    let suffix = format!("-{}.{}{}", at.partition, Uuid::new_v4().simple(), names::DELETE_DIR_SUFFIX);
+    // Topic names are ASCII.
+    let room = MAX_FILE_NAME_BYTES.saturating_sub(suffix.len()).min(at.topic.len());
+    format!("{}{suffix}", at.topic.get(..room).unwrap_or_default())
 }

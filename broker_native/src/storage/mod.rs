@@ -4,25 +4,44 @@
 //! | file | what it owns |
 //! |---|---|
 //! | [`disk`], [`clock`] | the traits under everything, and the real ones |
+//! | [`sim`] | a simulated disk that loses, tears and fails |
 //! | `names` | every file name, once |
 //! | [`config`], [`error`], [`types`] | settings, errors, small values |
+//! | `files` | open files, bounded; files replaced as a whole |
+//! | `checkpoint`, `epochs`, [`identity`] | the small files beside the segments |
 //! | `scan` | walking the batches of a file, CRC by CRC |
-//! | `segment` | one `.log` with its indexes |
-//! | [`partition_log`] | one partition: append, read |
-//! | [`producer_state`], [`producer_snapshot`] | what is remembered of idempotent producers |
-//! | [`manager`] | one data directory |
-//! | [`sim`] | a simulated disk that loses, tears and fails |
+//! | `index`, `segment` | one `.log` with its two indexes |
+//! | `producers` | idempotent producers: duplicates, gaps, snapshots |
+//! | [`partition_log`] | one partition: append, read, flush, recovery, retention |
+//! | `flusher` | the threads of group commit |
+//! | `shared`, [`manager`] | one data directory |
+//!
+//! # What is promised
+//! - A batch is in the log whole or not at all; what was acknowledged is never cut, changed or served damaged.
+//! - `page-cache`: an acknowledged record survives the death of the process. After a loss of power the log is a prefix
+//!   of what was written. `flushed`: an acknowledged record survives a loss of power.
+//! - Damage behind the recovery point of an unclean stop is cut and told ([`types::CutTail`]); before it, or after a
+//!   clean stop, it is an error, and no file is touched. Indexes are hints: they are verified, and rebuilt when wrong.
+//! - A failed write or sync is never tried again: the log refuses until recovery. A full disk is not such a failure.
+//!
+//! Not here: compaction, the transaction index, followers' logs.
+mod checkpoint;
 pub mod clock;
 pub mod config;
 pub mod disk;
+mod epochs;
 pub mod error;
+mod files;
+mod flusher;
+pub mod identity;
+mod index;
 pub mod manager;
 mod names;
 pub mod partition_log;
-pub mod producer_snapshot;
-pub mod producer_state;
+mod producers;
 mod scan;
 mod segment;
+mod shared;
 pub mod sim;
 pub mod types;
 
@@ -32,4 +51,4 @@ pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::{StorageError, TopicPartition};
 pub use manager::LogManager;
 pub use partition_log::{AdvanceListener, DurableCallback, PartitionLog};
-pub use types::{AppendOptions, Appended, LogSlice, Offsets, ReadUpTo};
+pub use types::{AppendOptions, Appended, CutTail, LogSlice, Offsets, ReadUpTo};

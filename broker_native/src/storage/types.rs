@@ -89,3 +89,15 @@ impl std::fmt::Debug for LogSlice {
             .finish_non_exhaustive()
     }
 }
+
+/// What recovery cut from a log after an unclean stop: bytes behind the recovery point that are not whole batches, and
+/// all behind them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutTail {
+    /// Where the log ends now; the first offset that may have been lost.
+    pub offset: i64,
+    /// Bytes that were removed.
+    pub bytes: u64,
+    /// What was wrong, and in which file.
+    pub reason: String,
+}

@@ -1,0 +1,252 @@
+//! Appending: check, place, roll when due, write, publish.
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::durable::FlushNeed;
+use super::{Mark, PartitionLog, Writer};
+use crate::record::header::BatchHeader;
+use crate::record::layout;
+use crate::storage::config::{Durability, LogConfig, TimestampType};
+use crate::storage::error::{Result, StorageError};
+use crate::storage::producers::Verdict;
+use crate::storage::segment::{Segment, SegmentError};
+use crate::storage::types::{AppendOptions, Appended};
+
+/// Bytes of the larger index entry.
+const LARGEST_INDEX_ENTRY_BYTES: i64 = 12;
+
+impl PartitionLog {
+    /// Sets offset, leader epoch and (when the topic says so) append time of a validated producer batch, and writes
+    /// it. A batch that an idempotent producer sent before is answered with its first offsets.
+    ///
+    /// The record is acknowledged only after [`PartitionLog::wait_durable`] says so.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], after which appends may be tried again; [`StorageError::Poisoned`] and
+    /// [`StorageError::Io`], after which they may not; what is wrong with the batch. After an error nothing of the
+    /// batch is in the log.
+    pub fn append(&self, batch: &mut [u8], how: AppendOptions) -> Result<Appended> {
+        let config = self.config();
+        let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
+        let header = self.check(batch, &config, now_ms)?;
+        let mut writer = self.writer.lock();
+        self.refuse_unusable(&writer)?;
+        let log_append_time_ms =
+            if config.message_timestamp_type == TimestampType::LogAppendTime { now_ms } else { -1 };
+        if let Verdict::Duplicate { base_offset, last_offset } = writer.producers.judge(&header, &self.at)? {
+            let log_start_offset = self.view.lock().log_start_offset;
+            return Ok(Appended {
+                base_offset,
+                last_offset,
+                log_append_time_ms,
+                log_start_offset,
+                duplicate: true,
+            });
+        }
+        let header = place(batch, header, writer.next_offset, how.leader_epoch, log_append_time_ms);
+        if self.is_roll_due(&writer.active, &header, &config, now_ms) {
+            self.roll(&mut writer, &config, now_ms)?;
+        }
+        writer.active.append(batch, &header).map_err(|error| self.undo(&writer.active, error))?;
+        let (log_start_offset, advanced) = self.publish(&mut writer, &header, &config, now_ms);
+        let need = flush_need(&mut writer, &header, &config);
+        drop(writer);
+        if let Some(high_watermark) = advanced {
+            self.tell(high_watermark);
+        }
+        self.ask_for_flush(need);
+        Ok(Appended {
+            base_offset: header.base_offset,
+            last_offset: header.last_offset(),
+            log_append_time_ms,
+            log_start_offset,
+            duplicate: false,
+        })
+    }
+
+    /// What can be said about a batch without the log.
+    fn check(&self, batch: &[u8], config: &LogConfig, now_ms: i64) -> Result<BatchHeader> {
+        let invalid = |reason: String| StorageError::InvalidBatch { at: self.at.clone(), reason };
+        let header = BatchHeader::parse(batch)
+            .map_err(|bad| invalid(bad.to_string()))?
+            .ok_or_else(|| invalid("shorter than a header".into()))?;
+        if header.size() != batch.len() {
+            return Err(invalid(format!("{} bytes hold a batch of {}", batch.len(), header.size())));
+        }
+        if header.last_offset_delta < 0 {
+            return Err(invalid("its last offset delta is negative".into()));
+        }
+        let limit = config.max_message_bytes.min(config.segment_bytes);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        if batch.len() > limit {
+            return Err(StorageError::RecordTooLarge { at: self.at.clone(), size: batch.len(), limit });
+        }
+        if config.message_timestamp_type == TimestampType::CreateTime && header.max_timestamp >= 0 {
+            let earliest_ms = now_ms.saturating_sub(config.message_timestamp_before_max_ms);
+            let latest_ms = now_ms.saturating_add(config.message_timestamp_after_max_ms);
+            let at = || self.at.clone();
+            for timestamp_ms in [header.base_timestamp, header.max_timestamp] {
+                if !(earliest_ms..=latest_ms).contains(&timestamp_ms) {
+                    return Err(StorageError::InvalidTimestamp {
+                        at: at(),
+                        timestamp_ms,
+                        earliest_ms,
+                        latest_ms,
+                    });
+                }
+            }
+        }
+        Ok(header)
+    }
+
+    pub(super) fn refuse_unusable(&self, writer: &Writer) -> Result<()> {
+        if let Some(error) = self.poisoned() {
+            return Err(error);
+        }
+        if writer.closed { Err(StorageError::Closed { at: self.at.clone() }) } else { Ok(()) }
+    }
+
+    /// Whether `header`'s batch belongs into a new segment.
+    fn is_roll_due(&self, active: &Segment, header: &BatchHeader, config: &LogConfig, now_ms: i64) -> bool {
+        let size = active.size();
+        let fits_offsets = header.last_offset() - active.base_offset <= i64::from(i32::MAX);
+        if size == 0 {
+            return !fits_offsets;
+        }
+        let segment_bytes = config.segment_bytes.clamp(1, i64::from(i32::MAX)) as u64;
+        let index_limit = (config.segment_index_bytes - LARGEST_INDEX_ENTRY_BYTES).max(0) as u64;
+        let moment = if header.max_timestamp >= 0 { header.max_timestamp } else { now_ms };
+        size + header.size() as u64 > segment_bytes
+            || active.index_bytes() > index_limit
+            || !fits_offsets
+            || self.is_old(active, config, moment)
+    }
+
+    /// Whether the segment's first batch is so old at `moment_ms` that a new segment is due.
+    pub(super) fn is_old(&self, active: &Segment, config: &LogConfig, moment_ms: i64) -> bool {
+        // Different for each segment of each partition, the same after a restart.
+        let spread = crc32c::crc32c(self.at.topic.as_bytes())
+            .wrapping_add(self.at.partition as u32)
+            .wrapping_add(active.base_offset as u32)
+            .wrapping_mul(0x9E37_79B1);
+        let jitter_ms = i64::from(spread) % config.segment_jitter_ms.clamp(0, i64::from(u32::MAX)).max(1);
+        moment_ms.saturating_sub(active.first_timestamp()) > config.segment_ms.saturating_sub(jitter_ms)
+    }
+
+    /// Ends the active segment and begins one at the next offset. After an error the log goes on as it was.
+    pub(super) fn roll(&self, writer: &mut Writer, config: &LogConfig, now_ms: i64) -> Result<()> {
+        let rolled = writer.active.retire(config.preallocate).and_then(|()| {
+            let (pool, interval) = (&self.shared.pool, index_interval(config));
+            let segment = Segment::create(pool, &self.dir, writer.next_offset, interval, now_ms)?;
+            if config.preallocate {
+                segment.reserve(config.segment_bytes.max(0) as u64)?;
+            }
+            Ok(segment)
+        });
+        let segment = Arc::new(rolled.map_err(|error| self.poison_unless_full(error))?);
+        // A snapshot that cannot be written costs a longer recovery, no data.
+        let _ = self.write_snapshot(&writer.producers, writer.next_offset);
+        self.unsynced_names.store(true, Ordering::Release);
+        let mut view = self.view.lock();
+        let mut segments = Vec::with_capacity(view.segments.len() + 1);
+        segments.extend(view.segments.iter().cloned());
+        segments.push(segment.clone());
+        view.segments = Arc::new(segments);
+        view.end = Mark { offset: writer.next_offset, segment: segment.base_offset, position: 0 };
+        if view.high_watermark.offset == view.end.offset {
+            view.high_watermark = view.end;
+        }
+        writer.active = segment;
+        Ok(())
+    }
+
+    /// Takes the remains of a failed write away; when that fails, too, or the failure was not a lack of space, the
+    /// log is poisoned.
+    fn undo(&self, active: &Segment, error: SegmentError) -> StorageError {
+        if let (true, Err(_)) = (error.is_disk_full(), active.undo_append()) {
+            self.poison(error.of(&self.at).to_string());
+            return self.poisoned_now();
+        }
+        self.poison_unless_full(error)
+    }
+
+    /// Shows the batch to readers; gives the log's start and, when it moved, the high watermark.
+    fn publish(
+        &self,
+        writer: &mut Writer,
+        header: &BatchHeader,
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> (i64, Option<i64>) {
+        self.note_epoch(writer, header.partition_leader_epoch);
+        writer.next_offset = header.last_offset() + 1;
+        writer.producers.note(header, now_ms);
+        self.dirty_since_ms.fetch_min(now_ms, Ordering::AcqRel);
+        self.unsynced_indexes_from.fetch_min(writer.active.base_offset, Ordering::AcqRel);
+        let mut view = self.view.lock();
+        view.end = Mark {
+            offset: writer.next_offset,
+            segment: writer.active.base_offset,
+            position: writer.active.size(),
+        };
+        if header.is_transactional() {
+            view.first_open_offset = writer.producers.first_open_offset();
+        }
+        let visible = config.durability == Durability::PageCache;
+        if visible {
+            view.high_watermark = view.end;
+        }
+        (view.log_start_offset, visible.then_some(writer.next_offset))
+    }
+}
+
+/// Counts the batch towards `flush.messages` and says whether a flush is due.
+fn flush_need(writer: &mut Writer, header: &BatchHeader, config: &LogConfig) -> FlushNeed {
+    writer.unflushed_records += i64::from(header.last_offset_delta) + 1;
+    let never = config.flush_ms == i64::MAX && config.flush_messages == i64::MAX;
+    if writer.unflushed_records >= config.flush_messages {
+        writer.unflushed_records = 0;
+        FlushNeed::Now
+    } else if config.flush_ms < i64::MAX {
+        FlushNeed::AfterMs(config.flush_ms)
+    } else if never && config.durability == Durability::Flushed {
+        FlushNeed::Now
+    } else {
+        FlushNeed::None
+    }
+}
+
+/// Bytes between index entries.
+pub(super) fn index_interval(config: &LogConfig) -> u64 {
+    config.index_interval_bytes.max(0) as u64
+}
+
+/// Writes what a leader sets into a batch, and gives its header as it then is. Offset and epoch stand before the
+/// range of the CRC; an append time does not, so the CRC is computed again.
+fn place(
+    batch: &mut [u8],
+    header: BatchHeader,
+    base_offset: i64,
+    leader_epoch: i32,
+    append_time_ms: i64,
+) -> BatchHeader {
+    let mut set = |start: usize, bytes: &[u8]| {
+        if let Some(field) = batch.get_mut(start..start + bytes.len()) {
+            field.copy_from_slice(bytes);
+        }
+    };
+    set(layout::BASE_OFFSET, &base_offset.to_be_bytes());
+    set(layout::PARTITION_LEADER_EPOCH, &leader_epoch.to_be_bytes());
+    let mut placed = BatchHeader { base_offset, partition_leader_epoch: leader_epoch, ..header };
+    if append_time_ms >= 0 {
+        placed.attributes |= layout::ATTR_LOG_APPEND_TIME;
+        placed.max_timestamp = append_time_ms;
+        set(layout::ATTRIBUTES, &placed.attributes.to_be_bytes());
+        set(layout::MAX_TIMESTAMP, &append_time_ms.to_be_bytes());
+        placed.crc = crc32c::crc32c(batch.get(layout::ATTRIBUTES..).unwrap_or_default());
+        if let Some(field) = batch.get_mut(layout::CRC..layout::ATTRIBUTES) {
+            field.copy_from_slice(&placed.crc.to_be_bytes());
+        }
+    }
+    placed
+}

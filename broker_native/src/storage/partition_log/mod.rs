@@ -1,0 +1,251 @@
+//! One partition's log.
+//!
+//! Writers hold the append lock ([`Writer`]) for one batch. Readers take a short look at [`View`] and then read files
+//! with no lock held. A flush takes the same look, syncs, and publishes what became durable. Every method may be
+//! called from any thread.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `open` | make, open after a clean stop, recover after an unclean one |
+//! | `append` | check, place, write, roll |
+//! | `read` | offset -> run of whole batches |
+//! | `times` | timestamp -> offset |
+//! | `durable` | flush, group commit, poison |
+//! | `cleanup` | retention, DeleteRecords, snapshots, close |
+//!
+//! Locks, in the order they may nest: `cleaning`, `flushing`, `writer`, `epochs`, `waiters`, `view`; then those of
+//! segments and files. No listener or callback is called with one held.
+mod append;
+mod cleanup;
+mod durable;
+mod open;
+mod read;
+mod times;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::{Mutex, RwLock};
+use uuid::Uuid;
+
+use self::durable::Waiter;
+use self::read::Hints;
+use super::config::{Durability, LogConfig};
+use super::epochs::LeaderEpochs;
+use super::error::{Result, StorageError, TopicPartition};
+use super::producers::Producers;
+use super::segment::{Bound, Segment};
+use super::shared::Shared;
+use super::types::{CutTail, Offsets};
+
+/// Called with the new high watermark after it moved.
+pub type AdvanceListener = Arc<dyn Fn(i64) + Send + Sync>;
+/// Called once when a record is durable or can no longer become so.
+pub type DurableCallback = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// A batch boundary of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    /// The offset that begins there.
+    offset: i64,
+    /// Base offset of the segment it is in.
+    segment: i64,
+    /// Bytes before it in that segment.
+    position: u64,
+}
+
+impl Mark {
+    fn bound(self) -> Bound {
+        Bound { position: self.position, offset: self.offset }
+    }
+}
+
+/// What readers see.
+#[derive(Clone)]
+struct View {
+    /// By base offset; the last one is appended to.
+    segments: Arc<Vec<Arc<Segment>>>,
+    log_start_offset: i64,
+    high_watermark: Mark,
+    end: Mark,
+    /// First offset of the oldest open transaction.
+    first_open_offset: Option<i64>,
+}
+
+impl View {
+    fn offsets(&self) -> Offsets {
+        let high_watermark = self.high_watermark.offset;
+        Offsets {
+            log_start_offset: self.log_start_offset,
+            high_watermark,
+            last_stable_offset: self.first_open_offset.map_or(high_watermark, |o| o.min(high_watermark)),
+            log_end_offset: self.end.offset,
+        }
+    }
+}
+
+/// What only one append at a time may touch.
+struct Writer {
+    active: Arc<Segment>,
+    next_offset: i64,
+    producers: Producers,
+    /// Newest epoch that the epoch checkpoint knows.
+    noted_epoch: i32,
+    /// Records since the last flush was asked for.
+    unflushed_records: i64,
+    closed: bool,
+}
+
+/// One partition's log. See the module's contract.
+pub struct PartitionLog {
+    at: TopicPartition,
+    topic_id: Uuid,
+    dir: Arc<Path>,
+    shared: Arc<Shared>,
+    me: Weak<Self>,
+    config: RwLock<Arc<LogConfig>>,
+    writer: Mutex<Writer>,
+    view: Mutex<View>,
+    epochs: Mutex<LeaderEpochs>,
+    hints: Mutex<Hints>,
+    listeners: RwLock<Vec<AdvanceListener>>,
+    /// Why nothing more is appended; set once.
+    poison: OnceLock<String>,
+    waiters: Mutex<Vec<Waiter>>,
+    flushing: Mutex<()>,
+    cleaning: Mutex<()>,
+    /// One past the last offset that is on the device.
+    flushed_offset: AtomicI64,
+    /// Base offset of the first segment with index entries that may not be on the device.
+    unsynced_indexes_from: AtomicI64,
+    /// Whether a file was made, and its name may not be on the device.
+    unsynced_names: AtomicBool,
+    /// Whether a flush is queued.
+    scheduled: AtomicBool,
+    /// When the oldest record behind the last checkpoint was appended, milliseconds since the epoch; `i64::MAX` without
+    /// one.
+    dirty_since_ms: AtomicI64,
+    /// Where the newest producer snapshot stands.
+    snapshot_offset: AtomicI64,
+    /// What recovery cut when the log was opened.
+    cut_tail: Option<CutTail>,
+}
+
+impl PartitionLog {
+    /// Which partition this is.
+    pub fn topic_partition(&self) -> &TopicPartition {
+        &self.at
+    }
+
+    /// The topic's id.
+    pub fn topic_id(&self) -> Uuid {
+        self.topic_id
+    }
+
+    /// The directory of the segments.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The log's offsets now.
+    pub fn offsets(&self) -> Offsets {
+        self.view.lock().offsets()
+    }
+
+    /// What recovery cut when the log was opened; to be told to the operator.
+    pub fn cut_tail(&self) -> Option<&CutTail> {
+        self.cut_tail.as_ref()
+    }
+
+    /// Bytes of all `.log` files.
+    pub fn size_bytes(&self) -> u64 {
+        let segments = self.view.lock().segments.clone();
+        segments.iter().map(|segment| segment.size()).sum()
+    }
+
+    /// Settings now.
+    pub fn config(&self) -> Arc<LogConfig> {
+        self.config.read().clone()
+    }
+
+    /// Settings from now on. Records that wait for a flush are acknowledged at once when `durability` no longer asks
+    /// for one.
+    pub fn update_config(&self, config: LogConfig) {
+        *self.config.write() = Arc::new(config);
+        if !self.is_flushed() && self.poison.get().is_none() {
+            let end = self.view.lock().end;
+            self.advance_high_watermark(end);
+        }
+    }
+
+    /// Whether a record is acknowledged only after fdatasync.
+    pub fn is_flushed(&self) -> bool {
+        self.config.read().durability == Durability::Flushed
+    }
+
+    /// Whether an earlier write or sync failed.
+    pub fn is_poisoned(&self) -> bool {
+        self.poison.get().is_some()
+    }
+
+    /// The epoch of the leader from now on. It is written down with its first record; a smaller one than known is
+    /// ignored.
+    ///
+    /// # Errors
+    /// None now; kept for a follower's log, which cuts what the new leader does not know.
+    pub fn set_leader_epoch(&self, epoch: i32) -> Result<()> {
+        let mut writer = self.writer.lock();
+        self.note_epoch(&mut writer, epoch);
+        Ok(())
+    }
+
+    /// Remembers that `epoch` begins at the log's end when it is newer than all known.
+    fn note_epoch(&self, writer: &mut Writer, epoch: i32) {
+        if epoch > writer.noted_epoch {
+            self.epochs.lock().note(epoch, writer.next_offset);
+            writer.noted_epoch = epoch;
+        }
+    }
+
+    /// The largest epoch up to `epoch` and one past its last offset; `None` when all known epochs are larger.
+    pub fn epoch_end_offset(&self, epoch: i32) -> Option<(i32, i64)> {
+        let epochs = self.epochs.lock();
+        epochs.end_offset(epoch, self.view.lock().end.offset)
+    }
+
+    /// Adds a listener that is called with the high watermark each time it has moved, by the thread that moved it and
+    /// with no lock held.
+    pub fn on_advance(&self, listener: AdvanceListener) {
+        self.listeners.write().push(listener);
+    }
+
+    /// Makes all before `end` visible, and tells who waits.
+    fn advance_high_watermark(&self, end: Mark) {
+        {
+            let mut view = self.view.lock();
+            if view.high_watermark.offset >= end.offset {
+                return;
+            }
+            view.high_watermark = end;
+        }
+        self.tell(end.offset);
+    }
+
+    /// Calls the listeners and the producers that wait for records before `high_watermark`.
+    fn tell(&self, high_watermark: i64) {
+        self.complete_waiters(high_watermark);
+        for listener in self.listeners.read().iter() {
+            listener(high_watermark);
+        }
+    }
+
+    fn out_of_range(&self, offset: i64) -> StorageError {
+        let Offsets { log_start_offset, log_end_offset, .. } = self.offsets();
+        StorageError::OffsetOutOfRange { at: self.at.clone(), offset, log_start_offset, log_end_offset }
+    }
+
+    fn flushed(&self) -> i64 {
+        self.flushed_offset.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,451 @@
+//! Making a log, opening it after a clean stop, recovering it after an unclean one.
+//!
+//! The recovery point is an offset up to which all was on the device when it was written down. Behind it the log may
+//! end in anything: recovery walks there, cuts at the first batch that is not whole and removes what follows
+//! ([`CutTail`] tells). Before it every batch must be there: a bad one is [`StorageError::Corrupt`], and no file is
+//! changed. A clean stop leaves recovery point = log end, so nothing but the active segment's last stretch is read.
+//!
+//! [`StorageError::Corrupt`]: super::super::error::StorageError::Corrupt
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
+use uuid::Uuid;
+
+use super::append::index_interval;
+use super::{Mark, PartitionLog, View, Writer};
+use crate::storage::config::{Durability, LogConfig};
+use crate::storage::disk::DirEntry;
+use crate::storage::epochs::LeaderEpochs;
+use crate::storage::error::{Result, StorageError, TopicPartition};
+use crate::storage::files::{SyncWhen, read_bytes};
+use crate::storage::identity::{read_topic_id, write_topic_id};
+use crate::storage::names;
+use crate::storage::producers::Producers;
+use crate::storage::segment::{Bound, Segment, SegmentError};
+use crate::storage::shared::Shared;
+use crate::storage::types::CutTail;
+
+/// Removal at once.
+const NO_DELAY: i64 = 0;
+
+/// The log while it is put together.
+struct Opening<'a> {
+    shared: &'a Arc<Shared>,
+    at: &'a TopicPartition,
+    dir: Arc<Path>,
+    config: &'a LogConfig,
+    segments: Vec<Arc<Segment>>,
+    log_start_offset: i64,
+    recovery_point: i64,
+    next_offset: i64,
+    epochs: LeaderEpochs,
+    producers: Producers,
+    snapshots: Vec<i64>,
+    snapshot_offset: i64,
+    cut_tail: Option<CutTail>,
+    /// Everything is on the device.
+    clean: bool,
+    /// Base offset of the first segment whose indexes may not be on the device.
+    unsynced_from: i64,
+}
+
+/// Why the log ends.
+enum End {
+    /// In the segment that was walked.
+    Inside(String),
+    /// Before it: it is no continuation.
+    Before(String),
+}
+
+impl PartitionLog {
+    /// Opens the partition's directory or makes it. `clean`: the last user of the data directory stopped cleanly.
+    pub(in crate::storage) fn open(
+        shared: &Arc<Shared>,
+        at: &TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        clean: bool,
+    ) -> Result<Arc<Self>> {
+        let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
+        let mut opening = Opening::new(shared, at, dir.clone(), &config);
+        let topic_id = match shared.disk.list(&dir) {
+            Ok(entries) => opening.load(entries, topic_id, clean)?,
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => opening.make(topic_id)?,
+            Err(cause) => return Err(StorageError::io("list", &dir, &cause)),
+        };
+        let flush_first = !opening.clean && opening.recovery_point < opening.next_offset;
+        let log = opening.finish(topic_id, &config)?;
+        if flush_first && log.is_flushed() {
+            // What recovery found may never have been on the device, and is visible from now on.
+            log.flush(true)?;
+        }
+        Ok(log)
+    }
+}
+
+impl<'a> Opening<'a> {
+    fn new(shared: &'a Arc<Shared>, at: &'a TopicPartition, dir: Arc<Path>, config: &'a LogConfig) -> Self {
+        Self {
+            shared,
+            at,
+            dir,
+            config,
+            segments: Vec::new(),
+            log_start_offset: 0,
+            recovery_point: 0,
+            next_offset: 0,
+            epochs: LeaderEpochs::default(),
+            producers: Producers::default(),
+            snapshots: Vec::new(),
+            snapshot_offset: -1,
+            cut_tail: None,
+            clean: true,
+            unsynced_from: i64::MAX,
+        }
+    }
+
+    fn make(&mut self, topic_id: Uuid) -> Result<Uuid> {
+        self.forget_checkpoints()?;
+        let made = self.shared.disk.create_dir_all(&self.dir);
+        made.map_err(|e| StorageError::io("make", &self.dir, &e))?;
+        self.shared.unsynced.store(true, std::sync::atomic::Ordering::Release);
+        write_topic_id(&*self.shared.disk, &self.dir, topic_id, SyncWhen::Later, self.at)?;
+        self.begin_at(0)?;
+        Ok(topic_id)
+    }
+
+    /// A directory of that name may have been there before, and a checkpoint may still tell of it.
+    fn forget_checkpoints(&self) -> Result<()> {
+        self.shared.update_recovery_points(|points| {
+            points.remove(self.at);
+        })?;
+        self.shared.update_log_starts(|starts| {
+            starts.remove(self.at);
+        })
+    }
+
+    /// Adds an empty segment at `offset`.
+    fn begin_at(&mut self, offset: i64) -> Result<()> {
+        let now_ms = self.shared.clock.now_ms();
+        let interval = index_interval(self.config);
+        let made = Segment::create(&self.shared.pool, &self.dir, offset, interval, now_ms);
+        self.segments.push(Arc::new(made.map_err(|error| error.of(self.at))?));
+        self.next_offset = offset;
+        self.clean = false;
+        self.unsynced_from = self.unsynced_from.min(offset);
+        Ok(())
+    }
+
+    fn load(&mut self, entries: Vec<DirEntry>, topic_id: Uuid, clean: bool) -> Result<Uuid> {
+        let topic_id = self.check_topic_id(topic_id)?;
+        self.clean = clean;
+        self.recovery_point = self.shared.recovery_points.get(self.at).unwrap_or(0);
+        self.log_start_offset = self.shared.log_starts.get(self.at).unwrap_or(0);
+        let bases = self.sort_files(entries);
+        for base_offset in bases {
+            let interval = index_interval(self.config);
+            let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, interval);
+            self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
+        }
+        self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean)?;
+        self.drop_before_start();
+        if clean {
+            self.open_clean()?;
+        } else {
+            self.recover()?;
+        }
+        self.epochs.clip(self.log_start_offset, self.next_offset.max(self.log_start_offset + 1));
+        Ok(topic_id)
+    }
+
+    fn check_topic_id(&self, given: Uuid) -> Result<Uuid> {
+        let stored = read_topic_id(&*self.shared.disk, &self.dir)?;
+        match stored {
+            Some(stored) if given.is_nil() || stored == given => Ok(stored),
+            Some(stored) => Err(StorageError::Mismatch {
+                file: self.dir.join(names::PARTITION_METADATA),
+                reason: format!(
+                    "it belongs to topic id {stored}, not {given}; remove the directory to start anew"
+                ),
+            }),
+            None => {
+                write_topic_id(&*self.shared.disk, &self.dir, given, SyncWhen::Later, self.at)?;
+                Ok(given)
+            }
+        }
+    }
+
+    /// The base offsets of the segments; removes what an interrupted change left, notes the snapshots.
+    fn sort_files(&mut self, entries: Vec<DirEntry>) -> Vec<i64> {
+        let is = |name: &str, wanted: &str| names::parse_segment_file(name).is_some_and(|(_, s)| s == wanted);
+        let offset = |name: &str| names::parse_segment_file(name).map(|(offset, _)| offset);
+        let mut bases: Vec<i64> = entries
+            .iter()
+            .filter(|e| is(&e.name, names::LOG_SUFFIX))
+            .filter_map(|e| offset(&e.name))
+            .collect();
+        bases.sort_unstable();
+        for entry in entries {
+            let name = entry.name.as_str();
+            let orphan = (is(name, names::INDEX_SUFFIX) || is(name, names::TIME_INDEX_SUFFIX))
+                && offset(name).is_none_or(|offset| bases.binary_search(&offset).is_err());
+            if name.ends_with(names::DELETED_SUFFIX) || name.ends_with(names::TMP_SUFFIX) || orphan {
+                // One that stays does no harm.
+                let _ = self.shared.disk.remove_file(&self.dir.join(name));
+            } else if is(name, names::SNAPSHOT_SUFFIX) {
+                self.snapshots.extend(offset(name));
+            }
+        }
+        self.snapshots.sort_unstable();
+        bases
+    }
+
+    /// Removes segments that end before the log's start: retention was interrupted.
+    fn drop_before_start(&mut self) {
+        let bases = self.segments.iter().skip(1).map(|s| s.base_offset);
+        let count = bases.take_while(|base| *base <= self.log_start_offset).count();
+        for segment in self.segments.drain(..count).collect::<Vec<_>>() {
+            self.remove(&segment);
+        }
+        // Kafka does not write down what retention removed.
+        let first = self.segments.first().map(|s| s.base_offset);
+        if let Some(first) = first.filter(|first| *first <= self.recovery_point || self.clean) {
+            self.log_start_offset = self.log_start_offset.max(first);
+        }
+    }
+
+    fn remove(&self, segment: &Segment) {
+        for suffix in [names::LOG_SUFFIX, names::INDEX_SUFFIX, names::TIME_INDEX_SUFFIX] {
+            self.shared.bury_file(&segment.path_of(suffix), NO_DELAY);
+        }
+        segment.close();
+    }
+
+    fn open_clean(&mut self) -> Result<()> {
+        let Some(active) = self.segments.last().cloned() else {
+            self.next_offset = self.log_start_offset;
+            self.check_reaches_recovery_point()?;
+            return self.begin_at(self.log_start_offset);
+        };
+        self.next_offset = active.find_end().map_err(|error| error.of(self.at))?;
+        self.check_reaches_recovery_point()?;
+        if self.next_offset < self.log_start_offset {
+            return self.start_over();
+        }
+        self.recovery_point = self.next_offset;
+        let from = self.load_snapshot(self.next_offset);
+        self.replay_producers(from)
+    }
+
+    /// The producers of the newest good snapshot up to `limit`; gives the offset it stands for.
+    fn load_snapshot(&mut self, limit: i64) -> i64 {
+        let now_ms = self.shared.clock.now_ms();
+        for offset in self.snapshots.iter().rev().copied().filter(|offset| *offset <= limit) {
+            let path = names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX);
+            let bytes = read_bytes(&*self.shared.disk, &path).ok().flatten();
+            if let Some(producers) = bytes.and_then(|bytes| Producers::from_snapshot(&bytes, now_ms)) {
+                self.producers = producers;
+                self.snapshot_offset = offset;
+                return offset;
+            }
+        }
+        self.log_start_offset
+    }
+
+    /// Brings the producers from `from` to the log's end, by headers.
+    fn replay_producers(&mut self, from: i64) -> Result<()> {
+        if from >= self.next_offset {
+            return Ok(());
+        }
+        let now_ms = self.shared.clock.now_ms();
+        let producers = &mut self.producers;
+        let first = self.segments.partition_point(|s| s.base_offset <= from).saturating_sub(1);
+        for segment in self.segments.iter().skip(first) {
+            let bound = Bound { position: segment.size(), offset: i64::MAX };
+            let walked = segment.walk(from, bound, |header| producers.note(header, now_ms));
+            walked.map_err(|error| error.of(self.at))?;
+        }
+        Ok(())
+    }
+
+    fn recover(&mut self) -> Result<()> {
+        let from = self.load_snapshot(self.recovery_point);
+        let from_offset = from.min(self.recovery_point);
+        let first = self.segments.partition_point(|s| s.base_offset <= from_offset).saturating_sub(1);
+        let segments = self.segments.clone();
+        // A first segment behind the log's start stands there for no record that was ever on the device.
+        let bases = segments.get(first).map(|segment| segment.base_offset);
+        self.next_offset = match bases {
+            Some(base_offset) if first > 0 || base_offset <= self.log_start_offset => base_offset,
+            _ => self.log_start_offset,
+        };
+        self.unsynced_from = self.next_offset;
+        for (i, segment) in segments.iter().enumerate().skip(first) {
+            if let Some(end) = self.recover_one(segment, from, from_offset)? {
+                self.cut_behind(i, segment, end)?;
+                break;
+            }
+        }
+        self.check_reaches_recovery_point()?;
+        self.drop_snapshots_behind();
+        if self.next_offset < self.log_start_offset {
+            return self.start_over();
+        }
+        if self.segments.is_empty() {
+            return self.begin_at(self.log_start_offset);
+        }
+        Ok(())
+    }
+
+    /// Walks one segment; tells when the log ends in it or before it.
+    fn recover_one(&mut self, segment: &Segment, from: i64, from_offset: i64) -> Result<Option<End>> {
+        let expected = self.next_offset;
+        if segment.base_offset != expected
+            && !(self.config.cleanup_policy.compact && segment.base_offset > expected)
+        {
+            let reason = format!("the log goes on at offset {}", segment.base_offset);
+            return if expected < self.recovery_point {
+                Err(self.corrupt(segment, expected, reason))
+            } else {
+                Ok(Some(End::Before(reason)))
+            };
+        }
+        let wrong = |error: SegmentError| error.of(self.at);
+        if self.config.durability == Durability::Flushed {
+            segment.drop_cache().map_err(wrong)?;
+        }
+        let now_ms = self.shared.clock.now_ms();
+        let (producers, epochs) = (&mut self.producers, &mut self.epochs);
+        let scanned = segment.recover(from_offset, self.recovery_point, |header| {
+            if header.base_offset >= from {
+                producers.note(header, now_ms);
+            }
+            epochs.note(header.partition_leader_epoch, header.base_offset);
+        });
+        let scanned = scanned.map_err(wrong)?;
+        match scanned.torn {
+            Some(reason) if scanned.next_offset < self.recovery_point => {
+                Err(self.corrupt(segment, scanned.next_offset, reason))
+            }
+            torn => {
+                self.next_offset = scanned.next_offset;
+                Ok(torn.map(End::Inside))
+            }
+        }
+    }
+
+    /// Ends the log in segment `i` or before it, on the device, too.
+    fn cut_behind(&mut self, i: usize, segment: &Segment, end: End) -> Result<()> {
+        let before = self.bytes_on_disk();
+        let (keep, reason) = match end {
+            End::Inside(reason) => {
+                segment.cut().map_err(|error| error.of(self.at))?;
+                (i + 1, reason)
+            }
+            End::Before(reason) => (i, reason),
+        };
+        for later in self.segments.drain(keep..).rev().collect::<Vec<_>>() {
+            self.remove(&later);
+        }
+        let synced = self.shared.disk.sync_dir(&self.dir);
+        synced.map_err(|e| StorageError::io("sync", &self.dir, &e))?;
+        let bytes = before.saturating_sub(self.bytes_on_disk());
+        let file = segment.path_of(names::LOG_SUFFIX);
+        self.cut_tail = Some(CutTail {
+            offset: self.next_offset,
+            bytes,
+            reason: format!("{}: {reason}", file.display()),
+        });
+        Ok(())
+    }
+
+    fn bytes_on_disk(&self) -> u64 {
+        let len = |s: &Arc<Segment>| self.shared.disk.file_len(&s.path_of(names::LOG_SUFFIX)).unwrap_or(0);
+        self.segments.iter().map(len).sum()
+    }
+
+    /// All that is left was given up before: the log goes on, empty, where it begins.
+    fn start_over(&mut self) -> Result<()> {
+        for segment in std::mem::take(&mut self.segments) {
+            self.remove(&segment);
+        }
+        self.begin_at(self.log_start_offset)
+    }
+
+    fn check_reaches_recovery_point(&self) -> Result<()> {
+        let end = self.next_offset.max(self.log_start_offset);
+        if end >= self.recovery_point {
+            return Ok(());
+        }
+        let reason =
+            format!("the log ends here, but records up to {} were on the device", self.recovery_point);
+        let file = self.segments.last().map_or(self.dir.to_path_buf(), |s| s.path_of(names::LOG_SUFFIX));
+        Err(StorageError::Corrupt { at: self.at.clone(), offset: end, file, reason })
+    }
+
+    fn corrupt(&self, segment: &Segment, offset: i64, reason: String) -> StorageError {
+        let file = segment.path_of(names::LOG_SUFFIX);
+        StorageError::Corrupt { at: self.at.clone(), offset, file, reason }
+    }
+
+    /// Snapshots of a log that was longer say nothing about this one.
+    fn drop_snapshots_behind(&mut self) {
+        for offset in self.snapshots.iter().filter(|offset| **offset > self.recovery_point) {
+            let _ = self.shared.disk.remove_file(&names::segment_file(
+                &self.dir,
+                *offset,
+                names::SNAPSHOT_SUFFIX,
+            ));
+        }
+    }
+
+    fn finish(self, topic_id: Uuid, config: &LogConfig) -> Result<Arc<PartitionLog>> {
+        let Some(active) = self.segments.last().cloned() else {
+            return Err(StorageError::NotFound { at: self.at.clone() });
+        };
+        let end = Mark { offset: self.next_offset, segment: active.base_offset, position: active.size() };
+        let log_start_offset = self.log_start_offset;
+        let now_ms = self.shared.clock.now_ms();
+        let writer = Writer {
+            active,
+            next_offset: self.next_offset,
+            noted_epoch: self.epochs.latest().unwrap_or(-1),
+            unflushed_records: 0,
+            closed: false,
+            producers: self.producers,
+        };
+        let view = View {
+            segments: Arc::new(self.segments),
+            log_start_offset,
+            high_watermark: end,
+            end,
+            first_open_offset: writer.producers.first_open_offset(),
+        };
+        Ok(Arc::new_cyclic(|me| PartitionLog {
+            at: self.at.clone(),
+            topic_id,
+            dir: self.dir,
+            shared: self.shared.clone(),
+            me: me.clone(),
+            config: RwLock::new(Arc::new(config.clone())),
+            writer: Mutex::new(writer),
+            view: Mutex::new(view),
+            epochs: Mutex::new(self.epochs),
+            hints: Mutex::default(),
+            listeners: RwLock::default(),
+            poison: OnceLock::new(),
+            waiters: Mutex::default(),
+            flushing: Mutex::default(),
+            cleaning: Mutex::default(),
+            flushed_offset: AtomicI64::new(self.recovery_point.min(end.offset)),
+            unsynced_indexes_from: AtomicI64::new(self.unsynced_from),
+            unsynced_names: AtomicBool::new(!self.clean),
+            scheduled: AtomicBool::new(false),
+            dirty_since_ms: AtomicI64::new(if self.clean { i64::MAX } else { now_ms }),
+            snapshot_offset: AtomicI64::new(self.snapshot_offset),
+            cut_tail: self.cut_tail,
+        }))
+    }
+}

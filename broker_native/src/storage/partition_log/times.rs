@@ -1,0 +1,141 @@
+//! Timestamp -> offset, to the record: the time index leads near, the batch's records say which.
+use std::borrow::Cow;
+
+use super::read::bound_of;
+use super::{PartitionLog, View};
+use crate::record::compression::{Codec, decompress};
+use crate::record::header::BatchHeader;
+use crate::record::{layout, records};
+use crate::storage::error::{Result, StorageError};
+use crate::storage::names;
+use crate::storage::scan::{Found, Scanner};
+use crate::storage::segment::{Bound, Segment};
+
+/// Largest decompressed batch that is looked into; beyond it the batch's first offset answers.
+const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;
+
+impl PartitionLog {
+    /// Offset and timestamp of the first visible record with a timestamp of `timestamp_ms` or later; `None` when there
+    /// is none.
+    ///
+    /// # Errors
+    /// As [`PartitionLog::read`].
+    pub fn offset_for_timestamp(&self, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
+        let view = self.view.lock().clone();
+        let first =
+            view.segments.partition_point(|s| s.base_offset <= view.log_start_offset).saturating_sub(1);
+        for (i, segment) in view.segments.iter().enumerate().skip(first) {
+            let newest = segment.max_timestamp().map_err(|error| error.of(&self.at))?;
+            if newest.is_none_or(|(newest, _)| newest < timestamp_ms) {
+                continue;
+            }
+            let bound = bound_of(segment, view.high_watermark, view.segments.get(i + 1));
+            if let Some(found) = self.first_in(segment, bound, timestamp_ms, view.log_start_offset)? {
+                return Ok((found.0 < view.high_watermark.offset).then_some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Offset and timestamp of the first visible record with the largest timestamp; `None` without any.
+    ///
+    /// # Errors
+    /// As [`PartitionLog::read`].
+    pub fn max_timestamp_offset(&self) -> Result<Option<(i64, i64)>> {
+        let view = self.view.lock().clone();
+        let mut best: Option<(usize, i64)> = None;
+        for (i, segment) in view.segments.iter().enumerate() {
+            let newest = segment.max_timestamp().map_err(|error| error.of(&self.at))?;
+            match newest {
+                Some((newest, _)) if best.is_none_or(|(_, most)| newest > most) => best = Some((i, newest)),
+                _ => {}
+            }
+        }
+        let Some((i, timestamp_ms)) = best else { return Ok(None) };
+        let Some(segment) = view.segments.get(i) else { return Ok(None) };
+        let bound = bound_of(segment, view.high_watermark, view.segments.get(i + 1));
+        let found = self.first_in(segment, bound, timestamp_ms, view.log_start_offset)?;
+        Ok(found.filter(|(offset, _)| visible(&view, *offset)))
+    }
+
+    /// The first record of `[from_offset, bound)` in `segment` with a timestamp of `timestamp_ms` or later.
+    fn first_in(
+        &self,
+        segment: &Segment,
+        bound: Bound,
+        timestamp_ms: i64,
+        from_offset: i64,
+    ) -> Result<Option<(i64, i64)>> {
+        let wrong = |error: crate::storage::segment::SegmentError| error.of(&self.at);
+        let near = segment.time_entry_before(timestamp_ms).map_err(wrong)?;
+        let near = near.map_or(segment.base_offset, |e| segment.base_offset + i64::from(e.relative));
+        let file = segment.file().map_err(wrong)?;
+        let Some((position, _)) = segment.find(&file, near.max(from_offset), bound, None).map_err(wrong)?
+        else {
+            return Ok(None);
+        };
+        let read = |e: std::io::Error| StorageError::io("read", &segment.path_of(names::LOG_SUFFIX), &e);
+        let mut scanner = Scanner::headers(&*file, position, bound.position);
+        loop {
+            let position = scanner.position;
+            let header = match scanner.step().map_err(read)? {
+                Found::Batch(header) => header,
+                Found::End => return Ok(None),
+                Found::Bad(bad) => {
+                    return Err(StorageError::Corrupt {
+                        at: self.at.clone(),
+                        offset: near,
+                        file: segment.path_of(names::LOG_SUFFIX),
+                        reason: format!("{bad} (byte {position})"),
+                    });
+                }
+            };
+            if header.max_timestamp < timestamp_ms
+                || header.last_offset() < from_offset
+                || header.is_control()
+            {
+                continue;
+            }
+            let mut batch = vec![0; header.size()];
+            file.read_exact_at(&mut batch, position).map_err(read)?;
+            if let Some(found) = first_record(&header, &batch, timestamp_ms, from_offset) {
+                return Ok(Some(found));
+            }
+        }
+    }
+}
+
+fn visible(view: &View, offset: i64) -> bool {
+    (view.log_start_offset..view.high_watermark.offset).contains(&offset)
+}
+
+/// Offset and timestamp of the batch's first record from `from_offset` on with a timestamp of `timestamp_ms` or later.
+/// A batch whose records cannot be read answers with its first offset: who reads from there learns why.
+fn first_record(
+    header: &BatchHeader,
+    batch: &[u8],
+    timestamp_ms: i64,
+    from_offset: i64,
+) -> Option<(i64, i64)> {
+    let whole = Some((header.base_offset.max(from_offset), header.max_timestamp));
+    if header.is_log_append_time() {
+        return whole;
+    }
+    let Some(body) = body_of(header, batch) else { return whole };
+    for record in records(&body, header) {
+        match record {
+            Ok(record) if record.timestamp >= timestamp_ms && record.offset >= from_offset => {
+                return Some((record.offset, record.timestamp));
+            }
+            Ok(_) => {}
+            Err(_) => return whole,
+        }
+    }
+    None
+}
+
+fn body_of<'a>(header: &BatchHeader, batch: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    let codec = Codec::from_attributes(header.attributes).ok()?;
+    let body = batch.get(layout::RECORDS..)?;
+    decompress(codec, body, MAX_BATCH_BYTES).ok()
+}

@@ -1,0 +1,163 @@
+//! What the partitions of one data directory share: disk, clock, open files, checkpoints, the flusher, and files that
+//! wait for removal.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use super::checkpoint::{OffsetMap, write_offsets};
+use super::clock::Clock;
+use super::config::ManagerConfig;
+use super::disk::Disk;
+use super::error::{Result, StorageError, TopicPartition};
+use super::files::FilePool;
+use super::flusher::Flusher;
+use super::names;
+
+/// See the module.
+pub(super) struct Shared {
+    pub disk: Arc<dyn Disk>,
+    pub clock: Arc<dyn Clock>,
+    pub pool: Arc<FilePool>,
+    pub dir: PathBuf,
+    pub config: ManagerConfig,
+    pub flusher: Flusher,
+    /// First readable offsets that are not the base of the first segment.
+    pub log_starts: Checkpoint,
+    /// Up to where each log is on the device.
+    pub recovery_points: Checkpoint,
+    /// Whether a partition's directory was made, and its name may not be on the device.
+    pub unsynced: AtomicBool,
+    graveyard: Mutex<Vec<Doomed>>,
+}
+
+/// One checkpoint of the data directory: its content, and the file.
+pub(super) struct Checkpoint {
+    name: &'static str,
+    offsets: Mutex<OffsetMap>,
+}
+
+/// A renamed file or directory that is unlinked when its time comes.
+struct Doomed {
+    due_ms: i64,
+    path: PathBuf,
+    is_dir: bool,
+}
+
+impl Checkpoint {
+    /// A checkpoint that was read from the file of that name.
+    pub fn new(name: &'static str, offsets: OffsetMap) -> Self {
+        Self { name, offsets: Mutex::new(offsets) }
+    }
+
+    /// The partition's offset.
+    pub fn get(&self, at: &TopicPartition) -> Option<i64> {
+        self.offsets.lock().get(at).copied()
+    }
+
+    /// Changes the content by `change`, and the file when that changed anything.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`]; content and file are then as before.
+    pub fn update(&self, disk: &dyn Disk, dir: &Path, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+        let mut offsets = self.offsets.lock();
+        let mut changed = offsets.clone();
+        change(&mut changed);
+        if changed != *offsets {
+            write_offsets(disk, &dir.join(self.name), &changed)?;
+            *offsets = changed;
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Makes the names of partition directories durable when one is not.
+    pub fn sync_names(&self) -> Result<()> {
+        if !self.unsynced.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.disk.sync_dir(&self.dir).map_err(|e| {
+            self.unsynced.store(true, Ordering::Release);
+            StorageError::io("sync", &self.dir, &e)
+        })
+    }
+
+    /// Changes the first readable offsets, on the device when this returns.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`].
+    pub fn update_log_starts(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+        self.log_starts.update(&*self.disk, &self.dir, change)
+    }
+
+    /// Changes the recovery points, on the device when this returns.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`].
+    pub fn update_recovery_points(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+        self.recovery_points.update(&*self.disk, &self.dir, change)
+    }
+
+    /// Renames a segment's file and unlinks it `delay_ms` later. A file that cannot be renamed is left for the next
+    /// start, which finds it below the log's start.
+    pub fn bury_file(&self, path: &Path, delay_ms: i64) {
+        let mut grave = path.as_os_str().to_owned();
+        grave.push(names::DELETED_SUFFIX);
+        let grave = PathBuf::from(grave);
+        if self.disk.rename(path, &grave).is_ok() {
+            self.bury(grave, false, delay_ms);
+        }
+    }
+
+    /// Unlinks what was renamed already, `delay_ms` from now.
+    pub fn bury(&self, path: PathBuf, is_dir: bool, delay_ms: i64) {
+        let due_ms = self.clock.now_ms().saturating_add(delay_ms);
+        self.graveyard.lock().push(Doomed { due_ms, path, is_dir });
+        if delay_ms <= 0 {
+            self.unlink_due();
+        }
+    }
+
+    /// Unlinks what is due. What cannot be unlinked is left for the next start.
+    pub fn unlink_due(&self) {
+        let now_ms = self.clock.now_ms();
+        let due: Vec<Doomed> = {
+            let mut graveyard = self.graveyard.lock();
+            let (due, later) = graveyard.drain(..).partition(|doomed| doomed.due_ms <= now_ms);
+            *graveyard = later;
+            due
+        };
+        for doomed in due {
+            let _ = if doomed.is_dir {
+                self.disk.remove_dir_all(&doomed.path)
+            } else {
+                self.disk.remove_file(&doomed.path)
+            };
+        }
+    }
+
+    /// The shared part of a data directory that is locked.
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        dir: &Path,
+        config: ManagerConfig,
+        log_starts: OffsetMap,
+        recovery_points: OffsetMap,
+    ) -> Self {
+        Self {
+            pool: Arc::new(FilePool::new(disk.clone(), config.max_open_files)),
+            flusher: Flusher::new(config.flush_threads),
+            disk,
+            clock,
+            dir: dir.to_path_buf(),
+            config,
+            log_starts: Checkpoint::new(names::LOG_START_CHECKPOINT, log_starts),
+            recovery_points: Checkpoint::new(names::RECOVERY_POINT_CHECKPOINT, recovery_points),
+            unsynced: AtomicBool::new(false),
+            graveyard: Mutex::default(),
+        }
+    }
+}
