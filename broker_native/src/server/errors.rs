@@ -13,6 +13,8 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::InvalidTimestamp { .. } => ErrorCode::InvalidTimestamp,
         StorageError::InvalidBatch { .. } => ErrorCode::CorruptMessage,
         StorageError::NotFound { .. } => ErrorCode::UnknownTopicOrPartition,
+        // The broker is stopping: clients ask again, and find the next one.
+        StorageError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
         StorageError::InvalidTopic { .. } => ErrorCode::InvalidTopicException,
         StorageError::Corrupt { .. }
         | StorageError::DiskFull { .. }

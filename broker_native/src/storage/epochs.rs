@@ -73,7 +73,8 @@ impl LeaderEpochs {
     /// # Errors
     /// [`StorageError::DiskFull`], [`StorageError::Io`]; it is tried again the next time.
     pub fn store(&mut self, disk: &dyn Disk, dir: &Path, when: SyncWhen, at: &TopicPartition) -> Result<()> {
-        if !self.unwritten && !(self.unsynced && when == SyncWhen::Now) {
+        let behind = self.unwritten || (self.unsynced && when == SyncWhen::Now);
+        if !behind {
             return Ok(());
         }
         write_epochs(disk, &path_in(dir), &self.entries, when, at)?;

@@ -176,3 +176,28 @@ pub(super) fn read_bytes(disk: &dyn Disk, path: &Path) -> Result<Option<Vec<u8>>
 pub(super) fn malformed(path: &Path, reason: impl Into<String>) -> StorageError {
     StorageError::Malformed { file: path.to_path_buf(), reason: reason.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::disk::RealDisk;
+
+    #[test]
+    fn no_more_files_stay_open_than_allowed_and_each_can_be_used_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = FilePool::new(Arc::new(RealDisk), 10);
+        let slots: Vec<Arc<FileSlot>> = (0..100).map(|_| Arc::default()).collect();
+        for round in 0..3_u8 {
+            for (i, slot) in slots.iter().enumerate() {
+                let path = || dir.path().join(i.to_string());
+                slot.get(&pool, OpenMode::Create, path)
+                    .unwrap()
+                    .write_all_at(&[round], round.into())
+                    .unwrap();
+                assert!(pool.open_files() <= 10, "{} are open", pool.open_files());
+            }
+        }
+        let bytes = read_bytes(&RealDisk, &dir.path().join("57")).unwrap();
+        assert_eq!(bytes, Some(vec![0, 1, 2]));
+    }
+}

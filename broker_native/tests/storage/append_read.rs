@@ -31,7 +31,9 @@ fn a_log_is_the_same_after_a_clean_stop_and_after_none() {
             let broker = Broker::real(dir.path(), small_segments()).unwrap();
             assert_eq!(broker.manager.was_clean(), clean && round > 0);
             assert_eq!(read_all(&broker.log, 0, 500, UPTO).unwrap(), counted(0, round * 60));
-            (0..20).for_each(|_| drop(fill(&broker.log, 3, 30).unwrap()));
+            for _ in 0..20 {
+                fill(&broker.log, 3, 30).unwrap();
+            }
             if clean {
                 broker.manager.close().unwrap();
                 assert!(matches!(fill(&broker.log, 1, 1), Err(StorageError::Closed { .. })));

@@ -1,4 +1,6 @@
 //! The log engine from outside: what it promises to a server, on a real and on a simulated disk.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod support;
 
 mod append_read;
