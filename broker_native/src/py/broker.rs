@@ -3,6 +3,7 @@
 //! Python's control loop takes events with `next_event` and answers with `complete`, by id. The queue is bounded; what
 //! does not fit, and what waits when the broker closes, is refused at once, and the client is told to try again.
 use std::collections::{HashMap, VecDeque};
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,8 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokio::sync::oneshot;
 
-use super::door::{Owner, enter};
+use super::door::enter;
 use super::error::Failure;
+use crate::client::error::Owner;
 use crate::server::Server;
 use crate::server::decide::{Decider, Question};
 use crate::server::settings::Settings;
@@ -88,14 +90,24 @@ impl Events {
 /// See `pylog_spark/_native.pyi`.
 #[pyclass(module = "pylog_spark._native", frozen)]
 pub struct NativeBroker {
-    server: Server,
+    server: ManuallyDrop<Server>,
     events: Arc<Events>,
     owner: Owner,
 }
 
+impl Drop for NativeBroker {
+    fn drop(&mut self) {
+        // A forked child has none of the server's threads and would wait for them for ever: it leaves all as it is.
+        if self.check().is_ok() {
+            // SAFETY: dropped nowhere else, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.server) };
+        }
+    }
+}
+
 impl NativeBroker {
     fn check(&self) -> Result<(), Failure> {
-        self.owner.check("broker")
+        Ok(self.owner.check("broker")?)
     }
 }
 
@@ -110,7 +122,7 @@ impl NativeBroker {
             Server::open(Arc::new(RealDisk), Arc::new(SystemClock), &data_dir, settings, decider)
                 .map_err(Failure::from)
         })?;
-        Ok(Self { server, events, owner: Owner::here() })
+        Ok(Self { server: ManuallyDrop::new(server), events, owner: Owner::current() })
     }
 
     fn apply_topics(&self, py: Python<'_>, topics_json: &str) -> PyResult<()> {

@@ -21,15 +21,17 @@ use super::dispatch::{Later, Outcome, Reply, dispatch};
 use super::frames::{FrameError, Inbox};
 use super::notice::notice;
 use super::outbox::{Answer, Outbox};
-use super::send::send_all;
+use super::send::send_some;
 use super::shared::Shared;
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
 /// Answers are sent before more requests of the same read are handled when so many bytes wait.
 const OUTBOX_BYTES: usize = /* 1 MiB */ 1 << 20;
-/// A request that holds a share of the budget must go on arriving.
-const STALL: Duration = Duration::from_secs(30);
+/// A client that does not read its answers holds up a stop for so long.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Stands for "never" in timers.
+const NEVER: Duration = Duration::from_secs(/* 10 years */ 10 * 365 * 86_400);
 
 /// Why a connection ends.
 #[derive(Debug)]
@@ -122,17 +124,24 @@ impl Connection {
     async fn turns(&mut self) -> Result<(), End> {
         let shared = Arc::clone(&self.shared);
         let mut stop = pin!(shared.shutdown.wait());
-        let idle_ms = u64::try_from(shared.settings.connections_max_idle_ms).ok();
-        let mut idle = pin!(idle_ms.map(|ms| tokio::time::sleep(Duration::from_millis(ms))));
+        let mut armed = false;
+        let mut idle = pin!(tokio::time::sleep(self.patience()));
         loop {
             self.handle().await?;
             self.send().await?;
             if self.draining && self.waiting.is_empty() {
                 return Ok(());
             }
-            self.make_room().await?;
-            let event =
-                std::future::poll_fn(|cx| self.poll_event(cx, stop.as_mut(), idle.as_mut().as_pin_mut()));
+            if self.make_room().await? {
+                idle.as_mut().reset(Instant::now() + self.patience());
+            }
+            let event = std::future::poll_fn(|cx| {
+                // The signal wakes this task once it was registered; later looks at the flag take no lock.
+                if !std::mem::replace(&mut armed, true) {
+                    let _ = stop.as_mut().poll(cx);
+                }
+                self.poll_event(cx, idle.as_mut())
+            });
             match event.await {
                 Event::Answered(reply) => {
                     self.waiting.pop_front();
@@ -194,22 +203,42 @@ impl Connection {
         }
     }
 
+    /// Sends all answers. A client that reads nothing for too long loses its connection.
     async fn send(&mut self) -> Result<(), End> {
-        if !self.outbox.is_empty() {
-            let sent = send_all(&mut self.stream, &mut self.outbox, &self.shared.buffers).await?;
-            self.shared.metrics.bytes_out.add(sent);
+        while !self.outbox.is_empty() {
+            let patience = self.patience();
+            let sent = tokio::select! {
+                // The other is not even begun when the socket takes the bytes at once.
+                biased;
+                sent = send_some(&mut self.stream, &mut self.outbox, &self.shared.buffers) => sent?,
+                () = given_up(&self.shared, patience) => return Err(End::Quiet),
+            };
+            self.shared.metrics.bytes_out.add(sent as u64);
         }
         Ok(())
     }
 
-    /// Gets a buffer that the arriving request fits into, and the right to hold that many bytes.
-    async fn make_room(&mut self) -> Result<(), End> {
+    /// How long nothing may come: shorter while others wait for the bytes that this connection holds.
+    fn patience(&self) -> Duration {
+        let settings = &self.shared.settings;
+        let idle =
+            u64::try_from(settings.connections_max_idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER);
+        match self.share {
+            Some(_) => idle.min(Duration::from_millis(settings.request_stall_ms)),
+            None => idle,
+        }
+    }
+
+    /// Gets a buffer that the arriving request fits into, and the right to hold that many bytes; whether the latter was
+    /// taken now.
+    async fn make_room(&mut self) -> Result<bool, End> {
         if self.inbox.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         self.inbox.compact();
         let wanted = self.inbox.wanted_bytes()?.unwrap_or(0);
-        if wanted > FREE_BYTES && self.share.is_none() {
+        let takes = wanted > FREE_BYTES && self.share.is_none();
+        if takes {
             let shared = Arc::clone(&self.shared);
             self.share = tokio::select! {
                 share = shared.budget.take(wanted) => share,
@@ -223,15 +252,10 @@ impl Connection {
             let old = self.inbox.replace_buffer(buffer);
             self.shared.buffers.give_back(old);
         }
-        Ok(())
+        Ok(takes)
     }
 
-    fn poll_event(
-        &mut self,
-        cx: &mut Context<'_>,
-        stop: Pin<&mut impl Future<Output = ()>>,
-        idle: Option<Pin<&mut Sleep>>,
-    ) -> Poll<Event> {
+    fn poll_event(&mut self, cx: &mut Context<'_>, idle: Pin<&mut Sleep>) -> Poll<Event> {
         if let Some(Waiting::Later(later)) = self.waiting.front_mut() {
             if let Poll::Ready(reply) = later.as_mut().poll(cx) {
                 return Poll::Ready(Event::Answered(reply));
@@ -240,13 +264,13 @@ impl Connection {
         if self.draining {
             return Poll::Pending;
         }
+        if self.shared.shutdown.is_given() {
+            return Poll::Ready(Event::Stop);
+        }
         if self.waiting.len() < PIPELINE_MAX {
             if let Poll::Ready(read) = self.poll_read(cx) {
                 return Poll::Ready(Event::Read(read));
             }
-        }
-        if stop.poll(cx).is_ready() {
-            return Poll::Ready(Event::Stop);
         }
         self.poll_idle(cx, idle)
     }
@@ -266,26 +290,17 @@ impl Connection {
     }
 
     /// Ready when nothing came for too long and nothing is waited for.
-    fn poll_idle(&self, cx: &mut Context<'_>, idle: Option<Pin<&mut Sleep>>) -> Poll<Event> {
-        let Some(mut idle) = idle else { return Poll::Pending };
-        ready!(idle.as_mut().poll(cx));
-        let max_ms = u64::try_from(self.shared.settings.connections_max_idle_ms).unwrap_or(u64::MAX);
-        let mut limit = Duration::from_millis(max_ms);
-        if self.share.is_some() {
-            limit = limit.min(STALL);
+    fn poll_idle(&self, cx: &mut Context<'_>, mut idle: Pin<&mut Sleep>) -> Poll<Event> {
+        while idle.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            let since = if self.waiting.is_empty() { self.active } else { now };
+            let due = since + self.patience();
+            if due <= now {
+                return Poll::Ready(Event::Idle);
+            }
+            idle.as_mut().reset(due);
         }
-        let now = Instant::now();
-        let since = if self.waiting.is_empty() { self.active } else { now };
-        let due = since + limit;
-        if due <= now {
-            return Poll::Ready(Event::Idle);
-        }
-        idle.as_mut().reset(due);
-        // Registers the new time.
-        match idle.poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Event::Idle),
-            Poll::Pending => Poll::Pending,
-        }
+        Poll::Pending
     }
 
     fn report(&self, end: &End) {
@@ -299,6 +314,18 @@ impl Connection {
             End::Io(error) if is_peer(error) => {}
             End::Io(error) => notice(&format!("lost the connection of {}: {error}", self.peer)),
         }
+    }
+}
+
+/// Waits until a peer that reads nothing is given up.
+async fn given_up(shared: &Shared, patience: Duration) {
+    let stopped = async {
+        shared.shutdown.wait().await;
+        tokio::time::sleep(STOP_PATIENCE).await;
+    };
+    tokio::select! {
+        () = tokio::time::sleep(patience) => {}
+        () = stopped => {}
     }
 }
 

@@ -24,28 +24,24 @@ const SENDFILE_FROM_BYTES: usize = /* 16 KiB */ 16 << 10;
 /// Most parts in one writev.
 const SLICES_MAX: usize = 32;
 
-/// Sends everything and returns the number of bytes.
+/// Sends what the socket takes at once, at least one byte, and returns how many. `outbox` must not be empty.
 ///
 /// # Errors
 /// Those of the socket and of the files; the connection is of no use any more, since its peer waits for bytes that
 /// were promised.
-pub async fn send_all(stream: &mut TcpStream, outbox: &mut Outbox, buffers: &Buffers) -> io::Result<u64> {
-    let mut total = 0;
-    while !outbox.is_empty() {
-        let sent = if let Some((file, position, len)) = outbox.parts.front().and_then(for_sendfile) {
-            send_file(stream, file, position, len).await?
-        } else {
-            read_piece(outbox, buffers)?;
-            write_vectored(stream, outbox).await?
-        };
-        if sent == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        total += sent as u64;
-        // The consumed front of a piece is lost to its capacity, so a new buffer is cheaper than keeping it.
-        outbox.sent(sent, |buffer| buffers.give_back(whole(buffer)));
+pub async fn send_some(stream: &mut TcpStream, outbox: &mut Outbox, buffers: &Buffers) -> io::Result<usize> {
+    let sent = if let Some((file, position, len)) = outbox.parts.front().and_then(for_sendfile) {
+        send_file(stream, file, position, len).await?
+    } else {
+        read_piece(outbox, buffers)?;
+        write_vectored(stream, outbox).await?
+    };
+    if sent == 0 {
+        return Err(io::ErrorKind::WriteZero.into());
     }
-    Ok(total)
+    // The consumed front of a piece is lost to its capacity until it is reclaimed.
+    outbox.sent(sent, |buffer| buffers.give_back(whole(buffer)));
+    Ok(sent)
 }
 
 /// File, position and length of what sendfile is to send.

@@ -39,6 +39,8 @@ pub struct Settings {
     pub socket_request_max_bytes: usize,
     /// Most bytes of requests that are being received or answered, all connections together.
     pub queued_max_request_bytes: usize,
+    /// A request that holds a share of `queued_max_request_bytes` must go on arriving within so long. Not for users.
+    pub request_stall_ms: u64,
 }
 
 impl Default for Settings {
@@ -59,6 +61,7 @@ impl Default for Settings {
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
+            request_stall_ms: /* 30 s */ 30_000,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use broker_native::server::settings::Settings;
 use broker_native::wire::messages::{ApiVersionsRequest, ProduceResponse};
 
-use crate::support::{Broker, Client, batch, frame, produce_request, topic, values};
+use crate::support::{Broker, Client, batch, fetch_request, frame, produce_request, topic, values};
 
 #[test]
 fn an_impossible_frame_size_closes_the_connection_and_costs_no_memory() {
@@ -104,6 +104,40 @@ fn large_requests_wait_for_the_budget_of_all_connections_and_are_all_served() {
     }
     assert_eq!(broker.client().fetch("numbers", 0).high_watermark, 4);
     assert!(broker.server.shared().budget.free_bytes() >= 300_000);
+}
+
+#[test]
+fn a_request_that_stops_arriving_gives_its_share_of_the_budget_back() {
+    let settings = Settings { queued_max_request_bytes: 300_000, request_stall_ms: 50, ..Default::default() };
+    let broker = Broker::with(settings);
+    broker.server.apply_topics(vec![topic("numbers", 1)]).unwrap();
+    let request = frame(&produce_request("numbers", 0, batch(&["x".repeat(250_000).as_str()]), 1), 9, 1);
+    let mut stalled = broker.client();
+    stalled.stream.write_all(&request[..1000]).unwrap();
+    broker.wait_for("bytes_in", 1000);
+    let mut honest = broker.client();
+    honest.stream.write_all(&request).unwrap();
+    assert_eq!(honest.receive::<ProduceResponse>(9).0, 1);
+    assert_eq!(stalled.frame(), None);
+}
+
+#[test]
+fn a_client_that_reads_nothing_holds_up_nobody_else() {
+    let (broker, _) = Broker::serving(topic("numbers", 1));
+    let mut client = broker.client();
+    for _ in 0..20 {
+        client.produce("numbers", &["x".repeat(900_000).as_str()]);
+    }
+    let mut deaf: Vec<Client> = (0..4).map(|_| broker.client()).collect();
+    for deaf in &mut deaf {
+        for correlation_id in 0..40 {
+            let mut request = fetch_request("numbers", 0, 0, 1);
+            request.topics[0].partitions[0].partition_max_bytes = 50 << 20;
+            deaf.send(&request, 12, correlation_id);
+        }
+    }
+    assert_eq!(client.fetch("numbers", 19).high_watermark, 20);
+    assert_eq!(client.produce("numbers", &["on"]).error_code, 0);
 }
 
 #[test]

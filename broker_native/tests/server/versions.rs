@@ -3,7 +3,8 @@ use std::io::Write;
 
 use broker_native::server::dispatch::SERVED;
 use broker_native::wire::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, InitProducerIdRequest, MetadataRequest, MetadataResponse,
+    ApiVersionsRequest, ApiVersionsResponse, FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest,
+    MetadataResponse,
 };
 use broker_native::wire::{ApiKey, ErrorCode, message};
 
@@ -39,7 +40,6 @@ fn api_versions_tells_what_is_served_and_nothing_else() {
         let answer = broker.client().call(&ApiVersionsRequest::default(), version);
         let told: Vec<_> = answer.api_keys.iter().map(|one| one.api_key).collect();
         assert_eq!(told, SERVED.iter().map(|key| key.code()).collect::<Vec<_>>());
-        assert!(!told.contains(&ApiKey::FindCoordinator.code()));
     }
 }
 
@@ -53,7 +53,7 @@ fn produce_is_advertised_from_version_0_so_that_librdkafka_compresses() {
 #[test]
 fn an_unknown_version_of_another_api_closes_the_connection() {
     let broker = Broker::start();
-    for (key, version) in [(0, 2), (0, 14), (1, 3), (3, 14), (3, -1), (10, 0), (999, 0), (-1, 0)] {
+    for (key, version) in [(0, 2), (0, 14), (1, 3), (3, 14), (3, -1), (11, 0), (999, 0), (-1, 0)] {
         let mut client = broker.client();
         client.stream.write_all(&bare(key, version, &[0; 16])).unwrap();
         assert_eq!(client.frame(), None, "API {key} version {version}");
@@ -107,4 +107,21 @@ fn producer_ids_are_unique_and_transactions_are_said_not_to_be_served() {
     assert_ne!(first.producer_id, second.producer_id);
     let transactional = InitProducerIdRequest { transactional_id: Some("mine".into()), ..plain };
     assert_eq!(client.call(&transactional, 4).error_code, ErrorCode::UnsupportedVersion.code());
+}
+
+#[test]
+fn find_coordinator_is_served_so_that_librdkafka_compresses_with_lz4() {
+    let broker = Broker::start();
+    let versions = broker.client().call(&ApiVersionsRequest::default(), 3);
+    assert!(versions.api_keys.iter().any(|one| one.api_key == ApiKey::FindCoordinator.code()));
+    for version in 0..=6 {
+        let request = FindCoordinatorRequest {
+            key: "g".into(),
+            coordinator_keys: vec!["g".into()],
+            ..Default::default()
+        };
+        let answer = broker.client().call(&request, version);
+        let code = answer.coordinators.first().map_or(answer.error_code, |one| one.error_code);
+        assert_eq!(code, ErrorCode::CoordinatorNotAvailable.code(), "version {version}");
+    }
 }
