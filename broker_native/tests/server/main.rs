@@ -2,8 +2,10 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod decisions;
+mod durability;
 mod limits;
 mod long_poll;
+mod offsets;
 mod produce_fetch;
 mod stop;
 mod support;
