@@ -42,7 +42,8 @@ class NativeBroker:
         """Wait for a request that needs a decision: (event id, kind, JSON). None after `timeout_ms` or when closed.
 
         Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
-        describe_configs, auto_create_topics. The JSON is the wire request, fields in snake_case."""
+        describe_configs, auto_create_topics. The JSON is the wire request, fields in snake_case
+        (for auto_create_topics: {"topics": [names]})."""
     def complete(self, event_id: int, answer_json: str) -> None:
         """Answer an event: JSON of the wire response body in snake_case (for auto_create_topics: {})."""
     def stats(self) -> dict[str, Any]:

@@ -162,6 +162,7 @@ impl NativeBroker {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.check()?;
         let shared = self.server.shared();
         let numbers = PyDict::new(py);
         for (name, number) in shared.metrics.snapshot() {
