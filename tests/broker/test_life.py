@@ -59,7 +59,6 @@ def test_topics_records_and_settings_are_there_after_a_restart(new_broker, admin
     assert sorted(value for one in range(3) for value in read(broker, "t", one)) == sorted(values)
 
 
-@pytest.mark.xfail(strict=False, reason="the engine under the broker is still the thin one")
 def test_sigterm_exits_with_zero_and_leaves_the_clean_stop_marker(broker):
     marker = os.path.join(broker.data_dir, CLEAN_MARKER)
     assert not os.path.exists(marker)
@@ -128,7 +127,6 @@ def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):
     assert os.path.isdir(stray)
 
 
-@pytest.mark.xfail(strict=False, reason="the engine under the broker is still the thin one")
 def test_a_broker_in_this_process_is_a_context_manager(tmp_path, admin_of):
     with pylog_spark.start_broker(tmp_path, num_partitions=4) as running:
         created(admin_of(running), "t", -1)

@@ -60,7 +60,6 @@ def test_a_line_without_the_separator_is_refused_before_anything_of_it_is_writte
     assert done.stderr == "Error: A line has no ':' between key and value: b'no separator here'.\n"
 
 
-@pytest.mark.xfail(strict=False, reason="the engine under the broker is still the thin one")
 def test_reading_begins_where_it_is_told_and_stops_after_so_many(pylog, topic):
     pylog("produce", topic, stdin="".join(f"{i}\n" for i in range(10)))
     assert pylog("consume", topic, "--offset", "7", "-e").stdout == "7\n8\n9\n"
