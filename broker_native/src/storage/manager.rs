@@ -3,6 +3,7 @@
 //! Every method may be called from any thread. Nothing here runs by itself except the flusher's threads: call
 //! [`LogManager::run_maintenance`] from a timer and [`LogManager::close`] at the end.
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ impl LogManager {
         dir: &Path,
         config: ManagerConfig,
     ) -> Result<Self> {
-        disk.create_dir_all(dir).map_err(|e| StorageError::io("make", dir, &e))?;
+        make_durably(&*disk, dir)?;
         let lock_file = dir.join(names::LOCK);
         let lock = disk
             .lock(&lock_file)
@@ -157,7 +158,7 @@ impl LogManager {
         let grave = self.shared.dir.join(grave_name(&at));
         let disk = &*self.shared.disk;
         match disk.rename(&dir, &grave) {
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {
                 return Err(StorageError::NotFound { at });
             }
             renamed => renamed.map_err(|e| StorageError::io("rename", &dir, &e))?,
@@ -274,6 +275,18 @@ impl LogManager {
 impl Drop for LogManager {
     fn drop(&mut self) {
         self.shared.flusher.stop();
+    }
+}
+
+/// Makes the data directory, and its name survive a loss of power.
+fn make_durably(disk: &dyn Disk, dir: &Path) -> Result<()> {
+    disk.create_dir_all(dir).map_err(|e| StorageError::io("make", dir, &e))?;
+    match dir.parent().map(|parent| disk.sync_dir(parent)) {
+        // A parent that may not be read was there before; one without a name is the working directory.
+        Some(Err(e)) if !matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {
+            Err(StorageError::io("sync", dir, &e))
+        }
+        _ => Ok(()),
     }
 }
 

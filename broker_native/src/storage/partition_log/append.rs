@@ -135,6 +135,8 @@ impl PartitionLog {
 
     /// Ends the active segment and begins one at the next offset. After an error the log goes on as it was.
     pub(super) fn roll(&self, writer: &mut Writer, config: &LogConfig, now_ms: i64) -> Result<()> {
+        let snapshot = self.write_snapshot(&writer.producers, writer.next_offset);
+        snapshot.map_err(|error| self.poison_by(error))?;
         let rolled = writer.active.retire(config.preallocate).and_then(|()| {
             let (pool, interval) = (&self.shared.pool, index_interval(config));
             let segment = Segment::create(pool, &self.dir, writer.next_offset, interval, now_ms)?;
@@ -144,8 +146,6 @@ impl PartitionLog {
             Ok(segment)
         });
         let segment = Arc::new(rolled.map_err(|error| self.poison_unless_full(error))?);
-        // A snapshot that cannot be written costs a longer recovery, no data.
-        let _ = self.write_snapshot(&writer.producers, writer.next_offset);
         self.unsynced_names.store(true, Ordering::Release);
         let mut view = self.view.lock();
         let mut segments = Vec::with_capacity(view.segments.len() + 1);

@@ -11,6 +11,7 @@ use super::{DurableCallback, Mark, PartitionLog};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::files::SyncWhen;
 use crate::storage::flusher::delay_of;
+use crate::storage::identity::write_topic_id;
 use crate::storage::segment::SegmentError;
 
 /// A producer that waits for its record.
@@ -148,9 +149,13 @@ impl PartitionLog {
         Ok(end)
     }
 
-    /// Makes file names and the epoch checkpoint durable.
+    /// Makes file names, the topic id and the epoch checkpoint durable.
     fn sync_names(&self) -> Result<()> {
         let disk = &*self.shared.disk;
+        if self.unsynced_topic_id.swap(false, Ordering::AcqRel) {
+            let written = write_topic_id(disk, &self.dir, self.topic_id, SyncWhen::Now, &self.at);
+            written.map_err(|e| self.poison_by(e))?;
+        }
         {
             let mut epochs = self.epochs.lock();
             if epochs.is_behind() {
@@ -203,7 +208,7 @@ impl PartitionLog {
         let _ = self.poison.set(reason);
     }
 
-    fn poison_by(&self, error: StorageError) -> StorageError {
+    pub(super) fn poison_by(&self, error: StorageError) -> StorageError {
         if !matches!(error, StorageError::DiskFull { .. }) {
             self.poison(error.to_string());
             return self.poisoned_now();

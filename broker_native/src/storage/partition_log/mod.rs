@@ -121,6 +121,9 @@ pub struct PartitionLog {
     unsynced_indexes_from: AtomicI64,
     /// Whether a file was made, and its name may not be on the device.
     unsynced_names: AtomicBool,
+    /// Whether `partition.metadata` may not be on the device; it is written without a sync, so that making thousands of
+    /// partitions is fast.
+    unsynced_topic_id: AtomicBool,
     /// Whether a flush is queued.
     scheduled: AtomicBool,
     /// When the oldest record behind the last checkpoint was appended, milliseconds since the epoch; `i64::MAX` without

@@ -49,6 +49,7 @@ struct Opening<'a> {
     clean: bool,
     /// Base offset of the first segment whose indexes may not be on the device.
     unsynced_from: i64,
+    topic_id_unsynced: bool,
 }
 
 /// Why the log ends.
@@ -103,6 +104,7 @@ impl<'a> Opening<'a> {
             cut_tail: None,
             clean: true,
             unsynced_from: i64::MAX,
+            topic_id_unsynced: false,
         }
     }
 
@@ -112,6 +114,7 @@ impl<'a> Opening<'a> {
         made.map_err(|e| StorageError::io("make", &self.dir, &e))?;
         self.shared.unsynced.store(true, std::sync::atomic::Ordering::Release);
         write_topic_id(&*self.shared.disk, &self.dir, topic_id, SyncWhen::Later, self.at)?;
+        self.topic_id_unsynced = true;
         self.begin_at(0)?;
         Ok(topic_id)
     }
@@ -139,10 +142,10 @@ impl<'a> Opening<'a> {
     }
 
     fn load(&mut self, entries: Vec<DirEntry>, topic_id: Uuid, clean: bool) -> Result<Uuid> {
-        let topic_id = self.check_topic_id(topic_id)?;
         self.clean = clean;
         self.recovery_point = self.shared.recovery_points.get(self.at).unwrap_or(0);
         self.log_start_offset = self.shared.log_starts.get(self.at).unwrap_or(0);
+        let topic_id = self.check_topic_id(topic_id)?;
         let bases = self.sort_files(entries);
         for base_offset in bases {
             let interval = index_interval(self.config);
@@ -160,8 +163,12 @@ impl<'a> Opening<'a> {
         Ok(topic_id)
     }
 
-    fn check_topic_id(&self, given: Uuid) -> Result<Uuid> {
-        let stored = read_topic_id(&*self.shared.disk, &self.dir)?;
+    fn check_topic_id(&mut self, given: Uuid) -> Result<Uuid> {
+        let stored = match read_topic_id(&*self.shared.disk, &self.dir) {
+            // Torn by a loss of power before the first flush.
+            Err(StorageError::Malformed { .. }) if !self.clean && self.recovery_point == 0 => None,
+            read => read?,
+        };
         match stored {
             Some(stored) if given.is_nil() || stored == given => Ok(stored),
             Some(stored) => Err(StorageError::Mismatch {
@@ -172,6 +179,7 @@ impl<'a> Opening<'a> {
             }),
             None => {
                 write_topic_id(&*self.shared.disk, &self.dir, given, SyncWhen::Later, self.at)?;
+                self.topic_id_unsynced = true;
                 Ok(given)
             }
         }
@@ -302,11 +310,12 @@ impl<'a> Opening<'a> {
     /// Walks one segment; tells when the log ends in it or before it.
     fn recover_one(&mut self, segment: &Segment, from: i64, from_offset: i64) -> Result<Option<End>> {
         let expected = self.next_offset;
+        let durable_offset = self.durable_offset();
         if segment.base_offset != expected
             && !(self.config.cleanup_policy.compact && segment.base_offset > expected)
         {
             let reason = format!("the log goes on at offset {}", segment.base_offset);
-            return if expected < self.recovery_point {
+            return if expected < durable_offset {
                 Err(self.corrupt(segment, expected, reason))
             } else {
                 Ok(Some(End::Before(reason)))
@@ -318,7 +327,7 @@ impl<'a> Opening<'a> {
         }
         let now_ms = self.shared.clock.now_ms();
         let (producers, epochs) = (&mut self.producers, &mut self.epochs);
-        let scanned = segment.recover(from_offset, self.recovery_point, |header| {
+        let scanned = segment.recover(from_offset, durable_offset, |header| {
             if header.base_offset >= from {
                 producers.note(header, now_ms);
             }
@@ -326,7 +335,7 @@ impl<'a> Opening<'a> {
         });
         let scanned = scanned.map_err(wrong)?;
         match scanned.torn {
-            Some(reason) if scanned.next_offset < self.recovery_point => {
+            Some(reason) if scanned.next_offset < durable_offset => {
                 Err(self.corrupt(segment, scanned.next_offset, reason))
             }
             torn => {
@@ -334,6 +343,11 @@ impl<'a> Opening<'a> {
                 Ok(torn.map(End::Inside))
             }
         }
+    }
+
+    /// Up to where batches must be there: nothing that is missed before the log's start is missed at all.
+    fn durable_offset(&self) -> i64 {
+        if self.log_start_offset < self.recovery_point { self.recovery_point } else { 0 }
     }
 
     /// Ends the log in segment `i` or before it, on the device, too.
@@ -442,6 +456,10 @@ impl<'a> Opening<'a> {
             flushed_offset: AtomicI64::new(self.recovery_point.min(end.offset)),
             unsynced_indexes_from: AtomicI64::new(self.unsynced_from),
             unsynced_names: AtomicBool::new(!self.clean),
+            // After an unclean stop nobody knows whether it was.
+            unsynced_topic_id: AtomicBool::new(
+                self.topic_id_unsynced || (!self.clean && self.recovery_point == 0),
+            ),
             scheduled: AtomicBool::new(false),
             dirty_since_ms: AtomicI64::new(if self.clean { i64::MAX } else { now_ms }),
             snapshot_offset: AtomicI64::new(self.snapshot_offset),
