@@ -79,9 +79,7 @@ class Client:
     def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
         """resource_type topic|broker -> [{name, error, message, configs: [{name, value, source, type, read_only,
         is_sensitive, documentation}]}]."""
-    def alter_configs(
-        self, resource_type: str, name: str, changes: Mapping[str, str | None]
-    ) -> list[dict[str, Any]]:
+    def alter_configs(self, resource_type: str, name: str, changes: Mapping[str, str | None]) -> list[dict[str, Any]]:
         """Incremental: a value sets, None goes back to the default."""
     def close(self) -> None: ...
 
