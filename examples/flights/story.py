@@ -7,7 +7,6 @@ first difference. The steps are the functions, in order: `write`, `stream`, `fin
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pylog_spark import start_broker
 from pylog_spark.client import Admin
 from pylog_spark.client.admin import LATEST
+from pylog_spark.testing.spark import spark_session
 
 TOPIC = "flights"
 RESULTS = "departures-by-day"
@@ -44,21 +44,6 @@ RECORD = (
 
 class Different(Exception):
     """Two ways of computing the same thing disagree."""
-
-
-def session() -> SparkSession:
-    """A small local Spark; its workers run this very Python."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.log.level": "ERROR",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.warehouse.dir": tempfile.gettempdir(),
-    }
-    return SparkSession.builder.master("local[2]").appName("flights").config(map=settings).getOrCreate()
 
 
 def write(spark: SparkSession, servers: str, events: pa.Table) -> None:
@@ -198,7 +183,9 @@ def tell(folder: Path) -> None:
         wanted = expected_counts(events)
         out.append(f"{events.num_rows:,} events, {len(wanted):,} windows counted in plain Python")
     with step("Starting Spark"):
-        spark = session()
+        spark = spark_session(
+            app_name="flights", config={"spark.sql.session.timeZone": "UTC", "spark.log.level": "ERROR"}
+        )
     broker = start_broker(folder / "data", num_partitions=1)
     try:
         servers = broker.bootstrap_servers

@@ -1,0 +1,84 @@
+"""Every snippet of the documentation runs as it stands. The snippets of a page share one program, in their order."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.testing import LocalBroker
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_DOCUMENTED_ADDRESS = "127.0.0.1:9092"
+
+
+def snippets(page: Path, language: str) -> str:
+    """All code blocks of `language` on the page, one after the other; blank lines keep the page's line numbers."""
+    lines: list[str] = []
+    inside = False
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            inside = not inside and line == f"```{language}"
+            lines.append("")
+        else:
+            lines.append(line if inside else "")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def pages_with(language: str) -> list[Path]:
+    """The pages that have code of `language`."""
+    return [page for page in PAGES if snippets(page, language).strip()]
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run in `folder` with this environment's commands on the PATH."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    script = tmp_path / f"{page.stem}.py"
+    script.write_text(snippets(page, "python"))
+    done = run([sys.executable, str(script)], tmp_path)
+    assert done.returncode == 0, f"{page.name}, line numbers are the page's:\n{done.stdout}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("page", pages_with("bash"), ids=lambda page: page.name)
+def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    commands = [line for line in snippets(page, "bash").splitlines() if not line.startswith("pylog broker")]
+    with LocalBroker(tmp_path / "data") as broker:
+        script = "\n".join([f"export PYLOG_BOOTSTRAP_SERVERS={broker.bootstrap_servers}", *commands])
+        done = run(
+            ["bash", "-euo", "pipefail", "-c", script.replace(_DOCUMENTED_ADDRESS, broker.bootstrap_servers)], tmp_path
+        )
+    assert done.returncode == 0, f"{page.name}:\n{done.stdout}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    missing = [one for one in targets if "://" not in one and not (page.parent / one).exists()]
+    assert missing == []
+
+
+def test_the_snippets_are_really_there() -> None:
+    assert {page.name for page in pages_with("python")} >= {"README.md", "spark.md", "broker.md"}
+    assert {page.name for page in pages_with("bash")} >= {"broker.md"}
+
+
+def test_every_make_target_that_the_documentation_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        name
+        for page in [*PAGES, ROOT / "ARCHITECTURE.md"]
+        for name in re.findall(r"\bmake ([a-z]+)\b", page.read_text())
+    }
+    assert named & targets
+    assert named - targets <= {"it", "a"}
