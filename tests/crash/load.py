@@ -12,10 +12,11 @@ Every value can be told from its number alone, so a torn or mixed-up value canno
 
 import hashlib
 from dataclasses import dataclass, field
+from itertools import cycle
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-QUEUED_MAX = 3_000
+QUEUED_MAX = 1_500
 _DEADLINE_S = 60
 _RECONNECT = {"reconnect.backoff.ms": 5, "reconnect.backoff.max.ms": 20, "retry.backoff.ms": 5, "log_level": 0}
 
@@ -37,12 +38,15 @@ class Partition:
     sent: int = 0
     acknowledged: set[int] = field(default_factory=set)
     acknowledged_ever: int = 0
+    cut_off: int = 0
     last_read: int = -1
     next_offset: int = 0
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         """Delivery report of one record; comes only while its producer is polled or flushed."""
-        if error is None:
+        if error is not None:
+            self.cut_off += error.code() in (KafkaError._TRANSPORT, KafkaError._PURGE_INFLIGHT)
+        else:
             self.acknowledged.add(int(message.value()[:12]))
             self.acknowledged_ever += 1
 
@@ -92,18 +96,19 @@ class Load:
         return sum(one.acknowledged_ever for one in (*self.idempotent, *self.plain))
 
     @property
-    def waiting(self) -> int:
-        """Records sent or queued, but not acknowledged yet."""
-        return len(self._exact) + len(self._loose)
+    def cut_off(self) -> int:
+        """Plain records that were sent to a broker that died before it answered."""
+        return sum(one.cut_off for one in self.plain)
 
     def push(self) -> None:
-        """Queue some more records (never more than QUEUED_MAX) and take delivery reports."""
+        """Fill the queues, so that there is always something in flight, and take delivery reports."""
         for producer, partitions in ((self._exact, self.idempotent), (self._loose, self.plain)):
-            for one in partitions * 20:
-                if len(producer) < QUEUED_MAX:
-                    value = value_of(one.topic, one.number, one.sent)
-                    producer.produce(one.topic, value, partition=one.number, on_delivery=one.delivered)
-                    one.sent += 1
+            for one in cycle(partitions):
+                if len(producer) >= QUEUED_MAX:
+                    break
+                value = value_of(one.topic, one.number, one.sent)
+                producer.produce(one.topic, value, partition=one.number, on_delivery=one.delivered)
+                one.sent += 1
             producer.poll(0.0005)
 
     def broker_died(self) -> None:
