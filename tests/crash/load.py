@@ -12,11 +12,11 @@ Every value can be told from its number alone, so a torn or mixed-up value canno
 
 import hashlib
 from dataclasses import dataclass, field
-from itertools import cycle
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-QUEUED_MAX = 1_500
+BURST = 300
+QUEUED_MAX = 2_000
 _DEADLINE_S = 60
 _RECONNECT = {"reconnect.backoff.ms": 5, "reconnect.backoff.max.ms": 20, "retry.backoff.ms": 5, "log_level": 0}
 
@@ -49,6 +49,11 @@ class Partition:
         else:
             self.acknowledged.add(int(message.value()[:12]))
             self.acknowledged_ever += 1
+
+    def burst(self) -> list[dict[str, bytes]]:
+        """The next BURST records to send."""
+        first, self.sent = self.sent, self.sent + BURST
+        return [{"value": value_of(self.topic, self.number, number)} for number in range(first, self.sent)]
 
     def judge(self, messages: list[Message]) -> None:
         """Check the records that came since the last judgement, and that nothing acknowledged since then is missing."""
@@ -100,21 +105,23 @@ class Load:
         """Plain records that were sent to a broker that died before it answered."""
         return sum(one.cut_off for one in self.plain)
 
-    def push(self) -> None:
-        """Fill the queues, so that there is always something in flight, and take delivery reports."""
+    def push(self, poll_s: float) -> None:
+        """Send a burst to every partition with room in its queue, and take delivery reports for `poll_s`."""
+        bursts = []
         for producer, partitions in ((self._exact, self.idempotent), (self._loose, self.plain)):
-            for one in cycle(partitions):
-                if len(producer) >= QUEUED_MAX:
-                    break
-                value = value_of(one.topic, one.number, one.sent)
-                producer.produce(one.topic, value, partition=one.number, on_delivery=one.delivered)
-                one.sent += 1
-            producer.poll(0.0005)
+            if len(producer) < QUEUED_MAX:
+                bursts += [(producer, one, one.burst()) for one in partitions]
+        # The values are made before: the records reach the broker as fast as librdkafka can send them.
+        for producer, one, messages in bursts:
+            queued = producer.produce_batch(one.topic, messages, one.number, on_delivery=one.delivered)
+            assert queued == len(messages)
+        self._loose.poll(poll_s)
+        self._exact.poll(0)
 
     def broker_died(self) -> None:
         """Give up the plain records in flight: whether they are in the log is unknown."""
         self._loose.purge()
-        self._loose.poll(0)
+        assert self._loose.flush(_DEADLINE_S) == 0
 
     def finish(self) -> None:
         """Wait until the idempotent producer's last record is acknowledged."""

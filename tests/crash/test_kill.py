@@ -18,6 +18,8 @@ ROUNDS = int(os.environ.get("PYLOG_CRASH_ROUNDS", "50"))
 SEED = int(os.environ.get("PYLOG_CRASH_SEED") or random.SystemRandom().randrange(2**32))
 PARTITIONS = 2
 _ROUND_DEADLINE_S = 60
+# A burst takes about a ms to be sent and answered: a kill somewhere in this time finds requests on their way.
+_LAST_BURST_S = 0.0015
 # Small, so that kills also fall on rolls, index growth and recovery of several segments.
 _SETTINGS = {"log_segment_bytes": 2_000_000, "log_index_interval_bytes": 1_000, "num_partitions": PARTITIONS}
 
@@ -32,8 +34,8 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
         broker.start()
         load = Load(broker.bootstrap_servers, PARTITIONS)
         for _ in range(ROUNDS):
-            wanted = load.acknowledged + randomness.randrange(50, 6_000)
-            _push_until(load, wanted)
+            _push_until(load, load.acknowledged + randomness.randrange(50, 6_000))
+            load.push(poll_s=randomness.random() * _LAST_BURST_S)
             cut_off = load.cut_off
             broker.kill()
             load.broker_died()
@@ -44,12 +46,13 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
         load.check()
     finally:
         broker.close()
-    assert bitten > ROUNDS * 0.8, f"only {bitten} of {ROUNDS} kills cut off requests that were on their way"
+    print(f"{bitten} of {ROUNDS} kills cut off requests on their way, {load.cut_off} plain records in all")
+    assert bitten > ROUNDS / 4, f"only {bitten} of {ROUNDS} kills cut off requests that were on their way"
     assert all(one.next_offset > ROUNDS * 10 for one in (*load.idempotent, *load.plain))
 
 
 def _push_until(load: Load, acknowledged: int) -> None:
     deadline = time.monotonic() + _ROUND_DEADLINE_S
     while load.acknowledged < acknowledged:
-        load.push()
+        load.push(poll_s=0.001)
         assert time.monotonic() < deadline, f"no {acknowledged} records were acknowledged within {_ROUND_DEADLINE_S} s"
