@@ -38,7 +38,7 @@ $(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt | 
 
 $(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.dependencies
 	@rm -f $(VENV)/.native-*
-	$(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
+	PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)
