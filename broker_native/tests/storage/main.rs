@@ -4,3 +4,4 @@
 mod support;
 
 mod append_read;
+mod damage;

@@ -105,17 +105,23 @@ pub fn read_all(
             return Ok(seen);
         }
         let bytes = slice.read().unwrap();
-        let mut end = 0;
-        for found in batches(&bytes) {
-            let (header, bytes) = found.unwrap();
-            end += header.size();
-            values_of(&header, bytes, &mut seen);
-        }
-        assert_eq!(end, bytes.len(), "only whole batches");
+        let whole: usize = batches(&bytes).map(|found| found.unwrap().0.size()).sum();
+        assert_eq!(whole, bytes.len(), "only whole batches");
+        seen.extend(values(&bytes));
         assert!(slice.next_offset > offset, "a read moves on");
         assert_eq!(seen.last().unwrap().0 + 1, slice.next_offset);
         offset = slice.next_offset;
     }
+}
+
+/// `(offset, value)` of a run of whole batches.
+pub fn values(bytes: &[u8]) -> Vec<(i64, String)> {
+    let mut seen = Vec::new();
+    for found in batches(bytes) {
+        let (header, bytes) = found.unwrap();
+        values_of(&header, bytes, &mut seen);
+    }
+    seen
 }
 
 fn values_of(header: &BatchHeader, bytes: &[u8], seen: &mut Vec<(i64, String)>) {

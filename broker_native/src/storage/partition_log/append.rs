@@ -9,7 +9,7 @@ use crate::record::layout;
 use crate::storage::config::{Durability, LogConfig, TimestampType};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::producers::Verdict;
-use crate::storage::segment::{Segment, SegmentError};
+use crate::storage::segment::{Segment, SegmentError, SegmentSettings};
 use crate::storage::types::{AppendOptions, Appended};
 
 /// Bytes of the larger index entry.
@@ -138,8 +138,8 @@ impl PartitionLog {
         let snapshot = self.write_snapshot(&writer.producers, writer.next_offset);
         snapshot.map_err(|error| self.poison_by(error))?;
         let rolled = writer.active.retire(config.preallocate).and_then(|()| {
-            let (pool, interval) = (&self.shared.pool, index_interval(config));
-            let segment = Segment::create(pool, &self.dir, writer.next_offset, interval, now_ms)?;
+            let (pool, settings) = (&self.shared.pool, SegmentSettings::of(config));
+            let segment = Segment::create(pool, &self.dir, writer.next_offset, settings, now_ms)?;
             if config.preallocate {
                 segment.reserve(config.segment_bytes.max(0) as u64)?;
             }
@@ -214,11 +214,6 @@ fn flush_need(writer: &mut Writer, header: &BatchHeader, config: &LogConfig) -> 
     } else {
         FlushNeed::None
     }
-}
-
-/// Bytes between index entries.
-pub(super) fn index_interval(config: &LogConfig) -> u64 {
-    config.index_interval_bytes.max(0) as u64
 }
 
 /// Writes what a leader sets into a batch, and gives its header as it then is. Offset and epoch stand before the

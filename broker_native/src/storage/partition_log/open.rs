@@ -13,7 +13,6 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
-use super::append::index_interval;
 use super::{Mark, PartitionLog, View, Writer};
 use crate::storage::config::{Durability, LogConfig};
 use crate::storage::disk::DirEntry;
@@ -23,7 +22,7 @@ use crate::storage::files::{SyncWhen, read_bytes};
 use crate::storage::identity::{read_topic_id, write_topic_id};
 use crate::storage::names;
 use crate::storage::producers::Producers;
-use crate::storage::segment::{Bound, Segment, SegmentError};
+use crate::storage::segment::{Bound, Segment, SegmentError, SegmentSettings};
 use crate::storage::shared::Shared;
 use crate::storage::types::CutTail;
 
@@ -132,8 +131,8 @@ impl<'a> Opening<'a> {
     /// Adds an empty segment at `offset`.
     fn begin_at(&mut self, offset: i64) -> Result<()> {
         let now_ms = self.shared.clock.now_ms();
-        let interval = index_interval(self.config);
-        let made = Segment::create(&self.shared.pool, &self.dir, offset, interval, now_ms);
+        let settings = SegmentSettings::of(self.config);
+        let made = Segment::create(&self.shared.pool, &self.dir, offset, settings, now_ms);
         self.segments.push(Arc::new(made.map_err(|error| error.of(self.at))?));
         self.next_offset = offset;
         self.clean = false;
@@ -148,8 +147,8 @@ impl<'a> Opening<'a> {
         let topic_id = self.check_topic_id(topic_id)?;
         let bases = self.sort_files(entries);
         for base_offset in bases {
-            let interval = index_interval(self.config);
-            let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, interval);
+            let settings = SegmentSettings::of(self.config);
+            let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, settings);
             self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
         }
         self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean)?;

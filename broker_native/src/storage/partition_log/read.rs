@@ -72,7 +72,8 @@ impl PartitionLog {
             let hint = self.hints.lock().find(offset, segment.base_offset);
             match segment.slice(offset, bound, max_bytes, min_one_batch, hint) {
                 Ok(Some(piece)) => return Ok(self.found(&view, offset, segment, piece)),
-                Ok(None) => {}
+                Ok(None) if segment.may_end_before(offset, bound) => {}
+                Ok(None) => return Err(segment.missing(offset, bound).of(&self.at)),
                 // Retention was faster than this look at the segments.
                 Err(error) if error.is_missing() && self.offsets().log_start_offset > offset => {
                     return Err(self.out_of_range(offset));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::marks::Marks;
-use super::{Result, Segment, SegmentError};
+use super::{Checked, Result, Segment, SegmentError};
 use crate::record::header::BatchHeader;
 use crate::storage::disk::DiskFile;
 use crate::storage::index::{OffsetEntry, TimeEntry, search};
@@ -72,7 +72,7 @@ impl Segment {
         }
         self.load()?;
         let start = match self.entry_before(offset)? {
-            Some(entry) if self.is_true(&**file, entry)? => entry.position as u64,
+            Some(entry) if self.batch_of(&**file, entry)?.is_some() => entry.position as u64,
             Some(_) => {
                 self.rebuild()?;
                 let entry = self.entry_before(offset)?;
@@ -81,12 +81,12 @@ impl Segment {
             None => 0,
         };
         let mut scanner = Scanner::headers(&**file, start, bound.position);
-        let mut next = self.base_offset;
+        let mut next = self.expected_at(start);
         loop {
             let position = scanner.position;
             match self.step(&mut scanner, next)? {
                 Some(header) if header.last_offset() >= offset => return Ok(Some((position, header))),
-                Some(header) => next = header.last_offset() + 1,
+                Some(header) => next = Some(header.last_offset() + 1),
                 None => return Ok(None),
             }
         }
@@ -97,12 +97,22 @@ impl Segment {
         let file = self.file()?;
         let Some((position, first)) = self.find(&file, offset, bound, None)? else { return Ok(()) };
         let mut scanner = Scanner::headers(&*file, position, bound.position);
-        let mut next = first.base_offset;
+        let mut next = Some(first.base_offset);
         while let Some(header) = self.step(&mut scanner, next)? {
-            next = header.last_offset() + 1;
+            next = Some(header.last_offset() + 1);
             visit(&header);
         }
         Ok(())
+    }
+
+    /// Whether the segment may hold nothing from `offset` to the offset of `bound`.
+    pub fn may_end_before(&self, offset: i64, bound: Bound) -> bool {
+        self.settings.gaps || offset >= bound.offset
+    }
+
+    /// The error of a segment that ends before `offset`.
+    pub fn missing(&self, offset: i64, bound: Bound) -> SegmentError {
+        self.bad(offset, format!("the file ends here, records up to {} are missing", bound.offset))
     }
 
     fn at_hint(
@@ -115,19 +125,21 @@ impl Segment {
         if position >= bound.position {
             return Ok(None);
         }
-        let header = self.step(&mut Scanner::headers(&**file, position, bound.position), self.base_offset)?;
-        Ok(header.filter(|h| h.base_offset <= offset && offset <= h.last_offset()).map(|h| (position, h)))
+        let header = self.step(&mut Scanner::headers(&**file, position, bound.position), Some(offset))?;
+        Ok(header.map(|header| (position, header)))
     }
 
-    /// The next batch of a walk, whose offsets must be `next` or more.
-    pub(super) fn step(&self, scanner: &mut Scanner<'_>, next: i64) -> Result<Option<BatchHeader>> {
+    /// The next batch of a walk, which must begin where `next` says, see [`Segment::fits`].
+    pub(super) fn step(&self, scanner: &mut Scanner<'_>, next: Option<i64>) -> Result<Option<BatchHeader>> {
         let position = scanner.position;
+        let expected = next.unwrap_or(self.base_offset);
         match scanner.step().map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))? {
-            Found::Batch(header) if header.base_offset < next => {
-                Err(self.bad(next, format!("offset {} at byte {position}", header.base_offset)))
+            Found::Batch(header) if self.fits(&header, next) => Ok(Some(header)),
+            Found::Batch(header) => {
+                let reason = format!("offset {} stands at byte {position}", header.base_offset);
+                Err(self.bad(expected, reason))
             }
-            Found::Batch(header) => Ok(Some(header)),
-            Found::Bad(bad) => Err(self.bad(next, format!("{bad} (byte {position})"))),
+            Found::Bad(bad) => Err(self.bad(expected, format!("{bad} (byte {position})"))),
             Found::End => Ok(None),
         }
     }
@@ -187,20 +199,23 @@ impl Segment {
         }
     }
 
-    /// Whether a batch with the entry's last offset begins at the entry's position.
-    pub(super) fn is_true(&self, file: &dyn DiskFile, entry: OffsetEntry) -> Result<bool> {
-        let Ok(position) = u64::try_from(entry.position) else { return Ok(false) };
+    /// The header of the batch that the entry points to; `None` when the entry is not true.
+    pub(super) fn batch_of(&self, file: &dyn DiskFile, entry: OffsetEntry) -> Result<Option<BatchHeader>> {
+        let Ok(position) = u64::try_from(entry.position) else { return Ok(None) };
         let found = Scanner::headers(file, position, self.size()).step();
         let found = found.map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))?;
         let last_offset = self.base_offset + i64::from(entry.relative);
-        Ok(matches!(found, Found::Batch(header) if header.last_offset() == last_offset))
+        match found {
+            Found::Batch(header) if header.last_offset() == last_offset => Ok(Some(header)),
+            _ => Ok(None),
+        }
     }
 
     /// Whether the newest entries of both indexes are true.
     pub(super) fn agree_with_log(&self, index: &dyn DiskFile, marks: &Marks) -> Result<bool> {
         let file = self.file()?;
         if let Some(last) = marks.offsets.last() {
-            if !self.is_true(&*file, last)? {
+            if self.batch_of(&*file, last)?.is_none() {
                 return Ok(false);
             }
         }
@@ -226,21 +241,19 @@ impl Segment {
         self.load()?;
         let entry = self.offset_entry(|entry| entry.position as u64 <= limit)?;
         let start = match entry {
-            Some(entry) if entry.position as u64 > from.position && self.is_true(file, entry)? => {
+            Some(entry) if entry.position as u64 > from.position && self.batch_of(file, entry)?.is_some() => {
                 entry.position as u64
             }
             _ => from.position,
         };
         let mut scanner = Scanner::headers(file, start, bound.position);
         // Without a batch behind `start` that fits, the run ends at `start`, whose offset that batch tells.
-        let mut end = None;
-        let mut next = self.base_offset;
-        while let Some(header) = self.step(&mut scanner, next)? {
+        let mut end: Option<Bound> = None;
+        while let Some(header) = self.step(&mut scanner, end.map(|end| end.offset))? {
             if scanner.position > limit {
                 return Ok(end.unwrap_or(Bound { position: start, offset: header.base_offset }));
             }
-            next = header.last_offset() + 1;
-            end = Some(Bound { position: scanner.position, offset: next });
+            end = Some(Bound { position: scanner.position, offset: header.last_offset() + 1 });
         }
         Ok(end.unwrap_or(from))
     }
@@ -249,28 +262,33 @@ impl Segment {
     /// what is good; an error when the first batch is not.
     fn check(&self, file: &dyn DiskFile, from: Bound, end: Bound) -> Result<Bound> {
         let trusted = self.trusted_from.load(Ordering::Acquire);
-        let known = *self.checked.lock();
-        if from.position >= trusted || (known.0 <= from.position && end.position.min(trusted) <= known.1) {
+        if from.position >= trusted {
             return Ok(end);
+        }
+        let known = *self.checked.lock();
+        if known.start <= from.position && end.position <= known.end.position {
+            return Ok(if end.position == known.end.position { known.end } else { end });
         }
         let mut scanner = Scanner::checked(file, from.position, end.position);
         let mut next = from.offset;
-        let mut good = end;
-        loop {
+        let good = loop {
             let position = scanner.position;
-            match self.step(&mut scanner, next) {
+            match self.step(&mut scanner, Some(next)) {
                 Ok(Some(header)) => next = header.last_offset() + 1,
-                Ok(None) => break,
+                // A segment that was cut ends early; what follows is missed by who reads on.
+                Ok(None) => break Bound { position, offset: next },
                 Err(SegmentError::Bad { .. }) if position > from.position => {
-                    good = Bound { position, offset: next };
-                    break;
+                    break Bound { position, offset: next };
                 }
                 Err(error) => return Err(error),
             }
-        }
+        };
         let mut known = self.checked.lock();
-        let touches = known.0 <= from.position && from.position <= known.1;
-        *known = if touches { (known.0, known.1.max(good.position)) } else { (from.position, good.position) };
+        if !(known.start..=known.end.position).contains(&from.position) {
+            *known = Checked { start: from.position, end: good };
+        } else if known.end.position < good.position {
+            known.end = good;
+        }
         Ok(good)
     }
 }

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use self::marks::Marks;
+use super::config::LogConfig;
 use super::disk::{DiskFile, OpenMode};
 use super::error::{StorageError, TopicPartition, is_disk_full};
 use super::files::{FilePool, FileSlot};
@@ -66,6 +67,26 @@ impl SegmentError {
     }
 }
 
+/// What the topic's settings mean to a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SegmentSettings {
+    /// An index entry about every so many bytes.
+    pub index_interval: u64,
+    /// Whether offsets may be missing between batches, as compaction leaves them. Otherwise each batch must begin where
+    /// the one before ends: base offsets are not covered by a batch's CRC, this is how a changed one is noticed.
+    pub gaps: bool,
+}
+
+impl SegmentSettings {
+    /// Those of a topic.
+    pub fn of(config: &LogConfig) -> Self {
+        Self {
+            index_interval: config.index_interval_bytes.max(0) as u64,
+            gaps: config.cleanup_policy.compact,
+        }
+    }
+}
+
 /// One segment.
 pub(super) struct Segment {
     /// First offset that can be in it; its file name.
@@ -75,7 +96,7 @@ pub(super) struct Segment {
     log: Arc<FileSlot>,
     index: Arc<FileSlot>,
     time_index: Arc<FileSlot>,
-    index_interval: u64,
+    settings: SegmentSettings,
     /// Bytes of whole batches, published after each append.
     size: AtomicU64,
     /// From this position on, every CRC was checked by this process; earlier bytes are checked when first read.
@@ -83,8 +104,14 @@ pub(super) struct Segment {
     marks: Mutex<Marks>,
     /// Held while the index files are loaded, written or rebuilt.
     index_io: Mutex<()>,
-    /// Positions `[0, 1)` of a run before `trusted_from` that was checked.
-    checked: Mutex<(u64, u64)>,
+    checked: Mutex<Checked>,
+}
+
+/// A run of batches before [`Segment::trusted_from`] that was checked.
+#[derive(Debug, Clone, Copy)]
+struct Checked {
+    start: u64,
+    end: Bound,
 }
 
 impl Segment {
@@ -93,10 +120,10 @@ impl Segment {
         pool: &Arc<FilePool>,
         dir: &Arc<Path>,
         base_offset: i64,
-        index_interval: u64,
+        settings: SegmentSettings,
         now_ms: i64,
     ) -> Result<Self> {
-        let mut segment = Self::new(pool, dir, base_offset, index_interval, 0);
+        let mut segment = Self::new(pool, dir, base_offset, settings, 0);
         for suffix in [names::INDEX_SUFFIX, names::TIME_INDEX_SUFFIX, names::LOG_SUFFIX] {
             let path = segment.path_of(suffix);
             pool.disk.open(&path, OpenMode::CreateEmpty).map_err(|cause| SegmentError::Io {
@@ -115,7 +142,7 @@ impl Segment {
         pool: &Arc<FilePool>,
         dir: &Arc<Path>,
         base_offset: i64,
-        index_interval: u64,
+        settings: SegmentSettings,
     ) -> Result<Self> {
         let path = names::segment_file(dir, base_offset, names::LOG_SUFFIX);
         let size = pool.disk.file_len(&path).map_err(|cause| SegmentError::Io {
@@ -123,10 +150,16 @@ impl Segment {
             file: path,
             cause,
         })?;
-        Ok(Self::new(pool, dir, base_offset, index_interval, size))
+        Ok(Self::new(pool, dir, base_offset, settings, size))
     }
 
-    fn new(pool: &Arc<FilePool>, dir: &Arc<Path>, base_offset: i64, index_interval: u64, size: u64) -> Self {
+    fn new(
+        pool: &Arc<FilePool>,
+        dir: &Arc<Path>,
+        base_offset: i64,
+        settings: SegmentSettings,
+        size: u64,
+    ) -> Self {
         Self {
             base_offset,
             dir: dir.clone(),
@@ -134,12 +167,12 @@ impl Segment {
             log: Arc::default(),
             index: Arc::default(),
             time_index: Arc::default(),
-            index_interval,
+            settings,
             size: AtomicU64::new(size),
             trusted_from: AtomicU64::new(size),
             marks: Mutex::default(),
             index_io: Mutex::default(),
-            checked: Mutex::default(),
+            checked: Mutex::new(Checked { start: 0, end: Bound { position: 0, offset: base_offset } }),
         }
     }
 
@@ -177,7 +210,7 @@ impl Segment {
         written.map_err(|cause| self.failed("write", names::LOG_SUFFIX, cause))?;
         // Size and marks move together: a rebuild that sees one unchanged knows that the other is.
         let mut marks = self.marks.lock();
-        marks.note(header, size, self.base_offset, self.index_interval);
+        marks.note(header, size, self.base_offset, self.settings.index_interval);
         self.size.store(size + batch.len() as u64, Ordering::Release);
         Ok(())
     }
@@ -311,7 +344,8 @@ impl Segment {
         let Some((time_entries, last_time)) = self.ends(&*times, names::TIME_INDEX_SUFFIX)? else {
             return Ok(false);
         };
-        if self.size() > 0 && time_entries == 0 || entries == 0 && self.size() > self.index_interval {
+        if self.size() > 0 && time_entries == 0 || entries == 0 && self.size() > self.settings.index_interval
+        {
             return Ok(false);
         }
         let mut fresh = Marks { loaded: true, ..Marks::empty(-1) };

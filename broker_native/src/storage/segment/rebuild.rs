@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 
 use super::marks::Marks;
-use super::{Result, Segment};
+use super::{Bound, Checked, Result, Segment};
 use crate::record::header::BatchHeader;
 use crate::storage::disk::OpenMode;
 use crate::storage::index::{Entry, OffsetEntry, SparseIndex, TimeEntry, read_growing};
@@ -41,13 +41,13 @@ impl Segment {
         let size = self.size();
         let mut marks = Marks::empty(-1);
         let mut scanner = Scanner::headers(&*file, 0, size);
-        let mut next = self.base_offset;
+        let mut next = Some(self.base_offset);
         loop {
             let position = scanner.position;
             match scanner.step().map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))? {
                 Found::Batch(header) if self.fits(&header, next) => {
-                    marks.note(&header, position, self.base_offset, self.index_interval);
-                    next = header.last_offset() + 1;
+                    marks.note(&header, position, self.base_offset, self.settings.index_interval);
+                    next = Some(header.last_offset() + 1);
                 }
                 _ => break,
             }
@@ -65,6 +65,9 @@ impl Segment {
         self.time_index.close();
         self.write_whole(&mut marks.offsets, names::INDEX_SUFFIX)?;
         self.write_whole(&mut marks.times, names::TIME_INDEX_SUFFIX)?;
+        // Somebody may have opened an old file in between.
+        self.index.close();
+        self.time_index.close();
         let mut current = self.marks.lock();
         if self.size() != size {
             return Ok(false);
@@ -87,11 +90,12 @@ impl Segment {
         let mut next = self.base_offset;
         loop {
             let position = scanner.position;
-            let Some(header) = self.step(&mut scanner, next)? else { break };
-            self.marks.lock().note(&header, position, self.base_offset, self.index_interval);
+            let expected = if position == start { self.expected_at(start) } else { Some(next) };
+            let Some(header) = self.step(&mut scanner, expected)? else { break };
+            self.marks.lock().note(&header, position, self.base_offset, self.settings.index_interval);
             next = header.last_offset() + 1;
         }
-        *self.checked.lock() = (start, size);
+        *self.checked.lock() = Checked { start, end: Bound { position: size, offset: next } };
         self.find_first_timestamp()?;
         Ok(next)
     }
@@ -99,9 +103,9 @@ impl Segment {
     /// Reads what [`Segment::first_timestamp`] gives from the files.
     fn find_first_timestamp(&self) -> Result<()> {
         let file = self.file()?;
-        let first = self.step(&mut Scanner::headers(&*file, 0, self.size()), self.base_offset)?;
-        let timestamp = match first {
-            Some(header) if header.max_timestamp >= 0 => header.max_timestamp,
+        let first = Scanner::headers(&*file, 0, self.size()).step();
+        let timestamp = match first.map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))? {
+            Found::Batch(header) if header.max_timestamp >= 0 => header.max_timestamp,
             _ => self.modified_ms()?,
         };
         self.marks.lock().first_timestamp = timestamp;
@@ -138,13 +142,13 @@ impl Segment {
         let file = self.file()?;
         let io = self.index_io.lock();
         let (mut marks, start) = self.resume(from_offset)?;
-        let mut scanner = Scanner::checked(&*file, start, self.size());
-        let mut next = self.base_offset;
+        let mut scanner = Scanner::checked(&*file, start.position, self.size());
+        let mut next = start.offset;
         let torn = loop {
             let position = scanner.position;
             match scanner.step().map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))? {
-                Found::Batch(header) if self.fits(&header, next) => {
-                    marks.note(&header, position, self.base_offset, self.index_interval);
+                Found::Batch(header) if self.fits(&header, Some(next)) => {
+                    marks.note(&header, position, self.base_offset, self.settings.index_interval);
                     next = header.last_offset() + 1;
                     visit(&header);
                 }
@@ -160,7 +164,7 @@ impl Segment {
         if torn.is_none() || next >= durable_offset {
             // The bad bytes are no longer part of the segment; the file is cut by whoever decides so.
             self.size.store(position, Ordering::Release);
-            self.trusted_from.store(start, Ordering::Release);
+            self.trusted_from.store(start.position, Ordering::Release);
             self.replace_indexes((marks, position))?;
             self.find_first_timestamp()?;
         }
@@ -182,30 +186,29 @@ impl Segment {
     }
 
     /// What the indexes say about the batches before `from_offset`, and where to walk from.
-    fn resume(&self, from_offset: i64) -> Result<(Marks, u64)> {
+    fn resume(&self, from_offset: i64) -> Result<(Marks, Bound)> {
         let first_timestamp = self.marks.lock().first_timestamp;
         let fresh = || Marks { first_timestamp, ..Marks::empty(-1) };
+        let front = Bound { position: 0, offset: self.base_offset };
         let (Some(mut offsets), Some(mut times)) = (
             self.growing::<OffsetEntry>(names::INDEX_SUFFIX)?,
             self.growing::<TimeEntry>(names::TIME_INDEX_SUFFIX)?,
         ) else {
-            return Ok((fresh(), 0));
+            return Ok((fresh(), front));
         };
         let limit = i32::try_from(from_offset - self.base_offset).unwrap_or(i32::MAX);
         offsets.retain(|entry| entry.relative < limit && entry.position > 0);
         let file = self.file()?;
-        let Some(last) = offsets.last().copied() else { return Ok((fresh(), 0)) };
+        let Some(last) = offsets.last().copied() else { return Ok((fresh(), front)) };
         times.retain(|entry| entry.relative <= last.relative);
-        let Some(last_time) = times.last().copied() else { return Ok((fresh(), 0)) };
-        if !self.is_true(&*file, last)? {
-            return Ok((fresh(), 0));
-        }
+        let Some(last_time) = times.last().copied() else { return Ok((fresh(), front)) };
+        let Some(header) = self.batch_of(&*file, last)? else { return Ok((fresh(), front)) };
         let mut marks = fresh();
         offsets.into_iter().for_each(|entry| marks.offsets.push(entry));
         times.into_iter().for_each(|entry| marks.times.push(entry));
         marks.max_timestamp = last_time.timestamp;
         marks.max_timestamp_offset = self.base_offset + i64::from(last_time.relative);
-        Ok((marks, last.position as u64))
+        Ok((marks, Bound { position: last.position as u64, offset: header.base_offset }))
     }
 
     /// The entries of an index file up to the first that does not grow; `None` when the file is missing.
@@ -215,15 +218,24 @@ impl Segment {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),
             opened => {
                 // No segment has more entries than one for each byte it may index.
-                let limit = (self.size() / self.index_interval.max(1) + 1) as usize;
+                let limit = (self.size() / self.settings.index_interval.max(1) + 1) as usize;
                 let entries = opened.and_then(|file| read_growing(&*file, limit.min(1 << 24)));
                 entries.map(Some).map_err(|cause| self.failed("read", suffix, cause))
             }
         }
     }
 
-    /// Whether a batch may stand where offset `next` is due.
-    fn fits(&self, header: &BatchHeader, next: i64) -> bool {
-        header.base_offset >= next && header.last_offset() - self.base_offset <= i64::from(i32::MAX)
+    /// Whether a batch may stand where offset `next` is due; `None`: anywhere in the segment.
+    pub(super) fn fits(&self, header: &BatchHeader, next: Option<i64>) -> bool {
+        let continues = match next {
+            Some(next) if !self.settings.gaps => header.base_offset == next,
+            next => header.base_offset >= next.unwrap_or(self.base_offset),
+        };
+        continues && header.last_offset() - self.base_offset <= i64::from(i32::MAX)
+    }
+
+    /// The offset that is due at the start of a walk from `position`; `None` when only the batch itself knows.
+    pub(super) fn expected_at(&self, position: u64) -> Option<i64> {
+        (position == 0).then_some(self.base_offset)
     }
 }
