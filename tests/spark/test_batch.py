@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pylog_spark.datasource import PylogDataSource
 from tests.spark.support import Topic
 
 Topics = Callable[..., Topic]
@@ -150,8 +151,13 @@ def test_only_the_columns_asked_for_are_built(three: Topic, monkeypatch: pytest.
 def test_batches_are_cut_by_bytes(topic: Topics) -> None:
     one = topic()
     one.put(["x" * 1_000] * 2_000)
-    parts = one.read(batchBytes=100_000).mapInArrow(lambda batches: batches, one.read().schema)
-    assert parts.count() == 2_000
+    # Spark shows no batch of a source, so the reader is asked as Spark's worker asks it.
+    source = PylogDataSource({"kafka.bootstrap.servers": one.servers, "subscribe": one.name, "batchBytes": "100000"})
+    reader = source.reader(one.read().schema)
+    batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+    assert sum(batch.num_rows for batch in batches) == 2_000
+    assert len(batches) >= 20
+    assert max(batch.nbytes for batch in batches) < 150_000
 
 
 def test_two_reads_of_a_range_are_the_same(three: Topic) -> None:
