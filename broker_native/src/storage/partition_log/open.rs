@@ -327,7 +327,8 @@ impl<'a> Opening<'a> {
         let now_ms = self.shared.clock.now_ms();
         let (producers, epochs) = (&mut self.producers, &mut self.epochs);
         let scanned = segment.recover(from_offset, durable_offset, |header| {
-            if header.base_offset >= from {
+            // The batch that the log's start lies in counts, too.
+            if header.last_offset() >= from {
                 producers.note(header, now_ms);
             }
             epochs.note(header.partition_leader_epoch, header.base_offset);

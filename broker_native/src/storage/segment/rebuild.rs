@@ -181,8 +181,11 @@ impl Segment {
 
     /// Forgets cached pages, so that recovery sees what the device holds.
     pub fn drop_cache(&self) -> Result<()> {
-        let dropped = self.file()?.drop_cache();
-        dropped.map_err(|cause| self.failed("sync", names::LOG_SUFFIX, cause))
+        let file = self.file()?;
+        let len = file.drop_cache().and_then(|()| file.len());
+        let len = len.map_err(|cause| self.failed("sync", names::LOG_SUFFIX, cause))?;
+        self.size.store(len, Ordering::Release);
+        Ok(())
     }
 
     /// What the indexes say about the batches before `from_offset`, and where to walk from.
