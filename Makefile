@@ -81,10 +81,10 @@ crash: develop ## Kill the broker 1,000 times under load and check every acknowl
 	PYLOG_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/crash --timeout 14400
 
 powercut: ## Cut the power of the simulated disk 10,000 times
-	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release power_cut -- --nocapture
+	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test power_loss -- --nocapture
 
 fuzz: ## Random and mutated bytes at every decoder for a long while (FUZZ_CASES=...)
-	PROPTEST_CASES=$${FUZZ_CASES:-200000} $(CARGO) test $(MANIFEST) --release fuzz -- --nocapture
+	PROPTEST_CASES=$${FUZZ_CASES:-20000} $(CARGO) test $(MANIFEST) --release -- fuzz random mutated any_damage
 
 clean: ## Remove .venv and the build products in this folder
 	rm -rf $(VENV) target dist build .cache

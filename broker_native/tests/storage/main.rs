@@ -5,3 +5,4 @@ mod support;
 
 mod append_read;
 mod damage;
+mod fuzz;

@@ -62,13 +62,19 @@ fn cut_is_an_error<T: Message + Sample + std::fmt::Debug>(bytes: &[u8]) {
     }
 }
 
+/// 64 in the suite; PROPTEST_CASES sets another number for long runs.
+fn fuzz_cases() -> ProptestConfig {
+    let given = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(given.unwrap_or(64))
+}
+
 macro_rules! hostile {
     ($api:ident, $request:ident, $response:ident) => {
         #[allow(non_snake_case)]
         mod $api {
             use super::*;
             proptest! {
-                #![proptest_config(ProptestConfig::with_cases(64))]
+                #![proptest_config(fuzz_cases())]
                 #[test]
                 fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
                     is_error_or_stable::<ours::$request>(&bytes);
