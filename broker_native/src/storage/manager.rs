@@ -56,6 +56,8 @@ impl LogManager {
             .map_err(|e| StorageError::io("lock", &lock_file, &e))?
             .ok_or_else(|| StorageError::Locked { dir: dir.to_path_buf() })?;
         let cluster_id = claim_data_dir(&*disk, dir, &config)?;
+        // What a killed process renamed and did not sync must not go back after it was seen here.
+        disk.sync_dir(dir).map_err(|e| StorageError::io("sync", dir, &e))?;
         let log_starts = read_offsets(&*disk, &dir.join(names::LOG_START_CHECKPOINT))?;
         let recovery_points = read_offsets(&*disk, &dir.join(names::RECOVERY_POINT_CHECKPOINT))?;
         // Last: what was refused before does not cost the clean stop.

@@ -293,12 +293,12 @@ fn a_duplicated_or_missing_segment_is_cut_or_refused() {
     for stop in STOPS {
         let original = make(stop);
         let logs = of_partition(original.path(), "log");
-        for from in 0..logs.len() {
+        for (from, log) in logs.iter().enumerate() {
             for offset in [1, 50, RECORDS, RECORDS + 7, 5_000_000_000] {
                 let copy = copy_of(original.path());
                 let to = copy.path().join(format!("flights-0/{offset:020}.log"));
                 if !to.exists() {
-                    fs::copy(&logs[from], to).unwrap();
+                    fs::copy(log, to).unwrap();
                     outcome(copy.path(), stop);
                 }
             }
