@@ -25,12 +25,14 @@ impl LeaderEpochs {
     ///
     /// # Errors
     /// [`StorageError::Malformed`] after a clean stop, [`StorageError::Io`].
-    pub fn load(disk: &dyn Disk, dir: &Path, clean: bool) -> Result<Self> {
+    pub fn load(disk: &dyn Disk, dir: &Path, clean: bool, recovery_point: i64) -> Result<Self> {
         let entries = match read_epochs(disk, &path_in(dir)) {
             Err(StorageError::Malformed { .. }) if !clean => None,
             read => read?,
         };
-        Ok(Self { entries: entries.unwrap_or_default(), unsynced: true, unwritten: false })
+        let entries = entries.unwrap_or_default();
+        let unsynced = !clean && entries.last().is_none_or(|(_, start)| *start >= recovery_point);
+        Ok(Self { entries, unsynced, unwritten: false })
     }
 
     /// The newest epoch that has a record or was given one's place.

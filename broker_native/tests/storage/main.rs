@@ -6,3 +6,6 @@ mod support;
 mod append_read;
 mod damage;
 mod fuzz;
+mod many;
+mod model;
+mod promises;

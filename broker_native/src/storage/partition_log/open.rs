@@ -151,7 +151,7 @@ impl<'a> Opening<'a> {
             let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, settings);
             self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
         }
-        self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean)?;
+        self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean, self.recovery_point)?;
         self.drop_before_start();
         if clean {
             self.open_clean()?;
@@ -278,6 +278,14 @@ impl<'a> Opening<'a> {
     }
 
     fn recover(&mut self) -> Result<()> {
+        if self.ends_at_recovery_point() {
+            // Nothing was appended since all was on the device.
+            self.clean = true;
+            self.next_offset = self.recovery_point;
+            let from = self.load_snapshot(self.next_offset);
+            self.drop_snapshots_behind();
+            return self.replay_producers(from);
+        }
         let from = self.load_snapshot(self.recovery_point);
         let from_offset = from.min(self.recovery_point);
         let first = self.segments.partition_point(|s| s.base_offset <= from_offset).saturating_sub(1);
@@ -304,6 +312,14 @@ impl<'a> Opening<'a> {
             return self.begin_at(self.log_start_offset);
         }
         Ok(())
+    }
+
+    /// Whether the log ends, whole, exactly at the recovery point: most logs of a broker with many, after a kill.
+    fn ends_at_recovery_point(&self) -> bool {
+        let Some(active) = self.segments.last() else { return false };
+        let reached =
+            active.base_offset <= self.recovery_point && self.log_start_offset <= self.recovery_point;
+        reached && self.recovery_point > 0 && active.find_end().is_ok_and(|end| end == self.recovery_point)
     }
 
     /// Walks one segment; tells when the log ends in it or before it.
