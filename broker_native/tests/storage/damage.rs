@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use broker_native::storage::{LogConfig, ReadUpTo, StorageError};
 
-use crate::support::{Broker, NOW_MS, append, batch_at, counted, durable, fill, read_all, small_segments};
+use crate::support::{
+    Broker, NOW_MS, append, batch_at, counted, durable, fill, read_all, scratch, small_segments,
+};
 
 const RECORDS: i64 = 120;
 const BATCH: i64 = 3;
@@ -26,7 +28,7 @@ const STOPS: [Stop; 3] = [Stop::Clean, Stop::Killed, Stop::KilledAfterCheckpoint
 
 /// A data directory with several segments of one partition.
 fn make(stop: Stop) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let broker = Broker::real(dir.path(), small_segments()).unwrap();
     while broker.log.offsets().log_end_offset < RECORDS {
         fill(&broker.log, BATCH, 30).unwrap();
@@ -43,7 +45,7 @@ fn make(stop: Stop) -> tempfile::TempDir {
 }
 
 fn copy_of(original: &Path) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
+    let copy = scratch();
     for from in files(original) {
         let to = copy.path().join(from.strip_prefix(original).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -335,7 +337,7 @@ fn a_damaged_batch_of_a_flushed_log_is_named_and_the_rest_is_served() {
 #[test]
 fn a_batch_that_reaches_below_the_recovery_point_is_never_cut() {
     let config = LogConfig { durability: broker_native::storage::Durability::Flushed, ..small_segments() };
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let broker = Broker::real(dir.path(), config.clone()).unwrap();
     for _ in 0..30 {
         let last = append(&broker.log, batch_at(broker.log.offsets().log_end_offset, 3, 9, NOW_MS)).unwrap();

@@ -137,3 +137,8 @@ fn values_of(header: &BatchHeader, bytes: &[u8], seen: &mut Vec<(i64, String)>) 
 pub fn counted(start: i64, end: i64) -> Vec<(i64, String)> {
     (start..end).map(|offset| (offset, offset.to_string())).collect()
 }
+
+/// A directory in memory where the machine has one: thousands of damaged copies are opened, and each open syncs.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
