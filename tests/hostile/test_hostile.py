@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
+from tests.hostile.batches import error_code, good_batch, lying_batches, mutated_batch, produce_request
 from tests.hostile.requests import framed, hostile_requests, request
+from tests.interop.clients import create_topic
 from tests.peers.probe import answers, read_exactly
 
 HOSTILE = (2**31 - 16, 2**32 - 1, -2)
@@ -20,6 +22,7 @@ MUTATIONS = int(os.environ.get("PYLOG_HOSTILE_MUTATIONS", "3000"))
 _ANSWER_DEADLINE_S = 10
 _SERVED_WITHIN_S = 1.0
 _CHECK_EVERY = 200
+_NONE, _CORRUPT_MESSAGE, _INVALID_RECORD = 0, 2, 87
 
 
 class Victim:
@@ -73,8 +76,9 @@ def _advertised(broker: LocalBroker) -> dict[int, tuple[int, int]]:
 
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
-    """A broker that holds one topic named as the requests name theirs."""
+    """A broker with a topic for whole batches; the requests that ask for their own make it by asking."""
     with LocalBroker(tmp_path_factory.mktemp("victim")) as broker:
+        create_topic(broker.bootstrap_servers, "batches")
         yield Victim(broker)
 
 
@@ -134,6 +138,31 @@ def test_random_bytes_harm_nobody(victim: Victim) -> None:
         data = randomness.randbytes(randomness.randrange(1, 300))
         victim.attack(framed(data) if number % 2 else data, f"random bytes {number}, seed {SEED}", end=True)
     victim.check("the random bytes")
+
+
+@pytest.mark.parametrize(
+    ("what", "batch"), list(lying_batches(HOSTILE)), ids=lambda part: part if isinstance(part, str) else ""
+)
+def test_a_batch_that_lies_about_its_lengths_is_refused(victim: Victim, what: str, batch: bytes) -> None:
+    assert _produced(victim, good_batch()) == _NONE
+    assert _produced(victim, batch) in (_CORRUPT_MESSAGE, _INVALID_RECORD)
+    victim.check(what)
+
+
+def _produced(victim: Victim, batch: bytes) -> int:
+    """Error code of producing `batch` to the topic "batches"."""
+    with socket.create_connection((victim.broker.host, victim.broker.port), timeout=_ANSWER_DEADLINE_S) as sock:
+        sock.sendall(produce_request("batches", batch))
+        (size,) = struct.unpack(">i", read_exactly(sock, 4))
+        return error_code(read_exactly(sock, size), "batches")
+
+
+def test_mutated_batches_with_a_right_checksum_harm_nobody(victim: Victim) -> None:
+    randomness = random.Random(SEED)
+    codes = [_produced(victim, mutated_batch(randomness)) for _ in range(MUTATIONS // 10)]
+    assert sum(code != _NONE for code in codes) > len(codes) / 10, f"seed {SEED}: {codes}"
+    victim.check(f"mutated batches, seed {SEED}")
+    assert _produced(victim, good_batch()) == _NONE
 
 
 def test_two_hundred_connections_that_send_half_a_frame_hold_nobody_up(victim: Victim) -> None:

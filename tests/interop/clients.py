@@ -18,6 +18,15 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 HEADERS = (("source", b"interop"), ("kind", b"text"))
 
 
+def create_topic(servers: str, topic: str) -> None:
+    """A topic of one partition."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": servers})
+    for made in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        made.result(30)
+
+
 class Record(NamedTuple):
     """What was written and what must come back."""
 

@@ -7,8 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from pylog_spark.testing import LocalBroker
-from tests.interop.clients import CODECS, Record
-from tests.interop.test_matrix import create_topic
+from tests.interop.clients import CODECS, Record, create_topic
 from tests.peers.kafka import dump_log
 
 pytestmark = pytest.mark.peers

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.interop.clients import CLIENTS, CODECS, Record
+from tests.interop.clients import CLIENTS, CODECS, Record, create_topic
 
 # Long and repetitive enough that every codec really compresses, and more than one batch for clients that batch small.
 RECORDS = [Record(b"key-%d" % (n % 17), b"%d: " % n + b"all work and no play " * (1 + n % 12)) for n in range(300)]
@@ -25,15 +25,6 @@ class Written:
             CLIENTS[producer].produce(self.servers, topic, RECORDS, codec)
             self._topics[producer, codec] = topic
         return self._topics[producer, codec]
-
-
-def create_topic(servers: str, topic: str) -> None:
-    """A topic of one partition."""
-    from confluent_kafka.admin import AdminClient, NewTopic
-
-    admin = AdminClient({"bootstrap.servers": servers})
-    for made in admin.create_topics([NewTopic(topic, 1, 1)]).values():
-        made.result(30)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,80 @@
+"""Record batches of an enemy: one good batch, its length and count fields set to what they are not, the checksum made right.
+
+A wrong checksum would be refused before anything interesting is read. Written from Kafka's format description, not from
+pylog's code.
+"""
+
+import random
+import struct
+from collections.abc import Iterator
+
+from tests.hostile.requests import Frame, framed
+
+_CRC_AT, _CRC_FROM = 17, 21
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+# name -> (place in the batch, bytes)
+LENGTH_FIELDS = {
+    "batch_length": (8, 4),
+    "last_offset_delta": (23, 4),
+    "records_count": (57, 4),
+    "record_length": (61, 1),
+}
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli), bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def good_batch() -> bytes:
+    """One record, no key, value "hostile"."""
+    value = b"hostile"
+    record = bytes([0, 0, 0, 1, len(value) * 2]) + value + bytes([0])
+    body = bytes([len(record) * 2]) + record
+    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
+    return with_crc(header + body)
+
+
+def with_crc(batch: bytes) -> bytes:
+    """The batch with its checksum made right."""
+    return batch[:_CRC_AT] + struct.pack(">I", crc32c(batch[_CRC_FROM:])) + batch[_CRC_FROM:]
+
+
+def lying_batches(values: tuple[int, ...]) -> Iterator[tuple[str, bytes]]:
+    """(what it is, batch) for each length field and each of `values`."""
+    good = good_batch()
+    for name, (place, size) in LENGTH_FIELDS.items():
+        for value in values:
+            new = (value % 2**32).to_bytes(4, "big") if size == 4 else b"\xff\xff\xff\xff\x0f"
+            yield f"{name} = {value}", with_crc(good[:place] + new + good[place + size :])
+
+
+def mutated_batch(randomness: random.Random) -> bytes:
+    """A good batch with some bytes changed."""
+    batch = bytearray(good_batch())
+    for _ in range(randomness.randint(1, 4)):
+        batch[randomness.randrange(len(batch))] = randomness.randrange(256)
+    return with_crc(bytes(batch))
+
+
+def produce_request(topic: str, batch: bytes) -> bytes:
+    """Produce v3 of `batch` to partition 0, acks=1."""
+    frame = Frame()
+    for layout, value in ((">h", 0), (">h", 3), (">i", 1), (">h", -1), (">h", -1), (">h", 1), (">i", 1_000), (">i", 1)):
+        frame.number(layout, value)
+    frame.length(len(topic), "int16")
+    frame.data += topic.encode()
+    for layout, value in ((">i", 1), (">i", 0), (">i", len(batch))):
+        frame.number(layout, value)
+    return framed(bytes(frame.data) + batch)
+
+
+def error_code(answer: bytes, topic: str) -> int:
+    """The partition's error code in the answer to `produce_request` (without its size field)."""
+    place = 4 + 4 + 2 + len(topic) + 4 + 4
+    return int(struct.unpack_from(">h", answer, place)[0])
