@@ -42,7 +42,7 @@ pub struct DecodeOptions {
 }
 
 impl Default for DecodeOptions {
-    /// 1.5 MB or 10,000 rows (DESIGN.md 7: what Spark's hand-over likes); 256 MiB; CRCs are checked.
+    /// 1.5 MB or 10,000 rows (what Spark's hand-over was measured to like); 256 MiB; CRCs are checked.
     fn default() -> Self {
         Self {
             batch_bytes: 1_500_000,

@@ -2,7 +2,7 @@
 //!
 //! Every byte that the engine writes passes through here, so that a simulated disk can drop, keep or tear what was
 //! not synced and fail the n-th call ([`super::sim`]). There is no mmap: its writes would be invisible to both, and a
-//! full disk would turn them into SIGBUS (RELIABILITY.md 0.5).
+//! full disk would turn them into SIGBUS.
 //!
 //! All methods may be called from any thread. None retries: a failed `sync_data` is reported once, and the caller
 //! decides (it poisons the partition).
