@@ -28,8 +28,6 @@ pub mod kind {
     pub const LOCKED: &str = "LOCKED";
     /// The object was closed before the call.
     pub const CLOSED: &str = "CLOSED";
-    /// The object belongs to the parent process.
-    pub const FORKED: &str = "FORKED";
     /// A bug of ours, caught at the door.
     pub const INTERNAL: &str = "INTERNAL";
 }
