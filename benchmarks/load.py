@@ -22,10 +22,10 @@ def create_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
 def _is_led(bootstrap_servers: str, topic: str, partitions: int) -> bool:
     consumer = _consumer(bootstrap_servers)
     try:
-        if len(_assignment(consumer, topic)) != partitions:
-            return False
-        consumer.get_watermark_offsets(TopicPartition(topic, partitions - 1), timeout=30)
-        return True
+        assignment = _assignment(consumer, topic)
+        for part in assignment:
+            consumer.get_watermark_offsets(part, timeout=30)
+        return len(assignment) == partitions
     except KafkaException:
         return False
     finally:
@@ -73,7 +73,7 @@ def _assignment(consumer: Consumer, topic: str) -> list[TopicPartition]:
 
 
 def _consumer(bootstrap_servers: str, settings: dict[str, object] | None = None) -> Consumer:
-    fixed = {"bootstrap.servers": bootstrap_servers, "group.id": "bench", "enable.auto.commit": False}
+    fixed = {"bootstrap.servers": bootstrap_servers, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
     return Consumer({**fixed, **(settings or {})})
 
 
