@@ -1,5 +1,7 @@
 """`python -m benchmarks [ROW ...]`: measure, print the table, write the JSON, draw the picture."""
 
+import signal
+import sys
 from pathlib import Path
 
 import click
@@ -26,6 +28,7 @@ _PICTURE = _ROOT / "docs" / "benchmark.svg"
 )
 def main(keys: tuple[str, ...], rounds: int, scale: float, sides: tuple[str, ...], save: bool) -> None:
     """Measure pylog beside Apache Kafka. Without KEYS all rows run."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that brokers and sessions end too
     log = Console(stderr=True)
     bench = Bench(rounds=rounds, scale=scale, sides=sides or SIDES)
     results = []

@@ -46,6 +46,8 @@ struct Opening<'a> {
     cut_tail: Option<CutTail>,
     /// Everything is on the device.
     clean: bool,
+    /// Names in the directory may not be on the device: the first flush brings them there.
+    unsynced_names: bool,
     /// Base offset of the first segment whose indexes may not be on the device.
     unsynced_from: i64,
     topic_id_unsynced: bool,
@@ -102,6 +104,7 @@ impl<'a> Opening<'a> {
             snapshot_offset: -1,
             cut_tail: None,
             clean: true,
+            unsynced_names: false,
             unsynced_from: i64::MAX,
             topic_id_unsynced: false,
         }
@@ -279,8 +282,10 @@ impl<'a> Opening<'a> {
 
     fn recover(&mut self) -> Result<()> {
         if self.ends_at_recovery_point() {
-            // Nothing was appended since all was on the device.
+            // Nothing was appended since all was on the device; but a segment may have been begun, and its name is not
+            // known to be there (power cut, seed 3035).
             self.clean = true;
+            self.unsynced_names = true;
             self.next_offset = self.recovery_point;
             let from = self.load_snapshot(self.next_offset);
             self.drop_snapshots_behind();
@@ -471,7 +476,7 @@ impl<'a> Opening<'a> {
             cleaning: Mutex::default(),
             flushed_offset: AtomicI64::new(self.recovery_point.min(end.offset)),
             unsynced_indexes_from: AtomicI64::new(self.unsynced_from),
-            unsynced_names: AtomicBool::new(!self.clean),
+            unsynced_names: AtomicBool::new(self.unsynced_names || !self.clean),
             // After an unclean stop nobody knows whether it was.
             unsynced_topic_id: AtomicBool::new(
                 self.topic_id_unsynced || (!self.clean && self.recovery_point == 0),
