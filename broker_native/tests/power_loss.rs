@@ -447,3 +447,11 @@ fn a_removed_partition_is_gone_or_whole_after_a_cut_and_never_mixes_with_its_suc
         drop((log, manager));
     }
 }
+
+#[test]
+fn power_cuts_that_once_lost_something_lose_nothing_now() {
+    use Durability::{Flushed, PageCache};
+    let once_lost = [(345, Flushed), (3035, Flushed), (4347, PageCache)];
+    let runs = once_lost.map(|(seed, durability)| Run::new(seed, durability).rounds(seed));
+    bitten("seeds of mended bugs", runs.into_iter());
+}
