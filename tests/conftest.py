@@ -1,6 +1,7 @@
 """What every test may use: a running broker, clients of it, and this Python for Spark's workers."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -8,6 +9,11 @@ from itertools import count
 import pytest
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+# A shell that starts a test run in the background lets it ignore SIGINT, and every child would inherit that; the children
+# that tests interrupt are to be as a terminal would start them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _topic_numbers = count()
 
