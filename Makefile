@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-rust test-python check format bench wheel crash powercut fuzz clean
+.PHONY: help preflight preflight-test develop demo test test-rust test-python check format bench wheel crash powercut fuzz librdkafka clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ powercut: ## Cut the power of the simulated disk 10,000 times
 
 fuzz: ## Random and mutated bytes at every decoder for a long while (FUZZ_CASES=...)
 	PROPTEST_CASES=$${FUZZ_CASES:-20000} $(CARGO) test $(MANIFEST) --release -- fuzz random mutated any_damage
+
+librdkafka: develop ## librdkafka's own test programs against pylog (about 20 minutes; LIBRDKAFKA_ARGS="--peer 0052")
+	$(BIN)/python -m tests.interop.librdkafka.suite $(LIBRDKAFKA_ARGS)
 
 clean: ## Remove .venv and the build products in this folder
 	rm -rf $(VENV) target dist build .cache

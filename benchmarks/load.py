@@ -16,7 +16,7 @@ def create_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result(timeout=_DEADLINE_S)
-    _until(lambda: _is_led(bootstrap_servers, topic, partitions))
+    until(lambda: _is_led(bootstrap_servers, topic, partitions))
 
 
 def _is_led(bootstrap_servers: str, topic: str, partitions: int) -> bool:
@@ -110,7 +110,7 @@ def round_trips_ms(bootstrap_servers: str, topic: str, value: bytes, times: int)
     consumer = _consumer(bootstrap_servers, {"fetch.wait.max.ms": 500, "fetch.min.bytes": 1})
     try:
         consumer.assign([TopicPartition(topic, 0, -1)])
-        _until(lambda: _trip(producer, consumer, topic, value, 1.0) is not None)
+        until(lambda: _trip(producer, consumer, topic, value, 1.0) is not None)
         trips = [_trip(producer, consumer, topic, value, 30.0) for _ in range(times)]
         return [trip for trip in trips if trip is not None]
     finally:
@@ -127,7 +127,8 @@ def _trip(producer: Producer, consumer: Consumer, topic: str, value: bytes, time
     return None if message is None or message.error() else took_ms
 
 
-def _until(ready: Callable[[], bool]) -> None:
+def until(ready: Callable[[], bool]) -> None:
+    """Ask again and again until `ready`; RuntimeError when that takes too long."""
     deadline = time.perf_counter() + _DEADLINE_S
     while not ready():
         if time.perf_counter() > deadline:

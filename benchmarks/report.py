@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.bench import Runs
-from benchmarks.rows import Row
+from benchmarks.row import Row
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,154 @@
+"""How each row is measured. A measure returns the runs of each side; the figures are taken from their medians."""
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmarks.bench import Bench, Runs
+from benchmarks.brokers import make_broker
+from benchmarks.coordination import join
+from benchmarks.load import consume, create_topic, delete_topic, produce, round_trips_ms
+from benchmarks.process import cpu_seconds, rss_mib
+
+_MILLION = 1_000_000
+_THOUSAND = 1_000
+_ROUND_TRIPS = 3_000
+
+
+def start_time(bench: Bench, partitions: int) -> Runs:
+    def once(side: str) -> float:
+        broker = make_broker(side, bench.fresh_folder(side))
+        seconds = broker.start()
+        try:
+            if partitions:
+                create_topic(broker.bootstrap_servers, "many", partitions)
+                broker.stop()
+                seconds = broker.start()
+            return seconds
+        finally:
+            broker.stop()
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides}, warm_up=0)
+
+
+def rss_idle(bench: Bench) -> Runs:
+    return {side: [rss_mib(bench.broker(side).pid)] for side in bench.sides}
+
+
+def rss_after(bench: Bench) -> Runs:
+    return {side: [rss_mib(bench.broker(side).pid)] for side in bench.sides}
+
+
+def cpu_per_million(bench: Bench, side: str, records: int, load: Callable[[], float]) -> float:
+    pid = bench.broker(side).pid
+    before = cpu_seconds(pid)
+    load()
+    return (cpu_seconds(pid) - before) * _MILLION / records
+
+
+def produce_cpu(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:
+    records = bench.records(records)
+
+    def once(side: str) -> float:
+        servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
+        load = partial(produce, servers, topic, records, b"x" * value_bytes, settings)
+        try:
+            return cpu_per_million(bench, side, records, load)
+        finally:
+            delete_topic(servers, topic)
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def consume_cpu(bench: Bench, records: int, value_bytes: int) -> Runs:
+    records = bench.records(records)
+
+    def once(side: str) -> float:
+        topic = bench.loaded_topic(side, records, value_bytes)
+        load = partial(consume, bench.broker(side).bootstrap_servers, topic, records)
+        return cpu_per_million(bench, side, records, load)
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def round_trip(bench: Bench, percentile: float) -> Runs:
+    topics = {side: bench.new_topic(side, 1) for side in bench.sides}
+    times = max(100, bench.records(_ROUND_TRIPS))
+
+    def once(side: str) -> float:
+        trips = round_trips_ms(bench.broker(side).bootstrap_servers, topics[side], b"x" * 200, times)
+        return sorted(trips)[int(len(trips) * percentile)]
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def spark_read(bench: Bench, records: int, value_bytes: int, columns: str) -> Runs:
+    records = bench.records(records)
+
+    def once(side: str) -> float:
+        job: dict[str, object] = {"do": "read", "columns": columns, "rows": records, "bytes": value_bytes}
+        if side != "ceiling":
+            job |= {"bootstrap": bench.broker(side).bootstrap_servers}
+            job |= {"topic": bench.loaded_topic(side, records, value_bytes)}
+        return records / _MILLION / bench.spark(side).run(**job)
+
+    return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling")}, warm_up=2)
+
+
+def spark_write(bench: Bench, records: int, value_bytes: int) -> Runs:
+    records = bench.records(records)
+
+    def once(side: str) -> float:
+        job: dict[str, object] = {"do": "write", "rows": records, "bytes": value_bytes}
+        if side == "ceiling":
+            return records / _MILLION / bench.spark(side).run(**job)
+        servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
+        try:
+            return records / _MILLION / bench.spark(side).run(**job, bootstrap=servers, topic=topic)
+        finally:
+            delete_topic(servers, topic)
+
+    return bench.take_turns({side: partial(once, side) for side in (*bench.sides, "ceiling")}, warm_up=2)
+
+
+def produce_rate(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:
+    records = bench.records(records)
+
+    def once(side: str) -> float:
+        servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
+        try:
+            return records / _MILLION / produce(servers, topic, records, b"x" * value_bytes, settings)
+        finally:
+            delete_topic(servers, topic)
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def per_second(bench: Bench, number: int, load: Callable[[str, str, int], float]) -> Runs:
+    """`number` operations by `load(servers, topic, number)`: how many a second."""
+    number = bench.records(number)
+
+    def once(side: str) -> float:
+        servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side, 1)
+        return number / load(servers, topic, number)
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def cpu_per_operation(bench: Bench, number: int, load: Callable[[str, str, int], float]) -> Runs:
+    """The broker's CPU milliseconds for each of `number` operations."""
+    number = bench.records(number)
+
+    def once(side: str) -> float:
+        broker, topic = bench.broker(side), bench.new_topic(side, 1)
+        before = cpu_seconds(broker.pid)
+        load(broker.bootstrap_servers, topic, number)
+        return (cpu_seconds(broker.pid) - before) * _THOUSAND / number
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+def join_seconds(bench: Bench, members: int, protocol: str) -> Runs:
+    def once(side: str) -> float:
+        return join(bench.broker(side).bootstrap_servers, bench.new_topic(side, members), members, protocol)
+
+    return bench.take_turns({side: partial(once, side) for side in bench.sides})

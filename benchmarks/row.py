@@ -1,0 +1,41 @@
+"""What a row is: its name, its unit, its target and how it is measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.bench import Bench, Runs
+
+
+@dataclass(frozen=True)
+class Target:
+    """`text` says it in the table; `met` judges the medians of kafka and pylog (kafka's may be missing)."""
+
+    text: str
+    met: Callable[[float | None, float], bool]
+
+
+def ratio_at_least(factor: float) -> Target:
+    """pylog's figure is at least `factor` times Kafka's (of speeds)."""
+    return Target(f">= {factor:g} x", lambda kafka, pylog: kafka is not None and pylog >= factor * kafka)
+
+
+def ratio_at_most(factor: float) -> Target:
+    """pylog's figure is at most `factor` times Kafka's (of costs)."""
+    return Target(f"<= {factor:g} x", lambda kafka, pylog: kafka is not None and pylog <= factor * kafka)
+
+
+def at_most(limit: float, unit: str) -> Target:
+    """pylog's own figure is at most `limit`."""
+    return Target(f"<= {limit:g} {unit}", lambda _, pylog: pylog <= limit)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: `key` names it on the command line; of a speed more is better, of a cost less."""
+
+    key: str
+    title: str
+    unit: str
+    is_speed: bool
+    target: Target
+    measure: Callable[[Bench], Runs]

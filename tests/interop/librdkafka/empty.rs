@@ -1,0 +1,1 @@
+//! Nothing: the manifest only names a source to fetch.
