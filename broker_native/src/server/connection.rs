@@ -169,7 +169,7 @@ impl Connection {
     async fn handle(&mut self) -> Result<(), End> {
         while self.waiting.len() < PIPELINE_MAX {
             let Some(mut frame) = self.inbox.next_frame()? else { break };
-            let outcome = dispatch(&self.shared, self.local, &mut frame);
+            let outcome = dispatch(&self.shared, self.local, self.peer, &mut frame);
             self.inbox.handled(frame);
             self.share = None;
             match outcome {

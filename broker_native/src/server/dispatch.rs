@@ -12,6 +12,7 @@ use super::frames::Frame;
 use super::handlers;
 use super::outbox::{Answer, Part};
 use super::shared::Shared;
+use crate::coordinator::Caller;
 use crate::wire::{ApiKey, Chunk, Message, Reader, RequestHeader, WireError, message};
 
 /// The APIs that are served, in the order of their numbers; ApiVersions tells clients exactly these.
@@ -74,9 +75,22 @@ pub struct Call {
     pub correlation_id: i32,
     /// The address that the client dialled.
     pub local: SocketAddr,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The client's name for itself.
+    pub client_id: Option<String>,
 }
 
 impl Call {
+    /// The client, as coordinators know it.
+    pub fn caller(&self) -> Caller {
+        Caller {
+            client_id: self.client_id.clone().unwrap_or_default(),
+            host: format!("/{}", self.peer.ip().to_canonical()),
+            version: self.version,
+        }
+    }
+
     /// Sends `response`.
     pub fn answer<R: Message>(&self, response: &R) -> Reply {
         self.parts(message::response_frame(response, self.version, self.correlation_id))
@@ -97,9 +111,9 @@ impl Call {
 }
 
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
-pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, frame: &mut Frame) -> Outcome {
+pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, peer: SocketAddr, frame: &mut Frame) -> Outcome {
     shared.metrics.requests.one();
-    match catch_unwind(AssertUnwindSafe(|| route(shared, local, frame))) {
+    match catch_unwind(AssertUnwindSafe(|| route(shared, local, peer, frame))) {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => Outcome::Now(Reply::Close(error.to_string())),
         Err(_panic) => {
@@ -109,12 +123,19 @@ pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, frame: &mut Frame) -> O
     }
 }
 
-fn route(shared: &Arc<Shared>, local: SocketAddr, frame: &mut Frame) -> Result<Outcome, WireError> {
+fn route(
+    shared: &Arc<Shared>,
+    local: SocketAddr,
+    peer: SocketAddr,
+    frame: &mut Frame,
+) -> Result<Outcome, WireError> {
     let mut reader = Reader::new(frame.body());
     let header = RequestHeader::decode(&mut reader)?;
     let (version, correlation_id) = (header.api_version, header.correlation_id);
-    let call = Call { shared: Arc::clone(shared), version, correlation_id, local };
-    let Some(info) = header.info().filter(|info| SERVED.contains(&info.key)) else {
+    let info = header.info();
+    let shared = Arc::clone(shared);
+    let call = Call { shared, version, correlation_id, local, peer, client_id: header.client_id };
+    let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
         return Ok(refuse(format!("API key {} is not served", header.api_key)));
     };
     if !info.supports(version) {

@@ -10,6 +10,7 @@
 //! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
 //! | [`outbox`], [`send`] | answers on their way out, records straight from their file |
+//! | [`coordinators`] | groups and transactions: the machines' shell |
 //! | [`watch`] | long polls and what wakes them |
 //! | [`decide`] | questions to Python |
 //! | [`producer_ids`], [`errors`], [`maintenance`], [`shutdown`] | ids of producers; error codes; timer; stop |
@@ -20,6 +21,7 @@
 pub mod budget;
 pub mod buffers;
 pub mod connection;
+pub mod coordinators;
 pub mod decide;
 pub mod dispatch;
 pub mod errors;
@@ -49,6 +51,7 @@ use tokio::sync::mpsc;
 
 use crate::storage::{Clock, Disk, LogManager, StorageError};
 use budget::Budget;
+use coordinators::Coordinators;
 use decide::Decider;
 use maintenance::Maintenance;
 use producer_ids::ProducerIds;
@@ -103,14 +106,16 @@ impl Server {
         decider: Arc<dyn Decider>,
     ) -> Result<Self, ServerError> {
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, settings.manager_config())?;
+        let topics = Arc::new(topics::Topics::default());
         let shared = Shared {
+            coordinators: Coordinators::new(&settings, &topics, &clock),
             budget: Budget::new(settings.queued_max_request_bytes),
             producer_ids: ProducerIds::new(disk, dir.into()),
             settings,
             logs,
             clock,
             decider,
-            topics: topics::Topics::default(),
+            topics,
             metrics: metrics::Metrics::default(),
             buffers: buffers::Buffers::default(),
             shutdown: shutdown::Shutdown::default(),
@@ -129,7 +134,9 @@ impl Server {
     /// As [`topics::Topics::apply`].
     pub fn apply_topics(&self, specs: Vec<TopicSpec>) -> Result<(), ServerError> {
         let threads = self.shared.settings.num_recovery_threads_per_data_dir;
-        Ok(self.shared.topics.apply(&self.shared.logs, specs, threads)?)
+        let applied = self.shared.topics.apply(&self.shared.logs, specs, threads);
+        self.shared.coordinators.apply(&self.shared.topics.now());
+        Ok(applied?)
     }
 
     /// Stops serving the topic and removes its files.
@@ -137,7 +144,9 @@ impl Server {
     /// # Errors
     /// As [`topics::Topics::remove`].
     pub fn remove_topic(&self, name: &str) -> Result<(), ServerError> {
-        Ok(self.shared.topics.remove(&self.shared.logs, name)?)
+        let removed = self.shared.topics.remove(&self.shared.logs, name);
+        self.shared.coordinators.apply(&self.shared.topics.now());
+        Ok(removed?)
     }
 
     /// Binds and serves; returns the port.
@@ -162,6 +171,7 @@ impl Server {
         let (alive, drained) = mpsc::channel(1);
         let socket = {
             let _inside = runtime.enter();
+            self.shared.coordinators.start();
             tokio::net::TcpListener::from_std(socket)?
         };
         runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
@@ -182,6 +192,7 @@ impl Server {
         }
         running.closed = true;
         self.shared.shutdown.give();
+        self.shared.coordinators.stop();
         if let Some(mut serving) = running.serving.take() {
             let drained = async { tokio::time::timeout(timeout, serving.drained.recv()).await };
             if serving.runtime.block_on(drained).is_err() {

@@ -2,6 +2,7 @@
 //! with its documentation, in `pylog_spark/broker/config.py`, which also makes the JSON.
 use serde::Deserialize;
 
+use crate::coordinator::group;
 use crate::storage::ManagerConfig;
 
 /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes. Unknown fields are ignored, so
@@ -41,6 +42,9 @@ pub struct Settings {
     pub queued_max_request_bytes: usize,
     /// A request that holds a share of `queued_max_request_bytes` must go on arriving within so long. Not for users.
     pub request_stall_ms: u64,
+    /// Settings of groups and their offsets.
+    #[serde(flatten)]
+    pub groups: group::Settings,
 }
 
 impl Default for Settings {
@@ -62,6 +66,7 @@ impl Default for Settings {
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
             request_stall_ms: /* 30 s */ 30_000,
+            groups: group::Settings::default(),
         }
     }
 }

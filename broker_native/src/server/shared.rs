@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::budget::Budget;
 use super::buffers::Buffers;
+use super::coordinators::Coordinators;
 use super::decide::Decider;
 use super::metrics::Metrics;
 use super::producer_ids::ProducerIds;
@@ -16,7 +17,9 @@ pub struct Shared {
     /// As the broker was started.
     pub settings: Settings,
     /// What is served.
-    pub topics: Topics,
+    pub topics: Arc<Topics>,
+    /// Groups and transactions.
+    pub coordinators: Coordinators,
     /// The data directory.
     pub logs: LogManager,
     /// Time of day.

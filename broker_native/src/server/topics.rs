@@ -79,6 +79,8 @@ impl Topic {
 pub struct Picture {
     by_name: HashMap<String, Arc<Topic>>,
     by_id: HashMap<Uuid, Arc<Topic>>,
+    /// Greater than that of every picture before.
+    version: u64,
 }
 
 impl Picture {
@@ -95,6 +97,11 @@ impl Picture {
     /// All topics, in no order.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Topic>> {
         self.by_name.values()
+    }
+
+    /// Changes whenever something is applied or removed.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Number of topics.
@@ -179,6 +186,7 @@ impl Topics {
             next.by_name.insert(topic.name.clone(), Arc::clone(&topic));
             next.by_id.insert(topic.id, topic);
         }
+        next.version += 1;
         *self.now.write() = Arc::new(next);
         first_error.map_or(Ok(()), Err)
     }
@@ -192,6 +200,7 @@ impl Topics {
         let mut next = Picture::clone(&self.now());
         let Some(topic) = next.by_name.remove(name) else { return Ok(()) };
         next.by_id.remove(&topic.id);
+        next.version += 1;
         *self.now.write() = Arc::new(next);
         let mut outcome = Ok(());
         for partition in &topic.partitions {

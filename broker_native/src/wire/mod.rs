@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`messages`] | every message as a table of fields, one file per API |
+//! | [`stored`] | keys and values of records in internal topics |
 //! | [`api`] | numbers and versions of the APIs, which request has which response |
 //! | [`errors`] | Kafka's error codes: number, name, sentence, retriable |
 //! | [`header`] | what stands before a body, and what to do with an unknown version |
@@ -36,6 +37,7 @@ pub mod reader;
 #[cfg(test)]
 mod sample;
 mod schema;
+pub mod stored;
 #[cfg(test)]
 mod tests;
 pub mod writer;

@@ -3,13 +3,24 @@
 //! # Layout
 //! | file | what it owns |
 //! |---|---|
+//! | [`machine`] | the groups of a partition; which room takes which request, deadline and record |
+//! | [`group`] | one group: [`Kind`] and offsets; what every kind can be asked |
 //! | [`context`] | what one step of a group works with: time, settings, timers, effects |
 //! | [`requests`] | events and answers |
+//! | [`offsets`] | committed offsets: commit, fetch, delete, expiry |
+//! | [`classic`], [`consumer`] | members of the classic and of the KIP-848 protocol |
 //!
 //! A group is of one [`Kind`]: it only has offsets, or members of the classic protocol, or members of the KIP-848 protocol.
 //! Offsets belong to the group, whatever its kind.
+pub mod classic;
+pub mod consumer;
 pub mod context;
+pub mod group;
+pub mod machine;
+pub mod offsets;
 pub mod requests;
 
 pub use context::{Context, Settings, TimerKey, TopicsView};
+pub use group::{Claim, Group, Kind, Retention};
+pub use machine::GroupMachine;
 pub use requests::{GroupEvent, GroupReply, GroupRequest};

@@ -1,6 +1,7 @@
 //! Events and answers of groups: the wire's own messages, one variant for each request.
 //!
-//! Each room of a request adds its variants here.
+//! Each room of a request adds its variants here, to [`GroupRequest::group_id`] and to the routing in
+//! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use crate::coordinator::{Caller, Ticket};
 
 /// Somebody asks something of a group.
@@ -16,8 +17,23 @@ pub struct GroupEvent {
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub enum GroupRequest {}
+pub enum GroupRequest {
+    /// DeleteGroups, one of them.
+    DeleteGroup(String),
+}
+
+impl GroupRequest {
+    /// Which group is asked.
+    pub fn group_id(&self) -> &str {
+        match self {
+            Self::DeleteGroup(group_id) => group_id,
+        }
+    }
+}
 
 /// What is answered.
 #[derive(Debug, Clone, PartialEq)]
-pub enum GroupReply {}
+pub enum GroupReply {
+    /// To [`GroupRequest::DeleteGroup`]: its error code.
+    DeleteGroup(i16),
+}

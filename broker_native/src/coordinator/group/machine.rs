@@ -1,0 +1,201 @@
+//! The machine of one partition of `__consumer_offsets`: its groups, and which room takes what.
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::context::{Context, Settings, TimerKey, TopicsView};
+use super::group::{Group, Kind};
+use super::offsets::Committed;
+use super::requests::{GroupEvent, GroupReply, GroupRequest};
+use super::{classic, consumer};
+use crate::coordinator::{Effects, Entry, Machine, Record, Timers};
+use crate::record::control::Marker;
+use crate::wire::ErrorCode;
+use crate::wire::stored::offsets::{OffsetCommitKey, OffsetCommitValue};
+use crate::wire::stored::{Stored, type_and_name};
+
+/// What a step of a group gives.
+pub type GroupEffects = Effects<GroupReply, std::convert::Infallible>;
+
+/// Key types of committed offsets.
+const OFFSET_TYPES: std::ops::RangeInclusive<i16> = 0..=1;
+/// Key type of classic groups.
+const CLASSIC_TYPE: i16 = 2;
+/// Key types of KIP-848 groups, of which 9 to 15 belong to share groups.
+const CONSUMER_TYPES: [i16; 7] = [3, 4, 5, 6, 7, 8, 16];
+
+/// All groups of one partition.
+pub struct GroupMachine {
+    settings: Arc<Settings>,
+    topics: Arc<dyn TopicsView>,
+    groups: HashMap<String, Group>,
+    /// Deadlines of all groups.
+    timers: Timers<TimerKey>,
+    /// Groups that a producer's open transaction commits to.
+    transactions: HashMap<i64, BTreeSet<String>>,
+    /// Greater than [`Committed::order`] of all commits.
+    next_order: i64,
+}
+
+impl GroupMachine {
+    /// Without groups.
+    pub fn new(settings: Arc<Settings>, topics: Arc<dyn TopicsView>) -> Self {
+        Self {
+            settings,
+            topics,
+            groups: HashMap::new(),
+            timers: Timers::default(),
+            transactions: HashMap::new(),
+            next_order: 0,
+        }
+    }
+
+    /// All groups.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, &Group)> {
+        self.groups.iter().map(|(group_id, group)| (group_id.as_str(), group))
+    }
+
+    /// The group with this id.
+    pub fn group(&self, group_id: &str) -> Option<&Group> {
+        self.groups.get(group_id)
+    }
+
+    /// Runs `step` on a group, which is made for it and does not stay when nothing is in it afterwards.
+    fn step(
+        &mut self,
+        group_id: &str,
+        now_ms: i64,
+        effects: &mut GroupEffects,
+        step: impl FnOnce(&mut Group, &mut Context<'_>),
+    ) {
+        let (settings, topics, timers) = (&*self.settings, &self.topics, &mut self.timers);
+        let mut cx = Context { group_id, now_ms, settings, topics, timers, effects };
+        if let Some(group) = self.groups.get_mut(group_id) {
+            step(group, &mut cx);
+            if is_vacant(group) {
+                self.groups.remove(group_id);
+            }
+            return;
+        }
+        let mut group = Group::default();
+        step(&mut group, &mut cx);
+        if !is_vacant(&group) {
+            self.groups.insert(group_id.to_owned(), group);
+        }
+    }
+
+    /// Which room answers: one line for each request. `classic::handle` and `consumer::handle` take the requests of their
+    /// protocols whatever the group's kind is now, so that they can take it over or refuse.
+    fn route(&mut self, event: GroupEvent, now_ms: i64, effects: &mut GroupEffects) {
+        let GroupEvent { ticket, caller: _, request } = event;
+        let group_id = request.group_id().to_owned();
+        self.step(&group_id, now_ms, effects, |_group, cx| match request {
+            GroupRequest::DeleteGroup(_) => {
+                cx.effects.reply(ticket, GroupReply::DeleteGroup(ErrorCode::GroupIdNotFound.code()));
+            }
+        });
+    }
+
+    fn replay_record(&mut self, record: &Record, producer_id: Option<i64>, order: i64) -> Result<(), String> {
+        let (key_type, group_id) = type_and_name(&record.key).map_err(|error| error.to_string())?;
+        let group = self.groups.entry(group_id.clone()).or_default();
+        let outcome = match key_type {
+            key if OFFSET_TYPES.contains(&key) => replay_offset(group, record, producer_id, order),
+            CLASSIC_TYPE => classic::replay(group, key_type, record),
+            key if CONSUMER_TYPES.contains(&key) => consumer::replay(group, key_type, record),
+            key => Err(format!("records of type {key} are not known")),
+        };
+        if is_vacant(group) {
+            self.groups.remove(&group_id);
+        } else if let (Some(producer_id), true) = (producer_id, OFFSET_TYPES.contains(&key_type)) {
+            self.transactions.entry(producer_id).or_default().insert(group_id);
+        }
+        outcome
+    }
+
+    fn end_transaction(&mut self, producer_id: i64, commit: bool) {
+        for group_id in self.transactions.remove(&producer_id).unwrap_or_default() {
+            if let Some(group) = self.groups.get_mut(&group_id) {
+                group.offsets.end(producer_id, commit);
+                if is_vacant(group) {
+                    self.groups.remove(&group_id);
+                }
+            }
+        }
+    }
+}
+
+impl Machine for GroupMachine {
+    type Event = GroupEvent;
+    type Reply = GroupReply;
+    type Action = std::convert::Infallible;
+
+    fn replay(&mut self, entry: &Entry) -> Result<(), String> {
+        match entry {
+            Entry::Record { offset, transaction, record, .. } => {
+                self.next_order = offset + 1;
+                self.replay_record(record, transaction.map(|(producer_id, _)| producer_id), *offset)
+            }
+            Entry::Marker { producer_id, marker, .. } => {
+                self.end_transaction(*producer_id, *marker == Marker::Commit);
+                Ok(())
+            }
+        }
+    }
+
+    fn loaded(&mut self, now_ms: i64) -> GroupEffects {
+        let mut effects = Effects::default();
+        let group_ids: Vec<String> = self.groups.keys().cloned().collect();
+        for group_id in group_ids {
+            self.step(&group_id, now_ms, &mut effects, |group, cx| match group.kind {
+                Kind::Simple => {}
+                Kind::Classic(_) => classic::loaded(group, cx),
+                Kind::Consumer(_) => consumer::loaded(group, cx),
+            });
+        }
+        effects
+    }
+
+    fn handle(&mut self, event: GroupEvent, now_ms: i64) -> GroupEffects {
+        let mut effects = Effects::default();
+        self.route(event, now_ms, &mut effects);
+        effects
+    }
+
+    fn next_deadline_ms(&self) -> Option<i64> {
+        self.timers.next_ms()
+    }
+
+    fn tick(&mut self, now_ms: i64) -> GroupEffects {
+        let mut effects = Effects::default();
+        while let Some(TimerKey { group_id, member_id, purpose }) = self.timers.pop_due(now_ms) {
+            self.step(&group_id, now_ms, &mut effects, |group, cx| match group.kind {
+                Kind::Simple => {}
+                Kind::Classic(_) => classic::timer(group, &member_id, purpose, cx),
+                Kind::Consumer(_) => consumer::timer(group, &member_id, purpose, cx),
+            });
+        }
+        effects
+    }
+}
+
+/// Whether nothing of the group is in the log.
+fn is_vacant(group: &Group) -> bool {
+    matches!(group.kind, Kind::Simple) && group.offsets.is_empty()
+}
+
+fn replay_offset(
+    group: &mut Group,
+    record: &Record,
+    producer_id: Option<i64>,
+    order: i64,
+) -> Result<(), String> {
+    let key = OffsetCommitKey::from_bytes(&record.key).map_err(|error| error.to_string())?;
+    match &record.value {
+        None => group.offsets.remove(&key.topic, key.partition),
+        Some(value) => {
+            let value = OffsetCommitValue::from_bytes(value).map_err(|error| error.to_string())?;
+            group.offsets.put(&key.topic, key.partition, Committed::of(value, order), producer_id);
+        }
+    }
+    Ok(())
+}

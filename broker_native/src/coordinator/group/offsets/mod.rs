@@ -1,0 +1,126 @@
+//! The offsets of one group.
+//!
+//! A committed offset counts at once; one that is part of a transaction is pending until the transaction's marker. Of two
+//! for the same partition the one that lies later in the log counts, also when it was pending meanwhile.
+use std::collections::{BTreeMap, HashMap};
+
+use crate::wire::stored::offsets::OffsetCommitValue;
+
+/// By topic, then by partition.
+pub type ByPartition<T> = BTreeMap<String, BTreeMap<i32, T>>;
+
+/// A committed offset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// Next offset to read.
+    pub offset: i64,
+    /// Epoch of the leader it was read from; -1: unknown.
+    pub leader_epoch: i32,
+    /// The committer's text.
+    pub metadata: String,
+    /// Milliseconds since the epoch.
+    pub commit_timestamp_ms: i64,
+    /// Milliseconds since the epoch; -1: by the broker's retention.
+    pub expire_timestamp_ms: i64,
+    /// Its place among all commits of the machine: later ones are larger.
+    pub order: i64,
+}
+
+impl Committed {
+    /// From the log.
+    pub fn of(value: OffsetCommitValue, order: i64) -> Self {
+        Self {
+            offset: value.offset,
+            leader_epoch: value.leader_epoch,
+            metadata: value.metadata,
+            commit_timestamp_ms: value.commit_timestamp,
+            expire_timestamp_ms: value.expire_timestamp,
+            order,
+        }
+    }
+}
+
+/// The offsets of one group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offsets {
+    committed: ByPartition<Committed>,
+    /// By producer id.
+    pending: HashMap<i64, ByPartition<Committed>>,
+}
+
+impl Offsets {
+    /// Whether there is none, not even a transaction that may bring one.
+    pub fn is_empty(&self) -> bool {
+        self.committed.is_empty() && self.pending.is_empty()
+    }
+
+    /// What is committed.
+    pub fn committed(&self) -> &ByPartition<Committed> {
+        &self.committed
+    }
+
+    /// The committed offset of a partition.
+    pub fn get(&self, topic: &str, partition: i32) -> Option<&Committed> {
+        self.committed.get(topic)?.get(&partition)
+    }
+
+    /// Whether an open transaction may change the partition's offset.
+    pub fn is_pending(&self, topic: &str, partition: i32) -> bool {
+        let has = |one: &ByPartition<Committed>| one.get(topic).is_some_and(|t| t.contains_key(&partition));
+        self.pending.values().any(has)
+    }
+
+    /// Whether a transaction with offsets of this group is open.
+    pub fn is_any_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Commits, at once or when `producer_id`'s transaction does.
+    pub fn put(&mut self, topic: &str, partition: i32, committed: Committed, producer_id: Option<i64>) {
+        let into = match producer_id {
+            None => &mut self.committed,
+            Some(producer_id) => self.pending.entry(producer_id).or_default(),
+        };
+        insert(into, topic, partition, committed);
+    }
+
+    /// Forgets the partition's offset, and what open transactions would make of it.
+    pub fn remove(&mut self, topic: &str, partition: i32) {
+        remove(&mut self.committed, topic, partition);
+        // A transaction stays open also when nothing is left of it.
+        for pending in self.pending.values_mut() {
+            remove(pending, topic, partition);
+        }
+    }
+
+    /// Ends the producer's transaction.
+    pub fn end(&mut self, producer_id: i64, commit: bool) {
+        let Some(pending) = self.pending.remove(&producer_id) else { return };
+        if !commit {
+            return;
+        }
+        for (topic, partitions) in pending {
+            for (partition, committed) in partitions {
+                if self.get(&topic, partition).is_none_or(|known| known.order < committed.order) {
+                    insert(&mut self.committed, &topic, partition, committed);
+                }
+            }
+        }
+    }
+}
+
+fn insert(into: &mut ByPartition<Committed>, topic: &str, partition: i32, committed: Committed) {
+    match into.get_mut(topic) {
+        Some(partitions) => drop(partitions.insert(partition, committed)),
+        None => drop(into.insert(topic.to_owned(), BTreeMap::from([(partition, committed)]))),
+    }
+}
+
+fn remove(from: &mut ByPartition<Committed>, topic: &str, partition: i32) {
+    if let Some(partitions) = from.get_mut(topic) {
+        partitions.remove(&partition);
+        if partitions.is_empty() {
+            from.remove(topic);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The earliest deadline of all machines of a coordinator, and one task that sleeps until then.
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tokio::sync::Notify;
+
+/// Stands for "no deadline".
+pub const NEVER_MS: i64 = i64::MAX;
+
+/// When the task is to wake.
+#[derive(Debug)]
+pub struct Alarm {
+    at_ms: AtomicI64,
+    earlier: Notify,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { at_ms: AtomicI64::new(NEVER_MS), earlier: Notify::new() }
+    }
+}
+
+impl Alarm {
+    /// There is something to do at `deadline_ms`, milliseconds since the epoch; wakes the task when that is earlier than all
+    /// it knows.
+    pub fn note(&self, deadline_ms: i64) {
+        if deadline_ms < self.at_ms.load(Ordering::SeqCst)
+            && deadline_ms < self.at_ms.fetch_min(deadline_ms, Ordering::SeqCst)
+        {
+            self.earlier.notify_one();
+        }
+    }
+
+    /// Forgets all deadlines; the task then looks at the machines and notes what it finds, so that a deadline set
+    /// meanwhile is not lost.
+    pub fn reset(&self) {
+        self.at_ms.store(NEVER_MS, Ordering::SeqCst);
+    }
+
+    /// The earliest deadline noted since [`Alarm::reset`].
+    pub fn at_ms(&self) -> i64 {
+        self.at_ms.load(Ordering::SeqCst)
+    }
+
+    /// Waits for an earlier deadline.
+    pub async fn earlier(&self) {
+        self.earlier.notified().await;
+    }
+}

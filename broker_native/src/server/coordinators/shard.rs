@@ -1,0 +1,338 @@
+//! One machine and its log under one lock.
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::alarm::NEVER_MS;
+use super::load::load;
+use super::waiting::Waiting;
+use crate::coordinator::{Effects, Machine, Ticket};
+use crate::record::{BatchBuilder, Codec};
+use crate::server::errors::of_storage;
+use crate::server::notice::notice;
+use crate::storage::{AppendOptions, PartitionLog, StorageError};
+use crate::wire::ErrorCode;
+
+/// Where answers go.
+type Sender<R> = oneshot::Sender<Result<R, ErrorCode>>;
+
+/// One partition of an internal topic that this broker leads.
+pub struct Shard<M: Machine> {
+    /// Its number.
+    pub partition: i32,
+    /// The epoch in which this broker leads it.
+    pub leader_epoch: i32,
+    /// Its log. Nobody else appends to it.
+    pub log: Arc<PartitionLog>,
+    /// The machine's next deadline.
+    deadline_ms: AtomicI64,
+    state: Mutex<State<M>>,
+}
+
+enum State<M: Machine> {
+    Loading,
+    Ready(Box<Live<M>>),
+    /// The log cannot be read or written until the broker is restarted.
+    Broken,
+    /// Another shard has taken over, or the server stops.
+    Gone,
+}
+
+/// A machine that works.
+struct Live<M: Machine> {
+    machine: M,
+    next_ticket: u64,
+    waiting: HashMap<Ticket, Sender<M::Reply>>,
+    /// Last record that was appended: what is answered later must not become visible before it is durable.
+    last_offset: Option<i64>,
+}
+
+/// What is to be done without the lock, when everything appended so far is acknowledged.
+pub struct After<M: Machine> {
+    replies: Vec<(Sender<M::Reply>, M::Reply)>,
+    actions: Vec<M::Action>,
+}
+
+/// How a step ended.
+pub struct Stepped<M: Machine> {
+    /// The caller's own answer, when it is there and may be sent.
+    mine: Option<M::Reply>,
+    /// The caller's own answer when it is to come.
+    later: Option<oneshot::Receiver<Result<M::Reply, ErrorCode>>>,
+    after: After<M>,
+    /// Wait for this record first.
+    durable: Option<i64>,
+}
+
+/// Starts what a machine asks for.
+pub trait Start<M: Machine>: Send + Sync {
+    /// Starts `action`; never blocks.
+    fn start(&self, partition: i32, action: M::Action);
+}
+
+impl<M: Machine> Shard<M> {
+    /// To be loaded.
+    pub fn new(partition: i32, leader_epoch: i32, log: Arc<PartitionLog>) -> Self {
+        Self {
+            partition,
+            leader_epoch,
+            log,
+            deadline_ms: AtomicI64::new(NEVER_MS),
+            state: Mutex::new(State::Loading),
+        }
+    }
+
+    /// When the machine has something to do, milliseconds since the epoch.
+    pub fn deadline_ms(&self) -> i64 {
+        self.deadline_ms.load(Ordering::Acquire)
+    }
+
+    /// Takes an event that somebody waits for the answer of.
+    ///
+    /// # Errors
+    /// COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR.
+    pub fn call(&self, make: impl FnOnce(Ticket) -> M::Event, now_ms: i64) -> Result<Stepped<M>, ErrorCode> {
+        self.step(now_ms, true, |machine, ticket| machine.handle(make(ticket), now_ms))
+    }
+
+    /// Runs `step` on the machine; nobody waits for its answer.
+    ///
+    /// # Errors
+    /// As [`Shard::call`].
+    pub fn run(
+        &self,
+        now_ms: i64,
+        step: impl FnOnce(&mut M) -> Effects<M::Reply, M::Action>,
+    ) -> Result<Stepped<M>, ErrorCode> {
+        self.step(now_ms, false, |machine, _ticket| step(machine))
+    }
+
+    /// Looks at the machine.
+    ///
+    /// # Errors
+    /// As [`Shard::call`].
+    pub fn look<T>(&self, look: impl FnOnce(&M) -> T) -> Result<T, ErrorCode> {
+        match &*self.state.lock() {
+            State::Ready(live) => Ok(look(&live.machine)),
+            other => Err(refusal(other)),
+        }
+    }
+
+    /// Loads the machine that `make` makes, if it is still wanted.
+    pub fn load(&self, make: impl FnOnce() -> M, now_ms: i64) -> Option<Stepped<M>> {
+        if !matches!(&*self.state.lock(), State::Loading) {
+            return None;
+        }
+        // Nobody appends while the state is Loading, so the log stands still without the lock.
+        let mut machine = make();
+        let loaded = catch_unwind(AssertUnwindSafe(|| load(&mut machine, &self.log)));
+        let loaded = loaded.map_err(|_panic| "a bug of the broker (see the panic above)".to_owned());
+        let loaded = loaded.and_then(|outcome| outcome);
+        let mut state = self.state.lock();
+        if !matches!(&*state, State::Loading) {
+            return None;
+        }
+        if let Err(error) = loaded {
+            notice(&format!("{} cannot be loaded: {error}", self.log.topic_partition()));
+            *state = State::Broken;
+            return None;
+        }
+        *state = State::Ready(Box::new(Live {
+            machine,
+            next_ticket: 0,
+            waiting: HashMap::new(),
+            last_offset: None,
+        }));
+        drop(state);
+        self.run(now_ms, |machine| machine.loaded(now_ms)).ok()
+    }
+
+    /// Ends: everybody who waits is told to look for the coordinator again.
+    pub fn end(&self) {
+        let before = std::mem::replace(&mut *self.state.lock(), State::Gone);
+        self.deadline_ms.store(NEVER_MS, Ordering::Release);
+        drop(before);
+    }
+
+    /// Whether the machine is to be loaded.
+    pub fn is_loading(&self) -> bool {
+        matches!(&*self.state.lock(), State::Loading)
+    }
+
+    fn step(
+        &self,
+        now_ms: i64,
+        waits: bool,
+        step: impl FnOnce(&mut M, Ticket) -> Effects<M::Reply, M::Action>,
+    ) -> Result<Stepped<M>, ErrorCode> {
+        let mut state = self.state.lock();
+        let State::Ready(live) = &mut *state else { return Err(refusal(&state)) };
+        let ticket = Ticket(live.next_ticket);
+        live.next_ticket += 1;
+        let Ok(effects) = catch_unwind(AssertUnwindSafe(|| step(&mut live.machine, ticket))) else {
+            let why = "a bug of the broker (see the panic above); please report it";
+            return Err(self.fail(&mut state, Effects::default(), ErrorCode::UnknownServerError, why));
+        };
+        if !effects.records.is_empty() {
+            match self.append(&effects, now_ms) {
+                Ok(last_offset) => live.last_offset = Some(last_offset),
+                Err(error) => {
+                    let (code, why) = (of_append(&error), error.to_string());
+                    return Err(self.fail(&mut state, effects, code, &why));
+                }
+            }
+        }
+        let deadline_ms = live.machine.next_deadline_ms().unwrap_or(NEVER_MS);
+        self.deadline_ms.store(deadline_ms, Ordering::Release);
+        Ok(live.stepped(effects, waits.then_some(ticket), self.log.is_flushed()))
+    }
+
+    /// Appends the records as one batch; gives the offset of the last.
+    fn append(&self, effects: &Effects<M::Reply, M::Action>, now_ms: i64) -> Result<i64, StorageError> {
+        let bytes =
+            effects.records.iter().map(|one| one.key.len() + one.value.as_ref().map_or(0, |v| v.len()));
+        let mut builder = BatchBuilder::with_capacity(
+            /* header and framing */ 96 + bytes.map(|b| b + 32).sum::<usize>(),
+        );
+        if let Some((producer_id, producer_epoch)) = effects.transaction {
+            builder.set_producer(producer_id, producer_epoch, /* no sequence */ -1);
+            builder.set_transactional(true);
+        }
+        let invalid = |error: crate::record::BatchError| StorageError::InvalidBatch {
+            at: self.log.topic_partition().clone(),
+            reason: error.to_string(),
+        };
+        for record in &effects.records {
+            builder.append(now_ms, Some(&record.key), record.value.as_deref(), &[]).map_err(invalid)?;
+        }
+        let mut batch = builder.finish(Codec::None).map_err(invalid)?;
+        let how = AppendOptions { leader_epoch: self.leader_epoch, now_ms: Some(now_ms) };
+        Ok(self.log.append(&mut batch, how)?.last_offset)
+    }
+
+    /// The machine is ahead of its log: it is thrown away, and to be loaded again. Its answers to this step become `code`.
+    fn fail(
+        &self,
+        state: &mut State<M>,
+        effects: Effects<M::Reply, M::Action>,
+        code: ErrorCode,
+        why: &str,
+    ) -> ErrorCode {
+        notice(&format!("{} is loaded again: {why}", self.log.topic_partition()));
+        let next = if self.log.is_poisoned() { State::Broken } else { State::Loading };
+        if let State::Ready(mut live) = std::mem::replace(state, next) {
+            for (ticket, _) in effects.replies {
+                if let Some(sender) = live.waiting.remove(&ticket) {
+                    // Who is gone needs no answer.
+                    let _ = sender.send(Err(code));
+                }
+            }
+        }
+        self.deadline_ms.store(NEVER_MS, Ordering::Release);
+        code
+    }
+}
+
+impl<M: Machine> Live<M> {
+    fn stepped(
+        &mut self,
+        effects: Effects<M::Reply, M::Action>,
+        mine: Option<Ticket>,
+        flushed: bool,
+    ) -> Stepped<M> {
+        let durable = self.last_offset.filter(|_| flushed);
+        let mut stepped = Stepped {
+            mine: None,
+            later: None,
+            after: After { replies: Vec::new(), actions: effects.actions },
+            durable,
+        };
+        let answers_now = durable.is_none();
+        let mut sender = None;
+        if let Some(ticket) = mine {
+            let is_answered = answers_now && effects.replies.iter().any(|(one, _)| *one == ticket);
+            if !is_answered {
+                let (send, receive) = oneshot::channel();
+                stepped.later = Some(receive);
+                sender = Some(send);
+            }
+        }
+        if let (Some(ticket), Some(sender)) = (mine, sender) {
+            self.waiting.insert(ticket, sender);
+        }
+        for (ticket, reply) in effects.replies {
+            if Some(ticket) == mine && answers_now {
+                stepped.mine = Some(reply);
+            } else if let Some(sender) = self.waiting.remove(&ticket) {
+                stepped.after.replies.push((sender, reply));
+            }
+        }
+        stepped
+    }
+}
+
+impl<M: Machine> Stepped<M>
+where
+    M::Action: 'static,
+{
+    /// Sends and starts what is due, without any lock; gives the caller's own answer.
+    pub fn settle(self, partition: i32, log: &PartitionLog, start: &Arc<dyn Start<M>>) -> Waiting<M::Reply> {
+        let Self { mine, later, after, durable } = self;
+        match durable {
+            None => after.happen(partition, start),
+            Some(_) if after.is_nothing() => {}
+            Some(offset) => {
+                let start = Arc::clone(start);
+                // When the flush fails, the senders are dropped: NOT_COORDINATOR.
+                let done = move |outcome: Result<(), StorageError>| match outcome {
+                    Ok(()) => after.happen(partition, &start),
+                    Err(error) => notice(&format!("a coordinator's records are not durable: {error}")),
+                };
+                log.wait_durable(offset, Box::new(done));
+            }
+        }
+        match (mine, later) {
+            (Some(reply), _) => Waiting::now(Ok(reply)),
+            (None, Some(receiver)) => Waiting::Later(receiver),
+            (None, None) => Waiting::now(Err(ErrorCode::NotCoordinator)),
+        }
+    }
+}
+
+impl<M: Machine> After<M> {
+    fn is_nothing(&self) -> bool {
+        self.replies.is_empty() && self.actions.is_empty()
+    }
+
+    fn happen(self, partition: i32, start: &Arc<dyn Start<M>>) {
+        for (sender, reply) in self.replies {
+            // Who is gone needs no answer.
+            let _ = sender.send(Ok(reply));
+        }
+        for action in self.actions {
+            start.start(partition, action);
+        }
+    }
+}
+
+fn refusal<M: Machine>(state: &State<M>) -> ErrorCode {
+    match state {
+        State::Loading => ErrorCode::CoordinatorLoadInProgress,
+        State::Broken => ErrorCode::CoordinatorNotAvailable,
+        State::Ready(_) | State::Gone => ErrorCode::NotCoordinator,
+    }
+}
+
+/// What a client is told when the records could not be appended, as Kafka has it.
+fn of_append(error: &StorageError) -> ErrorCode {
+    match of_storage(error) {
+        ErrorCode::MessageTooLarge => ErrorCode::InvalidCommitOffsetSize,
+        ErrorCode::InvalidProducerEpoch => ErrorCode::InvalidProducerEpoch,
+        ErrorCode::InvalidTxnState => ErrorCode::InvalidTxnState,
+        _ => ErrorCode::NotCoordinator,
+    }
+}

@@ -1,0 +1,325 @@
+//! The machines of one internal topic.
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use tokio::runtime::Handle;
+
+use super::alarm::{Alarm, NEVER_MS};
+use super::key::partition_of;
+use super::shard::{Shard, Start, Stepped};
+use super::waiting::Waiting;
+use crate::coordinator::{Effects, Machine, Ticket};
+use crate::server::topics::Picture;
+use crate::storage::Clock;
+use crate::wire::ErrorCode;
+
+/// The clock is looked at again at least so often: it may be set.
+const NAP_MAX: Duration = Duration::from_secs(30);
+
+/// Starts the actions of a coordinator's machines.
+pub trait Sink<M: Machine>: Send + Sync + 'static {
+    /// Starts `action` of the machine of `partition`; never blocks. Its outcome goes back by [`Coordinator::event`].
+    fn start(&self, coordinator: &Arc<Coordinator<M>>, partition: i32, action: M::Action);
+}
+
+/// The machines of one internal topic.
+pub struct Coordinator<M: Machine> {
+    me: Weak<Self>,
+    topic: &'static str,
+    node_id: i32,
+    clock: Arc<dyn Clock>,
+    make: Box<dyn Fn() -> M + Send + Sync>,
+    shards: RwLock<Shards<M>>,
+    /// Partitions to be loaded, while or before somebody does.
+    to_load: Mutex<ToLoad<M>>,
+    alarm: Alarm,
+    sink: OnceLock<Box<dyn Sink<M>>>,
+    /// Hands actions to `sink`.
+    starter: Arc<dyn Start<M>>,
+    runtime: OnceLock<Handle>,
+}
+
+struct Shards<M: Machine> {
+    /// Partitions of the topic; 0 while it is not there.
+    count: i32,
+    led: HashMap<i32, Arc<Shard<M>>>,
+}
+
+struct ToLoad<M: Machine> {
+    queue: VecDeque<Arc<Shard<M>>>,
+    running: bool,
+}
+
+impl<M: Machine> Coordinator<M>
+where
+    M::Action: 'static,
+{
+    /// Coordinates nothing yet. `make` makes an empty machine.
+    pub fn new(
+        topic: &'static str,
+        node_id: i32,
+        clock: Arc<dyn Clock>,
+        make: impl Fn() -> M + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            topic,
+            node_id,
+            clock,
+            make: Box::new(make),
+            shards: RwLock::new(Shards { count: 0, led: HashMap::new() }),
+            to_load: Mutex::new(ToLoad { queue: VecDeque::new(), running: false }),
+            alarm: Alarm::default(),
+            sink: OnceLock::new(),
+            starter: Arc::new(Starter { coordinator: Weak::clone(me) }),
+            runtime: OnceLock::new(),
+        })
+    }
+
+    /// Who starts actions from now on; once.
+    pub fn set_sink(&self, sink: impl Sink<M>) {
+        // The first one stays.
+        let _ = self.sink.set(Box::new(sink));
+    }
+
+    /// The internal topic.
+    pub fn topic(&self) -> &'static str {
+        self.topic
+    }
+
+    /// Whether the internal topic is there.
+    pub fn has_topic(&self) -> bool {
+        self.shards.read().count > 0
+    }
+
+    /// The partition that keeps `key`; `None` while the topic is not there.
+    pub fn partition_of(&self, key: &str) -> Option<i32> {
+        partition_of(key, self.shards.read().count)
+    }
+
+    /// Gives the machine of `key` an event. It has taken it when this returns; the answer may take time.
+    /// Errors: COORDINATOR_NOT_AVAILABLE (the topic is not there), NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, and what
+    /// the append of its records failed with.
+    pub fn call(&self, key: &str, make: impl FnOnce(Ticket) -> M::Event) -> Waiting<M::Reply> {
+        let shard = match self.shard_of(key) {
+            Ok(shard) => shard,
+            Err(code) => return Waiting::now(Err(code)),
+        };
+        let stepped = shard.call(make, self.clock.now_ms());
+        self.settle(&shard, stepped)
+    }
+
+    /// Gives the machine of `partition` an event that nobody waits for: the outcome of an action. It is dropped when the
+    /// machine is not here.
+    pub fn event(&self, partition: i32, event: M::Event) {
+        if let Some(shard) = self.shard(partition) {
+            let now_ms = self.clock.now_ms();
+            let stepped = shard.run(now_ms, |machine| machine.handle(event, now_ms));
+            drop(self.settle(&shard, stepped));
+        }
+    }
+
+    /// Runs `step` on every machine that is loaded.
+    pub fn step_all(&self, step: impl Fn(&mut M, i64) -> Effects<M::Reply, M::Action>) {
+        for shard in self.led() {
+            let now_ms = self.clock.now_ms();
+            let stepped = shard.run(now_ms, |machine| step(machine, now_ms));
+            drop(self.settle(&shard, stepped));
+        }
+    }
+
+    /// Looks at every machine, in the order of the partitions.
+    ///
+    /// # Errors
+    /// COORDINATOR_LOAD_IN_PROGRESS when one is not loaded; the others were looked at.
+    pub fn for_each_loaded(&self, mut look: impl FnMut(&M)) -> Result<(), ErrorCode> {
+        let mut outcome = Ok(());
+        for shard in self.led() {
+            match shard.look(&mut look) {
+                Ok(()) | Err(ErrorCode::NotCoordinator) => {}
+                Err(code) => outcome = Err(code),
+            }
+        }
+        outcome
+    }
+
+    /// The shard of `partition`, when this broker leads it.
+    pub fn shard(&self, partition: i32) -> Option<Arc<Shard<M>>> {
+        self.shards.read().led.get(&partition).cloned()
+    }
+
+    /// Coordinates what this broker leads in `picture`: what is new or led in a new epoch is loaded, what is not led any
+    /// more ends.
+    pub fn apply(&self, picture: &Picture) {
+        let mut led = HashMap::new();
+        let topic = picture.named(self.topic);
+        for partition in topic.iter().flat_map(|topic| &topic.partitions) {
+            if let (Ok(log), true) = (&partition.log, partition.spec.leader == self.node_id) {
+                let (number, epoch) = (partition.spec.partition, partition.spec.leader_epoch);
+                led.insert(number, Arc::new(Shard::new(number, epoch, Arc::clone(log))));
+            }
+        }
+        let count = topic.map_or(0, |topic| i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX));
+        let mut ended = Vec::new();
+        {
+            let mut shards = self.shards.write();
+            for (number, before) in std::mem::take(&mut shards.led) {
+                match led.get_mut(&number) {
+                    Some(now)
+                        if now.leader_epoch == before.leader_epoch && Arc::ptr_eq(&now.log, &before.log) =>
+                    {
+                        *now = before;
+                    }
+                    _ => ended.push(before),
+                }
+            }
+            *shards = Shards { count, led };
+        }
+        ended.iter().for_each(|shard| shard.end());
+        for shard in self.led() {
+            if shard.is_loading() {
+                self.load_soon(shard);
+            }
+        }
+    }
+
+    /// Begins to load and to watch deadlines, in the runtime of the caller.
+    pub fn start(&self) {
+        if self.runtime.set(Handle::current()).is_err() {
+            return;
+        }
+        self.load_in_background();
+        if let Some(me) = self.me.upgrade() {
+            tokio::spawn(me.watch_deadlines());
+        }
+    }
+
+    /// Ends all machines.
+    pub fn stop(&self) {
+        let shards = std::mem::replace(&mut *self.shards.write(), Shards { count: 0, led: HashMap::new() });
+        shards.led.values().for_each(|shard| shard.end());
+    }
+
+    fn led(&self) -> Vec<Arc<Shard<M>>> {
+        let mut all: Vec<_> = self.shards.read().led.values().cloned().collect();
+        all.sort_unstable_by_key(|shard| shard.partition);
+        all
+    }
+
+    fn shard_of(&self, key: &str) -> Result<Arc<Shard<M>>, ErrorCode> {
+        let shards = self.shards.read();
+        let partition = partition_of(key, shards.count).ok_or(ErrorCode::CoordinatorNotAvailable)?;
+        shards.led.get(&partition).cloned().ok_or(ErrorCode::NotCoordinator)
+    }
+
+    /// What follows a step, without the shard's lock.
+    pub(super) fn settle(
+        &self,
+        shard: &Arc<Shard<M>>,
+        stepped: Result<Stepped<M>, ErrorCode>,
+    ) -> Waiting<M::Reply> {
+        let stepped = match stepped {
+            Ok(stepped) => stepped,
+            Err(code) => {
+                // The step may have failed for want of its append.
+                if shard.is_loading() {
+                    self.load_soon(Arc::clone(shard));
+                }
+                return Waiting::now(Err(code));
+            }
+        };
+        self.alarm.note(shard.deadline_ms());
+        stepped.settle(shard.partition, &shard.log, &self.starter)
+    }
+
+    /// Loads an empty log now, any other in the background.
+    fn load_soon(&self, shard: Arc<Shard<M>>) {
+        let offsets = shard.log.offsets();
+        if offsets.log_start_offset == offsets.log_end_offset {
+            return self.load(&shard);
+        }
+        {
+            let mut to_load = self.to_load.lock();
+            if !to_load.queue.iter().any(|queued| Arc::ptr_eq(queued, &shard)) {
+                to_load.queue.push_back(shard);
+            }
+        }
+        self.load_in_background();
+    }
+
+    fn load_in_background(&self) {
+        let (Some(runtime), Some(me)) = (self.runtime.get(), self.me.upgrade()) else { return };
+        let mut to_load = self.to_load.lock();
+        if to_load.running || to_load.queue.is_empty() {
+            return;
+        }
+        to_load.running = true;
+        drop(to_load);
+        runtime.spawn_blocking(move || while me.load_next() {});
+    }
+
+    /// Loads the next shard in the queue; false when there was none.
+    fn load_next(&self) -> bool {
+        let next = {
+            let mut to_load = self.to_load.lock();
+            let next = to_load.queue.pop_front();
+            to_load.running = next.is_some();
+            next
+        };
+        let Some(shard) = next else { return false };
+        self.load(&shard);
+        true
+    }
+
+    fn load(&self, shard: &Arc<Shard<M>>) {
+        if let Some(stepped) = shard.load(&self.make, self.clock.now_ms()) {
+            drop(self.settle(shard, Ok(stepped)));
+        }
+    }
+
+    async fn watch_deadlines(self: Arc<Self>) {
+        loop {
+            self.alarm.reset();
+            for shard in self.led() {
+                self.alarm.note(shard.deadline_ms());
+            }
+            let at_ms = self.alarm.at_ms();
+            let nap = match u64::try_from(at_ms.saturating_sub(self.clock.now_ms())) {
+                Ok(left_ms) if at_ms != NEVER_MS => Duration::from_millis(left_ms).min(NAP_MAX),
+                Ok(_never) => NAP_MAX,
+                Err(_late) => Duration::ZERO,
+            };
+            tokio::select! {
+                () = tokio::time::sleep(nap) => self.do_what_is_due(),
+                () = self.alarm.earlier() => {}
+            }
+        }
+    }
+
+    fn do_what_is_due(&self) {
+        for shard in self.led() {
+            let now_ms = self.clock.now_ms();
+            if shard.deadline_ms() <= now_ms {
+                let stepped = shard.run(now_ms, |machine| machine.tick(now_ms));
+                drop(self.settle(&shard, stepped));
+            }
+        }
+    }
+}
+
+/// Hands actions to the coordinator's sink.
+struct Starter<M: Machine> {
+    coordinator: Weak<Coordinator<M>>,
+}
+
+impl<M: Machine> Start<M> for Starter<M> {
+    fn start(&self, partition: i32, action: M::Action) {
+        if let Some(coordinator) = self.coordinator.upgrade() {
+            if let Some(sink) = coordinator.sink.get() {
+                sink.start(&coordinator, partition, action);
+            }
+        }
+    }
+}
