@@ -93,7 +93,8 @@ fn size(request: &AnyRequest, version: i16) -> usize {
     }
     sizes!(Produce Fetch ListOffsets Metadata FindCoordinator ApiVersions CreateTopics DeleteTopics DeleteRecords
         InitProducerId OffsetForLeaderEpoch DescribeConfigs AlterConfigs CreatePartitions IncrementalAlterConfigs
-        DescribeCluster)
+        DescribeCluster
+        DescribeLogDirs DescribeTopicPartitions)
 }
 
 /// The frame without its length prefix.
@@ -169,6 +170,10 @@ hostile_lengths! {
         "resource_name": "a", "configuration_keys": ["k", "l"]}, {"resource_type": 4, "resource_name": "0"}]}"#;
     alter_configs_survives_hostile_lengths AlterConfigsRequest r#"{"resources": [{"resource_type": 2,
         "resource_name": "a", "configs": [{"name": "k", "value": "v"}, {"name": "l", "value": null}]}]}"#;
+    describe_log_dirs_survives_hostile_lengths DescribeLogDirsRequest r#"{"topics": [{"topic": "a",
+        "partitions": [0, 1]}, {"topic": "b", "partitions": []}]}"#;
+    describe_topic_partitions_survives_hostile_lengths DescribeTopicPartitionsRequest r#"{"topics": [{"name": "a"}],
+        "cursor": {"topic_name": "a", "partition_index": 1}}"#;
     create_partitions_survives_hostile_lengths CreatePartitionsRequest r#"{"topics": [{"name": "a", "count": 3,
         "assignments": [{"broker_ids": [0]}, {"broker_ids": [1]}]}, {"name": "b", "count": 2}]}"#;
     incremental_alter_configs_survives_hostile_lengths IncrementalAlterConfigsRequest r#"{"resources": [

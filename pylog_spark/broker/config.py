@@ -180,6 +180,8 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _fallback("log.segment.bytes", Type.INT, 1024 * _MIB, "segment.bytes", at_least(14)),
     _fallback("log.segment.delete.delay.ms", Type.LONG, _MINUTE_MS, "file.delete.delay.ms", at_least(0)),
     _server("max.connections", Type.INT, INT_MAX, "Most open connections; more are closed at once.", valid=at_least(0)),
+    _server("max.incremental.fetch.session.cache.slots", Type.INT, 1000,
+            "Most fetch sessions. Consumers without one name all their partitions in every fetch.", valid=at_least(0)),
     _fallback("message.max.bytes", Type.INT, _MIB + 12, "max.message.bytes", at_least(0)),
     Setting("min.insync.replicas", Type.INT, 1, "Default of min.insync.replicas for topics that do not set it.", "high",
             _ONE_REPLICA, dynamic=True),

@@ -30,9 +30,11 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::OffsetForLeaderEpoch,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
+    ApiKey::DescribeLogDirs,
     ApiKey::CreatePartitions,
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
+    ApiKey::DescribeTopicPartitions,
 ];
 
 /// What becomes of a request.
@@ -164,11 +166,15 @@ fn route(
         ApiKey::OffsetForLeaderEpoch => on::offset_for_leader_epoch::handle(&call, &read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
+        ApiKey::DescribeLogDirs => on::describe_log_dirs::handle(&call, &read(reader, version)?),
         ApiKey::CreatePartitions => on::create_partitions::handle(call, read(reader, version)?),
         ApiKey::IncrementalAlterConfigs => {
             on::incremental_alter_configs::handle(call, read(reader, version)?)
         }
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeTopicPartitions => {
+            on::describe_topic_partitions::handle(&call, &read(reader, version)?)
+        }
         // The codec may know more APIs than are served.
         #[allow(unreachable_patterns)]
         _ => refuse(format!("API key {} has no handler", header.api_key)),

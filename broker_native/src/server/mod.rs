@@ -11,7 +11,7 @@
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
 //! | [`outbox`], [`send`] | answers on their way out, records straight from their file |
 //! | [`coordinators`] | groups and transactions: the machines' shell |
-//! | [`watch`] | long polls and what wakes them |
+//! | [`watch`], [`fetch_sessions`] | long polls and what wakes them; what each consumer reads |
 //! | [`decide`] | questions to Python |
 //! | [`producer_ids`], [`errors`], [`maintenance`], [`shutdown`] | ids of producers; error codes; timer; stop |
 //!
@@ -25,6 +25,7 @@ pub mod coordinators;
 pub mod decide;
 pub mod dispatch;
 pub mod errors;
+pub mod fetch_sessions;
 pub mod frames;
 pub mod handlers;
 pub mod listener;
@@ -53,6 +54,7 @@ use crate::storage::{Clock, Disk, LogManager, StorageError};
 use budget::Budget;
 use coordinators::Coordinators;
 use decide::Decider;
+use fetch_sessions::FetchSessions;
 use maintenance::Maintenance;
 use producer_ids::ProducerIds;
 use settings::Settings;
@@ -109,6 +111,7 @@ impl Server {
         let topics = Arc::new(topics::Topics::default());
         let shared = Shared {
             coordinators: Coordinators::new(&settings, &topics, &clock),
+            fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
             producer_ids: ProducerIds::new(disk, dir.into()),
             settings,

@@ -24,6 +24,8 @@ pub struct Settings {
     pub connections_max_idle_ms: i64,
     /// Most bytes of records in one fetch answer.
     pub fetch_max_bytes: i32,
+    /// Most fetch sessions.
+    pub max_incremental_fetch_session_cache_slots: usize,
     /// Most open connections; more are closed at once.
     pub max_connections: usize,
     /// Threads that serve requests.
@@ -57,6 +59,7 @@ impl Default for Settings {
             auto_create_topics_enable: true,
             connections_max_idle_ms: /* 10 minutes */ 600_000,
             fetch_max_bytes: /* 55 MiB */ 55 << 20,
+            max_incremental_fetch_session_cache_slots: 1000,
             max_connections: i32::MAX as usize,
             num_network_threads: 2,
             num_recovery_threads_per_data_dir: 2,

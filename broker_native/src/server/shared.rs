@@ -5,6 +5,7 @@ use super::budget::Budget;
 use super::buffers::Buffers;
 use super::coordinators::Coordinators;
 use super::decide::Decider;
+use super::fetch_sessions::FetchSessions;
 use super::metrics::Metrics;
 use super::producer_ids::ProducerIds;
 use super::settings::Settings;
@@ -30,6 +31,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Ids for idempotent producers.
     pub producer_ids: ProducerIds,
+    /// What consumers read.
+    pub fetch_sessions: FetchSessions,
     /// Bytes of requests in memory.
     pub budget: Budget,
     /// Buffers to borrow.

@@ -4,7 +4,7 @@
 //! [`LogManager::run_maintenance`] from a timer and [`LogManager::close`] at the end.
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
@@ -79,6 +79,11 @@ impl LogManager {
     /// The cluster id of `meta.properties`.
     pub fn cluster_id(&self) -> &str {
         &self.cluster_id
+    }
+
+    /// The data directory, absolute unless the working directory is gone.
+    pub fn dir(&self) -> PathBuf {
+        std::path::absolute(&self.shared.dir).unwrap_or_else(|_| self.shared.dir.to_path_buf())
     }
 
     /// Whether the last user of the directory stopped cleanly, so that nothing is scanned.

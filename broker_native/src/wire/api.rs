@@ -129,7 +129,10 @@ apis! {
     OffsetForLeaderEpoch = 23, OffsetForLeaderEpochRequest -> OffsetForLeaderEpochResponse, 2-4, flexible 4+;
     DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
     AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
+    // Version 5 tells of directories that take no new partitions; there are none.
+    DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
     IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
+    DescribeTopicPartitions = 75, DescribeTopicPartitionsRequest -> DescribeTopicPartitionsResponse, 0-0, flexible 0+;
 }

@@ -215,3 +215,33 @@ impl<T: Field> Nullable for Vec<T> {
         Ok(())
     }
 }
+
+/// Bytes of a struct that is null: its marker alone.
+pub(super) const NULL_STRUCT_BYTES: usize = 1;
+/// Marker of a struct that is there; a null one has a negative marker (KIP-893).
+const STRUCT_IS_THERE: i8 = 1;
+const STRUCT_IS_NULL: i8 = -1;
+
+/// Reads a struct behind its marker.
+pub(super) fn read_nullable_struct<T: Field>(
+    reader: &mut Reader,
+    version: Version,
+) -> Result<Option<T>, WireError> {
+    let marker = i8::read(reader, version)?;
+    if marker < 0 { Ok(None) } else { T::read(reader, version).map(Some) }
+}
+
+/// Writes a struct behind its marker.
+pub(super) fn write_nullable_struct<T: Field>(
+    value: Option<&T>,
+    writer: &mut Writer,
+    version: Version,
+) -> Result<(), WireError> {
+    match value {
+        None => STRUCT_IS_NULL.write(writer, version),
+        Some(value) => {
+            STRUCT_IS_THERE.write(writer, version)?;
+            value.write(writer, version)
+        }
+    }
+}

@@ -98,6 +98,27 @@ macro_rules! messages {
             }
         }
 
+        impl $crate::wire::field::Nullable for $name {
+            fn read_nullable(
+                reader: &mut $crate::wire::reader::Reader,
+                version: $crate::wire::field::Version,
+            ) -> Result<Option<Self>, $crate::wire::error::WireError> {
+                $crate::wire::field::read_nullable_struct(reader, version)
+            }
+
+            fn write_nullable(
+                value: Option<&Self>,
+                writer: &mut $crate::wire::writer::Writer,
+                version: $crate::wire::field::Version,
+            ) -> Result<(), $crate::wire::error::WireError> {
+                $crate::wire::field::write_nullable_struct(value, writer, version)
+            }
+
+            fn min_bytes_nullable(_: $crate::wire::field::Version) -> usize {
+                $crate::wire::field::NULL_STRUCT_BYTES
+            }
+        }
+
         #[cfg(test)]
         impl $crate::wire::sample::Sample for $name {
             fn sample(

@@ -124,5 +124,5 @@ fn the_cluster_is_this_broker() {
     }
     let controllers = DescribeClusterRequest { endpoint_type: 2, ..Default::default() };
     let answer = broker.client().call(&controllers, 2);
-    assert_eq!(answer.error_code, ErrorCode::UnsupportedEndpointType.code());
+    assert_eq!(answer.error_code, ErrorCode::MismatchedEndpointType.code());
 }

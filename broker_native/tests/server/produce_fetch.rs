@@ -191,22 +191,6 @@ fn a_client_that_poses_as_a_follower_is_refused() {
 }
 
 #[test]
-fn a_fetch_session_is_declined_and_an_unknown_one_is_said_to_be() {
-    let (broker, _) = Broker::serving(topic("numbers", 1));
-    let mut client = broker.client();
-    client.produce("numbers", &["only"]);
-    for epoch in [-1, 0] {
-        let answer =
-            client.call(&FetchRequest { session_epoch: epoch, ..fetch_request("numbers", 0, 0, 1) }, 12);
-        assert_eq!(answer.session_id, 0);
-        assert_eq!(values(&only(answer)), [(0, "only".into())]);
-    }
-    let next = FetchRequest { session_id: 12, session_epoch: 1, ..fetch_request("numbers", 0, 0, 1) };
-    let answer = client.call(&next, 12);
-    assert_eq!(answer.error_code, ErrorCode::FetchSessionIdNotFound.code());
-}
-
-#[test]
 fn the_first_record_of_a_partition_has_offset_0() {
     let (broker, _) = Broker::serving(topic("numbers", 1));
     assert_eq!(broker.client().produce("numbers", &["first"]).base_offset, 0);

@@ -1,7 +1,17 @@
 //! ApiVersions: what this broker speaks.
 use crate::server::dispatch::{Call, Outcome, SERVED};
+use crate::wire::messages::api_versions::{FinalizedFeatureKey, SupportedFeatureKey};
 use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use crate::wire::{ApiKey, ErrorCode};
+
+/// A feature of the cluster: its name, its oldest level that this broker could have, and the level it has.
+type Feature = (&'static str, i16, i16);
+
+/// What clients and tools look at. The level of `metadata.version` is Kafka's 3.9-IV0, that of
+/// `inter.broker.protocol.version`: kafbat lets configs be edited only where it finds one of them.
+const FEATURES: &[Feature] = &[("metadata.version", 7, 21)];
+/// The features have never changed.
+const FEATURES_EPOCH: i64 = 0;
 
 /// Answers with the table.
 pub fn handle(call: &Call, _request: &ApiVersionsRequest) -> Outcome {
@@ -18,7 +28,20 @@ pub fn unknown_version(mut call: Call) -> Outcome {
 fn table(error: ErrorCode) -> ApiVersionsResponse {
     ApiVersionsResponse {
         error_code: error.code(),
+        supported_features: FEATURES.iter().map(supported).collect(),
+        finalized_features_epoch: FEATURES_EPOCH,
+        finalized_features: FEATURES.iter().map(finalized).collect(),
         api_keys: SERVED.iter().copied().map(ApiKey::info).map(|info| info.advertisement()).collect(),
         ..Default::default()
     }
+}
+
+fn supported(feature: &Feature) -> SupportedFeatureKey {
+    let (name, min_version, max_version) = *feature;
+    SupportedFeatureKey { name: name.into(), min_version, max_version }
+}
+
+fn finalized(feature: &Feature) -> FinalizedFeatureKey {
+    let (name, _, level) = *feature;
+    FinalizedFeatureKey { name: name.into(), max_version_level: level, min_version_level: level }
 }

@@ -26,6 +26,13 @@ pub fn handle(call: &Call, request: &DeleteRecordsRequest) -> Outcome {
 
 fn delete(call: &Call, topic: Option<&Arc<Topic>>, asked: &DeleteRecordsPartition) -> Result<i64, ErrorCode> {
     let (_, log) = led(&call.shared, topic, asked.partition_index, -1)?;
+    if topic.is_some_and(|topic| topic.internal) {
+        return Err(ErrorCode::InvalidTopicException);
+    }
+    if !log.config().cleanup_policy.delete {
+        // What is compacted only may not be cut off: a key's last value could be in it.
+        return Err(ErrorCode::PolicyViolation);
+    }
     log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))
 }
 

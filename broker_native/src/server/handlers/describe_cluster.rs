@@ -1,36 +1,44 @@
 //! DescribeCluster: the one broker there is.
 use super::metadata::advertised;
+use super::operations::on_cluster;
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
 use crate::wire::messages::describe_cluster::DescribeClusterBroker;
 use crate::wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
 
-/// `endpoint_type` of brokers; the other, controllers, has no listener here.
+/// `endpoint_type` of brokers.
 const BROKERS: i8 = 1;
+/// `endpoint_type` of controllers, which have no listener here.
+const CONTROLLERS: i8 = 2;
+/// From this version on there are errors about endpoints.
+const ENDPOINT_TYPES_FROM: i16 = 1;
 
 /// Answers with this broker.
 pub fn handle(call: &Call, request: &DescribeClusterRequest) -> Outcome {
     if request.endpoint_type != BROKERS {
-        return Outcome::Now(call.answer(&DescribeClusterResponse {
-            error_code: ErrorCode::UnsupportedEndpointType.code(),
-            error_message: Some(
-                "this broker has no controller endpoints; ask for brokers (endpoint type 1)".into(),
-            ),
-            ..Default::default()
-        }));
+        return Outcome::Now(call.answer(&refused(call.version, request.endpoint_type)));
     }
     let settings = &call.shared.settings;
     let (host, port) = advertised(call);
+    let this = DescribeClusterBroker { broker_id: settings.node_id, host, port, ..Default::default() };
     Outcome::Now(call.answer(&DescribeClusterResponse {
         endpoint_type: BROKERS,
         cluster_id: settings.cluster_id.clone(),
         controller_id: settings.node_id,
-        brokers: vec![DescribeClusterBroker {
-            broker_id: settings.node_id,
-            host,
-            port,
-            ..Default::default()
-        }],
+        brokers: vec![this],
+        cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
         ..Default::default()
     }))
+}
+
+fn refused(version: i16, endpoint_type: i8) -> DescribeClusterResponse {
+    let error = match endpoint_type {
+        _ if version < ENDPOINT_TYPES_FROM => ErrorCode::InvalidRequest,
+        CONTROLLERS => ErrorCode::MismatchedEndpointType,
+        _ => ErrorCode::UnsupportedEndpointType,
+    };
+    let why = format!(
+        "endpoint type {endpoint_type} is not that of this broker; ask for brokers (endpoint type 1)"
+    );
+    DescribeClusterResponse { error_code: error.code(), error_message: Some(why), ..Default::default() }
 }

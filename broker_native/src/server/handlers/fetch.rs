@@ -1,24 +1,22 @@
 //! Fetch: runs of whole batches, as they lie in the files. Waits for data up to `max_wait_ms`, woken by appends.
 //!
-//! Fetch sessions are declined: a request that begins one gets session id 0, one that goes on with one is told
-//! FETCH_SESSION_ID_NOT_FOUND and begins again; every client copes.
+//! Which partitions a request is about, and which an answer mentions, is said by its session ([`fetch_sessions`]).
+//!
+//! [`fetch_sessions`]: crate::server::fetch_sessions
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::fetch_read::{Gathered, Wanted, gather};
+use super::fetch_answer::{reply, session_error};
+use super::fetch_read::{TOPIC_IDS_FROM, Wanted, gather};
 use crate::server::dispatch::{Call, Outcome, Reply};
-use crate::server::outbox::{Answer, Part};
+use crate::server::fetch_sessions::{Asked, NO_SESSION, Plan, SessionRequest, topic_key};
 use crate::server::watch::Watch;
-use crate::wire::messages::fetch::{FetchableTopicResponse, PartitionData};
+use crate::wire::ErrorCode;
+use crate::wire::messages::fetch::{FetchTopic, FetchableTopicResponse, PartitionData};
 use crate::wire::messages::{FetchRequest, FetchResponse};
-use crate::wire::{Chunk, ErrorCode, message};
 
-/// The epochs of a request that does not go on with a session: begins one, or wants none.
-const SESSION_EPOCHS_FULL: std::ops::RangeInclusive<i32> = -1..=0;
-/// Runs up to this size are copied into the answer, which then leaves in one write.
-const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
 /// No client waits longer; a bound for what a hostile one can hold.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
@@ -29,21 +27,39 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         // Only followers move the high watermark by fetching, and there are none.
         return Outcome::Now(refuse(&call, request, ErrorCode::ClusterAuthorizationFailed));
     }
-    if !SESSION_EPOCHS_FULL.contains(&request.session_epoch) {
-        let error_code = ErrorCode::FetchSessionIdNotFound.code();
-        return Outcome::Now(call.answer(&FetchResponse { error_code, ..Default::default() }));
-    }
-    let wanted = Wanted::of(&call, request);
+    let by_id = call.version >= TOPIC_IDS_FROM;
+    let session = SessionRequest {
+        id: request.session_id,
+        epoch: request.session_epoch,
+        by_id,
+        asked: asked(&request.topics, by_id),
+        forgotten: &request.forgotten_topics_data,
+    };
+    let (asked, plan) = match call.shared.fetch_sessions.take(session, call.shared.clock.now_ms()) {
+        Ok(taken) => taken,
+        Err(error) => return Outcome::Now(session_error(&call, error, NO_SESSION)),
+    };
+    let wanted = Wanted::of(&call, &request, asked);
     let gathered = gather(&wanted);
     if gathered.is_enough(&wanted) || call.shared.shutdown.is_given() {
-        return Outcome::Now(reply(&call, &wanted, gathered));
+        return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     }
     call.shared.metrics.long_polls.one();
-    Outcome::later(long_poll(call, wanted))
+    Outcome::later(long_poll(call, wanted, plan))
+}
+
+/// The partitions that a request names, in its order.
+fn asked(topics: &[FetchTopic], by_id: bool) -> Vec<Asked> {
+    let mut asked = Vec::with_capacity(topics.iter().map(|topic| topic.partitions.len()).sum());
+    for topic in topics {
+        let key = topic_key(&topic.topic, topic.topic_id, by_id);
+        asked.extend(topic.partitions.iter().map(|one| Asked { topic: key.clone(), position: one.into() }));
+    }
+    asked
 }
 
 /// Gathers again whenever a partition advances, until there is enough, the time is over, or the server stops.
-async fn long_poll(call: Call, wanted: Wanted) -> Reply {
+async fn long_poll(call: Call, wanted: Wanted, plan: Plan) -> Reply {
     let deadline = Instant::now() + wanted.max_wait.min(MAX_WAIT);
     let watch = Watch::over(wanted.watchers());
     let shared = Arc::clone(&call.shared);
@@ -55,35 +71,13 @@ async fn long_poll(call: Call, wanted: Wanted) -> Reply {
         // After the watch began: nothing that arrives is missed.
         let gathered = gather(&wanted);
         if gathered.is_enough(&wanted) {
-            return reply(&call, &wanted, gathered);
+            return reply(&call, &wanted, &plan, gathered);
         }
         tokio::select! {
             () = watch.woken() => {}
-            () = &mut over => return reply(&call, &wanted, gather(&wanted)),
-            () = &mut stop => return reply(&call, &wanted, gather(&wanted)),
+            () = &mut over => return reply(&call, &wanted, &plan, gather(&wanted)),
+            () = &mut stop => return reply(&call, &wanted, &plan, gather(&wanted)),
         }
-    }
-}
-
-/// The answer: what stands around the records is encoded, the records themselves are only referred to.
-fn reply(call: &Call, wanted: &Wanted, gathered: Gathered) -> Reply {
-    let lengths: Vec<_> = gathered.slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
-    call.shared.metrics.fetched_bytes.add(gathered.bytes as u64);
-    let response = FetchResponse { responses: wanted.named(gathered.partitions), ..Default::default() };
-    let encoded = message::response_frame_around(&response, call.version, call.correlation_id, lengths);
-    let chunks = match encoded {
-        Ok(chunks) => chunks,
-        Err(error) => return Reply::Close(format!("its answer could not be written: {error}")),
-    };
-    let mut slices = gathered.slices;
-    let part = |chunk| match chunk {
-        Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
-        Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
-    };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect() };
-    match answer.inlined(INLINE_BYTES) {
-        Ok(answer) => Reply::Answer(answer),
-        Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),
     }
 }
 

@@ -3,46 +3,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use uuid::Uuid;
 
+use super::fetch_answer::failed;
 use super::lookup::led;
 use crate::server::dispatch::Call;
 use crate::server::errors::{is_ours, of_storage};
+use crate::server::fetch_sessions::{Asked, Position, TopicKey};
 use crate::server::notice::notice;
+use crate::server::topics::{Partition, Picture, Topic};
 use crate::server::watch::Watchers;
 use crate::storage::{LogSlice, PartitionLog, ReadUpTo};
 use crate::wire::ErrorCode;
 use crate::wire::messages::FetchRequest;
-use crate::wire::messages::fetch::{FetchPartition, FetchableTopicResponse, PartitionData};
+use crate::wire::messages::fetch::{EpochEndOffset, LeaderIdAndEpoch, PartitionData};
 
 /// From this version on topics are named by id.
-const TOPIC_IDS_FROM: i16 = 13;
+pub const TOPIC_IDS_FROM: i16 = 13;
+/// From this version on a client that asks the wrong broker, or with an old epoch, is told the leader.
+const LEADER_TOLD_FROM: i16 = 16;
 const READ_COMMITTED: i8 = 1;
-/// Tells a client that there is no offset.
-const NO_OFFSET: i64 = -1;
 
 /// A fetch request, with the partitions looked up.
 pub struct Wanted {
+    /// The partitions, in the order in which they are served.
+    pub asked: Vec<Asked>,
+    /// For each, its log, or what the client is told instead.
+    found: Vec<Result<Found, PartitionData>>,
     /// How long to wait for data.
     pub max_wait: Duration,
     min_bytes: usize,
     max_bytes: usize,
     committed: bool,
-    /// What a client is told of a topic that is not there.
+    /// What a client is told of a topic that is not there any more.
     unknown_topic: ErrorCode,
-    topics: Vec<WantedTopic>,
 }
 
-struct WantedTopic {
-    name: String,
-    id: Uuid,
-    partitions: Vec<WantedPartition>,
-}
-
-struct WantedPartition {
-    asked: FetchPartition,
-    /// The log, or what the client is told instead.
-    found: Result<(Arc<PartitionLog>, Arc<Watchers>), ErrorCode>,
+struct Found {
+    partition: Arc<Partition>,
+    log: Arc<PartitionLog>,
 }
 
 /// What is there.
@@ -58,54 +56,67 @@ pub struct Gathered {
 
 impl Wanted {
     /// Looks the partitions up.
-    pub fn of(call: &Call, request: FetchRequest) -> Self {
+    pub fn of(call: &Call, request: &FetchRequest, asked: Vec<Asked>) -> Self {
         let picture = call.shared.topics.now();
         let by_id = call.version >= TOPIC_IDS_FROM;
-        let unknown_topic =
-            if by_id { ErrorCode::UnknownTopicId } else { ErrorCode::UnknownTopicOrPartition };
-        let topics = request.topics.into_iter().map(|asked| {
-            let topic = if by_id { picture.with_id(&asked.topic_id) } else { picture.named(&asked.topic) };
-            let find = |one: FetchPartition| {
-                let found = match topic {
-                    None => Err(unknown_topic),
-                    topic => led(&call.shared, topic, one.partition, one.current_leader_epoch)
-                        .map(|(partition, log)| (Arc::clone(log), Arc::clone(&partition.watchers))),
-                };
-                WantedPartition { asked: one, found }
-            };
-            let partitions = asked.partitions.into_iter().map(find).collect();
-            WantedTopic { name: asked.topic, id: asked.topic_id, partitions }
-        });
         let size = |bytes: i32| usize::try_from(bytes).unwrap_or(0);
+        let mut last: Option<(&TopicKey, Option<&Arc<Topic>>)> = None;
+        let mut found = Vec::with_capacity(asked.len());
+        for one in &asked {
+            let topic = match last {
+                Some((key, topic)) if *key == one.topic => topic,
+                _ => named(&picture, &one.topic),
+            };
+            last = Some((&one.topic, topic));
+            found.push(find(call, topic, one));
+        }
         Self {
+            found,
+            asked,
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
             min_bytes: size(request.min_bytes),
             max_bytes: size(request.max_bytes.min(call.shared.settings.fetch_max_bytes)),
             committed: request.isolation_level == READ_COMMITTED,
-            unknown_topic,
-            topics: topics.collect(),
+            unknown_topic: if by_id { ErrorCode::UnknownTopicId } else { ErrorCode::UnknownTopicOrPartition },
         }
     }
 
     /// Who tells of new data.
     pub fn watchers(&self) -> Vec<Arc<Watchers>> {
-        let partitions = self.topics.iter().flat_map(|topic| &topic.partitions);
-        partitions
-            .filter_map(|one| one.found.as_ref().ok())
-            .map(|(_, watchers)| Arc::clone(watchers))
-            .collect()
+        self.found.iter().flatten().map(|found| Arc::clone(&found.partition.watchers)).collect()
     }
+}
 
-    /// Puts the answers under their topics.
-    pub fn named(&self, partitions: Vec<PartitionData>) -> Vec<FetchableTopicResponse> {
-        let mut partitions = partitions.into_iter();
-        let topics = self.topics.iter().map(|topic| FetchableTopicResponse {
-            topic: topic.name.clone(),
-            topic_id: topic.id,
-            partitions: partitions.by_ref().take(topic.partitions.len()).collect(),
-        });
-        topics.collect()
+fn named<'a>(picture: &'a Picture, key: &TopicKey) -> Option<&'a Arc<Topic>> {
+    match key {
+        TopicKey::Name(name) => picture.named(name),
+        TopicKey::Id(id) => picture.with_id(id),
     }
+}
+
+fn find(call: &Call, topic: Option<&Arc<Topic>>, asked: &Asked) -> Result<Found, PartitionData> {
+    let number = asked.position.partition;
+    if topic.is_none() && matches!(asked.topic, TopicKey::Id(_)) {
+        return Err(failed(number, ErrorCode::UnknownTopicId));
+    }
+    match led(&call.shared, topic, number, asked.position.leader_epoch) {
+        Ok((partition, log)) => Ok(Found { partition: Arc::clone(partition), log: Arc::clone(log) }),
+        Err(error) => {
+            let current_leader = topic.and_then(|topic| topic.partition(number));
+            let current_leader = current_leader.filter(|_| tells_leader(call, error));
+            let current_leader = current_leader.map_or_else(Default::default, |partition| LeaderIdAndEpoch {
+                leader_id: partition.spec.leader,
+                leader_epoch: partition.spec.leader_epoch,
+            });
+            Err(PartitionData { current_leader, ..failed(number, error) })
+        }
+    }
+}
+
+/// Whether the client is told with `error` where to go instead.
+fn tells_leader(call: &Call, error: ErrorCode) -> bool {
+    call.version >= LEADER_TOLD_FROM
+        && matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch)
 }
 
 impl Gathered {
@@ -121,42 +132,83 @@ impl Gathered {
 /// Reads every partition's next batches, as far as the limits allow. The first batch found is given even when it alone
 /// is larger than the limits, so that a consumer never stands still.
 pub fn gather(wanted: &Wanted) -> Gathered {
-    let count = wanted.topics.iter().map(|topic| topic.partitions.len()).sum();
+    let count = wanted.asked.len();
     let (partitions, slices) = (Vec::with_capacity(count), Vec::with_capacity(count));
     let mut gathered = Gathered { partitions, slices, bytes: 0, failed: false };
-    for one in wanted.topics.iter().flat_map(|topic| &topic.partitions) {
-        let read = match &one.found {
+    for (asked, found) in wanted.asked.iter().zip(&wanted.found) {
+        let position = &asked.position;
+        let told = match found {
             // Removed while the fetch waited.
-            Ok((_, watchers)) if watchers.is_gone() => Err(wanted.unknown_topic),
-            Ok((log, _)) => read(log, &one.asked, wanted, gathered.bytes),
-            Err(error) => Err(*error),
+            Ok(found) if found.partition.watchers.is_gone() => {
+                Err(failed(position.partition, wanted.unknown_topic))
+            }
+            Ok(found) => one(&found.log, position, wanted, gathered.bytes),
+            Err(told) => Err(told.clone()),
         };
-        match read {
-            Ok(slice) => {
-                gathered.bytes += slice.len;
-                gathered.partitions.push(found(one, wanted, &slice));
-                gathered.slices.push(Some(slice).filter(|slice| slice.len > 0));
-            }
-            Err(error) => {
+        let (data, slice) = match told {
+            Ok((data, slice)) => (data, Some(slice).filter(|slice| slice.len > 0)),
+            Err(data) => {
                 gathered.failed = true;
-                gathered.partitions.push(failed(one.asked.partition, error));
-                gathered.slices.push(None);
+                (data, None)
             }
-        }
+        };
+        gathered.bytes += slice.as_ref().map_or(0, |slice| slice.len);
+        gathered.partitions.push(data);
+        gathered.slices.push(slice);
     }
     gathered
 }
 
+/// What is there of one partition when `used` bytes are there of others; `Err` is told at once.
+fn one(
+    log: &PartitionLog,
+    position: &Position,
+    wanted: &Wanted,
+    used: usize,
+) -> Result<(PartitionData, LogSlice), PartitionData> {
+    if let Some(told) = departed(log, position) {
+        return Err(told);
+    }
+    match read(log, position, wanted, used) {
+        Ok(slice) => Ok((answered(position, wanted, &slice), slice)),
+        Err(error) => Err(failed(position.partition, error)),
+    }
+}
+
+/// Says so when the client's last record is not of the epoch that it believes (KIP-595).
+fn departed(log: &PartitionLog, position: &Position) -> Option<PartitionData> {
+    if position.last_fetched_epoch < 0 {
+        return None;
+    }
+    let (epoch, end_offset) = match log.epoch_end_offset(position.last_fetched_epoch) {
+        Some(known) => known,
+        None => return Some(failed(position.partition, ErrorCode::OffsetOutOfRange)),
+    };
+    if epoch >= position.last_fetched_epoch && end_offset >= position.offset {
+        return None;
+    }
+    let offsets = log.offsets();
+    Some(PartitionData {
+        partition_index: position.partition,
+        high_watermark: offsets.high_watermark,
+        last_stable_offset: offsets.last_stable_offset,
+        log_start_offset: offsets.log_start_offset,
+        diverging_epoch: EpochEndOffset { epoch, end_offset },
+        records: Some(Bytes::new()),
+        ..Default::default()
+    })
+}
+
 fn read(
     log: &PartitionLog,
-    asked: &FetchPartition,
+    position: &Position,
     wanted: &Wanted,
     used: usize,
 ) -> Result<LogSlice, ErrorCode> {
     let upto = if wanted.committed { ReadUpTo::LastStable } else { ReadUpTo::HighWatermark };
-    let own = usize::try_from(asked.partition_max_bytes).unwrap_or(0);
+    let own = usize::try_from(position.max_bytes).unwrap_or(0);
     let max_bytes = own.min(wanted.max_bytes.saturating_sub(used));
-    log.read(asked.fetch_offset, max_bytes, used == 0, upto).map_err(|error| {
+    log.read(position.offset, max_bytes, used == 0, upto).map_err(|error| {
         let code = of_storage(&error);
         if is_ours(code) {
             notice(&error.to_string());
@@ -165,24 +217,14 @@ fn read(
     })
 }
 
-fn found(one: &WantedPartition, wanted: &Wanted, slice: &LogSlice) -> PartitionData {
+fn answered(position: &Position, wanted: &Wanted, slice: &LogSlice) -> PartitionData {
     PartitionData {
-        partition_index: one.asked.partition,
+        partition_index: position.partition,
         high_watermark: slice.offsets.high_watermark,
         last_stable_offset: slice.offsets.last_stable_offset,
         log_start_offset: slice.offsets.log_start_offset,
         // No transaction was aborted; null tells a reader of uncommitted data that it does not matter.
         aborted_transactions: wanted.committed.then(Vec::new),
-        records: Some(Bytes::new()),
-        ..Default::default()
-    }
-}
-
-fn failed(partition_index: i32, error: ErrorCode) -> PartitionData {
-    PartitionData {
-        partition_index,
-        error_code: error.code(),
-        high_watermark: NO_OFFSET,
         records: Some(Bytes::new()),
         ..Default::default()
     }

@@ -1,4 +1,5 @@
 //! ListOffsets: the offset at a time, or at an end of the log.
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lookup::led;
@@ -18,12 +19,17 @@ const READ_COMMITTED: i8 = 1;
 /// Looks each partition up by itself.
 pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
     let topics = call.shared.topics.now();
+    let repeated = repeated(request);
     let results = request.topics.iter().map(|asked| {
         let topic = topics.named(&asked.name);
         let partitions = asked.partitions.iter().map(|one| {
             let blank =
                 ListOffsetsPartitionResponse { partition_index: one.partition_index, ..Default::default() };
-            match find(call, topic, one, request) {
+            let found = match repeated.contains(&(asked.name.as_str(), one.partition_index)) {
+                true => Err(ErrorCode::InvalidRequest),
+                false => find(call, topic, one, request),
+            };
+            match found {
                 Ok((offset, timestamp, leader_epoch)) => {
                     ListOffsetsPartitionResponse { offset, timestamp, leader_epoch, ..blank }
                 }
@@ -45,6 +51,9 @@ fn find(
     if request.replica_id >= 0 {
         return Err(ErrorCode::ClusterAuthorizationFailed);
     }
+    if asked.timestamp < 0 && !is_known(asked.timestamp, call.version) {
+        return Err(ErrorCode::UnsupportedVersion);
+    }
     let (partition, log) = led(&call.shared, topic, asked.partition_index, asked.current_leader_epoch)?;
     let offsets = log.offsets();
     let end = match request.isolation_level {
@@ -63,9 +72,29 @@ fn find(
         asks::MAX_TIMESTAMP => Ok(visible(log.max_timestamp_offset().map_err(failed)?)),
         // Nothing is in tiered storage, nor will be.
         asks::LATEST_TIERED | asks::EARLIEST_PENDING_UPLOAD => Ok((NONE, NONE, -1)),
-        timestamp_ms if timestamp_ms >= 0 => {
-            Ok(visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?))
-        }
-        _ => Err(ErrorCode::UnsupportedVersion),
+        timestamp_ms => Ok(visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?)),
     }
+}
+
+/// Whether a request of this version may ask for a position with this negative name.
+fn is_known(timestamp: i64, version: i16) -> bool {
+    let since = match timestamp {
+        asks::LATEST | asks::EARLIEST => 1,
+        asks::MAX_TIMESTAMP => 7,
+        asks::EARLIEST_LOCAL => 8,
+        asks::LATEST_TIERED => 9,
+        asks::EARLIEST_PENDING_UPLOAD => 11,
+        _ => return false,
+    };
+    version >= since
+}
+
+/// Partitions that the request names more than once; Kafka answers none of them.
+fn repeated(request: &ListOffsetsRequest) -> HashSet<(&str, i32)> {
+    let mut seen = HashSet::new();
+    let each = request
+        .topics
+        .iter()
+        .flat_map(|topic| topic.partitions.iter().map(|one| (topic.name.as_str(), one.partition_index)));
+    each.filter(|one| !seen.insert(*one)).collect()
 }

@@ -1,6 +1,7 @@
 //! Metadata: this broker, its topics, and which address to use; creates topics that a client asks for by name.
 use std::sync::Arc;
 
+use super::operations::{on_cluster, on_topic};
 use crate::server::decide::{Kind, ask};
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::notice::notice;
@@ -13,8 +14,9 @@ use crate::wire::messages::{MetadataRequest, MetadataResponse};
 
 /// From this version on an empty list of topics means none; before, all.
 const EMPTY_MEANS_NONE_FROM: i16 = 1;
-/// From this version on a topic may be asked for by id, with a null name.
-const TOPIC_IDS_FROM: i16 = 10;
+/// From this version on a topic may be asked for by id, with a null name. The two before have the field, but no client
+/// may use it.
+const TOPIC_IDS_FROM: i16 = 12;
 /// Longest topic name.
 const NAME_LEN_MAX: usize = 249;
 
@@ -60,22 +62,30 @@ fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
         None => true,
         Some(topics) => topics.is_empty() && call.version < EMPTY_MEANS_NONE_FROM,
     };
-    let topics = if all {
+    let operations = on_topic(request.include_topic_authorized_operations);
+    let mut topics: Vec<_> = if all {
         picture.all().map(described).collect()
     } else {
         request.topics.iter().flatten().map(|asked| find(call, asked, picture)).collect()
     };
+    topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
     call.answer(&MetadataResponse {
         brokers: vec![MetadataResponseBroker { node_id: settings.node_id, host, port, rack: None }],
         cluster_id: Some(settings.cluster_id.clone()),
         controller_id: settings.node_id,
         topics,
+        cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
         ..Default::default()
     })
 }
 
 fn find(call: &Call, asked: &MetadataRequestTopic, picture: &Picture) -> MetadataResponseTopic {
-    let by_id = call.version >= TOPIC_IDS_FROM && !asked.topic_id.is_nil();
+    let by_id = !asked.topic_id.is_nil();
+    if by_id && call.version < TOPIC_IDS_FROM {
+        let name = Some(asked.name.clone().unwrap_or_default());
+        let error_code = ErrorCode::InvalidRequest.code();
+        return MetadataResponseTopic { error_code, name, topic_id: asked.topic_id, ..Default::default() };
+    }
     let found = match &asked.name {
         Some(name) if !by_id => picture.named(name),
         _ => picture.with_id(&asked.topic_id),
@@ -89,8 +99,7 @@ fn find(call: &Call, asked: &MetadataRequestTopic, picture: &Picture) -> Metadat
         Some(_) => ErrorCode::InvalidTopicException,
         None => ErrorCode::InvalidRequest,
     };
-    // Names may be null from version 12 on only.
-    let name = asked.name.clone().or_else(|| (call.version < 12).then(String::new));
+    let name = asked.name.clone().or_else(|| (call.version < TOPIC_IDS_FROM).then(String::new));
     MetadataResponseTopic { error_code: error.code(), name, topic_id: asked.topic_id, ..Default::default() }
 }
 
@@ -124,7 +133,7 @@ fn described_partition(partition: &Partition) -> MetadataResponsePartition {
 }
 
 /// Whether a topic may have this name, as in Kafka.
-fn is_legal(name: &str) -> bool {
+pub fn is_legal(name: &str) -> bool {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     (1..=NAME_LEN_MAX).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(legal)
 }

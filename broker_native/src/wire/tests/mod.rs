@@ -23,9 +23,11 @@ macro_rules! for_each_api {
         $test!(OffsetForLeaderEpoch, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse);
         $test!(DescribeConfigs, DescribeConfigsRequest, DescribeConfigsResponse);
         $test!(AlterConfigs, AlterConfigsRequest, AlterConfigsResponse);
+        $test!(DescribeLogDirs, DescribeLogDirsRequest, DescribeLogDirsResponse);
         $test!(CreatePartitions, CreatePartitionsRequest, CreatePartitionsResponse);
         $test!(IncrementalAlterConfigs, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
+        $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
     };
 }
 use for_each_api;

@@ -1,0 +1,134 @@
+//! DescribeTopicPartitions: topics in the order of their names, a bounded number of partitions at a time (KIP-966).
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::metadata::is_legal;
+use super::operations::on_topic;
+use crate::server::dispatch::{Call, Outcome};
+use crate::server::topics::{Partition, Picture, Topic};
+use crate::wire::ErrorCode;
+use crate::wire::messages::describe_topic_partitions::{
+    Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
+};
+use crate::wire::messages::{DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse};
+
+/// Most partitions in one answer (Kafka's max.request.partition.size.limit).
+const PARTITIONS_MAX: i32 = 2000;
+
+/// Answers with one page.
+pub fn handle(call: &Call, request: &DescribeTopicPartitionsRequest) -> Outcome {
+    let topics = call.shared.topics.now();
+    let answer = match names(request, &topics) {
+        Ok(names) => page(request, &topics, &names),
+        Err(error) => refused(request, error),
+    };
+    Outcome::Now(call.answer(&answer))
+}
+
+/// The topics from the cursor on.
+fn names<'a>(
+    request: &'a DescribeTopicPartitionsRequest,
+    topics: &'a Picture,
+) -> Result<BTreeSet<&'a str>, ErrorCode> {
+    let cursor = request.cursor.as_ref();
+    let from = cursor.map_or("", |cursor| cursor.topic_name.as_str());
+    let names: BTreeSet<&str> = match request.topics.is_empty() {
+        true => topics.all().map(|topic| topic.name.as_str()).filter(|name| *name >= from).collect(),
+        false => {
+            request.topics.iter().map(|topic| topic.name.as_str()).filter(|name| *name >= from).collect()
+        }
+    };
+    // A cursor's topic may be gone when all are asked for, but must be among those that are named.
+    let is_named = request.topics.is_empty() || cursor.is_none() || names.contains(from);
+    let is_valid = cursor.is_none_or(|cursor| cursor.partition_index >= 0);
+    if is_named && is_valid { Ok(names) } else { Err(ErrorCode::InvalidRequest) }
+}
+
+fn page(
+    request: &DescribeTopicPartitionsRequest,
+    topics: &Picture,
+    names: &BTreeSet<&str>,
+) -> DescribeTopicPartitionsResponse {
+    let limit = request.response_partition_limit.clamp(1, PARTITIONS_MAX);
+    let mut left = usize::try_from(limit).unwrap_or(1);
+    let mut answer = DescribeTopicPartitionsResponse::default();
+    for name in names {
+        if left == 0 {
+            answer.next_cursor = Some(Cursor { topic_name: (*name).to_owned(), partition_index: 0 });
+            break;
+        }
+        let Some(topic) = topics.named(name) else {
+            if !request.topics.is_empty() {
+                answer.topics.push(unknown(name));
+            }
+            continue;
+        };
+        let begun = request.cursor.as_ref().filter(|cursor| cursor.topic_name == **name);
+        let first = begun.map_or(0, |cursor| usize::try_from(cursor.partition_index).unwrap_or(0));
+        let end = first.saturating_add(left).min(topic.partitions.len());
+        answer.topics.push(described(topic, first..end));
+        if end < topic.partitions.len() {
+            let partition_index = i32::try_from(end).unwrap_or(i32::MAX);
+            answer.next_cursor = Some(Cursor { topic_name: (*name).to_owned(), partition_index });
+            break;
+        }
+        left -= end.saturating_sub(first);
+    }
+    answer
+}
+
+fn described(topic: &Topic, shown: Range<usize>) -> DescribeTopicPartitionsResponseTopic {
+    DescribeTopicPartitionsResponseTopic {
+        name: Some(topic.name.clone()),
+        topic_id: topic.id,
+        is_internal: topic.internal,
+        partitions: topic
+            .partitions
+            .get(shown)
+            .unwrap_or_default()
+            .iter()
+            .map(|one| partition(one))
+            .collect(),
+        topic_authorized_operations: on_topic(true),
+        ..Default::default()
+    }
+}
+
+fn partition(partition: &Partition) -> DescribeTopicPartitionsResponsePartition {
+    let spec = &partition.spec;
+    let offline = partition.log.is_err();
+    let here = |nodes: &Vec<i32>| if offline { Vec::new() } else { nodes.clone() };
+    DescribeTopicPartitionsResponsePartition {
+        error_code: ErrorCode::None.code(),
+        partition_index: spec.partition,
+        leader_id: if offline { -1 } else { spec.leader },
+        leader_epoch: spec.leader_epoch,
+        replica_nodes: spec.replicas.clone(),
+        isr_nodes: here(&spec.isr),
+        eligible_leader_replicas: Some(Vec::new()),
+        last_known_elr: Some(Vec::new()),
+        offline_replicas: if offline { spec.replicas.clone() } else { Vec::new() },
+    }
+}
+
+fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
+    let error = match is_legal(name) {
+        true => ErrorCode::UnknownTopicOrPartition,
+        false => ErrorCode::InvalidTopicException,
+    };
+    DescribeTopicPartitionsResponseTopic {
+        error_code: error.code(),
+        name: Some(name.to_owned()),
+        topic_authorized_operations: on_topic(true),
+        ..Default::default()
+    }
+}
+
+fn refused(request: &DescribeTopicPartitionsRequest, error: ErrorCode) -> DescribeTopicPartitionsResponse {
+    let topics = request.topics.iter().map(|topic| DescribeTopicPartitionsResponseTopic {
+        error_code: error.code(),
+        name: Some(topic.name.clone()),
+        ..Default::default()
+    });
+    DescribeTopicPartitionsResponse { topics: topics.collect(), ..Default::default() }
+}
