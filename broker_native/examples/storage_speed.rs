@@ -42,7 +42,7 @@ fn appends_and_reads(dir: &std::path::Path, records: i32) {
     let mut batch = builder.finish(Codec::None).unwrap();
     let begun = Instant::now();
     for _ in 0..APPENDS {
-        log.append(&mut batch, AppendOptions { leader_epoch: 0, now_ms: None }).unwrap();
+        log.append(&mut batch, AppendOptions::client(0)).unwrap();
     }
     let append = nanos(begun, APPENDS);
     let bare = std::fs::File::create(dir.join("bare")).unwrap();

@@ -135,7 +135,7 @@ impl Run {
         self.tried.retain(|known| known.base_offset < base_offset);
         let last_offset = base_offset + i64::from(count) - 1;
         self.tried.push(Tried { base_offset, last_offset, batch: batch.clone() });
-        let done = log.append(&mut batch, AppendOptions { leader_epoch: 0, now_ms: None })?;
+        let done = log.append(&mut batch, AppendOptions::client(0))?;
         assert_eq!((done.base_offset, done.duplicate), (base_offset, false), "{}", self.name);
         if idempotent {
             self.sequence += count;
@@ -244,7 +244,7 @@ impl Run {
         for header in kept.iter().rev().filter(ours).take(5) {
             let mut again =
                 self.tried.iter().find(|t| t.base_offset == header.base_offset).unwrap().batch.clone();
-            let done = log.append(&mut again, AppendOptions { leader_epoch: 0, now_ms: None });
+            let done = log.append(&mut again, AppendOptions::client(0));
             let done = done.unwrap_or_else(|e| panic!("{}: a retry is refused: {e}", self.name));
             assert!(done.duplicate, "{}: a retry of {} is written twice", self.name, header.base_offset);
             assert_eq!(done.base_offset, header.base_offset, "{}", self.name);

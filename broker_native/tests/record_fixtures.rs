@@ -6,7 +6,7 @@ use std::path::Path;
 
 use broker_native::columnar::{BatchDecoder, Column, DecodeOptions};
 use broker_native::record::compression::decompress;
-use broker_native::record::control::{Marker, marker};
+use broker_native::record::control::{Marker, end_txn, end_txn_batch, marker};
 use broker_native::record::validate::validate_produce;
 use broker_native::record::{
     BatchBuilder, BatchError, BatchHeader, Codec, HeaderRef, batches, batches::body, layout, records,
@@ -126,6 +126,20 @@ fn markers_tell_commit_from_abort() {
         .map(|view| marker(&view).unwrap())
         .collect();
     assert_eq!(markers, [Some(Marker::Commit), Some(Marker::Abort), Some(Marker::Commit)]);
+}
+
+#[test]
+fn markers_are_written_as_kafka_writes_them_to_the_byte() {
+    let bytes = fixture("transactions.log");
+    let mut compared = 0;
+    for view in batches(&bytes).map(Result::unwrap).filter(|(header, _)| header.is_control()) {
+        let (header, kafkas) = view;
+        let end = end_txn(&view).unwrap().unwrap();
+        let ours = end_txn_batch(header.producer_id, header.producer_epoch, end, header.base_timestamp);
+        assert!(ours.unwrap()[layout::CRC..] == kafkas[layout::CRC..], "{header:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
 }
 
 #[test]

@@ -1,9 +1,22 @@
 //! Transaction markers, and which batches an aborted transaction hides from a `read_committed` reader.
+//!
+//! A marker is a control batch of one record, all integers big-endian:
+//! ```text
+//! key:   version i16 = 0 | type i16 (0 abort, 1 commit)
+//! value: version i16 = 0 | coordinator_epoch i32
+//! ```
 use std::collections::HashSet;
 
 use super::batches::{BatchView, body};
+use super::builder::BatchBuilder;
+use super::compression::Codec;
 use super::header::BatchError;
-use super::reader::records;
+use super::reader::{RecordRef, records};
+
+/// Version of key and value that is written; readers take later ones, whose fields begin alike.
+const VERSION: i16 = 0;
+/// A marker has no sequence.
+const NO_SEQUENCE: i32 = -1;
 
 /// What ends a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,20 +27,78 @@ pub enum Marker {
     Commit,
 }
 
+impl Marker {
+    /// Kafka's number of it.
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::Abort => 0,
+            Self::Commit => 1,
+        }
+    }
+}
+
+/// What a marker says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndTxn {
+    /// How the transaction ended.
+    pub marker: Marker,
+    /// Epoch of the transaction coordinator that decided so.
+    pub coordinator_epoch: i32,
+}
+
 /// The marker of a control batch; `None` for kinds that are not markers of transactions.
 ///
 /// # Errors
 /// [`BatchError::Malformed`] when the batch holds no well-formed control record.
 pub fn marker(view: &BatchView<'_>) -> Result<Option<Marker>, BatchError> {
+    kind(&first_record(view)?)
+}
+
+/// The marker of a control batch with its value; `None` for kinds that are not markers of transactions.
+///
+/// # Errors
+/// [`BatchError::Malformed`] when the batch holds no well-formed control record.
+pub fn end_txn(view: &BatchView<'_>) -> Result<Option<EndTxn>, BatchError> {
+    let record = first_record(view)?;
+    let Some(marker) = kind(&record)? else { return Ok(None) };
+    let epoch = record.value.and_then(|value| value.get(2..)?.first_chunk::<4>());
+    let epoch = epoch.ok_or(BatchError::Malformed("a transaction marker without a coordinator epoch"))?;
+    Ok(Some(EndTxn { marker, coordinator_epoch: i32::from_be_bytes(*epoch) }))
+}
+
+fn first_record<'a>(view: &BatchView<'a>) -> Result<RecordRef<'a>, BatchError> {
+    let empty = BatchError::Malformed("a control batch without a control record");
+    records(body(view.1), &view.0).next().ok_or(empty)?
+}
+
+fn kind(record: &RecordRef<'_>) -> Result<Option<Marker>, BatchError> {
     const NO_KEY: BatchError = BatchError::Malformed("a control batch without a control key");
-    let record = records(body(view.1), &view.0).next().ok_or(NO_KEY)??;
-    // The key is: version i16, kind i16.
     let key = record.key.and_then(|key| key.first_chunk::<4>()).ok_or(NO_KEY)?;
     Ok(match i16::from_be_bytes([key[2], key[3]]) {
         0 => Some(Marker::Abort),
         1 => Some(Marker::Commit),
         _ => None,
     })
+}
+
+/// The control batch that ends the producer's transaction.
+///
+/// # Errors
+/// None with these sizes; those of the builder.
+pub fn end_txn_batch(
+    producer_id: i64,
+    producer_epoch: i16,
+    end: EndTxn,
+    timestamp_ms: i64,
+) -> Result<Vec<u8>, BatchError> {
+    let key = [VERSION.to_be_bytes(), end.marker.code().to_be_bytes()].concat();
+    let value = [&VERSION.to_be_bytes()[..], &end.coordinator_epoch.to_be_bytes()].concat();
+    let mut builder = BatchBuilder::new();
+    builder.set_producer(producer_id, producer_epoch, NO_SEQUENCE);
+    builder.set_transactional(true);
+    builder.set_control(true);
+    builder.append(timestamp_ms, Some(&key), Some(&value), &[])?;
+    builder.finish(Codec::None)
 }
 
 /// Tells batches of aborted transactions from others, as the batches of one partition pass by in offset order.

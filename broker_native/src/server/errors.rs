@@ -9,6 +9,8 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
         StorageError::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
         StorageError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
+        StorageError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
+        StorageError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         StorageError::RecordTooLarge { .. } => ErrorCode::MessageTooLarge,
         StorageError::InvalidTimestamp { .. } => ErrorCode::InvalidTimestamp,
         StorageError::InvalidBatch { .. } => ErrorCode::CorruptMessage,

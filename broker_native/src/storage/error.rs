@@ -134,6 +134,30 @@ pub enum StorageError {
         /// Newest epoch seen.
         current: i16,
     },
+    /// The batch does not belong to the transaction that is open.
+    #[error("{at}: producer {producer_id}: {reason}; abort the transaction")]
+    InvalidTxnState {
+        /// Partition.
+        at: TopicPartition,
+        /// Producer.
+        producer_id: i64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A newer transaction coordinator has written a marker already.
+    #[error(
+        "{at}: a marker for producer {producer_id} from coordinator epoch {found}, but {current} is known; it was fenced"
+    )]
+    TransactionCoordinatorFenced {
+        /// Partition.
+        at: TopicPartition,
+        /// Producer.
+        producer_id: i64,
+        /// Epoch of the coordinator that writes.
+        found: i32,
+        /// Newest epoch seen.
+        current: i32,
+    },
     /// The batch is larger than `max.message.bytes` or a segment.
     #[error(
         "{at}: a batch of {size} bytes exceeds the limit of {limit}; send smaller batches or raise max.message.bytes"

@@ -10,8 +10,8 @@
 //! | `files` | open files, bounded; files replaced as a whole |
 //! | `checkpoint`, `epochs`, [`identity`] | the small files beside the segments |
 //! | `scan` | walking the batches of a file, CRC by CRC |
-//! | `index`, `segment` | one `.log` with its two indexes |
-//! | `producers` | idempotent producers: duplicates, gaps, snapshots |
+//! | `index`, `segment` | one `.log` with its two indexes, and the `.txnindex` of what was aborted |
+//! | `producers` | idempotent and transactional producers: duplicates, gaps, fencing, open transactions, snapshots |
 //! | [`partition_log`] | one partition: append, read, flush, recovery, retention |
 //! | `flusher` | the threads of group commit |
 //! | `shared`, [`manager`] | one data directory |
@@ -24,7 +24,7 @@
 //!   clean stop, it is an error, and no file is touched. Indexes are hints: they are verified, and rebuilt when wrong.
 //! - A failed write or sync is never tried again: the log refuses until recovery. A full disk is not such a failure.
 //!
-//! Not here: compaction, the transaction index, followers' logs.
+//! Not here: compaction, followers' logs.
 mod checkpoint;
 pub mod clock;
 pub mod config;
@@ -51,4 +51,7 @@ pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::{StorageError, TopicPartition};
 pub use manager::LogManager;
 pub use partition_log::{AdvanceListener, DurableCallback, PartitionLog};
-pub use types::{AppendOptions, Appended, CutTail, LogSlice, Offsets, ReadUpTo};
+pub use types::{
+    AbortedTxn, AppendOptions, Appended, CutTail, LogSlice, Offsets, Origin, ProducerInfo, ReadUpTo,
+    TxnMarker, Verification,
+};

@@ -9,6 +9,10 @@ pub const LOG_SUFFIX: &str = "log";
 pub const INDEX_SUFFIX: &str = "index";
 /// Time index.
 pub const TIME_INDEX_SUFFIX: &str = "timeindex";
+/// Aborted transactions; there only when there are some.
+pub const TXN_INDEX_SUFFIX: &str = "txnindex";
+/// The files of one segment, the `.log` first.
+pub const SEGMENT_SUFFIXES: [&str; 4] = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX];
 /// Producer state.
 pub const SNAPSHOT_SUFFIX: &str = "snapshot";
 /// Appended to the name of a segment's file that waits for removal.

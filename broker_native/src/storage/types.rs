@@ -2,14 +2,100 @@
 use std::sync::Arc;
 
 use super::disk::DiskFile;
+use crate::record::control::EndTxn;
+
+/// Who writes a batch, and what is therefore checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A producer: epoch, sequence, and for the first batch of a transaction a [`Verification`].
+    #[default]
+    Client,
+    /// A coordinator of this broker, which knows the transaction itself: the epoch only. Such batches have no sequence.
+    Coordinator,
+}
 
 /// What the caller of an append knows and the batch does not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AppendOptions {
     /// Epoch of the leader that appends; written into the batch.
     pub leader_epoch: i32,
     /// The append time, milliseconds since the epoch; `None`: the log's clock.
     pub now_ms: Option<i64>,
+    /// Who writes.
+    pub origin: Origin,
+    /// That the transaction coordinator knows of the transaction that the batch begins here.
+    pub verified: Option<Verification>,
+}
+
+impl AppendOptions {
+    /// Those of a producer's batch that begins no transaction.
+    pub fn client(leader_epoch: i32) -> Self {
+        Self { leader_epoch, ..Self::default() }
+    }
+
+    /// Those of a coordinator of this broker.
+    pub fn coordinator(leader_epoch: i32) -> Self {
+        Self { leader_epoch, origin: Origin::Coordinator, ..Self::default() }
+    }
+}
+
+/// Stands for one question to the transaction coordinator, made by [`super::PartitionLog::begin_verification`] before
+/// it is asked. It is worth something until a marker or a batch of the producer's transaction is written: an answer
+/// about an earlier transaction does not let a late batch into a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verification(pub(super) u64);
+
+/// What the transaction coordinator writes into a partition at the end of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TxnMarker {
+    /// Whose transaction.
+    pub producer_id: i64,
+    /// Epoch that fences all before it.
+    pub producer_epoch: i16,
+    /// How it ended.
+    pub marker: crate::record::control::Marker,
+    /// Epoch of the coordinator.
+    pub coordinator_epoch: i32,
+    /// `transaction.version` of the transaction. From 2 on each end bumps the epoch, so that of a marker must be larger
+    /// than that of the transaction's batches (KIP-1228).
+    pub transaction_version: i16,
+}
+
+impl TxnMarker {
+    /// What is written into the control record.
+    pub fn end(&self) -> EndTxn {
+        EndTxn { marker: self.marker, coordinator_epoch: self.coordinator_epoch }
+    }
+}
+
+/// A transaction that was aborted, as an entry of the `.txnindex` has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AbortedTxn {
+    /// Whose.
+    pub producer_id: i64,
+    /// Its first offset in the partition.
+    pub first_offset: i64,
+    /// The offset of its marker.
+    pub last_offset: i64,
+    /// The last stable offset once the marker was written: no transaction that ends later begins before it.
+    pub last_stable_offset: i64,
+}
+
+/// What a log knows of a producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerInfo {
+    /// Which.
+    pub producer_id: i64,
+    /// Newest epoch that wrote.
+    pub producer_epoch: i16,
+    /// Sequence of its last record, -1 for none in this epoch.
+    pub last_sequence: i32,
+    /// Timestamp of its last batch or marker, milliseconds since the epoch.
+    pub last_timestamp: i64,
+    /// Epoch of the coordinator that wrote its last marker, -1 for none.
+    pub coordinator_epoch: i32,
+    /// First offset of its open transaction.
+    pub txn_first_offset: Option<i64>,
 }
 
 /// Where a batch went.
@@ -65,6 +151,8 @@ pub struct LogSlice {
     pub next_offset: i64,
     /// The log's offsets when it was read.
     pub offsets: Offsets,
+    /// The aborted transactions that a reader of [`ReadUpTo::LastStable`] must hide in this slice; empty for others.
+    pub aborted: Vec<AbortedTxn>,
 }
 
 impl LogSlice {
@@ -86,6 +174,7 @@ impl std::fmt::Debug for LogSlice {
             .field("len", &self.len)
             .field("next_offset", &self.next_offset)
             .field("offsets", &self.offsets)
+            .field("aborted", &self.aborted)
             .finish_non_exhaustive()
     }
 }

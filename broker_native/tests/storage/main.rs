@@ -9,3 +9,4 @@ mod fuzz;
 mod many;
 mod model;
 mod promises;
+mod transactions;

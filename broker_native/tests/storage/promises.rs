@@ -237,7 +237,7 @@ fn an_epoch_begins_with_its_first_record_and_survives() {
     let dir = tempfile::tempdir().unwrap();
     let broker = Broker::real(dir.path(), small_segments()).unwrap();
     let in_epoch = |log: &PartitionLog, leader_epoch| {
-        let how = AppendOptions { leader_epoch, now_ms: None };
+        let how = AppendOptions::client(leader_epoch);
         log.append(&mut batch(log.offsets().log_end_offset, 5, 20), how).unwrap();
     };
     in_epoch(&broker.log, 0);

@@ -76,7 +76,7 @@ pub fn batch(first: i64, count: i64, padding: usize) -> Vec<u8> {
 
 /// Appends a batch in epoch 0.
 pub fn append(log: &PartitionLog, mut batch: Vec<u8>) -> Result<Appended, StorageError> {
-    log.append(&mut batch, AppendOptions { leader_epoch: 0, now_ms: None })
+    log.append(&mut batch, AppendOptions::client(0))
 }
 
 /// Appends `count` records whose values are their offsets, in one batch.

@@ -116,7 +116,7 @@ fn append<'a>(
             "transactions are not served by this version of pylog".into(),
         ));
     }
-    let how = AppendOptions { leader_epoch: partition.spec.leader_epoch, now_ms: None };
+    let how = AppendOptions::client(partition.spec.leader_epoch);
     let appended = log.append(batch, how).map_err(|error| refused(&error))?;
     let metrics = &call.shared.metrics;
     metrics.batches_in.one();

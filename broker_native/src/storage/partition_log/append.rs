@@ -2,8 +2,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use parking_lot::MutexGuard;
+
 use super::durable::FlushNeed;
 use super::{Mark, PartitionLog, Writer};
+use crate::record::control::EndTxn;
 use crate::record::header::BatchHeader;
 use crate::record::layout;
 use crate::storage::config::{Durability, LogConfig, TimestampType};
@@ -14,6 +17,15 @@ use crate::storage::types::{AppendOptions, Appended};
 
 /// Bytes of the larger index entry.
 const LARGEST_INDEX_ENTRY_BYTES: i64 = 12;
+
+/// A batch that may be written.
+pub(super) struct Judged<'a> {
+    pub batch: &'a mut [u8],
+    pub header: BatchHeader,
+    /// What it says when it is a marker.
+    pub end: Option<EndTxn>,
+    pub leader_epoch: i32,
+}
 
 impl PartitionLog {
     /// Sets offset, leader epoch and (when the topic says so) append time of a validated producer batch, and writes
@@ -29,27 +41,47 @@ impl PartitionLog {
         let config = self.config();
         let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
         let header = self.check(batch, &config, now_ms)?;
-        let mut writer = self.writer.lock();
+        let writer = self.writer.lock();
         self.refuse_unusable(&writer)?;
-        let log_append_time_ms =
-            if config.message_timestamp_type == TimestampType::LogAppendTime { now_ms } else { -1 };
-        if let Verdict::Duplicate { base_offset, last_offset } = writer.producers.judge(&header, &self.at)? {
-            let log_start_offset = self.view.lock().log_start_offset;
-            return Ok(Appended {
-                base_offset,
-                last_offset,
-                log_append_time_ms,
-                log_start_offset,
-                duplicate: true,
-            });
+        let claim = writer.verifications.claim(&header, how.verified);
+        let verdict = writer.producers.judge(&header, how.origin, claim, &self.at)?;
+        let Verdict::Duplicate { base_offset, last_offset } = verdict else {
+            let judged = Judged { batch, header, end: None, leader_epoch: how.leader_epoch };
+            return self.put(writer, judged, &config, now_ms);
+        };
+        drop(writer);
+        Ok(Appended {
+            base_offset,
+            last_offset,
+            log_append_time_ms: append_time(&config, now_ms),
+            log_start_offset: self.view.lock().log_start_offset,
+            duplicate: true,
+        })
+    }
+
+    /// Writes it behind all others.
+    pub(super) fn put(
+        &self,
+        mut writer: MutexGuard<'_, Writer>,
+        judged: Judged<'_>,
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> Result<Appended> {
+        let Judged { batch, header, end, leader_epoch } = judged;
+        let log_append_time_ms = append_time(config, now_ms);
+        let header = place(batch, header, writer.next_offset, leader_epoch, log_append_time_ms);
+        if self.is_roll_due(&writer.active, &header, config, now_ms) {
+            self.roll(&mut writer, config, now_ms)?;
         }
-        let header = place(batch, header, writer.next_offset, how.leader_epoch, log_append_time_ms);
-        if self.is_roll_due(&writer.active, &header, &config, now_ms) {
-            self.roll(&mut writer, &config, now_ms)?;
-        }
-        writer.active.append(batch, &header).map_err(|error| self.undo(&writer.active, error))?;
-        let (log_start_offset, advanced) = self.publish(&mut writer, &header, &config, now_ms);
-        let need = flush_need(&mut writer, &header, &config);
+        let is_indexed = self.index_aborted(&writer, &header, end)?;
+        writer.active.append(batch, &header).map_err(|error| {
+            if is_indexed {
+                writer.active.drop_last_aborted();
+            }
+            self.undo(&writer.active, error)
+        })?;
+        let (log_start_offset, advanced) = self.publish(&mut writer, &header, end, config, now_ms);
+        let need = flush_need(&mut writer, &header, config);
         drop(writer);
         if let Some(high_watermark) = advanced {
             self.tell(high_watermark);
@@ -75,6 +107,9 @@ impl PartitionLog {
         }
         if header.last_offset_delta < 0 {
             return Err(invalid("its last offset delta is negative".into()));
+        }
+        if header.is_control() {
+            return Err(invalid("only transaction coordinators write control batches".into()));
         }
         let limit = config.max_message_bytes.min(config.segment_bytes);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -175,12 +210,13 @@ impl PartitionLog {
         &self,
         writer: &mut Writer,
         header: &BatchHeader,
+        end: Option<EndTxn>,
         config: &LogConfig,
         now_ms: i64,
     ) -> (i64, Option<i64>) {
         self.note_epoch(writer, header.partition_leader_epoch);
         writer.next_offset = header.last_offset() + 1;
-        writer.producers.note(header, now_ms);
+        let ended = writer.producers.note(header, end, now_ms);
         self.dirty_since_ms.fetch_min(now_ms, Ordering::AcqRel);
         self.unsynced_indexes_from.fetch_min(writer.active.base_offset, Ordering::AcqRel);
         let mut view = self.view.lock();
@@ -189,15 +225,24 @@ impl PartitionLog {
             segment: writer.active.base_offset,
             position: writer.active.size(),
         };
-        if header.is_transactional() {
-            view.first_open_offset = writer.producers.first_open_offset();
-        }
         let visible = config.durability == Durability::PageCache;
         if visible {
             view.high_watermark = view.end;
         }
+        if header.is_transactional() {
+            writer.verifications.end(header.producer_id);
+            view.first_open_offset = writer.producers.first_open_offset();
+            let mut undurable = self.undurable.lock();
+            undurable.note(ended);
+            view.first_undurable_offset = undurable.acknowledge(view.high_watermark.offset);
+        }
         (view.log_start_offset, visible.then_some(writer.next_offset))
     }
+}
+
+/// The append time where the topic wants it, -1 where the producers' timestamps count.
+fn append_time(config: &LogConfig, now_ms: i64) -> i64 {
+    if config.message_timestamp_type == TimestampType::LogAppendTime { now_ms } else { -1 }
 }
 
 /// Counts the batch towards `flush.messages` and says whether a flush is due.

@@ -118,7 +118,7 @@ impl PartitionLog {
     pub(super) fn bury_segments(&self, segments: &[Arc<Segment>]) {
         let delay_ms = self.config().file_delete_delay_ms;
         for segment in segments {
-            for suffix in [names::LOG_SUFFIX, names::INDEX_SUFFIX, names::TIME_INDEX_SUFFIX] {
+            for suffix in names::SEGMENT_SUFFIXES {
                 self.shared.bury_file(&segment.path_of(suffix), delay_ms);
             }
             segment.close();
@@ -158,7 +158,9 @@ impl PartitionLog {
         let (producers, offset) = {
             let mut writer = self.writer.lock();
             let idle_ms = self.shared.config.producer_id_expiration_ms;
-            writer.producers.expire(self.shared.clock.now_ms().saturating_sub(idle_ms));
+            let before_ms = self.shared.clock.now_ms().saturating_sub(idle_ms);
+            writer.producers.expire(before_ms);
+            writer.verifications.expire(before_ms);
             (writer.producers.clone(), writer.next_offset)
         };
         self.write_snapshot(&producers, offset)?;

@@ -7,20 +7,24 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | make, open after a clean stop, recover after an unclean one |
+//! | `open_aborted` | the indexes of aborted transactions: taken over, or made anew |
 //! | `append` | check, place, write, roll |
 //! | `read` | offset -> run of whole batches |
+//! | `transactions` | markers, verification, the last stable offset, aborted transactions |
 //! | `times` | timestamp -> offset |
 //! | `durable` | flush, group commit, poison |
 //! | `cleanup` | retention, DeleteRecords, snapshots, close |
 //!
-//! Locks, in the order they may nest: `cleaning`, `flushing`, `writer`, `epochs`, `waiters`, `view`; then those of
-//! segments and files. No listener or callback is called with one held.
+//! Locks, in the order they may nest: `cleaning`, `flushing`, `writer`, `epochs`, `waiters`, `view`, `undurable`; then
+//! those of segments and files. No listener or callback is called with one held.
 mod append;
 mod cleanup;
 mod durable;
 mod open;
+mod open_aborted;
 mod read;
 mod times;
+mod transactions;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -31,10 +35,12 @@ use uuid::Uuid;
 
 use self::durable::Waiter;
 use self::read::Hints;
+use self::transactions::Undurable;
 use super::config::{Durability, LogConfig};
 use super::epochs::LeaderEpochs;
 use super::error::{Result, StorageError, TopicPartition};
 use super::producers::Producers;
+use super::producers::verification::Verifications;
 use super::segment::{Bound, Segment};
 use super::shared::Shared;
 use super::types::{CutTail, Offsets};
@@ -71,15 +77,20 @@ struct View {
     end: Mark,
     /// First offset of the oldest open transaction.
     first_open_offset: Option<i64>,
+    /// First offset of the oldest transaction whose marker is not acknowledged yet.
+    first_undurable_offset: Option<i64>,
 }
 
 impl View {
     fn offsets(&self) -> Offsets {
         let high_watermark = self.high_watermark.offset;
+        let unstable = [self.first_open_offset, self.first_undurable_offset].into_iter().flatten().min();
+        // The beginning of a transaction may have been deleted.
+        let stable = unstable.map_or(high_watermark, |offset| offset.max(self.log_start_offset));
         Offsets {
             log_start_offset: self.log_start_offset,
             high_watermark,
-            last_stable_offset: self.first_open_offset.map_or(high_watermark, |o| o.min(high_watermark)),
+            last_stable_offset: stable.min(high_watermark),
             log_end_offset: self.end.offset,
         }
     }
@@ -90,6 +101,7 @@ struct Writer {
     active: Arc<Segment>,
     next_offset: i64,
     producers: Producers,
+    verifications: Verifications,
     /// Newest epoch that the epoch checkpoint knows.
     noted_epoch: i32,
     /// Records since the last flush was asked for.
@@ -107,6 +119,8 @@ pub struct PartitionLog {
     config: RwLock<Arc<LogConfig>>,
     writer: Mutex<Writer>,
     view: Mutex<View>,
+    /// Locked only while `view` is.
+    undurable: Mutex<Undurable>,
     epochs: Mutex<LeaderEpochs>,
     hints: Mutex<Hints>,
     listeners: RwLock<Vec<AdvanceListener>>,
@@ -231,6 +245,7 @@ impl PartitionLog {
                 return;
             }
             view.high_watermark = end;
+            view.first_undurable_offset = self.undurable.lock().acknowledge(end.offset);
         }
         self.tell(end.offset);
     }

@@ -22,6 +22,7 @@ use crate::storage::files::{SyncWhen, read_bytes};
 use crate::storage::identity::{read_topic_id, write_topic_id};
 use crate::storage::names;
 use crate::storage::producers::Producers;
+use crate::storage::producers::verification::Verifications;
 use crate::storage::segment::{Bound, Segment, SegmentError, SegmentSettings};
 use crate::storage::shared::Shared;
 use crate::storage::types::CutTail;
@@ -30,26 +31,30 @@ use crate::storage::types::CutTail;
 const NO_DELAY: i64 = 0;
 
 /// The log while it is put together.
-struct Opening<'a> {
-    shared: &'a Arc<Shared>,
-    at: &'a TopicPartition,
+pub(super) struct Opening<'a> {
+    pub shared: &'a Arc<Shared>,
+    pub at: &'a TopicPartition,
     dir: Arc<Path>,
     config: &'a LogConfig,
-    segments: Vec<Arc<Segment>>,
-    log_start_offset: i64,
+    pub segments: Vec<Arc<Segment>>,
+    pub log_start_offset: i64,
     recovery_point: i64,
     next_offset: i64,
     epochs: LeaderEpochs,
     producers: Producers,
+    /// Base offsets of the segments with an index of aborted transactions.
+    pub with_aborted: Vec<i64>,
+    /// Base offsets of those whose index cannot be right.
+    pub bad_aborted: Vec<i64>,
     snapshots: Vec<i64>,
     snapshot_offset: i64,
     cut_tail: Option<CutTail>,
     /// Everything is on the device.
     clean: bool,
     /// Names in the directory may not be on the device: the first flush brings them there.
-    unsynced_names: bool,
+    pub unsynced_names: bool,
     /// Base offset of the first segment whose indexes may not be on the device.
-    unsynced_from: i64,
+    pub unsynced_from: i64,
     topic_id_unsynced: bool,
 }
 
@@ -100,6 +105,8 @@ impl<'a> Opening<'a> {
             next_offset: 0,
             epochs: LeaderEpochs::default(),
             producers: Producers::default(),
+            with_aborted: Vec::new(),
+            bad_aborted: Vec::new(),
             snapshots: Vec::new(),
             snapshot_offset: -1,
             cut_tail: None,
@@ -156,11 +163,13 @@ impl<'a> Opening<'a> {
         }
         self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean, self.recovery_point)?;
         self.drop_before_start();
+        self.adopt_aborted()?;
         if clean {
             self.open_clean()?;
         } else {
             self.recover()?;
         }
+        self.mend_aborted()?;
         self.epochs.clip(self.log_start_offset, self.next_offset.max(self.log_start_offset + 1));
         Ok(topic_id)
     }
@@ -199,13 +208,16 @@ impl<'a> Opening<'a> {
         bases.sort_unstable();
         for entry in entries {
             let name = entry.name.as_str();
-            let orphan = (is(name, names::INDEX_SUFFIX) || is(name, names::TIME_INDEX_SUFFIX))
+            let beside_log = [names::INDEX_SUFFIX, names::TIME_INDEX_SUFFIX, names::TXN_INDEX_SUFFIX];
+            let orphan = beside_log.iter().any(|suffix| is(name, suffix))
                 && offset(name).is_none_or(|offset| bases.binary_search(&offset).is_err());
             if name.ends_with(names::DELETED_SUFFIX) || name.ends_with(names::TMP_SUFFIX) || orphan {
                 // One that stays does no harm.
                 let _ = self.shared.disk.remove_file(&self.dir.join(name));
             } else if is(name, names::SNAPSHOT_SUFFIX) {
                 self.snapshots.extend(offset(name));
+            } else if is(name, names::TXN_INDEX_SUFFIX) {
+                self.with_aborted.extend(offset(name));
             }
         }
         self.snapshots.sort_unstable();
@@ -227,7 +239,7 @@ impl<'a> Opening<'a> {
     }
 
     fn remove(&self, segment: &Segment) {
-        for suffix in [names::LOG_SUFFIX, names::INDEX_SUFFIX, names::TIME_INDEX_SUFFIX] {
+        for suffix in names::SEGMENT_SUFFIXES {
             self.shared.bury_file(&segment.path_of(suffix), NO_DELAY);
         }
         segment.close();
@@ -274,7 +286,7 @@ impl<'a> Opening<'a> {
         let first = self.segments.partition_point(|s| s.base_offset <= from).saturating_sub(1);
         for segment in self.segments.iter().skip(first) {
             let bound = Bound { position: segment.size(), offset: i64::MAX };
-            let walked = segment.walk(from, bound, |header| producers.note(header, now_ms));
+            let walked = segment.walk(from, bound, |header, end| _ = producers.note(header, end, now_ms));
             walked.map_err(|error| error.of(self.at))?;
         }
         Ok(())
@@ -302,6 +314,8 @@ impl<'a> Opening<'a> {
             _ => self.log_start_offset,
         };
         self.unsynced_from = self.next_offset;
+        // What the batches say is written anew from there on.
+        self.bad_aborted.retain(|base_offset| *base_offset < self.unsynced_from);
         for (i, segment) in segments.iter().enumerate().skip(first) {
             if let Some(end) = self.recover_one(segment, from, from_offset)? {
                 self.cut_behind(i, segment, end)?;
@@ -346,11 +360,13 @@ impl<'a> Opening<'a> {
             segment.drop_cache().map_err(wrong)?;
         }
         let now_ms = self.shared.clock.now_ms();
+        let mut aborted = segment.aborted_txns().map_err(wrong)?;
+        aborted.retain(|txn| txn.last_offset < from);
         let (producers, epochs) = (&mut self.producers, &mut self.epochs);
-        let scanned = segment.recover(from_offset, durable_offset, |header| {
+        let scanned = segment.recover(from_offset, durable_offset, |header, end| {
             // The batch that the log's start lies in counts, too.
             if header.last_offset() >= from {
-                producers.note(header, now_ms);
+                aborted.extend(producers.note(header, end, now_ms).and_then(|ended| ended.aborted()));
             }
             epochs.note(header.partition_leader_epoch, header.base_offset);
         });
@@ -360,6 +376,7 @@ impl<'a> Opening<'a> {
                 Err(self.corrupt(segment, scanned.next_offset, reason))
             }
             torn => {
+                segment.replace_aborted(&aborted).map_err(wrong)?;
                 self.next_offset = scanned.next_offset;
                 Ok(torn.map(End::Inside))
             }
@@ -450,6 +467,7 @@ impl<'a> Opening<'a> {
             unflushed_records: 0,
             closed: false,
             producers: self.producers,
+            verifications: Verifications::default(),
         };
         let view = View {
             segments: Arc::new(self.segments),
@@ -457,6 +475,7 @@ impl<'a> Opening<'a> {
             high_watermark: end,
             end,
             first_open_offset: writer.producers.first_open_offset(),
+            first_undurable_offset: None,
         };
         Ok(Arc::new_cyclic(|me| PartitionLog {
             at: self.at.clone(),
@@ -467,6 +486,7 @@ impl<'a> Opening<'a> {
             config: RwLock::new(Arc::new(config.clone())),
             writer: Mutex::new(writer),
             view: Mutex::new(view),
+            undurable: Mutex::default(),
             epochs: Mutex::new(self.epochs),
             hints: Mutex::default(),
             listeners: RwLock::default(),

@@ -56,7 +56,7 @@ impl PartitionLog {
         if offset < view.log_start_offset || offset > view.end.offset {
             return Err(self.out_of_range(offset));
         }
-        let limit = self.limit(&view, upto)?;
+        let limit = self.limit(&view, offset, upto)?;
         if offset >= limit.offset {
             return match self.poisoned() {
                 Some(error) => Err(error),
@@ -71,7 +71,13 @@ impl PartitionLog {
             let bound = bound_of(segment, limit, view.segments.get(i + 1));
             let hint = self.hints.lock().find(offset, segment.base_offset);
             match segment.slice(offset, bound, max_bytes, min_one_batch, hint) {
-                Ok(Some(piece)) => return Ok(self.found(&view, offset, segment, piece)),
+                Ok(Some(piece)) => {
+                    let mut slice = self.found(&view, offset, segment, piece);
+                    if upto == ReadUpTo::LastStable {
+                        slice.aborted = self.aborted_in(&view, offset..slice.next_offset)?;
+                    }
+                    return Ok(slice);
+                }
                 Ok(None) if segment.may_end_before(offset, bound) => {}
                 Ok(None) => return Err(segment.missing(offset, bound).of(&self.at)),
                 // Retention was faster than this look at the segments.
@@ -91,7 +97,7 @@ impl PartitionLog {
             let mark = Mark { offset: next_offset, segment: segment.base_offset, position };
             self.hints.lock().note(from, mark);
         }
-        LogSlice { file, position, len, next_offset, offsets: view.offsets() }
+        LogSlice { file, position, len, next_offset, offsets: view.offsets(), aborted: Vec::new() }
     }
 
     fn nothing(&self, view: &View, offset: i64) -> Result<LogSlice> {
@@ -99,14 +105,17 @@ impl PartitionLog {
             return Err(StorageError::NotFound { at: self.at.clone() });
         };
         let file = active.file().map_err(|error| error.of(&self.at))?;
-        Ok(LogSlice { file, position: 0, len: 0, next_offset: offset, offsets: view.offsets() })
+        let offsets = view.offsets();
+        Ok(LogSlice { file, position: 0, len: 0, next_offset: offset, offsets, aborted: Vec::new() })
     }
 
-    /// The batch boundary that a reader may not pass.
-    fn limit(&self, view: &View, upto: ReadUpTo) -> Result<Mark> {
+    /// The batch boundary that a reader from `offset` on may not pass.
+    fn limit(&self, view: &View, offset: i64, upto: ReadUpTo) -> Result<Mark> {
         let stable = view.offsets().last_stable_offset;
         match upto {
             ReadUpTo::LogEnd => Ok(view.end),
+            // There is nothing to read; where the boundary lies need not be looked up.
+            ReadUpTo::LastStable if offset >= stable => Ok(Mark { offset: stable, ..view.high_watermark }),
             ReadUpTo::LastStable if stable < view.high_watermark.offset => self.mark_of(view, stable),
             ReadUpTo::HighWatermark | ReadUpTo::LastStable => Ok(view.high_watermark),
         }

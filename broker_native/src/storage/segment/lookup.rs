@@ -7,11 +7,15 @@ use std::sync::atomic::Ordering;
 
 use super::marks::Marks;
 use super::{Checked, Result, Segment, SegmentError};
+use crate::record::control::{EndTxn, end_txn};
 use crate::record::header::BatchHeader;
 use crate::storage::disk::DiskFile;
 use crate::storage::index::{OffsetEntry, TimeEntry, search};
 use crate::storage::names;
 use crate::storage::scan::{Found, Scanner};
+
+/// A control batch that is larger is no transaction marker, whose record has 10 bytes of key and value.
+const MAX_MARKER_BYTES: usize = 4 << 10;
 
 /// How far a reader may go in this segment: a batch boundary and the offset that begins there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,17 +96,40 @@ impl Segment {
         }
     }
 
-    /// Shows `visit` the batches before `bound`, from the one that holds `offset` on.
-    pub fn walk(&self, offset: i64, bound: Bound, mut visit: impl FnMut(&BatchHeader)) -> Result<()> {
+    /// Shows `visit` the batches before `bound`, from the one that holds `offset` on, and what markers say.
+    pub fn walk(
+        &self,
+        offset: i64,
+        bound: Bound,
+        mut visit: impl FnMut(&BatchHeader, Option<EndTxn>),
+    ) -> Result<()> {
         let file = self.file()?;
         let Some((position, first)) = self.find(&file, offset, bound, None)? else { return Ok(()) };
         let mut scanner = Scanner::headers(&*file, position, bound.position);
         let mut next = Some(first.base_offset);
-        while let Some(header) = self.step(&mut scanner, next)? {
+        loop {
+            let position = scanner.position;
+            let Some(header) = self.step(&mut scanner, next)? else { return Ok(()) };
             next = Some(header.last_offset() + 1);
-            visit(&header);
+            visit(&header, self.end_txn_at(&*file, &header, position)?);
         }
-        Ok(())
+    }
+
+    /// What the batch at `position` says when it is a transaction marker.
+    pub(super) fn end_txn_at(
+        &self,
+        file: &dyn DiskFile,
+        header: &BatchHeader,
+        position: u64,
+    ) -> Result<Option<EndTxn>> {
+        if !header.is_control() || header.size() > MAX_MARKER_BYTES {
+            return Ok(None);
+        }
+        let mut batch = vec![0; header.size()];
+        let read = file.read_exact_at(&mut batch, position);
+        read.map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))?;
+        // A control batch that is no marker ends nothing.
+        Ok(end_txn(&(*header, &batch)).ok().flatten())
     }
 
     /// Whether the segment may hold nothing from `offset` to the offset of `bound`.

@@ -1,4 +1,4 @@
-//! One segment: a `.log` of batches with its two sparse indexes.
+//! One segment: a `.log` of batches with its two sparse indexes, and the index of the transactions aborted in it.
 //!
 //! A segment knows positions and offsets; when to roll, flush or remove is decided by the log. Appends and
 //! [`Segment::retire`] come from one thread at a time (the log's append lock); everything else from any thread.
@@ -9,6 +9,8 @@
 //! | `marks` | what is known without reading: newest index entries, largest timestamp |
 //! | `lookup` | offset -> position, position -> batch boundary, checked reads |
 //! | `rebuild` | indexes from the `.log`, and the scan of recovery |
+//! | `aborted` | the `.txnindex` |
+mod aborted;
 mod lookup;
 mod marks;
 mod rebuild;
@@ -20,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use self::aborted::AbortedIndex;
 use self::marks::Marks;
 use super::config::LogConfig;
 use super::disk::{DiskFile, OpenMode};
@@ -96,6 +99,7 @@ pub(super) struct Segment {
     log: Arc<FileSlot>,
     index: Arc<FileSlot>,
     time_index: Arc<FileSlot>,
+    aborted: AbortedIndex,
     settings: SegmentSettings,
     /// Bytes of whole batches, published after each append.
     size: AtomicU64,
@@ -167,6 +171,7 @@ impl Segment {
             log: Arc::default(),
             index: Arc::default(),
             time_index: Arc::default(),
+            aborted: AbortedIndex::default(),
             settings,
             size: AtomicU64::new(size),
             trusted_from: AtomicU64::new(size),
@@ -243,6 +248,7 @@ impl Segment {
             ] {
                 file.sync_data().map_err(|cause| self.failed("sync", suffix, cause))?;
             }
+            self.sync_aborted()?;
         }
         Ok(())
     }
@@ -252,6 +258,7 @@ impl Segment {
         self.log.close();
         self.index.close();
         self.time_index.close();
+        self.aborted.close();
     }
 
     /// Entries of the larger index, in bytes of the larger entry; what `segment.index.bytes` bounds.

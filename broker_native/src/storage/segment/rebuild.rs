@@ -5,6 +5,7 @@ use parking_lot::MutexGuard;
 
 use super::marks::Marks;
 use super::{Bound, Checked, Result, Segment};
+use crate::record::control::EndTxn;
 use crate::record::header::BatchHeader;
 use crate::storage::disk::OpenMode;
 use crate::storage::index::{Entry, OffsetEntry, SparseIndex, TimeEntry, read_growing};
@@ -159,7 +160,7 @@ impl Segment {
         &self,
         from_offset: i64,
         durable_offset: i64,
-        mut visit: impl FnMut(&BatchHeader),
+        mut visit: impl FnMut(&BatchHeader, Option<EndTxn>),
     ) -> Result<Scanned> {
         let file = self.file()?;
         let io = self.index_io.lock();
@@ -172,7 +173,7 @@ impl Segment {
                 Found::Batch(header) if self.fits(&header, Some(next)) => {
                     marks.note(&header, position, self.base_offset, self.settings.index_interval);
                     next = header.last_offset() + 1;
-                    visit(&header);
+                    visit(&header, self.end_txn_at(&*file, &header, position)?);
                 }
                 Found::Batch(header) => {
                     scanner.position = position;

@@ -1,0 +1,43 @@
+//! The indexes of aborted transactions when a log is opened: taken over as they are where all was on the device, written
+//! by recovery behind that, made anew from all batches when one cannot be right.
+use super::open::Opening;
+use crate::storage::error::Result;
+use crate::storage::producers::Producers;
+use crate::storage::segment::{Bound, SegmentError};
+
+impl Opening<'_> {
+    /// Lets the segments know of the files that were found.
+    pub fn adopt_aborted(&mut self) -> Result<()> {
+        for segment in &self.segments {
+            if self.with_aborted.contains(&segment.base_offset)
+                && !segment.adopt_aborted().map_err(|error| error.of(self.at))?
+            {
+                self.bad_aborted.push(segment.base_offset);
+            }
+        }
+        Ok(())
+    }
+
+    /// When an index of a segment that is still there cannot be right: all of them anew, by walking all batches.
+    pub fn mend_aborted(&mut self) -> Result<()> {
+        let there = |base: &i64| self.segments.iter().any(|segment| segment.base_offset == *base);
+        if !self.bad_aborted.iter().any(there) {
+            return Ok(());
+        }
+        let wrong = |error: SegmentError| error.of(self.at);
+        let now_ms = self.shared.clock.now_ms();
+        let mut producers = Producers::default();
+        for segment in &self.segments {
+            let mut aborted = Vec::new();
+            let bound = Bound { position: segment.size(), offset: i64::MAX };
+            let walked = segment.walk(self.log_start_offset, bound, |header, end| {
+                aborted.extend(producers.note(header, end, now_ms).and_then(|ended| ended.aborted()));
+            });
+            walked.map_err(wrong)?;
+            segment.replace_aborted(&aborted).map_err(wrong)?;
+        }
+        self.unsynced_names = true;
+        self.unsynced_from = self.segments.first().map_or(0, |s| s.base_offset).min(self.unsynced_from);
+        Ok(())
+    }
+}

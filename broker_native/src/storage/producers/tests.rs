@@ -1,0 +1,252 @@
+//! The rules, each against what Kafka 4.3 answers.
+use super::verification::Verifications;
+use super::*;
+
+const CONTROL: i16 = 0x30;
+const TRANSACTIONAL: i16 = 0x10;
+
+fn batch(id: i64, epoch: i16, base_sequence: i32, records: i32, base_offset: i64) -> BatchHeader {
+    BatchHeader {
+        base_offset,
+        batch_length: 100,
+        partition_leader_epoch: 0,
+        crc: 0,
+        attributes: 0,
+        last_offset_delta: records - 1,
+        base_timestamp: 0,
+        max_timestamp: 7,
+        producer_id: id,
+        producer_epoch: epoch,
+        base_sequence,
+        records_count: records,
+    }
+}
+
+fn in_txn(id: i64, epoch: i16, base_sequence: i32, base_offset: i64) -> BatchHeader {
+    BatchHeader { attributes: TRANSACTIONAL, ..batch(id, epoch, base_sequence, 1, base_offset) }
+}
+
+fn at() -> TopicPartition {
+    TopicPartition::new("t", 0)
+}
+
+fn judge(producers: &Producers, header: BatchHeader) -> Result<Verdict, StorageError> {
+    producers.judge(&header, Origin::Client, Claim { verified: true, ..Claim::default() }, &at())
+}
+
+fn end(producers: &mut Producers, id: i64, epoch: i16, marker: Marker, offset: i64) -> Option<EndedTxn> {
+    let header = BatchHeader { attributes: CONTROL, max_timestamp: 99, ..batch(id, epoch, -1, 1, offset) };
+    producers.note(&header, Some(EndTxn { marker, coordinator_epoch: 3 }), 0)
+}
+
+fn marker(epoch: i16, coordinator_epoch: i32, transaction_version: i16) -> TxnMarker {
+    TxnMarker {
+        producer_id: 1,
+        producer_epoch: epoch,
+        marker: Marker::Abort,
+        coordinator_epoch,
+        transaction_version,
+    }
+}
+
+#[test]
+fn each_of_the_last_five_batches_is_answered_with_its_first_offsets() {
+    let mut producers = Producers::default();
+    (0..7).for_each(|i| _ = producers.note(&batch(9, 0, i * 10, 10, i64::from(i) * 10 + 100), None, 0));
+    for i in 2..7 {
+        let first = i64::from(i) * 10 + 100;
+        let expected = Verdict::Duplicate { base_offset: first, last_offset: first + 9 };
+        assert_eq!(judge(&producers, batch(9, 0, i * 10, 10, 0)).unwrap(), expected);
+    }
+    let older = judge(&producers, batch(9, 0, 10, 10, 0));
+    assert!(matches!(older, Err(StorageError::OutOfOrderSequence { expected: 70, .. })), "{older:?}");
+    assert_eq!(judge(&producers, batch(9, 0, 70, 3, 0)).unwrap(), Verdict::New);
+}
+
+#[test]
+fn a_gap_an_old_epoch_and_a_new_epoch_not_at_zero_are_refused() {
+    let mut producers = Producers::default();
+    assert_eq!(judge(&producers, batch(1, 0, 55, 1, 0)).unwrap(), Verdict::New, "an unknown producer");
+    producers.note(&batch(1, 3, 0, 4, 0), None, 0);
+    let gap = judge(&producers, batch(1, 3, 5, 1, 0));
+    assert!(matches!(gap, Err(StorageError::OutOfOrderSequence { expected: 4, found: 5, .. })), "{gap:?}");
+    let old = judge(&producers, batch(1, 2, 4, 1, 0));
+    assert!(matches!(old, Err(StorageError::InvalidProducerEpoch { found: 2, current: 3, .. })), "{old:?}");
+    let late = judge(&producers, batch(1, 4, 4, 1, 0));
+    assert!(matches!(late, Err(StorageError::OutOfOrderSequence { expected: 0, .. })), "{late:?}");
+    assert_eq!(judge(&producers, batch(1, 4, 0, 1, 0)).unwrap(), Verdict::New);
+}
+
+#[test]
+fn sequences_continue_at_zero_behind_the_largest() {
+    let mut producers = Producers::default();
+    producers.note(&batch(1, 0, i32::MAX - 1, 3, 0), None, 0);
+    assert_eq!(judge(&producers, batch(1, 0, 1, 1, 0)).unwrap(), Verdict::New);
+    assert!(judge(&producers, batch(1, 0, 2, 1, 0)).is_err());
+    producers.note(&batch(2, 0, i32::MAX, 1, 5), None, 0);
+    assert_eq!(judge(&producers, batch(2, 0, 0, 1, 0)).unwrap(), Verdict::New);
+}
+
+#[test]
+fn a_marker_of_a_new_epoch_lets_sequences_begin_again_and_one_of_the_same_does_not() {
+    let mut producers = Producers::default();
+    producers.note(&in_txn(1, 0, 0, 0), None, 0);
+    end(&mut producers, 1, 0, Marker::Commit, 1);
+    assert_eq!(judge(&producers, in_txn(1, 0, 1, 2)).unwrap(), Verdict::New, "the next transaction goes on");
+    assert!(judge(&producers, in_txn(1, 0, 2, 2)).is_err());
+    producers.note(&in_txn(1, 0, 1, 2), None, 0);
+    end(&mut producers, 1, 1, Marker::Commit, 3);
+    let late = judge(&producers, in_txn(1, 0, 2, 4));
+    assert!(matches!(late, Err(StorageError::InvalidProducerEpoch { .. })), "a late batch: {late:?}");
+    let gap = judge(&producers, in_txn(1, 1, 2, 4));
+    assert!(matches!(gap, Err(StorageError::OutOfOrderSequence { expected: 0, .. })), "{gap:?}");
+    assert_eq!(judge(&producers, in_txn(1, 1, 0, 4)).unwrap(), Verdict::New);
+}
+
+#[test]
+fn a_marker_of_an_old_epoch_or_of_an_old_coordinator_is_refused() {
+    let mut producers = Producers::default();
+    assert!(producers.judge_marker(&marker(0, 0, 1), &at()).is_ok(), "an unknown producer");
+    producers.note(&in_txn(1, 5, 0, 0), None, 0);
+    let old = producers.judge_marker(&marker(4, 9, 1), &at());
+    assert!(matches!(old, Err(StorageError::InvalidProducerEpoch { found: 4, current: 5, .. })), "{old:?}");
+    end(&mut producers, 1, 5, Marker::Commit, 1);
+    let fenced = producers.judge_marker(&marker(5, 2, 1), &at());
+    assert!(
+        matches!(fenced, Err(StorageError::TransactionCoordinatorFenced { found: 2, current: 3, .. })),
+        "{fenced:?}"
+    );
+    assert!(producers.judge_marker(&marker(5, 3, 1), &at()).is_ok());
+}
+
+#[test]
+fn kip_1228_a_marker_of_transaction_version_two_must_have_a_larger_epoch() {
+    let mut producers = Producers::default();
+    producers.note(&in_txn(1, 5, 0, 0), None, 0);
+    let same = producers.judge_marker(&marker(5, 3, 2), &at());
+    assert!(matches!(same, Err(StorageError::InvalidProducerEpoch { found: 5, current: 5, .. })), "{same:?}");
+    assert!(producers.judge_marker(&marker(5, 3, 1), &at()).is_ok(), "the older protocol does not bump");
+    assert!(producers.judge_marker(&marker(6, 3, 2), &at()).is_ok());
+    end(&mut producers, 1, 6, Marker::Abort, 1);
+    assert!(producers.judge_marker(&marker(6, 3, 2), &at()).is_ok(), "the same marker again");
+    assert!(producers.judge_marker(&marker(5, 3, 2), &at()).is_err());
+    producers.note(&in_txn(1, i16::MAX, 0, 2), None, 0);
+    assert!(producers.judge_marker(&marker(i16::MAX, 3, 2), &at()).is_ok(), "no epoch is larger");
+}
+
+#[test]
+fn a_batch_outside_the_open_transaction_and_a_first_batch_without_verification_are_refused() {
+    let mut producers = Producers::default();
+    let unverified = |producers: &Producers, header: BatchHeader, origin| {
+        producers.judge(&header, origin, Claim::default(), &at())
+    };
+    let first = unverified(&producers, in_txn(1, 0, 0, 0), Origin::Client);
+    assert!(matches!(first, Err(StorageError::InvalidTxnState { .. })), "{first:?}");
+    assert!(unverified(&producers, in_txn(1, 0, -1, 0), Origin::Coordinator).is_ok());
+    producers.note(&in_txn(1, 0, 0, 0), None, 0);
+    assert!(unverified(&producers, in_txn(1, 0, 1, 1), Origin::Client).is_ok(), "the second batch");
+    let plain = judge(&producers, batch(1, 0, 1, 1, 1));
+    assert!(matches!(plain, Err(StorageError::InvalidTxnState { .. })), "{plain:?}");
+    let next = unverified(&producers, in_txn(1, 1, 0, 1), Origin::Client);
+    assert!(matches!(next, Err(StorageError::InvalidTxnState { .. })), "another epoch: {next:?}");
+}
+
+#[test]
+fn a_verification_counts_until_a_marker_or_a_batch_and_not_for_the_next_transaction() {
+    let mut verifications = Verifications::default();
+    let header = in_txn(1, 0, 4, 0);
+    let first = verifications.begin(1, 0, 4, false, 0);
+    assert!(verifications.claim(&header, Some(first)).verified);
+    assert!(!verifications.claim(&header, None).verified);
+    verifications.end(1);
+    assert!(!verifications.claim(&header, Some(first)).verified, "the transaction ended meanwhile");
+    let second = verifications.begin(1, 0, 4, false, 0);
+    assert!(!verifications.claim(&header, Some(first)).verified, "an answer about the transaction before");
+    assert_eq!(verifications.begin(1, 0, 5, false, 0), second, "batches that wait together share the number");
+    verifications.expire(1);
+    assert!(!verifications.claim(&header, Some(second)).verified, "nobody came back");
+}
+
+#[test]
+fn of_the_batches_that_wait_for_verification_the_smallest_sequence_goes_first() {
+    let mut verifications = Verifications::default();
+    let known = verifications.begin(1, 0, 4, false, 0);
+    verifications.begin(1, 0, 2, false, 0);
+    let producers = Producers::default();
+    let judge = |sequence| {
+        let header = in_txn(1, 0, sequence, 0);
+        producers.judge(&header, Origin::Client, verifications.claim(&header, Some(known)), &at())
+    };
+    assert!(matches!(judge(4), Err(StorageError::OutOfOrderSequence { expected: 2, .. })));
+    assert_eq!(judge(2).unwrap(), Verdict::New);
+}
+
+#[test]
+fn an_unknown_producer_whose_epoch_is_bumped_at_each_end_begins_at_zero() {
+    let claim = Claim { verified: true, epoch_bumps: true, ..Claim::default() };
+    let producers = Producers::default();
+    let judge = |sequence| producers.judge(&in_txn(1, 0, sequence, 0), Origin::Client, claim, &at());
+    assert!(matches!(judge(3), Err(StorageError::OutOfOrderSequence { expected: 0, .. })));
+    assert_eq!(judge(0).unwrap(), Verdict::New);
+}
+
+#[test]
+fn an_aborted_transaction_tells_what_stays_open_behind_it() {
+    let mut producers = Producers::default();
+    producers.note(&in_txn(1, 0, 0, 10), None, 0);
+    producers.note(&in_txn(2, 0, 0, 11), None, 0);
+    producers.note(&in_txn(1, 0, 1, 12), None, 0);
+    assert_eq!(producers.first_open_offset(), Some(10));
+    let first = end(&mut producers, 1, 0, Marker::Abort, 13).unwrap();
+    let entry = AbortedTxn { producer_id: 1, first_offset: 10, last_offset: 13, last_stable_offset: 11 };
+    assert_eq!(first.aborted(), Some(entry));
+    assert_eq!(end(&mut producers, 1, 0, Marker::Abort, 14), None, "nothing is open any more");
+    let second = end(&mut producers, 2, 0, Marker::Commit, 15).unwrap();
+    assert_eq!((second.aborted(), second.txn.last_stable_offset), (None, 16));
+    assert_eq!(producers.first_open_offset(), None);
+}
+
+#[test]
+fn a_snapshot_keeps_five_batches_of_each_producer() {
+    let mut producers = Producers::default();
+    (0..9).for_each(|i| _ = producers.note(&batch(i64::from(i % 2), 0, i / 2, 1, i.into()), None, 5));
+    let bytes = producers.to_snapshot();
+    assert_eq!(Producers::from_snapshot(&bytes, 5), Some(producers));
+}
+
+#[test]
+fn a_snapshot_keeps_open_transactions_and_what_markers_said() {
+    let mut producers = Producers::default();
+    producers.note(&in_txn(1, 0, 0, 10), None, 0);
+    producers.note(&in_txn(2, 0, 0, 11), None, 0);
+    end(&mut producers, 2, 1, Marker::Commit, 12);
+    let kept = Producers::from_snapshot(&producers.to_snapshot(), 0).unwrap();
+    assert_eq!(kept, producers);
+    assert_eq!(kept.first_open_offset(), Some(10));
+    let info = kept.infos()[1];
+    assert_eq!((info.producer_epoch, info.coordinator_epoch, info.last_sequence), (1, 3, -1));
+    assert_eq!((info.last_timestamp, info.txn_first_offset), (99, None));
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_at_every_byte() {
+    let mut producers = Producers::default();
+    producers.note(&batch(1, 0, 0, 1, 0), None, 0);
+    let bytes = producers.to_snapshot();
+    for i in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[i] ^= 0x10;
+        assert_eq!(Producers::from_snapshot(&damaged, 0), None, "byte {i}");
+        assert_eq!(Producers::from_snapshot(&bytes[..i], 0), None, "cut at {i}");
+    }
+}
+
+#[test]
+fn an_idle_producer_expires_but_not_with_an_open_transaction() {
+    let mut producers = Producers::default();
+    producers.note(&batch(1, 0, 0, 1, 0), None, 10);
+    producers.note(&in_txn(2, 0, 0, 1), None, 10);
+    assert_eq!(producers.first_open_offset(), Some(1));
+    producers.expire(11);
+    assert_eq!(producers.infos().iter().map(|info| info.producer_id).collect::<Vec<_>>(), [2]);
+}
