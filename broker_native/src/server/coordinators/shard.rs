@@ -210,7 +210,7 @@ impl<M: Machine> Shard<M> {
             builder.append(now_ms, Some(&record.key), record.value.as_deref(), &[]).map_err(invalid)?;
         }
         let mut batch = builder.finish(Codec::None).map_err(invalid)?;
-        let how = AppendOptions { leader_epoch: self.leader_epoch, now_ms: Some(now_ms) };
+        let how = AppendOptions { now_ms: Some(now_ms), ..AppendOptions::coordinator(self.leader_epoch) };
         Ok(self.log.append(&mut batch, how)?.last_offset)
     }
 
