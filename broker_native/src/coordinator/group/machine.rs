@@ -86,9 +86,12 @@ impl GroupMachine {
     /// Which room answers: one line for each request. `classic::handle` and `consumer::handle` take the requests of their
     /// protocols whatever the group's kind is now, so that they can take it over or refuse.
     fn route(&mut self, event: GroupEvent, now_ms: i64, effects: &mut GroupEffects) {
-        let GroupEvent { ticket, caller: _, request } = event;
+        let GroupEvent { ticket, caller, request } = event;
         let group_id = request.group_id().to_owned();
-        self.step(&group_id, now_ms, effects, |_group, cx| match request {
+        self.step(&group_id, now_ms, effects, |group, cx| match request {
+            GroupRequest::ConsumerHeartbeat { .. } | GroupRequest::ConsumerDescribe(_) => {
+                consumer::handle(group, ticket, &caller, request, cx);
+            }
             GroupRequest::DeleteGroup(_) => {
                 cx.effects.reply(ticket, GroupReply::DeleteGroup(ErrorCode::GroupIdNotFound.code()));
             }

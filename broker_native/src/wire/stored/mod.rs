@@ -11,6 +11,7 @@ use super::field::{Field, Version};
 use super::reader::Reader;
 use super::writer::Writer;
 
+pub mod consumer_groups;
 pub mod offsets;
 
 /// The version's own bytes are never flexible.

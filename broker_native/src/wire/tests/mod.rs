@@ -28,6 +28,8 @@ macro_rules! for_each_api {
         $test!(IncrementalAlterConfigs, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
         $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
+        $test!(ConsumerGroupHeartbeat, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);
+        $test!(ConsumerGroupDescribe, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);
     };
 }
 use for_each_api;

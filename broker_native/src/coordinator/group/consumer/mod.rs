@@ -1,100 +1,110 @@
-//! Groups of the KIP-848 protocol. Not served yet: none is ever made.
+//! Groups of the KIP-848 protocol: the coordinator assigns, members reconcile step by step.
 //!
-//! The machine calls [`handle`], [`timer`], [`loaded`] and [`replay`]; what all kinds are asked is on [`ConsumerGroup`].
-use super::context::Context;
-use super::group::{Claim, Group, Retention};
-use super::requests::GroupRequest;
-use crate::coordinator::{Caller, Record, Ticket};
-use crate::wire::ErrorCode;
+//! # Layout
+//! | file | what it owns |
+//! |---|---|
+//! | [`group`] | the state: epochs, members, targets; how a [`Change`] alters it; what every kind of group is asked |
+//! | [`member`] | a member: who it is, what it subscribes to, what it owns |
+//! | [`change`] | each change as a record of `__consumer_offsets`, and back |
+//! | [`request`] | what a heartbeat must look like |
+//! | [`heartbeat`] | joining, staying, new target, answer |
+//! | [`leave`] | leaving, for good or for a while; being fenced |
+//! | [`reconcile`] | one member's next step from what it owns to what it shall own |
+//! | [`subscription`] | topics behind names and regular expressions; noticing that they changed |
+//! | [`assignor`] | who shall own what: `uniform` and `range` |
+//! | [`describe`] | ConsumerGroupDescribe |
+//!
+//! # The three epochs
+//! The *group epoch* counts changes of members and topics. The *assignment epoch* is the group epoch that the target assignment
+//! was made for. A *member's epoch* is the assignment epoch that it has reached: it reaches it when it gave back all
+//! partitions that are not its own any more. A partition goes to its new owner only when no member owns it.
+//!
+//! Everything that changes is a [`Change`]: it is written and applied, and [`replay`] applies the same. What is not in a
+//! change: deadlines, and the version of the topics that were looked at last.
+pub mod assignor;
+pub mod change;
+pub mod describe;
+pub mod group;
+pub mod heartbeat;
+pub mod leave;
+pub mod member;
+pub mod reconcile;
+pub mod request;
+pub mod subscription;
+#[cfg(test)]
+mod tests;
 
-/// The members of a group.
-#[derive(Debug, Clone, Default)]
-pub struct ConsumerGroup {}
+pub use change::Change;
+pub use group::ConsumerGroup;
+pub use member::{Member, MemberState, Owned, Partitions};
+
+use super::context::Context;
+use super::group::{Group, Kind};
+use super::requests::{GroupReply, GroupRequest};
+use crate::coordinator::{Caller, Record, Ticket};
+
+/// A member did not report in time.
+const SESSION: &str = "session";
+/// A member did not give partitions back in time.
+const REBALANCE: &str = "rebalance";
 
 /// Takes a request of this protocol.
-pub fn handle(
-    _group: &mut Group,
-    _ticket: Ticket,
-    _who: &Caller,
-    _asked: GroupRequest,
-    _cx: &mut Context<'_>,
-) {
+pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupRequest, cx: &mut Context<'_>) {
+    match asked {
+        GroupRequest::ConsumerHeartbeat { request, fresh_member_id } => {
+            let answer = heartbeat::handle(group, who, request, fresh_member_id, cx);
+            cx.effects.reply(ticket, GroupReply::ConsumerHeartbeat(answer));
+        }
+        GroupRequest::ConsumerDescribe(_) => {
+            cx.effects.reply(ticket, GroupReply::ConsumerDescribe(describe::handle(group, cx)));
+        }
+        _ => {}
+    }
 }
 
 /// A deadline of this kind's is over.
-pub fn timer(_group: &mut Group, _member_id: &str, _purpose: &'static str, _cx: &mut Context<'_>) {}
+pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut Context<'_>) {
+    let Kind::Consumer(group) = &mut group.kind else { return };
+    let Some(member) = group.members.get(member_id) else { return };
+    if purpose == SESSION || (purpose == REBALANCE && member.owes_partitions()) {
+        group.fence(member_id, cx);
+    }
+}
 
 /// The log is at its end: sets the deadlines of the group's members.
-pub fn loaded(_group: &mut Group, _cx: &mut Context<'_>) {}
+pub fn loaded(group: &mut Group, cx: &mut Context<'_>) {
+    let Kind::Consumer(group) = &group.kind else { return };
+    for member in group.members.values() {
+        cx.set_timer(&member.member_id, SESSION, cx.settings.group_consumer_session_timeout_ms.into());
+        if member.owes_partitions() {
+            cx.set_timer(&member.member_id, REBALANCE, member.rebalance_timeout_ms.max(0).into());
+        }
+    }
+}
 
 /// Takes a record of this kind from the log, whose key has the type `key_type`.
 ///
 /// # Errors
 /// A sentence when the record is not what its schema says.
-pub fn replay(_group: &mut Group, key_type: i16, _record: &Record) -> Result<(), String> {
-    Err(format!("records of type {key_type} are not read yet"))
-}
-
-impl ConsumerGroup {
-    /// As [`super::group::Kind::check_commit`].
-    ///
-    /// # Errors
-    /// UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-    pub fn check_commit(&self, _claim: &Claim<'_>) -> Result<(), ErrorCode> {
-        Err(ErrorCode::UnknownMemberId)
+pub fn replay(group: &mut Group, key_type: i16, record: &Record) -> Result<(), String> {
+    let Some(change) = Change::read(key_type, record).map_err(|error| error.to_string())? else {
+        return Ok(());
+    };
+    if matches!(change, Change::Deleted) {
+        if matches!(group.kind, Kind::Consumer(_)) {
+            group.kind = Kind::Simple;
+        }
+        return Ok(());
     }
-
-    /// As [`super::group::Kind::check_fetch`].
-    ///
-    /// # Errors
-    /// UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-    pub fn check_fetch(&self, _claim: &Claim<'_>) -> Result<(), ErrorCode> {
-        Ok(())
+    if !matches!(group.kind, Kind::Consumer(_)) {
+        // What is left of a group that is gone, or became a classic one.
+        if change.is_removal() {
+            return Ok(());
+        }
+        group.kind = Kind::Consumer(Box::default());
     }
-
-    /// As [`super::group::Kind::check_offset_delete`].
-    ///
-    /// # Errors
-    /// NON_EMPTY_GROUP.
-    pub fn check_offset_delete(&self) -> Result<(), ErrorCode> {
-        Ok(())
+    if let Kind::Consumer(group) = &mut group.kind {
+        group.apply(change);
     }
-
-    /// As [`super::group::Kind::check_delete`].
-    ///
-    /// # Errors
-    /// NON_EMPTY_GROUP.
-    pub fn check_delete(&self) -> Result<(), ErrorCode> {
-        Ok(())
-    }
-
-    /// Whether a member is subscribed to the topic.
-    pub fn is_subscribed_to(&self, _topic: &str) -> bool {
-        false
-    }
-
-    /// Whether it has no members.
-    pub fn is_empty(&self) -> bool {
-        true
-    }
-
-    /// As [`super::group::Kind::retention`].
-    pub fn retention(&self) -> Retention {
-        Retention::SinceCommit
-    }
-
-    /// Kafka's word for its state.
-    pub fn state_name(&self) -> &'static str {
-        "Empty"
-    }
-
-    /// `consumer`.
-    pub fn protocol_type(&self) -> &str {
-        ""
-    }
-
-    /// The records that delete the group.
-    pub fn tombstones(&self, _group_id: &str) -> Vec<Record> {
-        Vec::new()
-    }
+    Ok(())
 }

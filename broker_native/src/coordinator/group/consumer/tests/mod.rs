@@ -1,0 +1,11 @@
+//! Promises of the KIP-848 coordinator, driven as clients drive it: heartbeats, silence, growing topics.
+mod commits;
+mod epochs;
+mod joining;
+mod property;
+mod reconciling;
+mod requests;
+mod restart;
+mod scene;
+mod static_members;
+mod topics;
