@@ -35,6 +35,8 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
     ApiKey::DescribeTopicPartitions,
+    ApiKey::ConsumerGroupHeartbeat,
+    ApiKey::ConsumerGroupDescribe,
 ];
 
 /// What becomes of a request.
@@ -175,6 +177,8 @@ fn route(
         ApiKey::DescribeTopicPartitions => {
             on::describe_topic_partitions::handle(&call, &read(reader, version)?)
         }
+        ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
+        ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
         // The codec may know more APIs than are served.
         #[allow(unreachable_patterns)]
         _ => refuse(format!("API key {} has no handler", header.api_key)),

@@ -9,7 +9,8 @@ type Feature = (&'static str, i16, i16);
 
 /// What clients and tools look at. The level of `metadata.version` is Kafka's 3.9-IV0, that of
 /// `inter.broker.protocol.version`: kafbat lets configs be edited only where it finds one of them.
-const FEATURES: &[Feature] = &[("metadata.version", 7, 21)];
+/// `group.version` 1 is KIP-848.
+const FEATURES: &[Feature] = &[("group.version", 1, 1), ("metadata.version", 7, 21)];
 /// The features have never changed.
 const FEATURES_EPOCH: i64 = 0;
 

@@ -3,6 +3,8 @@
 //! A handler never blocks on anything but the log's files; what waits is put into an `Outcome::Later`.
 pub mod alter_configs;
 pub mod api_versions;
+pub mod consumer_group_describe;
+pub mod consumer_group_heartbeat;
 pub mod create_partitions;
 pub mod create_topics;
 mod decided;

@@ -278,7 +278,7 @@ pub struct Client {
     pub join: ConsumerGroupHeartbeatRequest,
     pub epoch: i32,
     pub owned: Partitions,
-    /// What it said last that it owns.
+    /// What it said last that it owns; `None`: it does not know what was heard, and says all.
     said: Option<Partitions>,
 }
 
@@ -294,6 +294,9 @@ impl Client {
         } else {
             let mut request = stay(&self.join.member_id, self.epoch);
             request.instance_id.clone_from(&self.join.instance_id);
+            if self.said.is_none() {
+                request = ConsumerGroupHeartbeatRequest { member_epoch: self.epoch, ..self.join.clone() };
+            }
             if self.said.as_ref() != Some(&self.owned) {
                 self.said = Some(self.owned.clone());
                 let topics = self.owned.iter().map(|(topic_id, partitions)| TopicPartitions {
@@ -318,6 +321,12 @@ impl Client {
             }
             other => panic!("{other:?}: {answer:?}"),
         }
+    }
+
+    /// It heartbeats and hears nothing: it says everything the next time, as Kafka's clients do after a time-out.
+    pub fn beat_unheard(&mut self, scene: &mut Scene) {
+        self.clone().beat(scene);
+        self.said = None;
     }
 
     pub fn count(&self) -> usize {
