@@ -120,6 +120,11 @@ apis! {
     ListOffsets = 2, ListOffsetsRequest -> ListOffsetsResponse, 1-11, flexible 6+;
     Metadata = 3, MetadataRequest -> MetadataResponse, 0-13, flexible 9+;
     FindCoordinator = 10, FindCoordinatorRequest -> FindCoordinatorResponse, 0-6, flexible 3+;
+    JoinGroup = 11, JoinGroupRequest -> JoinGroupResponse, 0-9, flexible 6+;
+    Heartbeat = 12, HeartbeatRequest -> HeartbeatResponse, 0-4, flexible 4+;
+    LeaveGroup = 13, LeaveGroupRequest -> LeaveGroupResponse, 0-5, flexible 4+;
+    SyncGroup = 14, SyncGroupRequest -> SyncGroupResponse, 0-5, flexible 4+;
+    DescribeGroups = 15, DescribeGroupsRequest -> DescribeGroupsResponse, 0-6, flexible 5+;
     ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-4, flexible 3+;
     CreateTopics = 19, CreateTopicsRequest -> CreateTopicsResponse, 2-7, flexible 5+;
     DeleteTopics = 20, DeleteTopicsRequest -> DeleteTopicsResponse, 1-6, flexible 4+;

@@ -95,6 +95,11 @@ impl GroupMachine {
             GroupRequest::DeleteGroup(_) => {
                 cx.effects.reply(ticket, GroupReply::DeleteGroup(ErrorCode::GroupIdNotFound.code()));
             }
+            request @ (GroupRequest::JoinGroup { .. }
+            | GroupRequest::SyncGroup(_)
+            | GroupRequest::Heartbeat(_)
+            | GroupRequest::LeaveGroup(_)
+            | GroupRequest::DescribeGroup(_)) => classic::handle(group, ticket, &caller, request, cx),
         });
     }
 

@@ -2,9 +2,16 @@
 //!
 //! Each room of a request adds its variants here, to [`GroupRequest::group_id`] and to the routing in
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
+use uuid::Uuid;
+
 use crate::coordinator::{Caller, Ticket};
-use crate::wire::messages::consumer_group_describe::DescribedGroup;
-use crate::wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
+use crate::wire::messages::describe_groups::DescribedGroup;
+use crate::wire::messages::{
+    ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest, HeartbeatResponse,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest,
+    SyncGroupResponse,
+};
 
 /// Somebody asks something of a group.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,14 +38,35 @@ pub enum GroupRequest {
     },
     /// ConsumerGroupDescribe, one of its groups.
     ConsumerDescribe(String),
+    /// JoinGroup.
+    JoinGroup {
+        /// The request.
+        request: JoinGroupRequest,
+        /// Makes the id of a new member: chance comes from outside.
+        uuid: Uuid,
+    },
+    /// SyncGroup.
+    SyncGroup(SyncGroupRequest),
+    /// Heartbeat.
+    Heartbeat(HeartbeatRequest),
+    /// LeaveGroup, with every member in `members` also when the version has only one.
+    LeaveGroup(LeaveGroupRequest),
+    /// DescribeGroups, one of them.
+    DescribeGroup(String),
 }
 
 impl GroupRequest {
     /// Which group is asked.
     pub fn group_id(&self) -> &str {
         match self {
-            Self::DeleteGroup(group_id) | Self::ConsumerDescribe(group_id) => group_id,
             Self::ConsumerHeartbeat { request, .. } => &request.group_id,
+            Self::DeleteGroup(group_id)
+            | Self::DescribeGroup(group_id)
+            | Self::ConsumerDescribe(group_id) => group_id,
+            Self::JoinGroup { request, .. } => &request.group_id,
+            Self::SyncGroup(request) => &request.group_id,
+            Self::Heartbeat(request) => &request.group_id,
+            Self::LeaveGroup(request) => &request.group_id,
         }
     }
 }
@@ -51,5 +79,15 @@ pub enum GroupReply {
     /// To [`GroupRequest::ConsumerHeartbeat`].
     ConsumerHeartbeat(ConsumerGroupHeartbeatResponse),
     /// To [`GroupRequest::ConsumerDescribe`].
-    ConsumerDescribe(DescribedGroup),
+    ConsumerDescribe(DescribedConsumerGroup),
+    /// To [`GroupRequest::JoinGroup`], when the group has agreed.
+    JoinGroup(JoinGroupResponse),
+    /// To [`GroupRequest::SyncGroup`], when the leader has brought the assignments.
+    SyncGroup(SyncGroupResponse),
+    /// To [`GroupRequest::Heartbeat`].
+    Heartbeat(HeartbeatResponse),
+    /// To [`GroupRequest::LeaveGroup`].
+    LeaveGroup(LeaveGroupResponse),
+    /// To [`GroupRequest::DescribeGroup`].
+    DescribeGroup(DescribedGroup),
 }

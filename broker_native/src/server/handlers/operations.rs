@@ -3,6 +3,8 @@ use crate::wire::messages::metadata::OPERATIONS_NOT_ASKED;
 
 /// Bits of Kafka's AclOperation that concern a topic: read, write, create, delete, alter, describe, and both of configs.
 const TOPIC: i32 = bits(&[3, 4, 5, 6, 7, 8, 10, 11]);
+/// Those that concern a group: read, delete, describe, both of configs.
+const GROUP: i32 = bits(&[3, 6, 8, 10, 11]);
 /// Those that concern the cluster: create, alter, describe, act as a broker, both of configs, write idempotently.
 const CLUSTER: i32 = bits(&[5, 7, 8, 9, 10, 11, 12]);
 
@@ -26,4 +28,9 @@ pub const fn on_topic(asked: bool) -> i32 {
 /// What may be done with the cluster.
 pub const fn on_cluster(asked: bool) -> i32 {
     if asked { CLUSTER } else { OPERATIONS_NOT_ASKED }
+}
+
+/// What may be done with a group.
+pub const fn on_group(asked: bool) -> i32 {
+    if asked { GROUP } else { OPERATIONS_NOT_ASKED }
 }

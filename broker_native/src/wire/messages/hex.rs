@@ -29,3 +29,18 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, 
         .map(|bytes| Some(Bytes::from(bytes)))
         .ok_or_else(|| D::Error::custom("bytes must be pairs of hex digits"))
 }
+
+/// For fields that are never null.
+pub mod never_null {
+    use super::{Bytes, Deserializer, Error, Serializer};
+
+    /// Writes the text.
+    pub fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
+        super::serialize(&Some(bytes.clone()), to)
+    }
+
+    /// Reads the text.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+        super::deserialize(from)?.ok_or_else(|| D::Error::custom("these bytes cannot be null"))
+    }
+}

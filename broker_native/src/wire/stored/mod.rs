@@ -12,6 +12,7 @@ use super::reader::Reader;
 use super::writer::Writer;
 
 pub mod consumer_groups;
+pub mod group_metadata;
 pub mod offsets;
 
 /// The version's own bytes are never flexible.

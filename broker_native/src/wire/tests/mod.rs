@@ -15,6 +15,11 @@ macro_rules! for_each_api {
         $test!(ListOffsets, ListOffsetsRequest, ListOffsetsResponse);
         $test!(Metadata, MetadataRequest, MetadataResponse);
         $test!(FindCoordinator, FindCoordinatorRequest, FindCoordinatorResponse);
+        $test!(JoinGroup, JoinGroupRequest, JoinGroupResponse);
+        $test!(Heartbeat, HeartbeatRequest, HeartbeatResponse);
+        $test!(LeaveGroup, LeaveGroupRequest, LeaveGroupResponse);
+        $test!(SyncGroup, SyncGroupRequest, SyncGroupResponse);
+        $test!(DescribeGroups, DescribeGroupsRequest, DescribeGroupsResponse);
         $test!(ApiVersions, ApiVersionsRequest, ApiVersionsResponse);
         $test!(CreateTopics, CreateTopicsRequest, CreateTopicsResponse);
         $test!(DeleteTopics, DeleteTopicsRequest, DeleteTopicsResponse);

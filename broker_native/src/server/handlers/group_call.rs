@@ -1,0 +1,33 @@
+//! What the handlers of group requests share: ask the machine that keeps the group, answer with what it says.
+use crate::coordinator::group::{GroupEvent, GroupReply, GroupRequest};
+use crate::server::coordinators::Waiting;
+use crate::server::dispatch::{Call, Outcome};
+use crate::wire::{ErrorCode, Message};
+
+/// Asks. The machine has taken the request when this returns.
+pub fn ask(call: &Call, request: GroupRequest) -> Waiting<GroupReply> {
+    let caller = call.caller();
+    let group_id = request.group_id().to_owned();
+    call.shared.coordinators.groups.call(&group_id, |ticket| GroupEvent { ticket, caller, request })
+}
+
+/// Asks, and answers with what `read` makes of the reply: at once when it is there, which is usual.
+pub fn answer<R: Message + 'static>(
+    call: Call,
+    request: GroupRequest,
+    read: impl FnOnce(Result<GroupReply, ErrorCode>) -> R + Send + 'static,
+) -> Outcome {
+    let mut waiting = ask(&call, request);
+    match waiting.take() {
+        Some(reply) => Outcome::Now(call.answer(&read(reply))),
+        None => Outcome::later(async move {
+            let reply = waiting.await;
+            call.answer(&read(reply))
+        }),
+    }
+}
+
+/// The error of a reply that is none, or that belongs to another request (which would be a bug of the broker).
+pub fn error_of(reply: Result<GroupReply, ErrorCode>) -> i16 {
+    reply.err().unwrap_or(ErrorCode::UnknownServerError).code()
+}
