@@ -142,3 +142,22 @@ class RecordWriter:
         the first write of this writer; an offset is -1 where the broker told none (``acks=0``)."""
     def close(self) -> None:
         """Give up what is not acknowledged and close the connections."""
+
+class RawConnection:
+    """The raw door to a broker, for tests and tools: one connection, any request the codec knows, its answer as it is.
+
+    Nothing is agreed on, retried or interpreted. Messages are JSON with Kafka's field names in snake_case; fields left
+    out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
+    """
+
+    def __init__(self, host: str, port: int, timeout_ms: int = 30_000) -> None:
+        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
+    def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
+        """`send`, then `receive`."""
+    def send(
+        self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw", *, answered: bool = True
+    ) -> None:
+        """Send a request, `api_name` as Kafka calls it (``JoinGroup``). `answered` False for a Produce with acks=0."""
+    def receive(self) -> str:
+        """The answer to the oldest request that has none."""
+    def close(self) -> None: ...

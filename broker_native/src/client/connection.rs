@@ -192,7 +192,7 @@ impl Connection {
 }
 
 /// Sends all parts of a frame without joining them.
-fn write_all(stream: &mut TcpStream, frame: &[Chunk]) -> std::io::Result<()> {
+pub(super) fn write_all(stream: &mut TcpStream, frame: &[Chunk]) -> std::io::Result<()> {
     let parts = frame.iter().map(|chunk| match chunk {
         Chunk::Bytes(bytes) => &bytes[..],
         Chunk::Records { .. } => &[],
@@ -211,7 +211,8 @@ fn write_all(stream: &mut TcpStream, frame: &[Chunk]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn connect(broker: &str, host: &str, port: u16, settings: &Settings) -> Result<TcpStream> {
+/// A socket to `host:port` with the time-outs and buffers of `settings`; `broker` is the address for messages.
+pub(super) fn connect(broker: &str, host: &str, port: u16, settings: &Settings) -> Result<TcpStream> {
     let unreachable = |cause: String| {
         ClientError::retriable(kind::UNREACHABLE, format!("could not connect to {broker}: {cause}"))
     };

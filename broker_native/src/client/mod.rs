@@ -8,6 +8,7 @@
 //! | [`config`] | every setting once |
 //! | [`error`], [`retry`], [`stop`] | what failed; whether to try again; how waits end early |
 //! | [`connection`], [`versions`], [`frame`] | one connection: versions, pipelining, buffers used again |
+//! | [`raw`] | one connection, any API by name, any version, JSON: for tests and tools |
 //! | [`cluster`] | brokers, metadata, the connections to them |
 //! | [`offsets`], [`admin`], [`topic_id`] | offsets by time; topics and configs; ids as text |
 //! | [`fetcher`], [`range`] | one partition's bytes in order; the same as Arrow batches, ahead of the consumer |
@@ -29,6 +30,7 @@ pub mod poll;
 pub mod produce;
 pub mod producer;
 pub mod range;
+pub mod raw;
 pub mod retry;
 pub mod sender;
 pub mod stop;

@@ -4,6 +4,7 @@ pub mod broker;
 pub mod client;
 pub mod door;
 pub mod error;
+pub mod raw;
 pub mod reader;
 pub mod writer;
 
@@ -16,6 +17,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeError", module.py().get_type::<error::NativeError>())?;
     module.add_class::<broker::NativeBroker>()?;
     module.add_class::<client::Client>()?;
+    module.add_class::<raw::RawConnection>()?;
     module.add_class::<reader::PyRangeReader>()?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;

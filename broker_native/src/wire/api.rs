@@ -1,6 +1,9 @@
 //! The table of APIs: number, versions, and the request and response of each.
 //!
 //! Ranges are those of Kafka 4.3's descriptors; reasons where the advertised range differs stand beside it.
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::error::WireError;
 use super::message::{Message, Request};
 use super::messages::{self, ApiVersion};
@@ -44,6 +47,17 @@ impl ApiInfo {
     }
 }
 
+/// Something done for one API whose types are known only when its number is; see [`ApiKey::visit`].
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it for the API whose request is `R`.
+    fn visit<R: Request + Serialize + DeserializeOwned>(self) -> Self::Output
+    where
+        R::Response: Serialize;
+}
+
 /// Declares the table; each line is one API.
 macro_rules! apis {
     ($( $name:ident = $code:literal, $request:ident -> $response:ident,
@@ -71,6 +85,19 @@ macro_rules! apis {
             /// Kafka's name of it.
             pub const fn name(self) -> &'static str {
                 match self { $( Self::$name => stringify!($name), )* }
+            }
+
+            /// The API that Kafka calls `name`.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $( stringify!($name) => Some(Self::$name), )*
+                    _ => None,
+                }
+            }
+
+            /// Does with the API's types what `visitor` does.
+            pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
+                match self { $( Self::$name => visitor.visit::<messages::$request>(), )* }
             }
 
             /// Its versions.

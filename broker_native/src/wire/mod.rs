@@ -9,6 +9,7 @@
 //! | [`errors`] | Kafka's error codes: number, name, sentence, retriable |
 //! | [`header`] | what stands before a body, and what to do with an unknown version |
 //! | [`message`] | decode, encode, whole frames, Fetch answers around records in files |
+//! | [`json`] | the same for callers that name an API and give JSON |
 //! | [`reader`], [`writer`], [`field`] | the bounded reader, the writer, the field types under both |
 //! | `schema` | the macro under [`messages`] |
 //!
@@ -31,6 +32,7 @@ pub mod error;
 pub mod errors;
 pub mod field;
 pub mod header;
+pub mod json;
 pub mod message;
 pub mod messages;
 pub mod reader;

@@ -1,8 +1,12 @@
 //! Messages as JSON, for Python.
 use bytes::Bytes;
 
+use crate::wire::json::{request_frame_from_json, response_to_json};
+use crate::wire::message::{request_frame, response_frame};
+use crate::wire::messages::metadata::MetadataRequestTopic;
 use crate::wire::messages::produce::PartitionProduceData;
 use crate::wire::messages::{CreateTopicsRequest, MetadataRequest, MetadataResponse};
+use crate::wire::{ApiKey, Chunk};
 
 #[test]
 fn fields_left_out_of_the_json_have_their_defaults() {
@@ -30,4 +34,34 @@ fn bytes_are_hexadecimal_text_in_json() {
         serde_json::from_str::<PartitionProduceData>(wrong).expect_err("not pairs of hex digits");
     }
     assert_eq!(serde_json::from_str::<MetadataRequest>("{}").expect("parses"), MetadataRequest::default());
+}
+
+#[test]
+fn a_request_by_name_in_json_makes_the_frame_of_the_message() {
+    let json = r#"{"topics": [{"name": "t"}]}"#;
+    let key = ApiKey::from_name("Metadata").expect("in the table");
+    let frame = request_frame_from_json(key, 9, 7, Some("me"), json).expect("makes it");
+    let message = MetadataRequest {
+        topics: Some(vec![MetadataRequestTopic { name: Some("t".into()), ..Default::default() }]),
+        ..Default::default()
+    };
+    assert_eq!(frame, request_frame(&message, 9, 7, Some("me")).expect("makes it"));
+    assert_eq!(ApiKey::from_name("metadata"), None);
+}
+
+#[test]
+fn a_field_that_the_message_lacks_is_refused_and_named() {
+    let json = r#"{"topics": [{"nmae": "t"}]}"#;
+    let error = request_frame_from_json(ApiKey::Metadata, 9, 7, None, json).expect_err("a typing error");
+    assert!(error.to_string().contains("topics.nmae"), "{error}");
+}
+
+#[test]
+fn an_answer_becomes_json_with_its_correlation_id() {
+    let answer = MetadataResponse { cluster_id: Some("c".into()), ..Default::default() };
+    let chunks = response_frame(&answer, 9, 7).expect("writes");
+    let Some(Chunk::Bytes(frame)) = chunks.first() else { panic!("one chunk") };
+    let (correlation_id, json) = response_to_json(ApiKey::Metadata, 9, frame.slice(4..)).expect("reads");
+    assert_eq!(correlation_id, 7);
+    assert_eq!(serde_json::from_str::<MetadataResponse>(&json).expect("parses"), answer);
 }
