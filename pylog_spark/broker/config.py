@@ -128,9 +128,13 @@ def _server(
 
 
 def _fallback(name: str, kind: Type, default: Value, topic: str, valid: Range | OneOf | None = None) -> Setting:
-    """Declare a broker setting that only serves as default of the topic setting `topic`."""
+    """Declare a broker setting that only serves as default of the topic setting `topic`.
+
+    As in Kafka those that give a time in a larger unit, or by a detour, are fixed at the broker's start.
+    """
+    dynamic = not name.endswith((".hours", ".minutes", ".scheduler.interval.ms"))
     return Setting(
-        name, kind, default, f"Default of {topic} for topics that do not set it.", "high", valid, dynamic=True
+        name, kind, default, f"Default of {topic} for topics that do not set it.", "high", valid, dynamic=dynamic
     )
 
 

@@ -4,11 +4,13 @@ Requests and answers are the bodies of Kafka's messages with their field names i
 its own answer, and a refusal of one never stops another. Called by the control loop only.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pylog_spark.broker import describe
+from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.controller import Controller, broker_config_rules, log, topic_config_rules
 from pylog_spark.broker.setting import show
 from pylog_spark.cluster import changes, topics
@@ -26,12 +28,21 @@ NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 def create_topics(controller: Controller, request: Json) -> Json:
     """CreateTopics."""
     wanted = [_new_topic(one) for one in request["topics"]]
+    twice = _more_than_once(one.name for one in wanted)
     decisions = topics.create(controller.topics, wanted, controller.rules(), new_topic_id)
     if not request["validate_only"]:
         decisions = _committed(controller, decisions)
     return {
         "throttle_time_ms": 0,
-        "topics": [_created(controller, one.name, decision) for one, decision in zip(wanted, decisions, strict=True)],
+        # One that is named twice is refused, once.
+        "topics": [
+            *(
+                _created(controller, one.name, decision)
+                for one, decision in zip(wanted, decisions, strict=True)
+                if one.name not in twice
+            ),
+            *(_created(controller, name, _named_twice(name)) for name in twice),
+        ],
     }
 
 
@@ -48,31 +59,33 @@ def auto_create_topics(controller: Controller, request: Json) -> Json:
 def delete_topics(controller: Controller, request: Json) -> Json:
     """DeleteTopics, by name or by id."""
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
-    responses = []
+    twice = _more_than_once(one["name"] for one in asked if one.get("name") is not None)
+    responses = [{"name": name, "topic_id": NO_TOPIC_ID, **_error(_named_twice(name))} for name in twice]
     for one in asked:
-        topic_id = topic_id_text(topic_id_uuid(one["topic_id"])) if one.get("topic_id") else None
+        if one.get("name") in twice:
+            continue
+        wire_id = one.get("topic_id") or NO_TOPIC_ID
+        topic_id = topic_id_text(topic_id_uuid(wire_id)) if wire_id != NO_TOPIC_ID else None
         decision = topics.delete(controller.topics, one.get("name"), topic_id, controller.rules())
         refused = controller.remove(decision) if isinstance(decision, Topic) else decision
         if isinstance(decision, Topic) and refused is None:
             log.info("Topic %s is deleted.", decision.name)
         name = decision.name if isinstance(decision, Topic) else one.get("name")
-        answered_id = _wire_id(decision.topic_id) if isinstance(decision, Topic) else one.get("topic_id") or NO_TOPIC_ID
+        answered_id = _wire_id(decision.topic_id) if isinstance(decision, Topic) else wire_id
         responses.append({"name": name, "topic_id": answered_id, **_error(refused)})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
 def create_partitions(controller: Controller, request: Json) -> Json:
     """CreatePartitions."""
-    names = [one["name"] for one in request["topics"]]
-    results = []
+    twice = _more_than_once(one["name"] for one in request["topics"])
+    results = [{"name": name, **_error(_named_twice(name))} for name in twice]
     for one in request["topics"]:
-        decision: Topic | Refusal
-        if names.count(one["name"]) > 1:
-            decision = Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{one['name']}' is in the request more than once.")
-        else:
-            assigned = one["assignments"]
-            brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
-            decision = topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
+        if one["name"] in twice:
+            continue
+        assigned = one["assignments"]
+        brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
+        decision = topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
         if not request["validate_only"]:
             decision = _committed(controller, [decision])[0]
         results.append({"name": one["name"], **_error(decision)})
@@ -147,6 +160,15 @@ def _new_topic(one: Json) -> topics.NewTopic:
     )
 
 
+def _more_than_once(names: Iterable[str]) -> list[str]:
+    """Names that a request has twice or more, each once. Kafka refuses such a name with one answer."""
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def _named_twice(name: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{name}' is in the request more than once.")
+
+
 def _committed(controller: Controller, decisions: Sequence[Topic | Refusal]) -> list[Topic | Refusal]:
     """Store and apply the accepted ones; those that the disk refuses become refusals."""
     results = iter(controller.commit([one for one in decisions if isinstance(one, Topic)]))
@@ -194,8 +216,14 @@ Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
 
 def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
     responses = []
-    for resource in request["resources"]:
-        refused = _alter(controller, resource, decide, request["validate_only"])
+    keys = [(one["resource_type"], one["resource_name"]) for one in request["resources"]]
+    for resource, key in zip(request["resources"], keys, strict=True):
+        if keys.count(key) > 1:
+            refused: Refusal | None = Refusal(
+                ErrorCode.INVALID_REQUEST, f"{key[1]!r} is in the request more than once."
+            )
+        else:
+            refused = _alter(controller, resource, decide, request["validate_only"])
         named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
         responses.append({**_error(refused), **named})
     return {"throttle_time_ms": 0, "responses": responses}
@@ -204,6 +232,8 @@ def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
 def _alter(controller: Controller, resource: Json, decide: Decide, validate_only: bool) -> Refusal | None:
     kind, name = resource["resource_type"], resource["resource_name"]
     if kind == RESOURCE_TOPIC:
+        if name == "":
+            return Refusal(ErrorCode.INVALID_REQUEST, "Configs can only be changed for a topic: name one.")
         topic = controller.topics.get(name)
         if topic is None or topic.deleting:
             return _no_topic(name)
@@ -215,6 +245,12 @@ def _alter(controller: Controller, resource: Json, decide: Decide, validate_only
         refused = _other_broker(controller, name)
         if refused is not None:
             return refused
+        fixed = [
+            one["name"] for one in resource["configs"] if one["name"] in BROKER and not BROKER[one["name"]].dynamic
+        ]
+        if fixed:
+            sentence = f"{', '.join(fixed)} cannot change while the broker runs: restart it with --config NAME=VALUE."
+            return Refusal(ErrorCode.INVALID_REQUEST, sentence)
         present = {key: show(value) or "" for key, value in controller.broker.dynamic.items()}
         configs = decide(present, resource, broker_config_rules(controller.broker))
         if isinstance(configs, Refusal) or validate_only:

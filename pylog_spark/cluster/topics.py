@@ -183,6 +183,10 @@ def delete(topics: Topics, name: str | None, topic_id: str | None, rules: Rules)
         return Refusal(
             ErrorCode.TOPIC_DELETION_DISABLED, "Topics cannot be deleted here: delete.topic.enable is false."
         )
+    if name is not None and topic_id is not None:
+        return Refusal(ErrorCode.INVALID_REQUEST, "A topic is deleted by its name or by its id: give one of them.")
+    if name is None and topic_id is None:
+        return Refusal(ErrorCode.INVALID_REQUEST, "Neither a name nor an id says which topic to delete.")
     if name is not None:
         topic = topics.get(name)
         return unknown_topic(name) if topic is None else replace(topic, deleting=True)

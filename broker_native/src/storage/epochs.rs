@@ -62,9 +62,16 @@ impl LeaderEpochs {
         self.unwritten |= self.entries != before;
     }
 
-    /// The largest epoch up to `epoch`, and where the next one begins (`log_end_offset` for the newest). `None`
-    /// when all known ones are larger.
+    /// The largest epoch up to `epoch`, and where the next one begins (`log_end_offset` for the newest). As in Kafka an
+    /// epoch before all known ones ends where the first of them begins, and nothing can be said of one of the future.
     pub fn end_offset(&self, epoch: i32, log_end_offset: i64) -> Option<(i32, i64)> {
+        let (first, start) = self.entries.first()?;
+        if epoch < 0 || self.latest().is_some_and(|latest| epoch > latest) {
+            return None;
+        }
+        if epoch < *first {
+            return Some((epoch, *start));
+        }
         let behind = self.entries.partition_point(|(known, _)| *known <= epoch);
         let (found, _) = self.entries.get(behind.checked_sub(1)?)?;
         Some((*found, self.entries.get(behind).map_or(log_end_offset, |(_, start)| *start)))
@@ -106,10 +113,12 @@ mod tests {
     #[test]
     fn an_epoch_ends_where_the_next_begins() {
         let epochs = epochs(&[(1, 0), (3, 10), (5, 20)]);
-        assert_eq!(epochs.end_offset(0, 30), None);
+        assert_eq!(epochs.end_offset(-1, 30), None);
+        assert_eq!(epochs.end_offset(0, 30), Some((0, 0)));
         assert_eq!(epochs.end_offset(1, 30), Some((1, 10)));
         assert_eq!(epochs.end_offset(4, 30), Some((3, 20)));
-        assert_eq!(epochs.end_offset(9, 30), Some((5, 30)));
+        assert_eq!(epochs.end_offset(5, 30), Some((5, 30)));
+        assert_eq!(epochs.end_offset(9, 30), None);
     }
 
     #[test]

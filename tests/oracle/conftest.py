@@ -1,0 +1,35 @@
+"""Apache Kafka and pylog side by side: one broker each for all cases, with equal settings."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from pylog_spark.testing import LocalBroker
+from tests.oracle.compare import Brokers
+from tests.peers.kafka import KafkaBroker
+
+# What both are started with. Kafka's own defaults hold for the rest, on both sides.
+SETTINGS = {
+    "auto.create.topics.enable": "true",
+    "num.partitions": "2",
+}
+KAFKA_ONLY = {
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+}
+
+
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    """Both brokers, running. ``PYLOG_ORACLE_KAFKA`` names a running Apache Kafka with the same settings instead."""
+    ours = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
+    given = os.environ.get("PYLOG_ORACLE_KAFKA")
+    with LocalBroker(tmp_path_factory.mktemp("pylog"), **ours) as pylog:
+        if given:
+            yield Brokers(given, pylog.bootstrap_servers).warmed_up()
+            return
+        with KafkaBroker(tmp_path_factory.mktemp("kafka"), SETTINGS | KAFKA_ONLY, heap="512m") as kafka:
+            yield Brokers(kafka.bootstrap_servers, pylog.bootstrap_servers).warmed_up()
