@@ -170,21 +170,6 @@ GAPS: tuple[Difference, ...] = (
         ("test_a_list_grows_and_shrinks",),
     ),
     Difference(
-        "fetch sessions are declined",
-        "Fetch *",
-        "Every fetch is a full one.",
-        (
-            "test_a_full_fetch_opens_a_session_and_an_incremental_one_tells_only_what_changed",
-            "test_a_sessions_epoch_out_of_order_is_refused",
-        ),
-    ),
-    Difference(
-        "a truncation check with an epoch that never was is skipped",
-        "Fetch responses.partitions.*",
-        "last_fetched_epoch is not looked at.",
-        ("test_a_last_fetched_epoch_that_never_was_is_out_of_range",),
-    ),
-    Difference(
         "the aborted list of an unknown partition is null",
         "Fetch responses.partitions.aborted_transactions",
         "Kafka has an empty list there.",
@@ -197,12 +182,6 @@ GAPS: tuple[Difference, ...] = (
         ),
     ),
     Difference(
-        "sentinels are answered in versions that do not have them",
-        "ListOffsets topics.partitions.*",
-        "Kafka says UNSUPPORTED_VERSION.",
-        ("test_a_sentinel_that_the_version_does_not_know_is_refused",),
-    ),
-    Difference(
         "a partition named twice is looked up twice",
         "ListOffsets topics.partitions",
         "Kafka says INVALID_REQUEST for it.",
@@ -212,22 +191,10 @@ GAPS: tuple[Difference, ...] = (
         ),
     ),
     Difference(
-        "authorized operations are not told",
-        "* *authorized_operations",
-        "Kafka without an authorizer tells all operations.",
-        ("test_metadata_with_authorized_operations", "test_the_cluster_is_described"),
-    ),
-    Difference(
         "a topic named twice is described twice",
         "Metadata topics",
         "Kafka describes it once.",
         ("test_metadata_of_the_same_topic_twice",),
-    ),
-    Difference(
-        "the controllers' endpoint type is unsupported",
-        "DescribeCluster error_code",
-        "Kafka says MISMATCHED_ENDPOINT_TYPE for the known one.",
-        ("test_describing_the_controllers_at_a_broker_is_refused",),
     ),
 )
 
