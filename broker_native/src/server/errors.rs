@@ -12,6 +12,7 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
         StorageError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         StorageError::RecordTooLarge { .. } => ErrorCode::MessageTooLarge,
+        StorageError::LargerThanSegment { .. } => ErrorCode::RecordListTooLarge,
         StorageError::InvalidTimestamp { .. } => ErrorCode::InvalidTimestamp,
         StorageError::InvalidBatch { .. } => ErrorCode::CorruptMessage,
         StorageError::NotFound { .. } => ErrorCode::UnknownTopicOrPartition,
@@ -33,6 +34,8 @@ pub fn of_batch(error: &BatchError) -> ErrorCode {
     match error {
         BatchError::TooLarge { .. } => ErrorCode::MessageTooLarge,
         BatchError::Crc { .. } | BatchError::Length(_) => ErrorCode::CorruptMessage,
+        // Older formats are refused as such, others never were.
+        BatchError::Magic(magic) if !(0..=1).contains(magic) => ErrorCode::CorruptMessage,
         BatchError::Codec(_) => ErrorCode::UnsupportedCompressionType,
         _ => ErrorCode::InvalidRecord,
     }

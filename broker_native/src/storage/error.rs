@@ -158,7 +158,7 @@ pub enum StorageError {
         /// Newest epoch seen.
         current: i32,
     },
-    /// The batch is larger than `max.message.bytes` or a segment.
+    /// The batch is larger than `max.message.bytes`.
     #[error(
         "{at}: a batch of {size} bytes exceeds the limit of {limit}; send smaller batches or raise max.message.bytes"
     )]
@@ -168,6 +168,18 @@ pub enum StorageError {
         /// Bytes of the batch.
         size: usize,
         /// Bytes allowed.
+        limit: usize,
+    },
+    /// The batch is allowed, but no segment can hold it.
+    #[error(
+        "{at}: a batch of {size} bytes does not fit a segment of {limit}; send smaller batches or raise segment.bytes"
+    )]
+    LargerThanSegment {
+        /// Partition.
+        at: TopicPartition,
+        /// Bytes of the batch.
+        size: usize,
+        /// Bytes of a segment.
         limit: usize,
     },
     /// A timestamp lies outside `message.timestamp.{before,after}.max.ms`.

@@ -22,7 +22,9 @@ pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
     let repeated = repeated(request);
     let results = request.topics.iter().map(|asked| {
         let topic = topics.named(&asked.name);
-        let partitions = asked.partitions.iter().map(|one| {
+        let mut answered = HashSet::new();
+        let once = asked.partitions.iter().filter(|one| answered.insert(one.partition_index));
+        let partitions = once.map(|one| {
             let blank =
                 ListOffsetsPartitionResponse { partition_index: one.partition_index, ..Default::default() };
             let found = match repeated.contains(&(asked.name.as_str(), one.partition_index)) {
@@ -89,7 +91,7 @@ fn is_known(timestamp: i64, version: i16) -> bool {
     version >= since
 }
 
-/// Partitions that the request names more than once; Kafka answers none of them.
+/// Partitions that the request names more than once; Kafka refuses them, with one answer each.
 fn repeated(request: &ListOffsetsRequest) -> HashSet<(&str, i32)> {
     let mut seen = HashSet::new();
     let each = request

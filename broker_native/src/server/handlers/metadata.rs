@@ -1,4 +1,5 @@
 //! Metadata: this broker, its topics, and which address to use; creates topics that a client asks for by name.
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::operations::{on_cluster, on_topic};
@@ -66,7 +67,10 @@ fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
     let mut topics: Vec<_> = if all {
         picture.all().map(described).collect()
     } else {
-        request.topics.iter().flatten().map(|asked| find(call, asked, picture)).collect()
+        // One that is asked for twice is described once.
+        let mut seen = HashSet::new();
+        let asked = request.topics.iter().flatten().filter(|one| seen.insert((&one.name, one.topic_id)));
+        asked.map(|one| find(call, one, picture)).collect()
     };
     topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
     call.answer(&MetadataResponse {

@@ -61,7 +61,11 @@ pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Out
                         });
                     }
                 }
-                partition_responses.push(answered(one.index, outcome.map(|(_, appended)| appended)));
+                let mut answer = answered(one.index, outcome.map(|(_, appended)| appended));
+                if tells_log_start(answer.error_code) {
+                    answer.log_start_offset = log_start_offset(&call, topic, one.index);
+                }
+                partition_responses.push(answer);
             }
             let (name, topic_id) = (asked.name.clone(), asked.topic_id);
             responses.push(TopicProduceResponse { name, topic_id, partition_responses });
@@ -149,6 +153,28 @@ fn answered(index: i32, outcome: Result<Appended, Refusal>) -> PartitionProduceR
             ..Default::default()
         },
     }
+}
+
+/// Whether a refusal tells where the log begins; Kafka does so for what it finds out with the log in hand.
+fn tells_log_start(error_code: i16) -> bool {
+    use ErrorCode::{
+        InvalidProducerEpoch, InvalidRecord, InvalidTimestamp, InvalidTxnState, OutOfOrderSequenceNumber,
+        UnsupportedCompressionType,
+    };
+    let after_a_look_at_the_log = [
+        InvalidProducerEpoch,
+        InvalidRecord,
+        InvalidTimestamp,
+        InvalidTxnState,
+        OutOfOrderSequenceNumber,
+        UnsupportedCompressionType,
+    ];
+    after_a_look_at_the_log.iter().any(|error| error.code() == error_code)
+}
+
+fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: i32) -> i64 {
+    let found = topic.and_then(|topic| led(&call.shared, Some(topic), number, -1));
+    found.map_or(NO_OFFSET, |(_, log)| log.offsets().log_start_offset)
 }
 
 /// With acks=0 the only way to tell the producer of an error is to close, as Kafka does.

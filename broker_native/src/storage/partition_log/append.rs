@@ -45,7 +45,7 @@ impl PartitionLog {
         self.refuse_unusable(&writer)?;
         let claim = writer.verifications.claim(&header, how.verified);
         let verdict = writer.producers.judge(&header, how.origin, claim, &self.at)?;
-        let Verdict::Duplicate { base_offset, last_offset } = verdict else {
+        let Verdict::Duplicate { base_offset, last_offset, timestamp_ms } = verdict else {
             let judged = Judged { batch, header, end: None, leader_epoch: how.leader_epoch };
             return self.put(writer, judged, &config, now_ms);
         };
@@ -53,7 +53,8 @@ impl PartitionLog {
         Ok(Appended {
             base_offset,
             last_offset,
-            log_append_time_ms: append_time(&config, now_ms),
+            // As in Kafka, also where it is the producer's time.
+            log_append_time_ms: timestamp_ms,
             log_start_offset: self.view.lock().log_start_offset,
             duplicate: true,
         })
@@ -111,15 +112,18 @@ impl PartitionLog {
         if header.is_control() {
             return Err(invalid("only transaction coordinators write control batches".into()));
         }
-        let limit = config.max_message_bytes.min(config.segment_bytes);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        if batch.len() > limit {
-            return Err(StorageError::RecordTooLarge { at: self.at.clone(), size: batch.len(), limit });
+        let (at, size) = (|| self.at.clone(), batch.len());
+        let limit = usize::try_from(config.max_message_bytes).unwrap_or(usize::MAX);
+        if size > limit {
+            return Err(StorageError::RecordTooLarge { at: at(), size, limit });
+        }
+        let limit = usize::try_from(config.segment_bytes).unwrap_or(usize::MAX);
+        if size > limit {
+            return Err(StorageError::LargerThanSegment { at: at(), size, limit });
         }
         if config.message_timestamp_type == TimestampType::CreateTime && header.max_timestamp >= 0 {
             let earliest_ms = now_ms.saturating_sub(config.message_timestamp_before_max_ms);
             let latest_ms = now_ms.saturating_add(config.message_timestamp_after_max_ms);
-            let at = || self.at.clone();
             for timestamp_ms in [header.base_timestamp, header.max_timestamp] {
                 if !(earliest_ms..=latest_ms).contains(&timestamp_ms) {
                     return Err(StorageError::InvalidTimestamp {

@@ -109,8 +109,8 @@ impl Producer {
 pub(super) enum Verdict {
     /// Append it.
     New,
-    /// It is in the log already, at these offsets.
-    Duplicate { base_offset: i64, last_offset: i64 },
+    /// It is in the log already, at these offsets, with this timestamp.
+    Duplicate { base_offset: i64, last_offset: i64, timestamp_ms: i64 },
 }
 
 /// What is known of the coordinator's answer about the transaction that a batch may begin.
@@ -301,7 +301,7 @@ fn duplicate_of(producer: &Producer, header: &BatchHeader) -> Option<Verdict> {
     let same = |b: &&Batch| b.last_sequence == last_sequence && b.offset_delta == header.last_offset_delta;
     let known = producer.known().find(same).filter(|_| header.producer_epoch == producer.epoch)?;
     let base_offset = known.last_offset - i64::from(known.offset_delta);
-    Some(Verdict::Duplicate { base_offset, last_offset: known.last_offset })
+    Some(Verdict::Duplicate { base_offset, last_offset: known.last_offset, timestamp_ms: known.timestamp })
 }
 
 /// The sequence that was due instead of that of the batch; `None` when that may be written. Its epoch is not smaller

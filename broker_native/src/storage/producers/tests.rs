@@ -55,8 +55,11 @@ fn each_of_the_last_five_batches_is_answered_with_its_first_offsets() {
     (0..7).for_each(|i| _ = producers.note(&batch(9, 0, i * 10, 10, i64::from(i) * 10 + 100), None, 0));
     for i in 2..7 {
         let first = i64::from(i) * 10 + 100;
-        let expected = Verdict::Duplicate { base_offset: first, last_offset: first + 9 };
-        assert_eq!(judge(&producers, batch(9, 0, i * 10, 10, 0)).unwrap(), expected);
+        let found = judge(&producers, batch(9, 0, i * 10, 10, 0)).unwrap();
+        assert!(
+            matches!(found, Verdict::Duplicate { base_offset, last_offset, .. } if (base_offset, last_offset) == (first, first + 9)),
+            "{found:?}"
+        );
     }
     let older = judge(&producers, batch(9, 0, 10, 10, 0));
     assert!(matches!(older, Err(StorageError::OutOfOrderSequence { expected: 70, .. })), "{older:?}");
