@@ -174,6 +174,7 @@ impl ClassicGroup {
         match self.state {
             State::Stable if self.roster.select_protocol() == self.protocol_name => {
                 let ticket = self.roster.take_join(new_id);
+                // When it has become too large, only a restart will not know the new id: the member joins again then.
                 self.persist(cx);
                 let response = self.replaced(version, new_id, leader_before);
                 if let Some(ticket) = ticket {

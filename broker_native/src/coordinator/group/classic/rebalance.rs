@@ -37,7 +37,8 @@ impl ClassicGroup {
         }
     }
 
-    fn withdraw_assignments(&mut self, error: ErrorCode, cx: &mut Context<'_>) {
+    /// Takes all assignments back and tells those that wait for theirs why.
+    pub(super) fn withdraw_assignments(&mut self, error: ErrorCode, cx: &mut Context<'_>) {
         for member_id in self.roster.ids() {
             let Some(member) = self.roster.get_mut(&member_id) else { continue };
             member.assignment.clear();
@@ -73,7 +74,9 @@ impl ClassicGroup {
         self.topics = self.subscribed_topics();
         if self.roster.is_empty() {
             self.become_state(State::Empty, cx.now_ms);
-            return self.persist(cx);
+            // Without members it is small.
+            self.persist(cx);
+            return;
         }
         self.become_state(State::CompletingRebalance, cx.now_ms);
         for member_id in self.roster.ids() {

@@ -15,15 +15,23 @@ use crate::wire::stored::group_metadata::{GroupMetadataKey, GroupMetadataValue, 
 const KEY_TYPE: i16 = 2;
 /// What Kafka 4 writes.
 const VALUE_VERSION: i16 = 3;
+/// A group's largest record: what fits into a batch under Kafka's default of `max.message.bytes` (1 MiB), with room for what
+/// stands around it. Checked here, so that a group that is too large is refused by itself and not with its whole partition.
+const RECORD_MAX_BYTES: usize = 1_000_000;
 
 impl ClassicGroup {
-    /// Writes the group into the log.
-    pub(super) fn persist(&mut self, cx: &mut Context<'_>) {
+    /// Writes the group into the log; `false`, and nothing is written, when it is too large for that.
+    pub(super) fn persist(&mut self, cx: &mut Context<'_>) -> bool {
         // Neither fails: names that are too long for a record were refused when their members came.
-        if let (Some(key), Ok(value)) = (key(cx.group_id), self.to_value().to_bytes(VALUE_VERSION)) {
-            cx.effects.record(Record { key, value: Some(value) });
-            self.in_log = true;
+        let (Some(key), Ok(value)) = (key(cx.group_id), self.to_value().to_bytes(VALUE_VERSION)) else {
+            return false;
+        };
+        if value.len() > RECORD_MAX_BYTES {
+            return false;
         }
+        cx.effects.record(Record { key, value: Some(value) });
+        self.in_log = true;
+        true
     }
 
     pub(super) fn to_value(&self) -> GroupMetadataValue {

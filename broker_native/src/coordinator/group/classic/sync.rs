@@ -53,7 +53,8 @@ impl ClassicGroup {
         }
     }
 
-    /// Takes the leader's assignments; a member that it left out gets an empty one.
+    /// Takes the leader's assignments; a member that it left out gets an empty one. When all together are too large for the
+    /// log, everybody is told UNKNOWN_SERVER_ERROR, as in Kafka, and joins again.
     fn assign(&mut self, request: &SyncGroupRequest, cx: &mut Context<'_>) {
         let mut given: HashMap<&str, &Bytes> =
             request.assignments.iter().map(|a| (a.member_id.as_str(), &a.assignment)).collect();
@@ -64,8 +65,13 @@ impl ClassicGroup {
                 member.assignment = assignment.unwrap_or_default();
             }
         }
+        let before_ms = self.since_ms;
         self.become_state(State::Stable, cx.now_ms);
-        self.persist(cx);
+        if !self.persist(cx) {
+            (self.state, self.since_ms) = (State::CompletingRebalance, before_ms);
+            self.withdraw_assignments(ErrorCode::UnknownServerError, cx);
+            return self.prepare_rebalance(cx);
+        }
         for member_id in self.roster.ids() {
             let Some(ticket) = self.roster.get_mut(&member_id).and_then(|member| member.sync.take()) else {
                 continue;

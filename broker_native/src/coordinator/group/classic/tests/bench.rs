@@ -207,6 +207,11 @@ impl Bench {
         self.now_ms = end_ms;
     }
 
+    /// No deadline of a group is left; the machine's own are farther away.
+    pub fn waits_for_nothing(&self) -> bool {
+        self.machine.next_deadline_ms().is_none_or(|due_ms| due_ms > self.now_ms + 300_000)
+    }
+
     pub fn ask(&mut self, version: i16, request: GroupRequest) -> Ticket {
         self.next += 1;
         let ticket = Ticket(self.next);

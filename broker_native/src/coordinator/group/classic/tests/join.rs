@@ -295,7 +295,7 @@ fn groups_of_other_protocol_types_work_too() {
 #[test]
 fn fifty_members_with_large_metadata_join_in_one_generation() {
     let mut bench = Bench::new();
-    let metadata = vec![7; 100_000];
+    let metadata = vec![7; 15_000];
     let members = bench.stable(vec![join().metadata(&metadata); 50]);
     assert_eq!(members.len(), 50);
     assert!(members.iter().all(|member| member.generation == 1));

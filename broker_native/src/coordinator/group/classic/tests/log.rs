@@ -141,3 +141,19 @@ fn a_damaged_record_is_told_and_skipped() {
     }
     assert_eq!(bench.state(), "Stable");
 }
+
+#[test]
+fn a_group_too_large_for_the_log_is_refused_and_keeps_nothing() {
+    let mut bench = Bench::new();
+    let members = bench.generation(vec![join().metadata(&[7; 600_000]), join().metadata(&[7; 600_000])]);
+    let waiting = bench.sync(&members[1], &[]);
+    let own = bench.sync(&members[0], &[(&members[1].id, "A")]);
+    for ticket in [waiting, own] {
+        let answer = bench.synced(ticket);
+        assert_eq!((answer.error_code, answer.assignment.len()), (code::UNKNOWN_SERVER_ERROR, 0));
+    }
+    assert_eq!((bench.state(), bench.log.len()), ("PreparingRebalance", 0));
+    let tickets = [0, 1].map(|at: usize| bench.join(join().id(&members[at].id)));
+    let members = tickets.map(|ticket| bench.known(ticket));
+    bench.settle(&members);
+}
