@@ -10,6 +10,9 @@ use super::member::{Member, Owned, Partitions};
 use crate::coordinator::Record;
 use crate::wire::ErrorCode;
 
+/// A group begins here, so that the first member that is subscribed to something gets 2, as in Kafka 4.3.
+const FIRST_EPOCH: i32 = 1;
+
 /// The members of a group, what they own and what they shall own.
 #[derive(Debug, Clone)]
 pub struct ConsumerGroup {
@@ -36,7 +39,7 @@ pub struct ConsumerGroup {
 impl Default for ConsumerGroup {
     fn default() -> Self {
         Self {
-            group_epoch: 0,
+            group_epoch: FIRST_EPOCH,
             metadata_hash: 0,
             assignment_epoch: -1,
             members: BTreeMap::new(),

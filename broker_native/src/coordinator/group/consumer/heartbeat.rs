@@ -147,8 +147,7 @@ impl ConsumerGroup {
         let updated = before.updated(request, who);
         let subscription_changed = self.subscribe(&before, &updated, cx);
         self.look_at_topics(cx);
-        // A group that was just made leaves epoch 0 even when its first member is subscribed to nothing.
-        self.raise_epoch_if(subscription_changed || self.group_epoch == 0, cx);
+        self.raise_epoch_if(subscription_changed, cx);
         if self.group_epoch > self.assignment_epoch {
             self.assign(cx);
         }

@@ -16,10 +16,10 @@ fn commits_come_from_members_at_their_epoch_or_from_tools_while_nobody_is_there(
     let mut scene = Scene::with_topic(1);
     scene.beat(join("a", &["foo"]));
     let group = scene.members();
-    let a = Claim { member_id: "a", generation_or_epoch: 1, ..NOBODY };
+    let a = Claim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
     assert_eq!(group.check_commit(&a), Ok(()));
-    assert_eq!(group.check_commit(&Claim { generation_or_epoch: 0, ..a }), Err(ErrorCode::StaleMemberEpoch));
-    assert_eq!(group.check_commit(&Claim { generation_or_epoch: 2, ..a }), Err(ErrorCode::StaleMemberEpoch));
+    assert_eq!(group.check_commit(&Claim { generation_or_epoch: 1, ..a }), Err(ErrorCode::StaleMemberEpoch));
+    assert_eq!(group.check_commit(&Claim { generation_or_epoch: 3, ..a }), Err(ErrorCode::StaleMemberEpoch));
     assert_eq!(group.check_commit(&Claim { member_id: "b", ..a }), Err(ErrorCode::UnknownMemberId));
     assert_eq!(group.check_commit(&Claim { version: 8, ..a }), Err(ErrorCode::UnsupportedVersion));
     assert_eq!(group.check_commit(&Claim { version: 3, transactional: true, ..a }), Ok(()));
@@ -39,10 +39,10 @@ fn who_says_that_it_is_a_member_must_be_one_to_fetch() {
     let mut scene = Scene::with_topic(1);
     scene.beat(join("a", &["foo"]));
     let group = scene.members();
-    let a = Claim { member_id: "a", generation_or_epoch: 1, ..NOBODY };
+    let a = Claim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
     assert_eq!(group.check_fetch(&a), Ok(()));
     assert_eq!(group.check_fetch(&NOBODY), Ok(()));
-    assert_eq!(group.check_fetch(&Claim { generation_or_epoch: 2, ..a }), Err(ErrorCode::StaleMemberEpoch));
+    assert_eq!(group.check_fetch(&Claim { generation_or_epoch: 3, ..a }), Err(ErrorCode::StaleMemberEpoch));
     assert_eq!(group.check_fetch(&Claim { member_id: "b", ..a }), Err(ErrorCode::UnknownMemberId));
 }
 

@@ -1,6 +1,7 @@
 //! Promises of the KIP-848 coordinator, driven as clients drive it: heartbeats, silence, growing topics.
 mod commits;
 mod epochs;
+mod golden;
 mod joining;
 mod property;
 mod reconciling;

@@ -8,6 +8,8 @@ use crate::coordinator::group::Kind;
 use crate::coordinator::group::context::TopicsView;
 
 const CLIENTS: usize = 5;
+/// The client that is a static member.
+const STATIC: usize = 0;
 const TOPICS: [&str; 3] = ["t-0", "t-1", "other"];
 
 #[derive(Debug, Clone)]
@@ -18,6 +20,8 @@ enum Happening {
     BeatUnheard(usize),
     /// It leaves.
     Leave(usize),
+    /// It leaves for a while, if it is the static one, and comes back under another id.
+    Away(usize),
     /// It dies without a word and comes back under another id.
     Die(usize),
     Pass(i64),
@@ -32,6 +36,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         12 => client.clone().prop_map(Happening::Beat),
         2 => client.clone().prop_map(Happening::BeatUnheard),
         1 => client.clone().prop_map(Happening::Leave),
+        1 => client.clone().prop_map(Happening::Away),
         1 => client.prop_map(Happening::Die),
         2 => (0i64..30_000).prop_map(Happening::Pass),
         1 => (0..TOPICS.len(), 1i32..4).prop_map(|(topic, more)| Happening::Grow(topic, more)),
@@ -42,11 +47,18 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 fn client(at: usize, life: usize, same_topics: bool) -> Client {
     let mut request = join(&format!("client-{at}-{life}"), &TOPICS);
+    request.instance_id = (at == STATIC).then(|| "static".into());
     if !same_topics && at % 2 == 1 {
         request.subscribed_topic_names = None;
         request.subscribed_topic_regex = Some("t-.*".into());
     }
     Client::new(request)
+}
+
+fn leave(scene: &mut Scene, client: &Client, member_epoch: i32) {
+    let mut request = stay(&client.join.member_id, member_epoch);
+    request.instance_id.clone_from(&client.join.instance_id);
+    scene.beat(request);
 }
 
 fn play(happenings: Vec<Happening>, same_topics: bool) -> (Scene, Vec<Client>) {
@@ -58,7 +70,12 @@ fn play(happenings: Vec<Happening>, same_topics: bool) -> (Scene, Vec<Client>) {
             Happening::Beat(at) => clients[at].beat(&mut scene),
             Happening::BeatUnheard(at) => clients[at].beat_unheard(&mut scene),
             Happening::Leave(at) => {
-                scene.beat(stay(&clients[at].join.member_id, -1));
+                leave(&mut scene, &clients[at], -1);
+                clients[at] = client(at, lives, same_topics);
+            }
+            Happening::Away(at) => {
+                lives += 1;
+                leave(&mut scene, &clients[at], if at == STATIC { -2 } else { -1 });
                 clients[at] = client(at, lives, same_topics);
             }
             Happening::Die(at) => {

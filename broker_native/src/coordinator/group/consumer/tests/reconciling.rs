@@ -10,20 +10,20 @@ fn a_partition_moves_only_after_its_owner_gave_it_back() {
     scene.beat(join("a", &["foo"]));
     // b joins: its partitions are still a's.
     let answer = scene.beat(join("b", &["foo"]));
-    assert_eq!((answer.member_epoch, assigned(&answer)), (2, Some(of(foo, &[]))));
+    assert_eq!((answer.member_epoch, assigned(&answer)), (3, Some(of(foo, &[]))));
     assert_eq!(scene.members().members["b"].state, MemberState::UnreleasedPartitions);
     assert_eq!(scene.state(), "Reconciling");
     // a is told to give two back, and stays in its epoch until it says that it did.
-    let answer = scene.beat(stay("a", 1));
-    assert_eq!((answer.member_epoch, assigned(&answer)), (1, Some(of(foo, &[0, 1]))));
+    let answer = scene.beat(stay("a", 2));
+    assert_eq!((answer.member_epoch, assigned(&answer)), (2, Some(of(foo, &[0, 1]))));
     assert_eq!(scene.members().members["a"].state, MemberState::UnrevokedPartitions);
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), None);
-    assert_eq!(assigned(&scene.beat(owning("a", 1, &[(foo, &[0, 1, 2, 3])]))), None);
-    assert_eq!(scene.beat(stay("a", 1)).member_epoch, 1, "silence about what it owns is no answer");
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), None);
+    assert_eq!(assigned(&scene.beat(owning("a", 2, &[(foo, &[0, 1, 2, 3])]))), None);
+    assert_eq!(scene.beat(stay("a", 2)).member_epoch, 2, "silence about what it owns is no answer");
     // It did.
-    let answer = scene.beat(owning("a", 1, &[(foo, &[0, 1])]));
-    assert_eq!((answer.member_epoch, assigned(&answer)), (2, None));
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), Some(of(foo, &[2, 3])));
+    let answer = scene.beat(owning("a", 2, &[(foo, &[0, 1])]));
+    assert_eq!((answer.member_epoch, assigned(&answer)), (3, None));
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), Some(of(foo, &[2, 3])));
     assert_eq!(scene.state(), "Stable");
 }
 
@@ -33,10 +33,10 @@ fn half_of_what_was_to_be_given_back_is_not_enough() {
     let foo = scene.id("foo");
     scene.beat(join("a", &["foo"]));
     scene.beat(join("b", &["foo"]));
-    scene.beat(stay("a", 1));
-    let answer = scene.beat(owning("a", 1, &[(foo, &[0, 1, 2])]));
-    assert_eq!(answer.member_epoch, 1);
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), None);
+    scene.beat(stay("a", 2));
+    let answer = scene.beat(owning("a", 2, &[(foo, &[0, 1, 2])]));
+    assert_eq!(answer.member_epoch, 2);
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), None);
 }
 
 #[test]
@@ -45,14 +45,14 @@ fn a_member_that_gave_back_goes_on_to_the_newest_target_at_once() {
     let foo = scene.id("foo");
     scene.beat(join("a", &["foo"]));
     scene.beat(join("b", &["foo"]));
-    assert_eq!(assigned(&scene.beat(stay("a", 1))), Some(of(foo, &[0, 1, 2])));
+    assert_eq!(assigned(&scene.beat(stay("a", 2))), Some(of(foo, &[0, 1, 2])));
     scene.beat(join("c", &["foo"]));
     // a gives back 3 to 5; meanwhile it shall also lose one more.
-    let answer = scene.beat(owning("a", 1, &[(foo, &[0, 1, 2])]));
-    assert_eq!((answer.member_epoch, assigned(&answer)), (2, Some(of(foo, &[0, 1]))));
+    let answer = scene.beat(owning("a", 2, &[(foo, &[0, 1, 2])]));
+    assert_eq!((answer.member_epoch, assigned(&answer)), (3, Some(of(foo, &[0, 1]))));
     assert_eq!(scene.members().members["a"].state, MemberState::UnrevokedPartitions);
-    let answer = scene.beat(owning("a", 2, &[(foo, &[0, 1])]));
-    assert_eq!(answer.member_epoch, 3);
+    let answer = scene.beat(owning("a", 3, &[(foo, &[0, 1])]));
+    assert_eq!(answer.member_epoch, 4);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn free_partitions_are_given_while_others_are_waited_for() {
     let bar = scene.topics.set("bar", 2);
     let answer = scene.beat(join("b", &["foo", "bar"]));
     assert_eq!(assigned(&answer), Some(of(bar, &[0, 1])), "a keeps foo: both have two");
-    assert_eq!(scene.beat(stay("a", 1)).member_epoch, 2);
+    assert_eq!(scene.beat(stay("a", 2)).member_epoch, 3);
     assert_eq!(scene.members().members["a"].assigned[&foo].len(), 2);
 }
 
@@ -73,13 +73,13 @@ fn a_member_that_does_not_give_back_in_time_is_out() {
     let foo = scene.id("foo");
     scene.beat(join("a", &["foo"]));
     scene.beat(join("b", &["foo"]));
-    scene.beat(stay("a", 1));
+    scene.beat(stay("a", 2));
     scene.pass(4_999);
-    scene.beat(stay("a", 1));
+    scene.beat(stay("a", 2));
     assert_eq!(scene.members().members.len(), 2, "heartbeats do not move the deadline, nor is it over");
     scene.pass(1);
-    assert_eq!(scene.refused(stay("a", 1)), ErrorCode::UnknownMemberId);
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), Some(of(foo, &[0, 1, 2, 3])));
+    assert_eq!(scene.refused(stay("a", 2)), ErrorCode::UnknownMemberId);
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), Some(of(foo, &[0, 1, 2, 3])));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_description_shows_members_with_what_they_own_and_shall_own() {
     let (reply, _) = scene.ask(GroupRequest::ConsumerDescribe(GROUP.into()), 1);
     let GroupReply::ConsumerDescribe(group) = reply else { panic!("{reply:?}") };
     assert_eq!((group.error_code, group.group_state.as_str()), (0, "Reconciling"));
-    assert_eq!((group.group_epoch, group.assignment_epoch, group.assignor_name.as_str()), (2, 2, "uniform"));
+    assert_eq!((group.group_epoch, group.assignment_epoch, group.assignor_name.as_str()), (3, 3, "uniform"));
     let [a, b] = group.members.as_slice() else { panic!("{group:?}") };
     let partitions = |assignment: &crate::wire::messages::consumer_group_describe::Assignment| {
         let topics = assignment.topic_partitions.iter();

@@ -13,7 +13,7 @@ fn members_go_on_with_their_epochs_after_a_restart() {
     let written = scene.log.len();
     scene.restart();
     settle(&mut scene, &mut clients);
-    assert_eq!(clients.each_ref().map(|client| (client.epoch, client.count())), [(2, 2), (2, 2)]);
+    assert_eq!(clients.each_ref().map(|client| (client.epoch, client.count())), [(3, 2), (3, 2)]);
     assert_eq!(scene.log.len(), written, "and nothing had to be written for it");
 }
 
@@ -35,16 +35,16 @@ fn who_owes_partitions_owes_them_after_a_restart() {
     let foo = scene.id("foo");
     scene.beat(join("a", &["foo"]));
     scene.beat(join("b", &["foo"]));
-    scene.beat(stay("a", 1));
-    scene.restart();
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), None);
-    assert_eq!(scene.beat(owning("a", 1, &[(foo, &[0, 1])])).member_epoch, 2);
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), Some(of(foo, &[2, 3])));
-    scene.beat(join("c", &["foo"]));
     scene.beat(stay("a", 2));
     scene.restart();
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), None);
+    assert_eq!(scene.beat(owning("a", 2, &[(foo, &[0, 1])])).member_epoch, 3);
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), Some(of(foo, &[2, 3])));
+    scene.beat(join("c", &["foo"]));
+    scene.beat(stay("a", 3));
+    scene.restart();
     scene.pass(5_000);
-    assert_eq!(scene.refused(stay("a", 2)), ErrorCode::UnknownMemberId, "its time-out runs too");
+    assert_eq!(scene.refused(stay("a", 3)), ErrorCode::UnknownMemberId, "its time-out runs too");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn topics_that_changed_while_the_coordinator_was_away_are_noticed() {
     scene.beat(join("a", &["foo"]));
     let foo = scene.topics.set("foo", 2);
     scene.restart();
-    assert_eq!(assigned(&scene.beat(stay("a", 1))), Some(of(foo, &[0, 1])));
+    assert_eq!(assigned(&scene.beat(stay("a", 2))), Some(of(foo, &[0, 1])));
 }
 
 #[test]

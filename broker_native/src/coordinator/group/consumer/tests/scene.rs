@@ -315,7 +315,10 @@ impl Client {
                     self.owned = assigned;
                 }
             }
-            ErrorCode::FencedMemberEpoch | ErrorCode::UnknownMemberId => {
+            ErrorCode::FencedMemberEpoch
+            | ErrorCode::UnknownMemberId
+            | ErrorCode::FencedInstanceId
+            | ErrorCode::UnreleasedInstanceId => {
                 self.epoch = 0;
                 self.owned.clear();
             }

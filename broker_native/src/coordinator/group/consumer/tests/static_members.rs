@@ -24,12 +24,12 @@ fn who_comes_back_under_its_name_has_what_it_had_and_nobody_else_notices() {
     let answer = scene.beat(named(stay("a", -2), "one"));
     assert_eq!((answer.error_code, answer.member_epoch), (0, -2));
     let answer = scene.beat(named(join("a2", &["foo"]), "one"));
-    assert_eq!((answer.member_epoch, assigned(&answer)), (2, Some(of(foo, &[0, 1]))));
+    assert_eq!((answer.member_epoch, assigned(&answer)), (3, Some(of(foo, &[0, 1]))));
     assert_eq!(scene.members().group_epoch, epoch, "no rebalance");
     assert_eq!(scene.members().members.keys().collect::<Vec<_>>(), ["a2", "b"]);
     assert_eq!(scene.members().members["a2"].state, MemberState::Stable);
-    assert_eq!(scene.refused(named(stay("a", 2), "one")), ErrorCode::FencedInstanceId);
-    assert_eq!(scene.refused(stay("a", 2)), ErrorCode::UnknownMemberId);
+    assert_eq!(scene.refused(named(stay("a", 3), "one")), ErrorCode::FencedInstanceId);
+    assert_eq!(scene.refused(stay("a", 3)), ErrorCode::UnknownMemberId);
 }
 
 #[test]
@@ -45,19 +45,19 @@ fn who_does_not_come_back_before_its_session_is_over_is_out() {
     let mut scene = scene();
     scene.beat(named(stay("a", -2), "one"));
     scene.pass(40_000);
-    scene.beat(stay("b", 2));
+    scene.beat(stay("b", 3));
     assert_eq!(scene.members().members.len(), 2);
     scene.pass(5_000);
-    assert_eq!(assigned(&scene.beat(stay("b", 2))), Some(of(scene.id("foo"), &[0, 1, 2, 3])));
+    assert_eq!(assigned(&scene.beat(stay("b", 3))), Some(of(scene.id("foo"), &[0, 1, 2, 3])));
 }
 
 #[test]
 fn a_name_in_use_is_not_given_to_another() {
     let mut scene = scene();
     assert_eq!(scene.refused(named(join("c", &["foo"]), "one")), ErrorCode::UnreleasedInstanceId);
-    assert_eq!(scene.refused(named(stay("c", 2), "one")), ErrorCode::FencedInstanceId);
+    assert_eq!(scene.refused(named(stay("c", 3), "one")), ErrorCode::FencedInstanceId);
     assert_eq!(scene.refused(named(stay("c", -2), "one")), ErrorCode::FencedInstanceId);
-    assert_eq!(scene.refused(named(stay("a", 2), "two")), ErrorCode::UnknownMemberId);
+    assert_eq!(scene.refused(named(stay("a", 3), "two")), ErrorCode::UnknownMemberId);
     assert_eq!(
         scene.refused(stay("a", -2)),
         ErrorCode::InvalidRequest,

@@ -17,8 +17,8 @@ fn new_partitions_are_assigned_with_the_next_heartbeat() {
     let mut scene = Scene::with_topic(1);
     scene.beat(join("a", &["foo"]));
     let foo = scene.topics.set("foo", 3);
-    let answer = scene.beat(stay("a", 1));
-    assert_eq!((answer.member_epoch, assigned(&answer)), (2, Some(of(foo, &[0, 1, 2]))));
+    let answer = scene.beat(stay("a", 2));
+    assert_eq!((answer.member_epoch, assigned(&answer)), (3, Some(of(foo, &[0, 1, 2]))));
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_topic_that_does_not_exist_yet_is_assigned_when_it_does() {
     let mut scene = Scene::with_topic(1);
     assert_eq!(assigned(&scene.beat(join("a", &["bar"]))), Some(of(scene.id("foo"), &[])));
     let bar = scene.topics.set("bar", 2);
-    assert_eq!(assigned(&scene.beat(stay("a", 1))), Some(of(bar, &[0, 1])));
+    assert_eq!(assigned(&scene.beat(stay("a", 2))), Some(of(bar, &[0, 1])));
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn topics_that_nobody_is_subscribed_to_do_not_matter() {
     let mut scene = Scene::with_topic(1);
     scene.beat(join("a", &["foo"]));
     scene.topics.set("bar", 2);
-    let (answer, changes) = scene.beat_writing(stay("a", 1), 1);
-    assert_eq!((answer.member_epoch, changes), (1, vec![]));
+    let (answer, changes) = scene.beat_writing(stay("a", 2), 1);
+    assert_eq!((answer.member_epoch, changes), (2, vec![]));
 }
 
 #[test]
