@@ -39,6 +39,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::CreatePartitions,
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
+    ApiKey::DescribeProducers,
     ApiKey::DescribeTopicPartitions,
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
@@ -184,6 +185,7 @@ fn route(
             on::incremental_alter_configs::handle(call, read(reader, version)?)
         }
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeProducers => on::describe_producers::handle(&call, &read(reader, version)?),
         ApiKey::DescribeTopicPartitions => {
             on::describe_topic_partitions::handle(&call, &read(reader, version)?)
         }

@@ -166,6 +166,7 @@ apis! {
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
     IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
+    DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
     ConsumerGroupHeartbeat = 68, ConsumerGroupHeartbeatRequest -> ConsumerGroupHeartbeatResponse, 0-1, flexible 0+;
     ConsumerGroupDescribe = 69, ConsumerGroupDescribeRequest -> ConsumerGroupDescribeResponse, 0-1, flexible 0+;
     DescribeTopicPartitions = 75, DescribeTopicPartitionsRequest -> DescribeTopicPartitionsResponse, 0-0, flexible 0+;

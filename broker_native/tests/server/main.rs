@@ -11,4 +11,5 @@ mod offsets;
 mod produce_fetch;
 mod stop;
 mod support;
+mod transactions;
 mod versions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use broker_native::record::control::{Marker, marker};
 use broker_native::record::{BatchBuilder, Codec, batches};
-use broker_native::storage::sim::SimDisk;
+use broker_native::storage::sim::{Fault, SimDisk};
 use broker_native::storage::{
     AbortedTxn, AppendOptions, Appended, Durability, LogConfig, PartitionLog, ReadUpTo, StorageError,
     TxnMarker,
@@ -39,14 +39,18 @@ fn batch(id: i64, sequence: i32, count: i32) -> Vec<u8> {
     builder.finish(Codec::None).unwrap()
 }
 
-fn end(log: &PartitionLog, producer_id: i64, how: Marker) -> i64 {
-    let marker = TxnMarker {
+fn abort(producer_id: i64) -> TxnMarker {
+    TxnMarker {
         producer_id,
         producer_epoch: 0,
-        marker: how,
+        marker: Marker::Abort,
         coordinator_epoch: 0,
         transaction_version: 1,
-    };
+    }
+}
+
+fn end(log: &PartitionLog, producer_id: i64, how: Marker) -> i64 {
+    let marker = TxnMarker { marker: how, ..abort(producer_id) };
     log.append_marker(marker, AppendOptions::coordinator(0)).unwrap().base_offset
 }
 
@@ -259,4 +263,26 @@ fn a_control_batch_is_not_taken_from_a_producer() {
     builder.append(NOW_MS, Some(&[0, 0, 0, 1]), Some(&[0; 6]), &[]).unwrap();
     let refused = log.append(&mut builder.finish(Codec::None).unwrap(), AppendOptions::client(0));
     assert!(matches!(refused, Err(StorageError::InvalidBatch { .. })), "{refused:?}");
+}
+
+#[test]
+fn an_entry_whose_marker_was_never_written_hides_nothing_of_a_transaction_that_is_committed_later() {
+    for at in 0..4 {
+        let disk = SimDisk::new();
+        let open = || Broker::on(Arc::new(disk.clone()), Path::new("/data"), LogConfig::default()).unwrap();
+        let broker = open();
+        Writers::default().write(&broker.log, 1, 3).unwrap();
+        broker.clock.advance_ms(120_000);
+        assert!(broker.manager.run_maintenance().is_empty());
+        disk.inject(Fault::Halt(at));
+        let cut_short = broker.log.append_marker(abort(1), AppendOptions::coordinator(0));
+        drop(broker);
+        disk.crash_processes();
+        let broker = open();
+        if cut_short.is_err() {
+            assert_eq!(broker.log.open_transaction(1), Some(0), "halted at {at}");
+            end(&broker.log, 1, Marker::Commit);
+        }
+        assert_eq!(check_reads(&broker.log) > 0, cut_short.is_ok(), "halted at {at}");
+    }
 }

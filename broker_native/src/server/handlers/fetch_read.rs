@@ -12,10 +12,10 @@ use crate::server::fetch_sessions::{Asked, Position, TopicKey};
 use crate::server::notice::notice;
 use crate::server::topics::{Partition, Picture, Topic};
 use crate::server::watch::Watchers;
-use crate::storage::{LogSlice, PartitionLog, ReadUpTo};
+use crate::storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo};
 use crate::wire::ErrorCode;
 use crate::wire::messages::FetchRequest;
-use crate::wire::messages::fetch::{EpochEndOffset, LeaderIdAndEpoch, PartitionData};
+use crate::wire::messages::fetch::{AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData};
 
 /// From this version on topics are named by id.
 pub const TOPIC_IDS_FROM: i16 = 13;
@@ -223,9 +223,13 @@ fn answered(position: &Position, wanted: &Wanted, slice: &LogSlice) -> Partition
         high_watermark: slice.offsets.high_watermark,
         last_stable_offset: slice.offsets.last_stable_offset,
         log_start_offset: slice.offsets.log_start_offset,
-        // No transaction was aborted; null tells a reader of uncommitted data that it does not matter.
-        aborted_transactions: wanted.committed.then(Vec::new),
+        // Null tells a reader of uncommitted data that it does not matter.
+        aborted_transactions: wanted.committed.then(|| slice.aborted.iter().map(aborted).collect()),
         records: Some(Bytes::new()),
         ..Default::default()
     }
+}
+
+fn aborted(txn: &AbortedTxn) -> AbortedTransaction {
+    AbortedTransaction { producer_id: txn.producer_id, first_offset: txn.first_offset }
 }

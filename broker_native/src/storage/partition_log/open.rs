@@ -39,7 +39,7 @@ pub(super) struct Opening<'a> {
     pub segments: Vec<Arc<Segment>>,
     pub log_start_offset: i64,
     recovery_point: i64,
-    next_offset: i64,
+    pub next_offset: i64,
     epochs: LeaderEpochs,
     producers: Producers,
     /// Base offsets of the segments with an index of aborted transactions.
@@ -264,7 +264,10 @@ impl<'a> Opening<'a> {
     /// The producers of the newest good snapshot up to `limit`; gives the offset it stands for.
     fn load_snapshot(&mut self, limit: i64) -> i64 {
         let now_ms = self.shared.clock.now_ms();
-        for offset in self.snapshots.iter().rev().copied().filter(|offset| *offset <= limit) {
+        // A snapshot says nothing of markers between it and the first batch that retention left: a transaction would stay
+        // open for ever (power cut, seed 18).
+        let first = self.segments.first().map_or(0, |segment| segment.base_offset);
+        for offset in self.snapshots.iter().rev().copied().filter(|at| (first..=limit).contains(at)) {
             let path = names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX);
             let bytes = read_bytes(&*self.shared.disk, &path).ok().flatten();
             if let Some(producers) = bytes.and_then(|bytes| Producers::from_snapshot(&bytes, now_ms)) {

@@ -19,12 +19,16 @@ impl Opening<'_> {
     }
 
     /// When an index of a segment that is still there cannot be right: all of them anew, by walking all batches.
+    /// Otherwise only an entry goes whose marker was never written.
     pub fn mend_aborted(&mut self) -> Result<()> {
+        let wrong = |error: SegmentError| error.of(self.at);
         let there = |base: &i64| self.segments.iter().any(|segment| segment.base_offset == *base);
         if !self.bad_aborted.iter().any(there) {
-            return Ok(());
+            let Some(active) = self.segments.last() else { return Ok(()) };
+            let mut aborted = active.aborted_txns().map_err(wrong)?;
+            aborted.retain(|txn| txn.last_offset < self.next_offset);
+            return active.replace_aborted(&aborted).map_err(wrong);
         }
-        let wrong = |error: SegmentError| error.of(self.at);
         let now_ms = self.shared.clock.now_ms();
         let mut producers = Producers::default();
         for segment in &self.segments {

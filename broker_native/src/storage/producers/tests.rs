@@ -224,7 +224,7 @@ fn a_snapshot_keeps_open_transactions_and_what_markers_said() {
     producers.note(&in_txn(2, 0, 0, 11), None, 0);
     end(&mut producers, 2, 1, Marker::Commit, 12);
     let kept = Producers::from_snapshot(&producers.to_snapshot(), 0).unwrap();
-    assert_eq!(kept, producers);
+    assert_eq!(kept.infos(), producers.infos());
     assert_eq!(kept.first_open_offset(), Some(10));
     let info = kept.infos()[1];
     assert_eq!((info.producer_epoch, info.coordinator_epoch, info.last_sequence), (1, 3, -1));

@@ -32,6 +32,7 @@ macro_rules! for_each_api {
         $test!(CreatePartitions, CreatePartitionsRequest, CreatePartitionsResponse);
         $test!(IncrementalAlterConfigs, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
+        $test!(DescribeProducers, DescribeProducersRequest, DescribeProducersResponse);
         $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
         $test!(ConsumerGroupHeartbeat, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);
         $test!(ConsumerGroupDescribe, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);

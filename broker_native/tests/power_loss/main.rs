@@ -1,21 +1,24 @@
 //! The power goes away while the engine works: what does the log hold afterwards?
 //!
-//! Each run has a seed. It drives one partition over a simulated disk through appends (plain and idempotent), syncs,
-//! rolls, checkpoints, retention, DeleteRecords, clean stops and kills, lets the power fail at one change of the disk,
+//! Each run has a seed. It drives one partition over a simulated disk through appends (plain and idempotent, with an even
+//! seed transactions, too, see `transactions`), syncs, rolls, checkpoints, retention, DeleteRecords, clean stops and kills, lets the power fail at one change of the disk,
 //! opens the log again and holds all of it against what was tried; several times over.
 //!
 //! | durability | after a cut |
 //! |---|---|
 //! | flushed | every acknowledged record is there |
 //! | page-cache | the log is a prefix of what was written |
-//! | both | nothing is torn, nothing has a hole, nothing that was deleted returns, retries are known |
+//! | both | nothing is torn, nothing has a hole, nothing that was deleted returns, retries are known, readers of committed data see what the batches say |
 //!
 //! `PYLOG_POWER_CUTS` sets the number of runs, `PYLOG_SEED` the first seed; a failure prints its seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod transactions;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 
+use broker_native::record::control::Marker;
 use broker_native::record::{BatchBuilder, BatchHeader, Codec, batches, layout};
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::sim::{Bites, Fault, SimDisk};
@@ -24,6 +27,8 @@ use broker_native::storage::{
     StorageError,
 };
 use uuid::Uuid;
+
+use self::transactions::Writer;
 
 const DEFAULT_RUNS: u64 = 300;
 const ROUNDS: u64 = 4;
@@ -56,6 +61,10 @@ enum Step {
     AppendIdempotent,
     Sync,
     Maintain,
+    /// A batch of this transactional producer.
+    AppendTxn(usize),
+    /// The end of this producer's transaction.
+    EndTxn(usize, Marker),
     /// Moves the log's start about so far into the log, in hundredths.
     Delete(i64),
 }
@@ -74,6 +83,8 @@ struct Run {
     start: Range<i64>,
     next_value: u64,
     sequence: i32,
+    transactional: [Writer; transactions::WRITERS],
+    has_transactions: bool,
 }
 
 impl Run {
@@ -92,6 +103,9 @@ impl Run {
             start: 0..0,
             next_value: 0,
             sequence: 0,
+            transactional: Default::default(),
+            // The seeds of mended bugs are odd: what they do stays what it was.
+            has_transactions: seed % 2 == 0,
         }
     }
 
@@ -130,18 +144,27 @@ impl Run {
 
     fn append(&mut self, log: &PartitionLog, idempotent: bool) -> Result<(), StorageError> {
         let (mut batch, count) = self.batch(idempotent);
-        let base_offset = log.offsets().log_end_offset;
-        // It may reach the disk even when the call fails.
-        self.tried.retain(|known| known.base_offset < base_offset);
-        let last_offset = base_offset + i64::from(count) - 1;
-        self.tried.push(Tried { base_offset, last_offset, batch: batch.clone() });
+        let base_offset = self.try_at_end(log, &batch, count);
         let done = log.append(&mut batch, AppendOptions::client(0))?;
         assert_eq!((done.base_offset, done.duplicate), (base_offset, false), "{}", self.name);
         if idempotent {
             self.sequence += count;
         }
-        durable(log, done.last_offset)?;
-        self.acknowledged = done.last_offset + 1;
+        self.acknowledge(log, done.last_offset)
+    }
+
+    /// Notes a batch that may reach the disk even when the append fails; gives its offset.
+    fn try_at_end(&mut self, log: &PartitionLog, batch: &[u8], count: i32) -> i64 {
+        let base_offset = log.offsets().log_end_offset;
+        self.tried.retain(|known| known.base_offset < base_offset);
+        let last_offset = base_offset + i64::from(count) - 1;
+        self.tried.push(Tried { base_offset, last_offset, batch: batch.to_vec() });
+        base_offset
+    }
+
+    fn acknowledge(&mut self, log: &PartitionLog, last_offset: i64) -> Result<(), StorageError> {
+        durable(log, last_offset)?;
+        self.acknowledged = last_offset + 1;
         assert!(log.offsets().high_watermark >= self.acknowledged, "{}: not visible", self.name);
         Ok(())
     }
@@ -160,6 +183,8 @@ impl Run {
         match step {
             Step::Append => self.append(log, false),
             Step::AppendIdempotent => self.append(log, true),
+            Step::AppendTxn(writer) => self.append_txn(log, writer),
+            Step::EndTxn(writer, marker) => self.end_txn(log, writer, marker),
             Step::Sync => log.sync(),
             Step::Delete(hundredths) => self.delete(log, hundredths),
             Step::Maintain => {
@@ -183,6 +208,9 @@ impl Run {
                 2 | 3 => Step::Sync,
                 4 => Step::Delete(self.dice.below(101) as i64),
                 5..=19 => Step::AppendIdempotent,
+                20..=29 if self.has_transactions => Step::AppendTxn(self.writer()),
+                30..=32 if self.has_transactions => Step::EndTxn(self.writer(), Marker::Abort),
+                33 if self.has_transactions => Step::EndTxn(self.writer(), Marker::Commit),
                 _ => Step::Append,
             };
             self.step(manager, log, step)?;
@@ -207,6 +235,7 @@ impl Run {
         let kept = self.check_batches(&log, start, end);
         self.check_retries(&log, &kept);
         self.tried.retain(|tried| tried.last_offset < end);
+        self.check_transactions(&log);
         self.acknowledged = end;
         self.start = start..start;
         let ours = |header: &&BatchHeader| header.producer_id == PRODUCER_ID;
@@ -317,7 +346,13 @@ fn life(run: &mut Run) -> Result<(), StorageError> {
     let (manager, log) = run.open()?;
     let appends = |run: &mut Run, count: usize| {
         (0..count).try_for_each(|i| {
-            run.step(&manager, &log, if i % 2 == 0 { Step::Append } else { Step::AppendIdempotent })
+            let step = match i % 6 {
+                0 | 2 => Step::Append,
+                1 => Step::AppendIdempotent,
+                3 | 4 => Step::AppendTxn(i % 2),
+                _ => Step::EndTxn(i / 6 % 2, if i % 4 == 1 { Marker::Commit } else { Marker::Abort }),
+            };
+            run.step(&manager, &log, step)
         })
     };
     appends(run, 12)?;
@@ -451,7 +486,7 @@ fn a_removed_partition_is_gone_or_whole_after_a_cut_and_never_mixes_with_its_suc
 #[test]
 fn power_cuts_that_once_lost_something_lose_nothing_now() {
     use Durability::{Flushed, PageCache};
-    let once_lost = [(345, Flushed), (3035, Flushed), (4347, PageCache)];
+    let once_lost = [(345, Flushed), (3035, Flushed), (4347, PageCache), (18, Flushed), (2936, PageCache)];
     let runs = once_lost.map(|(seed, durability)| Run::new(seed, durability).rounds(seed));
     bitten("seeds of mended bugs", runs.into_iter());
 }
