@@ -91,10 +91,13 @@ fn size(request: &AnyRequest, version: i16) -> usize {
             }
         };
     }
-    sizes!(Produce Fetch ListOffsets Metadata FindCoordinator ApiVersions CreateTopics DeleteTopics DeleteRecords
-        InitProducerId OffsetForLeaderEpoch DescribeConfigs AlterConfigs CreatePartitions IncrementalAlterConfigs
-        DescribeCluster
-        DescribeLogDirs DescribeTopicPartitions)
+    sizes!(
+        Produce Fetch ListOffsets Metadata FindCoordinator JoinGroup Heartbeat LeaveGroup SyncGroup
+        DescribeGroups ApiVersions CreateTopics DeleteTopics DeleteRecords InitProducerId
+        OffsetForLeaderEpoch DescribeConfigs AlterConfigs DescribeLogDirs CreatePartitions
+        IncrementalAlterConfigs DescribeCluster DescribeProducers ConsumerGroupHeartbeat
+        ConsumerGroupDescribe DescribeTopicPartitions
+    )
 }
 
 /// The frame without its length prefix.
@@ -146,6 +149,8 @@ hostile_lengths! {
     produce_survives_hostile_lengths ProduceRequest r#"{"transactional_id": "tx", "acks": -1, "timeout_ms": 1000,
         "topic_data": [{"name": "a", "partition_data": [{"index": 0, "records": "00112233445566778899"},
         {"index": 1, "records": null}]}, {"name": "b", "partition_data": []}]}"#;
+    describe_producers_survives_hostile_lengths DescribeProducersRequest r#"{"topics": [{"name": "a",
+        "partition_indexes": [0, 1, 2]}, {"name": "b", "partition_indexes": []}]}"#;
     fetch_survives_hostile_lengths FetchRequest r#"{"cluster_id": "c", "max_wait_ms": 5, "min_bytes": 1,
         "topics": [{"topic": "a", "partitions": [{"partition": 1, "fetch_offset": 7, "high_watermark": 9}]}],
         "forgotten_topics_data": [{"topic": "b", "partitions": [1, 2]}], "rack_id": "r"}"#;
