@@ -146,12 +146,15 @@ apis! {
     Fetch = 1, FetchRequest -> FetchResponse, 4-18, flexible 12+;
     ListOffsets = 2, ListOffsetsRequest -> ListOffsetsResponse, 1-11, flexible 6+;
     Metadata = 3, MetadataRequest -> MetadataResponse, 0-13, flexible 9+;
+    OffsetCommit = 8, OffsetCommitRequest -> OffsetCommitResponse, 2-9, flexible 8+;
+    OffsetFetch = 9, OffsetFetchRequest -> OffsetFetchResponse, 1-9, flexible 6+;
     FindCoordinator = 10, FindCoordinatorRequest -> FindCoordinatorResponse, 0-6, flexible 3+;
     JoinGroup = 11, JoinGroupRequest -> JoinGroupResponse, 0-9, flexible 6+;
     Heartbeat = 12, HeartbeatRequest -> HeartbeatResponse, 0-4, flexible 4+;
     LeaveGroup = 13, LeaveGroupRequest -> LeaveGroupResponse, 0-5, flexible 4+;
     SyncGroup = 14, SyncGroupRequest -> SyncGroupResponse, 0-5, flexible 4+;
     DescribeGroups = 15, DescribeGroupsRequest -> DescribeGroupsResponse, 0-6, flexible 5+;
+    ListGroups = 16, ListGroupsRequest -> ListGroupsResponse, 0-5, flexible 3+;
     ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-4, flexible 3+;
     CreateTopics = 19, CreateTopicsRequest -> CreateTopicsResponse, 2-7, flexible 5+;
     DeleteTopics = 20, DeleteTopicsRequest -> DeleteTopicsResponse, 1-6, flexible 4+;
@@ -159,12 +162,16 @@ apis! {
     // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.3, which does not advertise it either.
     InitProducerId = 22, InitProducerIdRequest -> InitProducerIdResponse, 0-6, flexible 2+, advertised 0-5;
     OffsetForLeaderEpoch = 23, OffsetForLeaderEpochRequest -> OffsetForLeaderEpochResponse, 2-4, flexible 4+;
+    TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-5, flexible 3+;
     DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
     AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
     // Version 5 tells of directories that take no new partitions; there are none.
     DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
+    DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-2, flexible 2+;
     IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
+    // No version of it is flexible.
+    OffsetDelete = 47, OffsetDeleteRequest -> OffsetDeleteResponse, 0-0, flexible 32767+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
     DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
     ConsumerGroupHeartbeat = 68, ConsumerGroupHeartbeatRequest -> ConsumerGroupHeartbeatResponse, 0-1, flexible 0+;
