@@ -59,7 +59,8 @@ pub enum Entry {
 pub struct Effects<Reply, Action> {
     /// Appended as one batch; nothing is appended when empty.
     pub records: Vec<Record>,
-    /// `(producer_id, producer_epoch)`: the batch is part of that producer's transaction (TxnOffsetCommit).
+    /// `(producer_id, producer_epoch)`: the batch is part of that producer's transaction (TxnOffsetCommit). The machine
+    /// does not change itself then: the shell replays the records once they are written, and a fenced producer's are not.
     pub transaction: Option<(i64, i16)>,
     /// Started when the batch is acknowledged.
     pub actions: Vec<Action>,

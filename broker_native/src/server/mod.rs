@@ -149,6 +149,7 @@ impl Server {
     pub fn remove_topic(&self, name: &str) -> Result<(), ServerError> {
         let removed = self.shared.topics.remove(&self.shared.logs, name);
         self.shared.coordinators.apply(&self.shared.topics.now());
+        self.shared.coordinators.groups.step_all(|groups, now_ms| groups.forget_topic(name, now_ms));
         Ok(removed?)
     }
 

@@ -15,6 +15,13 @@ pub struct Group {
     pub offsets: Offsets,
 }
 
+impl Group {
+    /// Whether nothing of it is in the log: such a group is not there.
+    pub fn is_vacant(&self) -> bool {
+        matches!(self.kind, Kind::Simple) && self.offsets.is_empty()
+    }
+}
+
 /// What a group is.
 #[derive(Debug, Clone, Default)]
 pub enum Kind {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::context::{Context, Settings, TimerKey, TopicsView};
 use super::group::{Group, Kind};
-use super::offsets::Committed;
+use super::offsets::{Committed, commit, fetch, forget};
 use super::requests::{GroupEvent, GroupReply, GroupRequest};
 use super::{classic, consumer};
 use crate::coordinator::{Effects, Entry, Machine, Record, Timers};
@@ -22,6 +22,11 @@ const OFFSET_TYPES: std::ops::RangeInclusive<i16> = 0..=1;
 const CLASSIC_TYPE: i16 = 2;
 /// Key types of KIP-848 groups, of which 9 to 15 belong to share groups.
 const CONSUMER_TYPES: [i16; 7] = [3, 4, 5, 6, 7, 8, 16];
+
+/// The machine's own timer: offsets and groups that are too old.
+const EXPIRY: &str = "machine: expiry";
+/// Tombstones go into batches of about this size.
+const EXPIRY_BYTES: usize = /* 256 KiB */ 256 << 10;
 
 /// All groups of one partition.
 pub struct GroupMachine {
@@ -71,14 +76,14 @@ impl GroupMachine {
         let mut cx = Context { group_id, now_ms, settings, topics, timers, effects };
         if let Some(group) = self.groups.get_mut(group_id) {
             step(group, &mut cx);
-            if is_vacant(group) {
+            if group.is_vacant() {
                 self.groups.remove(group_id);
             }
             return;
         }
         let mut group = Group::default();
         step(&mut group, &mut cx);
-        if !is_vacant(&group) {
+        if !group.is_vacant() {
             self.groups.insert(group_id.to_owned(), group);
         }
     }
@@ -88,12 +93,28 @@ impl GroupMachine {
     fn route(&mut self, event: GroupEvent, now_ms: i64, effects: &mut GroupEffects) {
         let GroupEvent { ticket, caller, request } = event;
         let group_id = request.group_id().to_owned();
+        let mut order = self.next_order;
         self.step(&group_id, now_ms, effects, |group, cx| match request {
+            GroupRequest::OffsetCommit(request) => {
+                commit::commit(group, ticket, &caller, request, &mut order, cx);
+            }
+            GroupRequest::TxnOffsetCommit(request) => {
+                commit::commit_in_transaction(group, ticket, &caller, request, cx);
+            }
+            GroupRequest::OffsetFetch { group: request, require_stable } => {
+                let found = fetch::fetch(group, caller.version, request, require_stable);
+                cx.effects.reply(ticket, GroupReply::OffsetFetch(found));
+            }
+            GroupRequest::OffsetDelete(request) => {
+                let response = forget::delete_offsets(group, request, cx);
+                cx.effects.reply(ticket, GroupReply::OffsetDelete(response));
+            }
             GroupRequest::ConsumerHeartbeat { .. } | GroupRequest::ConsumerDescribe(_) => {
                 consumer::handle(group, ticket, &caller, request, cx);
             }
             GroupRequest::DeleteGroup(_) => {
-                cx.effects.reply(ticket, GroupReply::DeleteGroup(ErrorCode::GroupIdNotFound.code()));
+                let error = forget::delete_group(group, cx).err().unwrap_or(ErrorCode::None);
+                cx.effects.reply(ticket, GroupReply::DeleteGroup(error.code()));
             }
             request @ (GroupRequest::JoinGroup { .. }
             | GroupRequest::SyncGroup(_)
@@ -101,6 +122,33 @@ impl GroupMachine {
             | GroupRequest::LeaveGroup(_)
             | GroupRequest::DescribeGroup(_)) => classic::handle(group, ticket, &caller, request, cx),
         });
+        self.next_order = order;
+    }
+
+    /// A topic is no more: nor are its offsets.
+    pub fn forget_topic(&mut self, topic: &str, now_ms: i64) -> GroupEffects {
+        let mut effects = Effects::default();
+        for group_id in self.group_ids() {
+            self.step(&group_id, now_ms, &mut effects, |group, cx| forget::forget_topic(group, topic, cx));
+        }
+        effects
+    }
+
+    /// Looks for what nobody needs any more, a piece of it at a time.
+    fn expire(&mut self, now_ms: i64, effects: &mut GroupEffects) {
+        let mut pause_ms = self.settings.offsets_retention_check_interval_ms.max(1);
+        for group_id in self.group_ids() {
+            self.step(&group_id, now_ms, effects, forget::expire);
+            if effects.records.iter().map(|one| one.key.len()).sum::<usize>() > EXPIRY_BYTES {
+                pause_ms = 0;
+                break;
+            }
+        }
+        self.timers.set(expiry_timer(), now_ms.saturating_add(pause_ms));
+    }
+
+    fn group_ids(&self) -> Vec<String> {
+        self.groups.keys().cloned().collect()
     }
 
     fn replay_record(&mut self, record: &Record, producer_id: Option<i64>, order: i64) -> Result<(), String> {
@@ -112,7 +160,7 @@ impl GroupMachine {
             key if CONSUMER_TYPES.contains(&key) => consumer::replay(group, key_type, record),
             key => Err(format!("records of type {key} are not known")),
         };
-        if is_vacant(group) {
+        if group.is_vacant() {
             self.groups.remove(&group_id);
         } else if let (Some(producer_id), true) = (producer_id, OFFSET_TYPES.contains(&key_type)) {
             self.transactions.entry(producer_id).or_default().insert(group_id);
@@ -124,7 +172,7 @@ impl GroupMachine {
         for group_id in self.transactions.remove(&producer_id).unwrap_or_default() {
             if let Some(group) = self.groups.get_mut(&group_id) {
                 group.offsets.end(producer_id, commit);
-                if is_vacant(group) {
+                if group.is_vacant() {
                     self.groups.remove(&group_id);
                 }
             }
@@ -140,7 +188,7 @@ impl Machine for GroupMachine {
     fn replay(&mut self, entry: &Entry) -> Result<(), String> {
         match entry {
             Entry::Record { offset, transaction, record, .. } => {
-                self.next_order = offset + 1;
+                self.next_order = self.next_order.max(offset + 1);
                 self.replay_record(record, transaction.map(|(producer_id, _)| producer_id), *offset)
             }
             Entry::Marker { producer_id, marker, .. } => {
@@ -152,14 +200,15 @@ impl Machine for GroupMachine {
 
     fn loaded(&mut self, now_ms: i64) -> GroupEffects {
         let mut effects = Effects::default();
-        let group_ids: Vec<String> = self.groups.keys().cloned().collect();
-        for group_id in group_ids {
+        for group_id in self.group_ids() {
             self.step(&group_id, now_ms, &mut effects, |group, cx| match group.kind {
                 Kind::Simple => {}
                 Kind::Classic(_) => classic::loaded(group, cx),
                 Kind::Consumer(_) => consumer::loaded(group, cx),
             });
         }
+        let check_ms = self.settings.offsets_retention_check_interval_ms.max(1);
+        self.timers.set(expiry_timer(), now_ms.saturating_add(check_ms));
         effects
     }
 
@@ -176,6 +225,11 @@ impl Machine for GroupMachine {
     fn tick(&mut self, now_ms: i64) -> GroupEffects {
         let mut effects = Effects::default();
         while let Some(TimerKey { group_id, member_id, purpose }) = self.timers.pop_due(now_ms) {
+            if purpose == EXPIRY {
+                self.expire(now_ms, &mut effects);
+                // What is left waits for the next batch.
+                break;
+            }
             self.step(&group_id, now_ms, &mut effects, |group, cx| match group.kind {
                 Kind::Simple => {}
                 Kind::Classic(_) => classic::timer(group, &member_id, purpose, cx),
@@ -184,11 +238,6 @@ impl Machine for GroupMachine {
         }
         effects
     }
-}
-
-/// Whether nothing of the group is in the log.
-fn is_vacant(group: &Group) -> bool {
-    matches!(group.kind, Kind::Simple) && group.offsets.is_empty()
 }
 
 fn replay_offset(
@@ -206,4 +255,8 @@ fn replay_offset(
         }
     }
     Ok(())
+}
+
+fn expiry_timer() -> TimerKey {
+    TimerKey { group_id: String::new(), member_id: String::new(), purpose: EXPIRY }
 }

@@ -7,10 +7,12 @@ use uuid::Uuid;
 use crate::coordinator::{Caller, Ticket};
 use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use crate::wire::messages::describe_groups::DescribedGroup;
+use crate::wire::messages::offset_fetch::{OffsetFetchRequestGroup, OffsetFetchResponseGroup};
 use crate::wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest, HeartbeatResponse,
-    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest,
-    SyncGroupResponse,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, OffsetCommitRequest,
+    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest, SyncGroupResponse,
+    TxnOffsetCommitRequest, TxnOffsetCommitResponse,
 };
 
 /// Somebody asks something of a group.
@@ -27,6 +29,19 @@ pub struct GroupEvent {
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GroupRequest {
+    /// OffsetCommit.
+    OffsetCommit(OffsetCommitRequest),
+    /// TxnOffsetCommit.
+    TxnOffsetCommit(TxnOffsetCommitRequest),
+    /// OffsetFetch, one of its groups.
+    OffsetFetch {
+        /// What is wanted.
+        group: OffsetFetchRequestGroup,
+        /// Whether offsets that an open transaction may change are refused.
+        require_stable: bool,
+    },
+    /// OffsetDelete.
+    OffsetDelete(OffsetDeleteRequest),
     /// DeleteGroups, one of them.
     DeleteGroup(String),
     /// ConsumerGroupHeartbeat.
@@ -67,6 +82,10 @@ impl GroupRequest {
             Self::SyncGroup(request) => &request.group_id,
             Self::Heartbeat(request) => &request.group_id,
             Self::LeaveGroup(request) => &request.group_id,
+            Self::OffsetCommit(request) => &request.group_id,
+            Self::TxnOffsetCommit(request) => &request.group_id,
+            Self::OffsetFetch { group, .. } => &group.group_id,
+            Self::OffsetDelete(request) => &request.group_id,
         }
     }
 }
@@ -74,6 +93,14 @@ impl GroupRequest {
 /// What is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GroupReply {
+    /// To [`GroupRequest::OffsetCommit`].
+    OffsetCommit(OffsetCommitResponse),
+    /// To [`GroupRequest::TxnOffsetCommit`].
+    TxnOffsetCommit(TxnOffsetCommitResponse),
+    /// To [`GroupRequest::OffsetFetch`].
+    OffsetFetch(OffsetFetchResponseGroup),
+    /// To [`GroupRequest::OffsetDelete`].
+    OffsetDelete(OffsetDeleteResponse),
     /// To [`GroupRequest::DeleteGroup`]: its error code.
     DeleteGroup(i16),
     /// To [`GroupRequest::ConsumerHeartbeat`].

@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 use super::alarm::NEVER_MS;
 use super::load::load;
 use super::waiting::Waiting;
-use crate::coordinator::{Effects, Machine, Ticket};
+use crate::coordinator::{Effects, Entry, Machine, Ticket};
 use crate::record::{BatchBuilder, Codec};
 use crate::server::errors::of_storage;
 use crate::server::notice::notice;
-use crate::storage::{AppendOptions, PartitionLog, StorageError};
+use crate::storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use crate::wire::ErrorCode;
 
 /// Where answers go.
@@ -151,6 +151,23 @@ impl<M: Machine> Shard<M> {
         self.run(now_ms, |machine| machine.loaded(now_ms)).ok()
     }
 
+    /// Ends a producer's transaction in this partition: the marker is written and the machine told.
+    ///
+    /// # Errors
+    /// NOT_LEADER_OR_FOLLOWER when the machine is not here or not loaded: the marker is to be sent again. What the log says.
+    pub fn append_marker(&self, marker: TxnMarker) -> Result<Appended, ErrorCode> {
+        let mut state = self.state.lock();
+        let State::Ready(live) = &mut *state else { return Err(ErrorCode::NotLeaderOrFollower) };
+        let how = AppendOptions::coordinator(self.leader_epoch);
+        let appended = self.log.append_marker(marker, how).map_err(|error| of_storage(&error))?;
+        live.last_offset = Some(appended.last_offset);
+        let TxnMarker { producer_id, producer_epoch, marker, .. } = marker;
+        if let Err(why) = live.machine.replay(&Entry::Marker { producer_id, producer_epoch, marker }) {
+            notice(&format!("a coordinator cannot read what it wrote: {why}"));
+        }
+        Ok(appended)
+    }
+
     /// Ends: everybody who waits is told to look for the coordinator again.
     pub fn end(&self) {
         let before = std::mem::replace(&mut *self.state.lock(), State::Gone);
@@ -179,7 +196,14 @@ impl<M: Machine> Shard<M> {
         };
         if !effects.records.is_empty() {
             match self.append(&effects, now_ms) {
-                Ok(last_offset) => live.last_offset = Some(last_offset),
+                Ok(last_offset) => {
+                    live.last_offset = Some(last_offset);
+                    live.replay_transactional(&effects, last_offset, now_ms);
+                }
+                // The machine has not changed: it waits for the replay.
+                Err(error) if effects.transaction.is_some() && is_refusal(&error) => {
+                    return Err(of_append(&error));
+                }
                 Err(error) => {
                     let (code, why) = (of_append(&error), error.to_string());
                     return Err(self.fail(&mut state, effects, code, &why));
@@ -238,6 +262,26 @@ impl<M: Machine> Shard<M> {
 }
 
 impl<M: Machine> Live<M> {
+    /// The machine leaves transactional records alone until they are written, because a fenced producer's are not.
+    fn replay_transactional(
+        &mut self,
+        effects: &Effects<M::Reply, M::Action>,
+        last_offset: i64,
+        timestamp_ms: i64,
+    ) {
+        if effects.transaction.is_none() {
+            return;
+        }
+        let first = last_offset + 1 - i64::try_from(effects.records.len()).unwrap_or(0);
+        for (offset, record) in (first..).zip(&effects.records) {
+            let record = record.clone();
+            let entry = Entry::Record { offset, timestamp_ms, transaction: effects.transaction, record };
+            if let Err(why) = self.machine.replay(&entry) {
+                notice(&format!("a coordinator cannot read what it wrote: {why}"));
+            }
+        }
+    }
+
     fn stepped(
         &mut self,
         effects: Effects<M::Reply, M::Action>,
@@ -327,12 +371,16 @@ fn refusal<M: Machine>(state: &State<M>) -> ErrorCode {
     }
 }
 
+/// Whether the log does not want the batch, and nothing is wrong with the log.
+fn is_refusal(error: &StorageError) -> bool {
+    matches!(error, StorageError::InvalidProducerEpoch { .. } | StorageError::RecordTooLarge { .. })
+}
+
 /// What a client is told when the records could not be appended, as Kafka has it.
 fn of_append(error: &StorageError) -> ErrorCode {
     match of_storage(error) {
-        ErrorCode::MessageTooLarge => ErrorCode::InvalidCommitOffsetSize,
+        ErrorCode::MessageTooLarge => ErrorCode::UnknownServerError,
         ErrorCode::InvalidProducerEpoch => ErrorCode::InvalidProducerEpoch,
-        ErrorCode::InvalidTxnState => ErrorCode::InvalidTxnState,
         _ => ErrorCode::NotCoordinator,
     }
 }

@@ -12,7 +12,7 @@ use super::shard::{Shard, Start, Stepped};
 use super::waiting::Waiting;
 use crate::coordinator::{Effects, Machine, Ticket};
 use crate::server::topics::Picture;
-use crate::storage::Clock;
+use crate::storage::{Appended, Clock, PartitionLog, TxnMarker};
 use crate::wire::ErrorCode;
 
 /// The clock is looked at again at least so often: it may be set.
@@ -100,7 +100,7 @@ where
     }
 
     /// Gives the machine of `key` an event. It has taken it when this returns; the answer may take time.
-    /// Errors: COORDINATOR_NOT_AVAILABLE (the topic is not there), NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, and what
+    /// Errors: NOT_COORDINATOR (also when the topic is not there), COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, and what
     /// the append of its records failed with.
     pub fn call(&self, key: &str, make: impl FnOnce(Ticket) -> M::Event) -> Waiting<M::Reply> {
         let shard = match self.shard_of(key) {
@@ -119,6 +119,20 @@ where
             let stepped = shard.run(now_ms, |machine| machine.handle(event, now_ms));
             drop(self.settle(&shard, stepped));
         }
+    }
+
+    /// Ends a producer's transaction in `partition`; the marker is acknowledged when the log that comes with it says so.
+    ///
+    /// # Errors
+    /// As [`Shard::append_marker`].
+    pub fn append_marker(
+        &self,
+        partition: i32,
+        marker: TxnMarker,
+    ) -> Result<(Arc<PartitionLog>, Appended), ErrorCode> {
+        let shard = self.shard(partition).ok_or(ErrorCode::NotLeaderOrFollower)?;
+        let appended = shard.append_marker(marker)?;
+        Ok((Arc::clone(&shard.log), appended))
     }
 
     /// Runs `step` on every machine that is loaded.
@@ -210,7 +224,7 @@ where
 
     fn shard_of(&self, key: &str) -> Result<Arc<Shard<M>>, ErrorCode> {
         let shards = self.shards.read();
-        let partition = partition_of(key, shards.count).ok_or(ErrorCode::CoordinatorNotAvailable)?;
+        let partition = partition_of(key, shards.count).ok_or(ErrorCode::NotCoordinator)?;
         shards.led.get(&partition).cloned().ok_or(ErrorCode::NotCoordinator)
     }
 

@@ -22,6 +22,14 @@ impl<R> Waiting<R> {
         Self::Now(Some(answer))
     }
 
+    /// Whether [`Waiting::take`] gives an answer.
+    pub fn is_there(&self) -> bool {
+        match self {
+            Self::Now(_) => true,
+            Self::Later(receiver) => !receiver.is_empty() || receiver.is_terminated(),
+        }
+    }
+
     /// The answer when it is there already.
     pub fn take(&mut self) -> Option<Result<R, ErrorCode>> {
         match self {

@@ -2,9 +2,21 @@
 //!
 //! A committed offset counts at once; one that is part of a transaction is pending until the transaction's marker. Of two
 //! for the same partition the one that lies later in the log counts, also when it was pending meanwhile.
-use std::collections::{BTreeMap, HashMap};
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`commit`] | OffsetCommit, TxnOffsetCommit |
+//! | [`fetch`] | OffsetFetch |
+//! | [`forget`] | OffsetDelete, DeleteGroups, expiry, deleted topics |
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::wire::stored::offsets::OffsetCommitValue;
+use crate::coordinator::Record;
+use crate::wire::WireError;
+use crate::wire::stored::offsets::{OffsetCommitValue, commit_key, commit_value};
+
+pub mod commit;
+pub mod fetch;
+pub mod forget;
 
 /// By topic, then by partition.
 pub type ByPartition<T> = BTreeMap<String, BTreeMap<i32, T>>;
@@ -70,9 +82,10 @@ impl Offsets {
         self.pending.values().any(has)
     }
 
-    /// Whether a transaction with offsets of this group is open.
-    pub fn is_any_pending(&self) -> bool {
-        !self.pending.is_empty()
+    /// All partitions with an offset, pending or not.
+    pub fn partitions(&self) -> BTreeSet<(String, i32)> {
+        let all = self.pending.values().chain([&self.committed]).flatten();
+        all.flat_map(|(topic, partitions)| partitions.keys().map(|number| (topic.clone(), *number))).collect()
     }
 
     /// Commits, at once or when `producer_id`'s transaction does.
@@ -87,10 +100,10 @@ impl Offsets {
     /// Forgets the partition's offset, and what open transactions would make of it.
     pub fn remove(&mut self, topic: &str, partition: i32) {
         remove(&mut self.committed, topic, partition);
-        // A transaction stays open also when nothing is left of it.
-        for pending in self.pending.values_mut() {
+        self.pending.retain(|_, pending| {
             remove(pending, topic, partition);
-        }
+            !pending.is_empty()
+        });
     }
 
     /// Ends the producer's transaction.
@@ -123,4 +136,24 @@ fn remove(from: &mut ByPartition<Committed>, topic: &str, partition: i32) {
             from.remove(topic);
         }
     }
+}
+
+/// The record of an offset; of none, the one that deletes it.
+fn record(
+    group_id: &str,
+    topic: &str,
+    partition: i32,
+    committed: Option<&Committed>,
+) -> Result<Record, WireError> {
+    let value = match committed {
+        None => None,
+        Some(one) => Some(commit_value(
+            one.offset,
+            one.leader_epoch,
+            &one.metadata,
+            one.commit_timestamp_ms,
+            one.expire_timestamp_ms,
+        )?),
+    };
+    Ok(Record { key: commit_key(group_id, topic, partition)?, value })
 }

@@ -1,0 +1,179 @@
+//! OffsetCommit and TxnOffsetCommit.
+use super::{Committed, record};
+use crate::coordinator::group::context::Context;
+use crate::coordinator::group::group::{Claim, Group, Kind};
+use crate::coordinator::group::requests::GroupReply;
+use crate::coordinator::{Caller, Ticket};
+use crate::wire::ErrorCode;
+use crate::wire::messages::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
+use crate::wire::messages::txn_offset_commit::{
+    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+};
+use crate::wire::messages::{
+    OffsetCommitRequest, OffsetCommitResponse, TxnOffsetCommitRequest, TxnOffsetCommitResponse,
+};
+
+/// From this version of OffsetCommit on a group that is not there is told apart from a generation that is over.
+const NOT_FOUND_FROM: i16 = 9;
+/// No retention of its own.
+const NO_RETENTION: i64 = -1;
+
+/// A commit of one partition.
+struct One {
+    partition: i32,
+    offset: i64,
+    leader_epoch: i32,
+    metadata: Option<String>,
+}
+
+/// Commits. `order` is the place of the first commit; it is moved behind the last.
+pub fn commit(
+    group: &mut Group,
+    ticket: Ticket,
+    caller: &Caller,
+    request: OffsetCommitRequest,
+    order: &mut i64,
+    cx: &mut Context<'_>,
+) {
+    let claim = Claim {
+        member_id: &request.member_id,
+        group_instance_id: request.group_instance_id.as_deref(),
+        generation_or_epoch: request.generation_id_or_member_epoch,
+        transactional: false,
+        version: caller.version,
+    };
+    let verdict = check(group, &claim);
+    if let (Ok(()), Kind::Classic(classic)) = (verdict, &mut group.kind) {
+        classic.committed(&request.member_id, cx);
+    }
+    let expire_timestamp_ms = match request.retention_time_ms {
+        NO_RETENTION => -1,
+        retention_ms => cx.now_ms.saturating_add(retention_ms),
+    };
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in request.topics {
+        let known = cx.topics.topic(&topic.name).map_or(0, |(_, partitions)| partitions);
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for asked in topic.partitions {
+            let partition_index = asked.partition_index;
+            let one = One {
+                partition: partition_index,
+                offset: asked.committed_offset,
+                leader_epoch: asked.committed_leader_epoch,
+                metadata: asked.committed_metadata,
+            };
+            let committed = check_one(&one, known, verdict, cx)
+                .and_then(|()| committed(&topic.name, one, expire_timestamp_ms, *order, cx));
+            let error = match committed {
+                Ok(committed) => {
+                    *order += 1;
+                    group.offsets.put(&topic.name, partition_index, committed, None);
+                    ErrorCode::None
+                }
+                Err(error) => error,
+            };
+            partitions.push(OffsetCommitResponsePartition { partition_index, error_code: error.code() });
+        }
+        topics.push(OffsetCommitResponseTopic { name: topic.name, partitions });
+    }
+    let response = OffsetCommitResponse { topics, ..Default::default() };
+    cx.effects.reply(ticket, GroupReply::OffsetCommit(response));
+}
+
+/// Commits when the transaction does. The group changes when the shell has appended the records and replays them: an
+/// append that is refused (a fenced producer) leaves it as it was.
+pub fn commit_in_transaction(
+    group: &Group,
+    ticket: Ticket,
+    caller: &Caller,
+    request: TxnOffsetCommitRequest,
+    cx: &mut Context<'_>,
+) {
+    let claim = Claim {
+        member_id: &request.member_id,
+        group_instance_id: request.group_instance_id.as_deref(),
+        generation_or_epoch: request.generation_id,
+        transactional: true,
+        version: caller.version,
+    };
+    let verdict = check(group, &claim);
+    let mut topics = Vec::with_capacity(request.topics.len());
+    for topic in request.topics {
+        let known = cx.topics.topic(&topic.name).map_or(0, |(_, partitions)| partitions);
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for asked in topic.partitions {
+            let partition_index = asked.partition_index;
+            let one = One {
+                partition: partition_index,
+                offset: asked.committed_offset,
+                leader_epoch: asked.committed_leader_epoch,
+                metadata: asked.committed_metadata,
+            };
+            let outcome = check_one(&one, known, verdict, cx)
+                .and_then(|()| committed(&topic.name, one, -1, 0, cx).map(drop));
+            let error_code = outcome.err().unwrap_or(ErrorCode::None).code();
+            partitions.push(TxnOffsetCommitResponsePartition { partition_index, error_code });
+        }
+        topics.push(TxnOffsetCommitResponseTopic { name: topic.name, partitions });
+    }
+    if !cx.effects.records.is_empty() {
+        cx.effects.transaction = Some((request.producer_id, request.producer_epoch));
+    }
+    let response = TxnOffsetCommitResponse { topics, ..Default::default() };
+    cx.effects.reply(ticket, GroupReply::TxnOffsetCommit(response));
+}
+
+/// Whether the group takes commits of `claim`.
+fn check(group: &Group, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    if group.is_vacant() && claim.generation_or_epoch >= 0 {
+        let tells = !claim.transactional && claim.version >= NOT_FOUND_FROM;
+        return Err(if tells { ErrorCode::GroupIdNotFound } else { ErrorCode::IllegalGeneration });
+    }
+    group.kind.check_commit(claim).map_err(|error| match error {
+        // Producers do not know it.
+        ErrorCode::StaleMemberEpoch if claim.transactional => ErrorCode::IllegalGeneration,
+        error => error,
+    })
+}
+
+/// Whether this offset can be committed, when the group's `verdict` is what it is. A partition that is not there is told
+/// first: Kafka looks before it asks the group.
+fn check_one(
+    one: &One,
+    partitions: i32,
+    verdict: Result<(), ErrorCode>,
+    cx: &Context<'_>,
+) -> Result<(), ErrorCode> {
+    if !(0..partitions).contains(&one.partition) {
+        return Err(ErrorCode::UnknownTopicOrPartition);
+    }
+    verdict?;
+    let limit = usize::try_from(cx.settings.offset_metadata_max_bytes).unwrap_or(0);
+    let metadata = one.metadata.as_deref().unwrap_or_default();
+    // As Java counts: UTF-16 units, of which there are at most as many as bytes.
+    if metadata.len() > limit && metadata.encode_utf16().count() > limit {
+        return Err(ErrorCode::OffsetMetadataTooLarge);
+    }
+    Ok(())
+}
+
+/// Adds the record.
+fn committed(
+    topic: &str,
+    one: One,
+    expire_timestamp_ms: i64,
+    order: i64,
+    cx: &mut Context<'_>,
+) -> Result<Committed, ErrorCode> {
+    let committed = Committed {
+        offset: one.offset,
+        leader_epoch: one.leader_epoch,
+        metadata: one.metadata.unwrap_or_default(),
+        commit_timestamp_ms: cx.now_ms,
+        expire_timestamp_ms,
+        order,
+    };
+    let record = record(cx.group_id, topic, one.partition, Some(&committed));
+    cx.effects.record(record.map_err(|_too_long| ErrorCode::InvalidCommitOffsetSize)?);
+    Ok(committed)
+}

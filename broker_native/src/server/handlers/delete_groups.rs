@@ -1,0 +1,27 @@
+//! DeleteGroups: groups without members are forgotten, with their offsets.
+use super::coordinated::{all_answered, ask_group};
+use crate::coordinator::group::{GroupReply, GroupRequest};
+use crate::server::dispatch::{Call, Outcome};
+use crate::wire::ErrorCode;
+use crate::wire::messages::delete_groups::DeletableGroupResult;
+use crate::wire::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
+
+/// Answers when it is written down.
+pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
+    let mut seen = std::collections::HashSet::new();
+    // The answer has each group once, as Kafka's.
+    request.groups_names.retain(|group_id| seen.insert(group_id.clone()));
+    let waiting = request.groups_names.iter();
+    let waiting = waiting.map(|group_id| ask_group(&call, GroupRequest::DeleteGroup(group_id.clone())));
+    let waiting = waiting.collect();
+    all_answered(call, waiting, move |call, outcomes| {
+        let results = request.groups_names.into_iter().zip(outcomes).map(|(group_id, outcome)| {
+            let error_code = match outcome {
+                Ok(GroupReply::DeleteGroup(error_code)) => error_code,
+                other => other.err().unwrap_or(ErrorCode::UnknownServerError).code(),
+            };
+            DeletableGroupResult { group_id, error_code }
+        });
+        call.answer(&DeleteGroupsResponse { results: results.collect(), ..Default::default() })
+    })
+}
