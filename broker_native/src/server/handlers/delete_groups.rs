@@ -1,8 +1,7 @@
 //! DeleteGroups: groups without members are forgotten, with their offsets.
-use super::coordinated::{all_answered, ask_group};
+use super::group_call::{answer_all, ask, error_of};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
-use crate::wire::ErrorCode;
 use crate::wire::messages::delete_groups::DeletableGroupResult;
 use crate::wire::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
 
@@ -12,13 +11,13 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
     // The answer has each group once, as Kafka's.
     request.groups_names.retain(|group_id| seen.insert(group_id.clone()));
     let waiting = request.groups_names.iter();
-    let waiting = waiting.map(|group_id| ask_group(&call, GroupRequest::DeleteGroup(group_id.clone())));
+    let waiting = waiting.map(|group_id| ask(&call, GroupRequest::DeleteGroup(group_id.clone())));
     let waiting = waiting.collect();
-    all_answered(call, waiting, move |call, outcomes| {
+    answer_all(call, waiting, move |call, outcomes| {
         let results = request.groups_names.into_iter().zip(outcomes).map(|(group_id, outcome)| {
             let error_code = match outcome {
                 Ok(GroupReply::DeleteGroup(error_code)) => error_code,
-                other => other.err().unwrap_or(ErrorCode::UnknownServerError).code(),
+                other => error_of(other),
             };
             DeletableGroupResult { group_id, error_code }
         });

@@ -1,7 +1,7 @@
 //! What the handlers of group requests share: ask the machine that keeps the group, answer with what it says.
 use crate::coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use crate::server::coordinators::Waiting;
-use crate::server::dispatch::{Call, Outcome};
+use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::{ErrorCode, Message};
 
 /// Asks. The machine has taken the request when this returns.
@@ -30,4 +30,23 @@ pub fn answer<R: Message + 'static>(
 /// The error of a reply that is none, or that belongs to another request (which would be a bug of the broker).
 pub fn error_of(reply: Result<GroupReply, ErrorCode>) -> i16 {
     reply.err().unwrap_or(ErrorCode::UnknownServerError).code()
+}
+
+/// Answers with what `answer` makes of many replies, in the order of the questions.
+pub fn answer_all(
+    call: Call,
+    waiting: Vec<Waiting<GroupReply>>,
+    answer: impl FnOnce(&Call, Vec<Result<GroupReply, ErrorCode>>) -> Reply + Send + 'static,
+) -> Outcome {
+    if waiting.iter().all(Waiting::is_there) {
+        let there = waiting.into_iter().filter_map(|mut one| one.take());
+        return Outcome::Now(answer(&call, there.collect()));
+    }
+    Outcome::later(async move {
+        let mut outcomes = Vec::with_capacity(waiting.len());
+        for one in waiting {
+            outcomes.push(one.await);
+        }
+        answer(&call, outcomes)
+    })
 }

@@ -5,7 +5,6 @@ pub mod alter_configs;
 pub mod api_versions;
 pub mod consumer_group_describe;
 pub mod consumer_group_heartbeat;
-mod coordinated;
 pub mod create_partitions;
 pub mod create_topics;
 mod decided;

@@ -1,23 +1,21 @@
 //! OffsetCommit: the group's coordinator writes the offsets down.
-use super::coordinated::{answered, ask_group};
+use super::group_call::{answer, error_of};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
-use crate::wire::ErrorCode;
 use crate::wire::messages::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
 use crate::wire::messages::{OffsetCommitRequest, OffsetCommitResponse};
 
 /// Answers when the offsets are written.
 pub fn handle(call: Call, request: OffsetCommitRequest) -> Outcome {
     let mut refusal = refusal(&request);
-    let waiting = ask_group(&call, GroupRequest::OffsetCommit(request));
-    answered(call, waiting, move |call, outcome| match outcome {
-        Ok(GroupReply::OffsetCommit(response)) => call.answer(&response),
+    answer(call, GroupRequest::OffsetCommit(request), move |reply| match reply {
+        Ok(GroupReply::OffsetCommit(response)) => response,
         other => {
-            let code = other.err().unwrap_or(ErrorCode::UnknownServerError).code();
+            let code = error_of(other);
             for partition in refusal.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
                 partition.error_code = code;
             }
-            call.answer(&refusal)
+            refusal
         }
     })
 }

@@ -1,5 +1,5 @@
 //! OffsetDelete: the group's coordinator forgets offsets.
-use super::coordinated::{answered, ask_group};
+use super::group_call::{answer, error_of};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -8,15 +8,14 @@ use crate::wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
 /// Answers when it is written down.
 pub fn handle(call: Call, request: OffsetDeleteRequest) -> Outcome {
     if request.group_id.is_empty() {
-        return Outcome::Now(call.answer(&refused(ErrorCode::InvalidGroupId)));
+        return Outcome::Now(call.answer(&refused(ErrorCode::InvalidGroupId.code())));
     }
-    let waiting = ask_group(&call, GroupRequest::OffsetDelete(request));
-    answered(call, waiting, |call, outcome| match outcome {
-        Ok(GroupReply::OffsetDelete(response)) => call.answer(&response),
-        other => call.answer(&refused(other.err().unwrap_or(ErrorCode::UnknownServerError))),
+    answer(call, GroupRequest::OffsetDelete(request), |reply| match reply {
+        Ok(GroupReply::OffsetDelete(response)) => response,
+        other => refused(error_of(other)),
     })
 }
 
-fn refused(error: ErrorCode) -> OffsetDeleteResponse {
-    OffsetDeleteResponse { error_code: error.code(), ..Default::default() }
+fn refused(error_code: i16) -> OffsetDeleteResponse {
+    OffsetDeleteResponse { error_code, ..Default::default() }
 }

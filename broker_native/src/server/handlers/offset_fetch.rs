@@ -1,5 +1,5 @@
 //! OffsetFetch: committed offsets, of one group before version 8, of many since.
-use super::coordinated::{all_answered, ask_group};
+use super::group_call::{answer_all, ask, error_of};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -22,13 +22,13 @@ pub fn handle(call: Call, request: OffsetFetchRequest) -> Outcome {
     let refusals: Vec<_> = groups.iter().map(|group| refusal(&call, group)).collect();
     let waiting = groups
         .into_iter()
-        .map(|group| ask_group(&call, GroupRequest::OffsetFetch { group, require_stable }))
+        .map(|group| ask(&call, GroupRequest::OffsetFetch { group, require_stable }))
         .collect();
-    all_answered(call, waiting, |call, outcomes| {
+    answer_all(call, waiting, |call, outcomes| {
         let groups = refusals.into_iter().zip(outcomes).map(|(refusal, outcome)| match outcome {
             Ok(GroupReply::OffsetFetch(group)) if group.error_code == ErrorCode::None.code() => group,
             Ok(GroupReply::OffsetFetch(group)) => refused(refusal, group.error_code),
-            other => refused(refusal, other.err().unwrap_or(ErrorCode::UnknownServerError).code()),
+            other => refused(refusal, error_of(other)),
         });
         call.answer(&in_version(call.version, groups.collect()))
     })

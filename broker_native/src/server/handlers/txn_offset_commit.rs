@@ -1,5 +1,5 @@
 //! TxnOffsetCommit: offsets that count when the producer's transaction commits.
-use super::coordinated::{answered, ask_group};
+use super::group_call::{answer, error_of};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -15,15 +15,15 @@ const LOADING_IS_KNOWN_FROM: i16 = 2;
 pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
     let refusal = refusal(&request);
     if request.group_id.is_empty() {
-        return Outcome::Now(call.answer(&refused(refusal, ErrorCode::InvalidGroupId)));
+        return Outcome::Now(call.answer(&refused(refusal, ErrorCode::InvalidGroupId.code())));
     }
-    let waiting = ask_group(&call, GroupRequest::TxnOffsetCommit(request));
-    answered(call, waiting, move |call, outcome| match outcome {
-        Ok(GroupReply::TxnOffsetCommit(response)) => call.answer(&response),
-        Err(ErrorCode::CoordinatorLoadInProgress) if call.version < LOADING_IS_KNOWN_FROM => {
-            call.answer(&refused(refusal, ErrorCode::CoordinatorNotAvailable))
+    let version = call.version;
+    answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| match reply {
+        Ok(GroupReply::TxnOffsetCommit(response)) => response,
+        Err(ErrorCode::CoordinatorLoadInProgress) if version < LOADING_IS_KNOWN_FROM => {
+            refused(refusal, ErrorCode::CoordinatorNotAvailable.code())
         }
-        other => call.answer(&refused(refusal, other.err().unwrap_or(ErrorCode::UnknownServerError))),
+        other => refused(refusal, error_of(other)),
     })
 }
 
@@ -43,9 +43,9 @@ fn refusal(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
     TxnOffsetCommitResponse { topics: topics.collect(), ..Default::default() }
 }
 
-fn refused(mut response: TxnOffsetCommitResponse, error: ErrorCode) -> TxnOffsetCommitResponse {
+fn refused(mut response: TxnOffsetCommitResponse, error_code: i16) -> TxnOffsetCommitResponse {
     for partition in response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
-        partition.error_code = error.code();
+        partition.error_code = error_code;
     }
     response
 }
