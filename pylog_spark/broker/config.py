@@ -31,7 +31,7 @@ _HOUR_MS = 60 * _MINUTE_MS
 _WEEK_HOURS = 7 * 24
 _MIB = 1024 * 1024
 
-_ONLY_DELETE = OneOf(("delete",), "compaction is not there yet")
+_CLEANUP = OneOf(("delete", "compact"))
 _ONLY_PRODUCER = OneOf(("producer",), "the broker keeps batches as the producer compressed them")
 _TIMESTAMP_TYPES = OneOf(("CreateTime", "LogAppendTime"))
 _DURABILITY = OneOf(("page-cache", "flushed"))
@@ -57,7 +57,7 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "cleanup.policy", Type.LIST, ("delete",),
         "What happens to old segments. delete: removed by retention.ms and retention.bytes.",
-        valid=_ONLY_DELETE, dynamic=True, native="cleanup_policy", synonyms=(Synonym("log.cleanup.policy"),),
+        valid=_CLEANUP, dynamic=True, native="cleanup_policy", synonyms=(Synonym("log.cleanup.policy"),),
     ),
     Setting(
         "compression.type", Type.STRING, "producer",
@@ -151,12 +151,26 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "Replication factor of topics created without one. There is one broker, so 1 is the only value.", valid=_ONE_REPLICA),
     Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
     _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
+    _server("group.consumer.heartbeat.interval.ms", Type.INT, 5 * _SECOND_MS,
+            "How often a member of a group of the consumer protocol (KIP-848) is told to report.", valid=at_least(1)),
+    _server("group.consumer.max.size", Type.INT, INT_MAX, "Most members of a group of the consumer protocol.",
+            valid=at_least(1)),
+    _server("group.consumer.session.timeout.ms", Type.INT, 45 * _SECOND_MS,
+            "A member of a group of the consumer protocol that does not report for this long is removed.", valid=at_least(1)),
+    _server("group.initial.rebalance.delay.ms", Type.INT, 3 * _SECOND_MS,
+            "How long an empty group of the classic protocol waits for more members before its first rebalance.",
+            valid=at_least(0)),
+    _server("group.max.session.timeout.ms", Type.INT, 30 * _MINUTE_MS,
+            "Longest session timeout that a member of the classic protocol may ask for.", valid=at_least(1)),
+    _server("group.max.size", Type.INT, INT_MAX, "Most members of a group of the classic protocol.", valid=at_least(1)),
+    _server("group.min.session.timeout.ms", Type.INT, 6 * _SECOND_MS,
+            "Shortest session timeout that a member of the classic protocol may ask for.", valid=at_least(1)),
     Setting("inter.broker.protocol.version", Type.STRING, "3.9-IV0",
             "Fixed. Changes nothing; user interfaces read it to know that configurations can be edited.",
             valid=OneOf(("3.9-IV0",))),
     Setting("listeners", Type.STRING, "PLAINTEXT://127.0.0.1:9092",
             "Address to listen on, as PLAINTEXT://HOST:PORT; port 0 takes a free one. The command line's --listen wins.", "high"),
-    _fallback("log.cleanup.policy", Type.LIST, ("delete",), "cleanup.policy", _ONLY_DELETE),
+    _fallback("log.cleanup.policy", Type.LIST, ("delete",), "cleanup.policy", _CLEANUP),
     Setting("log.dirs", Type.STRING, None, "The data directory (one). The command line's --data-dir wins.", "high",
             aliases=("log.dir",)),
     _fallback("log.durability", Type.STRING, "page-cache", "durability", _DURABILITY),
@@ -194,11 +208,32 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("num.partitions", Type.INT, 1, "Partitions of a topic created without a number.", valid=at_least(1)),
     _server("num.recovery.threads.per.data.dir", Type.INT, 2, "Threads that open and recover logs at the start.", "high",
             Range(1, 256)),
+    _server("offset.metadata.max.bytes", Type.INT, 4096, "Longest text that may be committed beside an offset.", "high",
+            at_least(0)),
+    _server("offsets.retention.check.interval.ms", Type.LONG, 10 * _MINUTE_MS,
+            "How often expired offsets are looked for.", "high", at_least(1)),
+    _server("offsets.retention.minutes", Type.INT, _WEEK_HOURS * 60,
+            "Offsets of a group without members, or that no member is subscribed to, are forgotten after this long.", "high",
+            at_least(1)),
+    Setting("offsets.topic.num.partitions", Type.INT, 50, "Partitions of __consumer_offsets; counts when it is made.", "high",
+            at_least(1)),
+    Setting("offsets.topic.replication.factor", Type.INT, 1,
+            "Replication factor of __consumer_offsets. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
+    Setting("offsets.topic.segment.bytes", Type.INT, 100 * _MIB,
+            "segment.bytes of __consumer_offsets; counts when it is made.", "high", at_least(14)),
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
             "An idempotent producer that wrote nothing for this long is forgotten.", "low", at_least(1)),
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together.", valid=at_least(1)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
+    Setting("transaction.state.log.min.isr", Type.INT, 1,
+            "min.insync.replicas of __transaction_state. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
+    Setting("transaction.state.log.num.partitions", Type.INT, 50,
+            "Partitions of __transaction_state; counts when it is made.", "high", at_least(1)),
+    Setting("transaction.state.log.replication.factor", Type.INT, 1,
+            "Replication factor of __transaction_state. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
+    Setting("transaction.state.log.segment.bytes", Type.INT, 100 * _MIB,
+            "segment.bytes of __transaction_state; counts when it is made.", "high", at_least(14)),
     Setting("unclean.leader.election.enable", Type.BOOLEAN, False,
             "Default of unclean.leader.election.enable for topics that do not set it.", "high", dynamic=True),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pylog_spark.broker import describe
+from pylog_spark.broker import describe, internal_topics
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.controller import Controller, broker_config_rules, log, topic_config_rules
 from pylog_spark.broker.setting import show
@@ -48,7 +48,8 @@ def create_topics(controller: Controller, request: Json) -> Json:
 
 def auto_create_topics(controller: Controller, request: Json) -> Json:
     """Topics that a Metadata request asked for and that are not there; what cannot be created is not mentioned again."""
-    wanted = [topics.NewTopic(name) for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
+    missing = [name for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
+    wanted = [internal_topics.new_topic(controller.broker, name) for name in missing]
     decisions = _committed(controller, topics.create(controller.topics, wanted, controller.rules(), new_topic_id))
     for one, decision in zip(wanted, decisions, strict=True):
         if isinstance(decision, Refusal):

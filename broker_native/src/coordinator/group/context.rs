@@ -26,7 +26,8 @@ pub struct Settings {
     pub group_consumer_max_size: i32,
     /// Largest metadata text beside an offset.
     pub offset_metadata_max_bytes: i32,
-    /// How long offsets of a group without members are kept.
+    /// How long offsets of a group without members are kept. Given in minutes.
+    #[serde(rename = "offsets_retention_minutes", deserialize_with = "from_minutes")]
     pub offsets_retention_ms: i64,
     /// How often expired offsets are looked for.
     pub offsets_retention_check_interval_ms: i64,
@@ -47,6 +48,12 @@ impl Default for Settings {
             offsets_retention_check_interval_ms: /* 10 minutes */ 600_000,
         }
     }
+}
+
+/// Milliseconds of a number of minutes.
+fn from_minutes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    let minutes: i64 = serde::Deserialize::deserialize(from)?;
+    Ok(minutes.saturating_mul(60_000))
 }
 
 /// The topics of the cluster, as server-side assignment needs them.

@@ -25,6 +25,8 @@ use crate::wire::messages::{ProduceRequest, ProduceResponse};
 const TOPIC_IDS_FROM: i16 = 13;
 /// From this version on batches may be compressed with zstd.
 const ZSTD_FROM: i16 = 7;
+/// As in Kafka, a client with this name may write into internal topics.
+const ADMIN_CLIENT: &str = "__admin_client";
 /// Tells a client that there is no offset.
 const NO_OFFSET: i64 = -1;
 
@@ -106,6 +108,10 @@ fn append<'a>(
         return Err(plain(ErrorCode::InvalidRequiredAcks));
     }
     let topic = topic.map_err(plain)?;
+    if topic.internal && call.client_id.as_deref() != Some(ADMIN_CLIENT) {
+        let why = format!("Cannot append to internal topic {}: only its coordinator does.", topic.name);
+        return Err((ErrorCode::InvalidTopicException, why));
+    }
     let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
     let batch = batch
         .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
