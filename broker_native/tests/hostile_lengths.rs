@@ -84,20 +84,8 @@ fn lies(frame: &[u8], position: usize, length: u32) -> Vec<Vec<u8>> {
 
 /// Bytes that `request` has on the wire, header included.
 fn size(request: &AnyRequest, version: i16) -> usize {
-    macro_rules! sizes {
-        ($($api:ident)*) => {
-            match request {
-                $( AnyRequest::$api(body) => frame(body, version).len(), )*
-            }
-        };
-    }
-    sizes!(
-        Produce Fetch ListOffsets Metadata FindCoordinator JoinGroup Heartbeat LeaveGroup SyncGroup
-        DescribeGroups ApiVersions CreateTopics DeleteTopics DeleteRecords InitProducerId
-        OffsetForLeaderEpoch DescribeConfigs AlterConfigs DescribeLogDirs CreatePartitions
-        IncrementalAlterConfigs DescribeCluster DescribeProducers ConsumerGroupHeartbeat
-        ConsumerGroupDescribe DescribeTopicPartitions
-    )
+    let chunks = request.frame(version, 7, Some("hostile")).expect("encodes");
+    chunks.iter().map(Chunk::size_bytes).sum::<usize>() - /* the length prefix */ 4
 }
 
 /// The frame without its length prefix.

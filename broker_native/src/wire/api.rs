@@ -5,9 +5,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::WireError;
-use super::message::{Message, Request};
+use super::message::{self, Message, Request};
 use super::messages::{self, ApiVersion};
 use super::reader::Reader;
+use super::writer::Chunk;
 
 /// What is known of an API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +134,21 @@ macro_rules! apis {
             pub fn decode(key: ApiKey, reader: &mut Reader, version: i16) -> Result<Self, WireError> {
                 match key {
                     $( ApiKey::$name => Ok(Self::$name(messages::$request::decode(reader, version)?)), )*
+                }
+            }
+
+            /// The request's frame, as [`message::request_frame`].
+            ///
+            /// # Errors
+            /// As [`Message::encode`].
+            pub fn frame(
+                &self,
+                version: i16,
+                correlation_id: i32,
+                client_id: Option<&str>,
+            ) -> Result<Vec<Chunk>, WireError> {
+                match self {
+                    $( Self::$name(body) => message::request_frame(body, version, correlation_id, client_id), )*
                 }
             }
         }

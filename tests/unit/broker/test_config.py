@@ -49,7 +49,7 @@ def test_every_topic_default_equals_what_its_broker_settings_give():
         ("log.retention.ms", "9223372036854775808", "does not fit"),
         ("num.network.threads", "1000", "between 1 and 256"),
         ("auto.create.topics.enable", "yes", "true or false"),
-        ("log.cleanup.policy", "compact", "compaction is not there yet"),
+        ("log.cleanup.policy", "compacted", "delete, compact"),
         ("log.cleanup.policy", "", "delete"),
         ("log.message.timestamp.type", "createtime", "CreateTime, LogAppendTime"),
         ("log.durability", "fsync", "page-cache, flushed"),
