@@ -202,15 +202,13 @@ impl Topics {
         next.by_id.remove(&topic.id);
         next.version += 1;
         *self.now.write() = Arc::new(next);
-        let mut outcome = Ok(());
-        for partition in &topic.partitions {
-            partition.watchers.end();
-            let removed = logs.remove_partition(name, partition.spec.partition);
-            if outcome.is_ok() && !matches!(removed, Err(StorageError::NotFound { .. })) {
-                outcome = removed;
-            }
+        topic.partitions.iter().for_each(|partition| partition.watchers.end());
+        let removed = logs.remove_partitions(name, topic.partitions.iter().map(|one| one.spec.partition));
+        match removed {
+            // Somebody else took a directory away: it is gone, as was asked.
+            Err(StorageError::NotFound { .. }) => Ok(()),
+            removed => removed,
         }
-        outcome
     }
 }
 

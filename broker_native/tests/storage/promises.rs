@@ -315,6 +315,28 @@ fn a_topic_that_was_made_again_is_not_the_old_one() {
 }
 
 #[test]
+fn a_topic_of_many_partitions_is_removed_with_a_few_changes_of_the_disk_beside_the_renames() {
+    let disk = SimDisk::new();
+    let broker =
+        Broker::on(Arc::new(disk.clone()), std::path::Path::new("/data"), LogConfig::default()).unwrap();
+    let open = |partition| {
+        let id = Uuid::from_u128(7);
+        broker.manager.open_partition(TOPIC, partition, id, LogConfig::default(), 0).unwrap()
+    };
+    for partition in 0..50 {
+        fill(&open(partition), 1, 1).unwrap();
+    }
+    broker.clock.advance_ms(120_000);
+    assert!(broker.manager.run_maintenance().is_empty(), "all have a recovery point");
+    let before = disk.changes();
+    broker.manager.remove_partitions(TOPIC, 0..50).unwrap();
+    assert!(disk.changes() - before < 50 + 20, "{} changes", disk.changes() - before);
+    assert!(broker.manager.partitions_on_disk().unwrap().is_empty());
+    let gone = broker.manager.remove_partitions(TOPIC, 0..2);
+    assert!(matches!(gone, Err(StorageError::NotFound { .. })), "{gone:?}");
+}
+
+#[test]
 fn a_directory_of_another_cluster_or_node_is_refused() {
     let disk = Arc::new(SimDisk::new());
     let open = |cluster_id: &str, node_id| {

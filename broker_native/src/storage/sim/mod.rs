@@ -12,14 +12,23 @@
 //!
 //! A renamed directory takes its files along, before and after a cut, whole. Not modelled: reordering inside one write
 //! below the byte, and two renames of one directory without a sync between them. Thread-safe by one lock.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `inode` | the bytes of one file, twice |
+//! | `file` | open files and locks |
+mod file;
+mod inode;
+
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use self::file::{SimFile, SimLock};
+use self::inode::{Inode, Pending};
 use super::disk::{DirEntry, Disk, DiskFile, DiskLock, OpenMode};
 
 /// What goes wrong, once.
@@ -49,74 +58,6 @@ pub struct Bites {
     pub names_lost: u64,
     /// Faults that fired.
     pub faults: u64,
-}
-
-/// One write or length change that the device has not confirmed.
-enum Pending {
-    Write { position: u64, bytes: Vec<u8> },
-    SetLen(u64),
-}
-
-#[derive(Default)]
-struct Inode {
-    /// As processes see it.
-    seen: Vec<u8>,
-    /// As the device has it.
-    durable: Vec<u8>,
-    pending: Vec<Pending>,
-    modified_ms: i64,
-}
-
-impl Inode {
-    fn apply(bytes: &mut Vec<u8>, change: &Pending) {
-        match change {
-            Pending::SetLen(len) => bytes.resize(*len as usize, 0),
-            Pending::Write { position, bytes: new } => {
-                let (start, end) = (*position as usize, *position as usize + new.len());
-                if bytes.len() < end {
-                    bytes.resize(end, 0);
-                }
-                if let Some(part) = bytes.get_mut(start..end) {
-                    part.copy_from_slice(new);
-                }
-            }
-        }
-    }
-
-    fn change(&mut self, change: Pending) {
-        Self::apply(&mut self.seen, &change);
-        self.pending.push(change);
-    }
-
-    /// What the device holds after the power went away.
-    fn cut(&mut self, dice: &mut Dice, bites: &mut Bites) {
-        let mut device = std::mem::take(&mut self.durable);
-        for change in std::mem::take(&mut self.pending) {
-            match dice.below(3) {
-                0 => {
-                    bites.kept += 1;
-                    Self::apply(&mut device, &change);
-                }
-                1 => {
-                    bites.dropped += 1;
-                    // The length may have reached the device without the bytes.
-                    if let (Pending::Write { position, bytes }, 0) = (&change, dice.below(2)) {
-                        let end = *position as usize + bytes.len();
-                        device.resize(device.len().max(end), 0);
-                    }
-                }
-                _ => {
-                    bites.torn += 1;
-                    if let Pending::Write { position, mut bytes } = change {
-                        bytes.truncate(dice.below(bytes.len().max(1) as u64) as usize);
-                        Self::apply(&mut device, &Pending::Write { position, bytes });
-                    }
-                }
-            }
-        }
-        self.durable.clone_from(&device);
-        self.seen = device;
-    }
 }
 
 /// A node of the tree: a directory or a file.
@@ -431,120 +372,6 @@ impl Disk for SimDisk {
     }
 }
 
-struct SimLock {
-    disk: SimDisk,
-    path: PathBuf,
-    boot: u64,
-}
-
-impl DiskLock for SimLock {}
-
-impl Drop for SimLock {
-    fn drop(&mut self) {
-        let mut state = self.disk.0.lock();
-        if state.boot == self.boot {
-            state.locks.retain(|held| *held != self.path);
-        }
-    }
-}
-
-struct SimFile {
-    disk: SimDisk,
-    inode: Arc<Mutex<Inode>>,
-    boot: u64,
-    writable: bool,
-}
-
-impl SimFile {
-    /// The disk, unless the process that opened the file is dead.
-    fn alive(&self, state: &State) -> io::Result<()> {
-        if state.boot == self.boot { Ok(()) } else { Err(io::Error::other("the process is dead")) }
-    }
-}
-
-impl DiskFile for SimFile {
-    fn write_all_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
-        let mut state = self.disk.0.lock();
-        self.alive(&state)?;
-        if !self.writable {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        state.change()?;
-        let count = state.writes;
-        state.writes += 1;
-        let fault = state.due(|fault| matches!(fault, Fault::Write(_) | Fault::Full(_)), count);
-        let whole = fault.is_none();
-        let part = if whole { bytes } else { bytes.get(..bytes.len() / 2).unwrap_or_default() };
-        let mut inode = self.inode.lock();
-        inode.modified_ms = state.now_ms;
-        inode.change(Pending::Write { position, bytes: part.to_vec() });
-        match fault {
-            None => Ok(()),
-            Some(Fault::Full(_)) => Err(io::ErrorKind::StorageFull.into()),
-            Some(_) => Err(io::Error::other("injected write error")),
-        }
-    }
-
-    fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
-        self.alive(&self.disk.0.lock())?;
-        let inode = self.inode.lock();
-        let rest = inode.seen.get(position as usize..).unwrap_or_default();
-        let count = rest.len().min(buf.len());
-        if let (Some(to), Some(from)) = (buf.get_mut(..count), rest.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        Ok(count)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.inode.lock().seen.len() as u64)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut state = self.disk.0.lock();
-        self.alive(&state)?;
-        state.change()?;
-        self.inode.lock().change(Pending::SetLen(len));
-        Ok(())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.disk.0.lock();
-        self.alive(&state)?;
-        state.change()?;
-        let count = state.syncs;
-        state.syncs += 1;
-        let mut inode = self.inode.lock();
-        if state.due(|fault| matches!(fault, Fault::Sync(_)), count).is_some() {
-            // The kernel marks the pages clean: the device never gets them, and the next sync reports success.
-            inode.pending.clear();
-            return Err(io::Error::other("injected sync error"));
-        }
-        for change in std::mem::take(&mut inode.pending) {
-            Inode::apply(&mut inode.durable, &change);
-        }
-        Ok(())
-    }
-
-    fn reserve(&self, _len: u64) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn drop_cache(&self) -> io::Result<()> {
-        self.sync_data()?;
-        let mut inode = self.inode.lock();
-        // The length is not cached with the pages: what never reached the device reads as zeros.
-        let len = inode.seen.len();
-        inode.seen = inode.durable.clone();
-        inode.seen.resize(len, 0);
-        Ok(())
-    }
-
-    fn as_raw_fd(&self) -> Option<RawFd> {
-        None
-    }
-}
-
 /// A small random sequence (xorshift64*), so that a seed replays a cut.
 struct Dice(u64);
 
@@ -558,71 +385,4 @@ impl Dice {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(disk: &SimDisk, name: &str) -> Arc<dyn DiskFile> {
-        disk.create_dir_all(Path::new("/d")).unwrap();
-        disk.open(Path::new(name), OpenMode::Create).unwrap()
-    }
-
-    #[test]
-    fn what_was_synced_survives_every_cut() {
-        for seed in 0..200 {
-            let disk = SimDisk::new();
-            let log = file(&disk, "/d/a");
-            disk.sync_dir(Path::new("/")).unwrap();
-            disk.sync_dir(Path::new("/d")).unwrap();
-            log.write_all_at(b"kept", 0).unwrap();
-            log.sync_data().unwrap();
-            log.write_all_at(b"maybe", 4).unwrap();
-            disk.power_cut(seed);
-            let after = disk.bytes(Path::new("/d/a")).unwrap();
-            assert_eq!(after[..4], *b"kept", "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn unsynced_bytes_and_names_are_lost_kept_and_torn() {
-        let mut seen = std::collections::BTreeSet::new();
-        for seed in 0..200 {
-            let disk = SimDisk::new();
-            let log = file(&disk, "/d/a");
-            disk.sync_dir(Path::new("/")).unwrap();
-            log.write_all_at(b"1234", 0).unwrap();
-            disk.power_cut(seed * 77);
-            seen.insert(disk.bytes(Path::new("/d/a")).ok());
-        }
-        assert!(
-            seen.contains(&None)
-                && seen.contains(&Some(b"1234".to_vec()))
-                && seen.contains(&Some(Vec::new()))
-        );
-        assert!(seen.contains(&Some(b"12".to_vec())) && seen.contains(&Some(vec![0; 4])));
-    }
-
-    #[test]
-    fn a_failed_sync_loses_the_bytes_although_the_next_one_succeeds() {
-        let disk = SimDisk::new();
-        let log = file(&disk, "/d/a");
-        disk.sync_dir(Path::new("/")).unwrap();
-        disk.sync_dir(Path::new("/d")).unwrap();
-        disk.inject(Fault::Sync(0));
-        log.write_all_at(b"gone", 0).unwrap();
-        assert!(log.sync_data().is_err());
-        assert!(log.sync_data().is_ok());
-        disk.power_cut(1);
-        assert_eq!(disk.bytes(Path::new("/d/a")).unwrap(), b"");
-        assert!(log.write_all_at(b"x", 0).is_err(), "a file of before the cut is dead");
-    }
-
-    #[test]
-    fn a_lock_is_held_once_and_dies_with_its_process() {
-        let disk = SimDisk::new();
-        disk.create_dir_all(Path::new("/d")).unwrap();
-        let first = disk.lock(Path::new("/d/.lock")).unwrap();
-        assert!(first.is_some() && disk.lock(Path::new("/d/.lock")).unwrap().is_none());
-        disk.crash_processes();
-        assert!(disk.lock(Path::new("/d/.lock")).unwrap().is_some());
-    }
-}
+mod tests;
