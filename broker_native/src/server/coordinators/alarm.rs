@@ -30,7 +30,12 @@ impl Alarm {
         }
     }
 
-    /// Forgets all deadlines; the task then looks at the machines and notes what it finds, so that a deadline set
+    /// As [`Alarm::note`] by the task itself, which needs no waking.
+    pub fn found(&self, deadline_ms: i64) {
+        self.at_ms.fetch_min(deadline_ms, Ordering::SeqCst);
+    }
+
+    /// Forgets all deadlines; the task then looks at the machines and says what it found, so that a deadline set
     /// meanwhile is not lost.
     pub fn reset(&self) {
         self.at_ms.store(NEVER_MS, Ordering::SeqCst);
@@ -44,5 +49,32 @@ impl Alarm {
     /// Waits for an earlier deadline.
     pub async fn earlier(&self) {
         self.earlier.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn is_woken(alarm: &Alarm) -> bool {
+        tokio::select! {
+            biased;
+            () = alarm.earlier() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_task_sleeps_through_the_deadlines_that_it_found_itself_and_wakes_for_earlier_ones() {
+        let alarm = Alarm::default();
+        alarm.reset();
+        alarm.found(500);
+        alarm.found(700);
+        assert!(!is_woken(&alarm).await, "it would never sleep");
+        alarm.note(600);
+        assert!(!is_woken(&alarm).await);
+        alarm.note(400);
+        assert!(is_woken(&alarm).await);
+        assert_eq!(alarm.at_ms(), 400);
     }
 }

@@ -297,7 +297,7 @@ where
         loop {
             self.alarm.reset();
             for shard in self.led() {
-                self.alarm.note(shard.deadline_ms());
+                self.alarm.found(shard.deadline_ms());
             }
             let at_ms = self.alarm.at_ms();
             let nap = match u64::try_from(at_ms.saturating_sub(self.clock.now_ms())) {
