@@ -84,11 +84,16 @@ fn scanned(log: &PartitionLog) -> (i64, BTreeMap<(i64, i64), i64>) {
 
 /// Every committed read of the log, small and large, tells exactly the aborted transactions that overlap it.
 fn check_reads(log: &PartitionLog) -> usize {
+    check_some_reads(log, 1)
+}
+
+/// The same, from each `step`th offset.
+fn check_some_reads(log: &PartitionLog, step: usize) -> usize {
     let (first_unstable, aborted) = scanned(log);
     assert_eq!(stable(log), first_unstable);
     let mut told = 0;
     for max_bytes in [1, 700, 1 << 20] {
-        for from in log.offsets().log_start_offset..first_unstable {
+        for from in (log.offsets().log_start_offset..first_unstable).step_by(step) {
             let slice = log.read(from, max_bytes, true, COMMITTED).unwrap();
             assert!(slice.len > 0 && slice.next_offset <= first_unstable, "from {from}: {slice:?}");
             let mut found: Vec<_> = slice.aborted.iter().map(key_and_end).collect();
@@ -285,4 +290,21 @@ fn an_entry_whose_marker_was_never_written_hides_nothing_of_a_transaction_that_i
         }
         assert_eq!(check_reads(&broker.log) > 0, cut_short.is_ok(), "halted at {at}");
     }
+}
+
+#[test]
+fn among_a_thousand_aborted_transactions_of_one_segment_each_read_finds_its_own() {
+    let dir = scratch();
+    let log = Broker::real(dir.path(), LogConfig::default()).unwrap().log;
+    let mut writers = Writers::default();
+    // One that spans all the others keeps the stable offset of their entries at its beginning.
+    writers.write(&log, 9, 1).unwrap();
+    for i in 0..1_000 {
+        writers.write(&log, i % 2, 1).unwrap();
+        end(&log, i % 2, Marker::Abort);
+        if i == 500 {
+            end(&log, 9, Marker::Abort);
+        }
+    }
+    assert!(check_some_reads(&log, 41) > 10_000);
 }
