@@ -55,8 +55,10 @@ impl Default for ConsumerGroup {
 impl ConsumerGroup {
     /// Writes a change and makes it.
     pub(super) fn emit(&mut self, change: Change, cx: &mut Context<'_>) {
-        // A change that cannot be written is not made either; `request` refuses the texts that could bring it about.
-        if let Ok(record) = change.record(cx.group_id) {
+        // A change that cannot be written is not made either. `request` refuses what a client could bring it about with.
+        if let Some(record) =
+            change.record(cx.group_id).ok().filter(|record| size(record) <= RECORD_BYTES_MAX)
+        {
             cx.effects.record(record);
             self.apply(change);
         }
@@ -179,6 +181,15 @@ impl ConsumerGroup {
         check_epoch(member, claim.generation_or_epoch)
     }
 
+    /// Whether `claim`, whose epoch is not the member's, may commit the partition all the same: it had it at that epoch and
+    /// has it still (KIP-1251). So a commit that crosses the answer with the next epoch is not lost.
+    pub fn owned_at(&self, claim: &Claim<'_>, topic_id: &Uuid, partition: i32) -> bool {
+        self.members.get(claim.member_id).is_some_and(|member| {
+            let since = member.owned_since(topic_id, partition);
+            since.is_some_and(|since| (since..=member.member_epoch).contains(&claim.generation_or_epoch))
+        })
+    }
+
     /// As [`super::super::group::Kind::check_fetch`].
     ///
     /// # Errors
@@ -262,6 +273,15 @@ impl ConsumerGroup {
         let epochs = (self.group_epoch, self.metadata_hash, self.assignment_epoch);
         (epochs, self.members.clone(), self.targets.clone(), self.regexes.clone(), owners, names)
     }
+}
+
+/// A group's largest record, and all records of a new target together: what fits into a batch under Kafka's default of
+/// `max.message.bytes` (1 MiB), with room for what stands around it.
+pub(super) const RECORD_BYTES_MAX: usize = 900_000;
+
+/// Bytes of a record's key and value.
+pub(super) fn size(record: &Record) -> usize {
+    record.key.len() + record.value.as_ref().map_or(0, bytes::Bytes::len)
 }
 
 /// First version of OffsetCommit whose senders know that the generation may be a member epoch.

@@ -3,7 +3,7 @@ use super::super::context::Context;
 use super::super::group::{Group, Kind};
 use super::assignor;
 use super::change::Change;
-use super::group::ConsumerGroup;
+use super::group::{ConsumerGroup, RECORD_BYTES_MAX, size};
 use super::member::{LEAVES, LEFT_FOR_A_WHILE, Member, MemberState, Owned, is_subset};
 use super::reconcile::Goal;
 use super::request::{self, Refusal};
@@ -58,7 +58,7 @@ fn take(
     };
     let answer = members.heartbeat(admitted, who, request, cx);
     group.kind = Kind::Consumer(members);
-    Ok(answer)
+    answer
 }
 
 /// There is no such group.
@@ -139,7 +139,7 @@ impl ConsumerGroup {
         who: &Caller,
         request: &ConsumerGroupHeartbeatRequest,
         cx: &mut Context<'_>,
-    ) -> ConsumerGroupHeartbeatResponse {
+    ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
         let before = admitted.member;
         if let Some(old_id) = admitted.replaces {
             self.replace(&old_id, &before, cx);
@@ -148,23 +148,24 @@ impl ConsumerGroup {
         let subscription_changed = self.subscribe(&before, &updated, cx);
         self.look_at_topics(cx);
         self.raise_epoch_if(subscription_changed, cx);
+        // Also a member that cannot be given anything has to go on reporting.
+        cx.set_timer(&updated.member_id, SESSION, cx.settings.group_consumer_session_timeout_ms.into());
         if self.group_epoch > self.assignment_epoch {
-            self.assign(cx);
+            self.assign(cx)?;
         }
         let after = self.reconcile(&updated, request.topic_partitions.as_deref(), cx);
-        cx.set_timer(&after.member_id, SESSION, cx.settings.group_consumer_session_timeout_ms.into());
         // A full request asks for a full answer: the member joins, or does not know what reached the coordinator.
         let subscribed = request.subscribed_topic_names.is_some() || request.subscribed_topic_regex.is_some();
         let full = request.member_epoch == 0
             || (request.rebalance_timeout_ms != -1 && subscribed && request.topic_partitions.is_some());
         let tell = full || !same_partitions(&before.assigned, &after.assigned);
-        ConsumerGroupHeartbeatResponse {
+        Ok(ConsumerGroupHeartbeatResponse {
             member_id: Some(after.member_id.clone()),
             member_epoch: after.member_epoch,
             heartbeat_interval_ms: cx.settings.group_consumer_heartbeat_interval_ms,
             assignment: tell.then(|| assignment(&after.assigned)),
             ..Default::default()
-        }
+        })
     }
 
     /// Puts `member` in the place of the static member `old_id`, with what that owned and shall own.
@@ -185,15 +186,33 @@ impl ConsumerGroup {
         }
     }
 
-    /// Makes the target of the group's epoch.
-    fn assign(&mut self, cx: &mut Context<'_>) {
-        let targets = assignor::assign(self, cx.topics);
-        for (member_id, target) in targets {
-            if self.targets.get(&member_id) != Some(&target) {
-                self.emit(Change::Target(member_id, Some(target)), cx);
-            }
+    /// Makes the target of the group's epoch. One that is too large for the log is not made: the group has none for its
+    /// epoch then, which every heartbeat is told until it becomes smaller.
+    fn assign(&mut self, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        let mut targets = assignor::assign(self, cx.topics);
+        targets.retain(|member_id, target| self.targets.get(member_id) != Some(target));
+        let changes = targets.into_iter().map(|(member_id, target)| Change::Target(member_id, Some(target)));
+        let changes: Vec<Change> = changes.collect();
+        let bytes: usize = changes
+            .iter()
+            .filter_map(|change| change.record(cx.group_id).ok())
+            .map(|record| size(&record))
+            .sum();
+        if bytes > RECORD_BYTES_MAX {
+            return Err(Refusal::new(
+                ErrorCode::UnknownServerError,
+                format!(
+                    "The target assignment for epoch {} takes {bytes} bytes and the log has room for {RECORD_BYTES_MAX}: \
+                     spread the partitions or the members over more groups.",
+                    self.group_epoch
+                ),
+            ));
+        }
+        for change in changes {
+            self.emit(change, cx);
         }
         self.emit(Change::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
+        Ok(())
     }
 
     /// The member's next step.

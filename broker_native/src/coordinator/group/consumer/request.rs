@@ -7,6 +7,8 @@ use crate::wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbea
 
 /// First version whose members make their ids themselves.
 const FIRST_WITH_OWN_ID: i16 = 1;
+/// Names of topics that a member's record has room for.
+const NAMES_BYTES_MAX: usize = 500_000;
 /// Longest text that a record has room for.
 const TEXT_BYTES_MAX: usize = i16::MAX as usize;
 
@@ -103,6 +105,12 @@ fn check_lengths(request: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal>
     if texts.any(|text| text.len() > TEXT_BYTES_MAX) {
         return invalid(
             "A text is longer than 32767 bytes, which is all that a group's records have room for.",
+        );
+    }
+    let names = request.subscribed_topic_names.iter().flatten();
+    if names.map(|name| name.len() + 2).sum::<usize>() > NAMES_BYTES_MAX {
+        return invalid(
+            "The subscribed topics' names are longer than 500000 bytes together: use a regular expression.",
         );
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! Who may commit and fetch offsets.
-use super::scene::{Scene, join, stay};
+use super::scene::{Client, Scene, join, settle, stay};
 use crate::coordinator::group::Claim;
 use crate::wire::ErrorCode;
 
@@ -32,6 +32,23 @@ fn commits_come_from_members_at_their_epoch_or_from_tools_while_nobody_is_there(
     scene.beat(stay("a", -1));
     assert_eq!(scene.members().check_commit(&NOBODY), Ok(()));
     assert_eq!(scene.members().check_commit(&a), Err(ErrorCode::UnknownMemberId));
+}
+
+#[test]
+fn a_commit_of_the_epoch_before_is_taken_for_what_the_member_still_has() {
+    let mut scene = Scene::with_topic(4);
+    let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
+    settle(&mut scene, &mut clients);
+    let (foo, group) = (scene.id("foo"), scene.members());
+    let late = Claim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
+    assert_eq!(group.check_commit(&late), Err(ErrorCode::StaleMemberEpoch));
+    assert_eq!(
+        [0, 1, 2, 3].map(|partition| group.owned_at(&late, &foo, partition)),
+        [true, true, false, false]
+    );
+    let never = Claim { member_id: "b", generation_or_epoch: 2, ..NOBODY };
+    assert!(!group.owned_at(&never, &foo, 2), "b got it at epoch 3");
+    assert!(!group.owned_at(&Claim { generation_or_epoch: 4, ..late }, &foo, 0), "an epoch from the future");
 }
 
 #[test]

@@ -104,6 +104,19 @@ fn a_full_group_takes_no_more_but_keeps_whom_it_has() {
 }
 
 #[test]
+fn a_target_too_large_for_the_log_is_refused_until_it_is_smaller() {
+    let mut scene = Scene::with_topic(250_000);
+    let (answer, changes) = scene.beat_writing(join("a", &["foo"]), 1);
+    assert_eq!(answer.error_code, ErrorCode::UnknownServerError.code());
+    assert!(answer.error_message.is_some_and(|why| why.contains("more groups.")));
+    assert!(matches!(changes.as_slice(), [Change::Member(..), Change::Epoch { epoch: 2, .. }]));
+    assert_eq!(scene.state(), "Assigning");
+    scene.topics.delete("foo");
+    let foo = scene.topics.set("foo", 1);
+    assert_eq!(assigned(&scene.beat(join("a", &["foo"]))), Some(of(foo, &[0])));
+}
+
+#[test]
 fn a_member_that_is_silent_for_its_session_is_out() {
     let mut scene = Scene::with_topic(2);
     scene.beat(join("a", &["foo"]));

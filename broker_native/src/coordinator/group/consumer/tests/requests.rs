@@ -29,6 +29,10 @@ fn a_heartbeat_that_makes_no_sense_is_refused_in_kafkas_words() {
             |r| r.instance_id = Some("x".repeat(32_768)),
             "A text is longer than 32767 bytes, which is all that a group's records have room for.",
         ),
+        (
+            |r| r.subscribed_topic_names = Some(vec!["x".repeat(30_000); 20]),
+            "The subscribed topics' names are longer than 500000 bytes together: use a regular expression.",
+        ),
     ];
     for (alter, sentence) in wrong {
         let mut scene = Scene::with_topic(1);
