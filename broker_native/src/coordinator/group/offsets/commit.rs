@@ -1,5 +1,6 @@
 //! OffsetCommit and TxnOffsetCommit.
 use super::{Committed, record};
+use crate::coordinator::group::consumer::ConsumerGroup;
 use crate::coordinator::group::context::Context;
 use crate::coordinator::group::group::{Claim, Group, Kind};
 use crate::coordinator::group::requests::GroupReply;
@@ -42,7 +43,10 @@ pub fn commit(
         transactional: false,
         version: caller.version,
     };
-    let verdict = check(group, &claim);
+    let asked = request.topics.iter().flat_map(|topic| {
+        topic.partitions.iter().map(|partition| (topic.name.as_str(), partition.partition_index))
+    });
+    let verdict = check(group, &claim, asked, cx);
     if let (Ok(()), Kind::Classic(classic)) = (verdict, &mut group.kind) {
         classic.committed(&request.member_id, cx);
     }
@@ -96,7 +100,10 @@ pub fn commit_in_transaction(
         transactional: true,
         version: caller.version,
     };
-    let verdict = check(group, &claim);
+    let asked = request.topics.iter().flat_map(|topic| {
+        topic.partitions.iter().map(|partition| (topic.name.as_str(), partition.partition_index))
+    });
+    let verdict = check(group, &claim, asked, cx);
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
         let known = cx.topics.topic(&topic.name).map_or(0, |(_, partitions)| partitions);
@@ -123,17 +130,28 @@ pub fn commit_in_transaction(
     cx.effects.reply(ticket, GroupReply::TxnOffsetCommit(response));
 }
 
-/// Whether the group takes commits of `claim`.
-fn check(group: &Group, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+/// Whether the group takes commits of `claim` for all that is `asked`.
+fn check<'a>(
+    group: &Group,
+    claim: &Claim<'_>,
+    mut asked: impl Iterator<Item = (&'a str, i32)>,
+    cx: &Context<'_>,
+) -> Result<(), ErrorCode> {
     if group.is_vacant() && claim.generation_or_epoch >= 0 {
         let tells = !claim.transactional && claim.version >= NOT_FOUND_FROM;
         return Err(if tells { ErrorCode::GroupIdNotFound } else { ErrorCode::IllegalGeneration });
     }
-    group.kind.check_commit(claim).map_err(|error| match error {
+    let mut still_owned = |members: &ConsumerGroup| {
+        asked.all(|(topic, partition)| {
+            cx.topics.topic(topic).is_some_and(|(id, _)| members.owned_at(claim, &id, partition))
+        })
+    };
+    match (group.kind.check_commit(claim), &group.kind) {
+        (Err(ErrorCode::StaleMemberEpoch), Kind::Consumer(members)) if still_owned(members) => Ok(()),
         // Producers do not know it.
-        ErrorCode::StaleMemberEpoch if claim.transactional => ErrorCode::IllegalGeneration,
-        error => error,
-    })
+        (Err(ErrorCode::StaleMemberEpoch), _) if claim.transactional => Err(ErrorCode::IllegalGeneration),
+        (verdict, _) => verdict,
+    }
 }
 
 /// Whether this offset can be committed, when the group's `verdict` is what it is. A partition that is not there is told
