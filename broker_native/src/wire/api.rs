@@ -162,8 +162,8 @@ apis! {
     Fetch = 1, FetchRequest -> FetchResponse, 4-18, flexible 12+;
     ListOffsets = 2, ListOffsetsRequest -> ListOffsetsResponse, 1-11, flexible 6+;
     Metadata = 3, MetadataRequest -> MetadataResponse, 0-13, flexible 9+;
-    OffsetCommit = 8, OffsetCommitRequest -> OffsetCommitResponse, 2-9, flexible 8+;
-    OffsetFetch = 9, OffsetFetchRequest -> OffsetFetchResponse, 1-9, flexible 6+;
+    OffsetCommit = 8, OffsetCommitRequest -> OffsetCommitResponse, 2-10, flexible 8+;
+    OffsetFetch = 9, OffsetFetchRequest -> OffsetFetchResponse, 1-10, flexible 6+;
     FindCoordinator = 10, FindCoordinatorRequest -> FindCoordinatorResponse, 0-6, flexible 3+;
     JoinGroup = 11, JoinGroupRequest -> JoinGroupResponse, 0-9, flexible 6+;
     Heartbeat = 12, HeartbeatRequest -> HeartbeatResponse, 0-4, flexible 4+;

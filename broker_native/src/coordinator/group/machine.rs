@@ -102,7 +102,7 @@ impl GroupMachine {
                 commit::commit_in_transaction(group, ticket, &caller, request, cx);
             }
             GroupRequest::OffsetFetch { group: request, require_stable } => {
-                let found = fetch::fetch(group, caller.version, request, require_stable);
+                let found = fetch::fetch(group, caller.version, request, require_stable, &**cx.topics);
                 cx.effects.reply(ticket, GroupReply::OffsetFetch(found));
             }
             GroupRequest::OffsetDelete(request) => {

@@ -24,6 +24,7 @@ pub fn handle(call: Call, request: OffsetCommitRequest) -> Outcome {
 fn refusal(request: &OffsetCommitRequest) -> OffsetCommitResponse {
     let topics = request.topics.iter().map(|topic| OffsetCommitResponseTopic {
         name: topic.name.clone(),
+        topic_id: topic.topic_id,
         partitions: topic
             .partitions
             .iter()

@@ -39,6 +39,7 @@ fn only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup {
         let topics = topics.into_iter().map(|topic| OffsetFetchRequestTopics {
             name: topic.name,
             partition_indexes: topic.partition_indexes,
+            ..Default::default()
         });
         topics.collect()
     });
@@ -50,6 +51,7 @@ fn refusal(call: &Call, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseG
     let topics = group.topics.iter().flatten().filter(|_| call.version < OWN_ERROR_FROM);
     let topics = topics.map(|topic| OffsetFetchResponseTopics {
         name: topic.name.clone(),
+        topic_id: topic.topic_id,
         partitions: topic
             .partition_indexes
             .iter()

@@ -1,4 +1,6 @@
 //! OffsetCommit (8): a group's next offsets to read.
+use uuid::Uuid;
+
 use crate::wire::schema::messages;
 
 messages! {
@@ -16,7 +18,8 @@ messages! {
 
     /// The partitions of a topic.
     OffsetCommitRequestTopic {
-        name: String [0+],
+        name: String [0-9],
+        topic_id: Uuid [10+],
         partitions: Vec<OffsetCommitRequestPartition> [0+],
     }
 
@@ -36,7 +39,8 @@ messages! {
 
     /// The partitions of a topic.
     OffsetCommitResponseTopic {
-        name: String [0+],
+        name: String [0-9],
+        topic_id: Uuid [10+],
         partitions: Vec<OffsetCommitResponsePartition> [0+],
     }
 

@@ -1,4 +1,6 @@
 //! OffsetFetch (9): the committed offsets of groups.
+use uuid::Uuid;
+
 use crate::wire::schema::messages;
 
 messages! {
@@ -27,7 +29,8 @@ messages! {
 
     /// The partitions of a topic.
     OffsetFetchRequestTopics {
-        name: String [8+],
+        name: String [8-9],
+        topic_id: Uuid [10+],
         partition_indexes: Vec<i32> [8+],
     }
 
@@ -63,7 +66,8 @@ messages! {
 
     /// The partitions of a topic.
     OffsetFetchResponseTopics {
-        name: String [8+],
+        name: String [8-9],
+        topic_id: Uuid [10+],
         partitions: Vec<OffsetFetchResponsePartitions> [8+],
     }
 

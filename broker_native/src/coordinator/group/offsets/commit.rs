@@ -16,6 +16,8 @@ use crate::wire::messages::{
 
 /// From this version of OffsetCommit on a group that is not there is told apart from a generation that is over.
 const NOT_FOUND_FROM: i16 = 9;
+/// From this version of OffsetCommit on topics are named by id.
+const TOPIC_IDS_FROM: i16 = 10;
 /// No retention of its own.
 const NO_RETENTION: i64 = -1;
 
@@ -32,10 +34,16 @@ pub fn commit(
     group: &mut Group,
     ticket: Ticket,
     caller: &Caller,
-    request: OffsetCommitRequest,
+    mut request: OffsetCommitRequest,
     order: &mut i64,
     cx: &mut Context<'_>,
 ) {
+    let ids = caller.version >= TOPIC_IDS_FROM;
+    if ids {
+        for topic in &mut request.topics {
+            topic.name = cx.topics.topic_with_id(&topic.topic_id).map_or_else(String::new, |(name, _)| name);
+        }
+    }
     let claim = Claim {
         member_id: &request.member_id,
         group_instance_id: request.group_instance_id.as_deref(),
@@ -56,7 +64,7 @@ pub fn commit(
     };
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
-        let known = cx.topics.topic(&topic.name).map_or(0, |(_, partitions)| partitions);
+        let known = known(&topic.name, cx).map_err(|error| if ids { ErrorCode::UnknownTopicId } else { error });
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
@@ -78,7 +86,7 @@ pub fn commit(
             };
             partitions.push(OffsetCommitResponsePartition { partition_index, error_code: error.code() });
         }
-        topics.push(OffsetCommitResponseTopic { name: topic.name, partitions });
+        topics.push(OffsetCommitResponseTopic { name: topic.name, topic_id: topic.topic_id, partitions });
     }
     let response = OffsetCommitResponse { topics, ..Default::default() };
     cx.effects.reply(ticket, GroupReply::OffsetCommit(response));
@@ -106,7 +114,7 @@ pub fn commit_in_transaction(
     let verdict = check(group, &claim, asked, cx);
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
-        let known = cx.topics.topic(&topic.name).map_or(0, |(_, partitions)| partitions);
+        let known = known(&topic.name, cx);
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
@@ -128,6 +136,11 @@ pub fn commit_in_transaction(
     }
     let response = TxnOffsetCommitResponse { topics, ..Default::default() };
     cx.effects.reply(ticket, GroupReply::TxnOffsetCommit(response));
+}
+
+/// How many partitions the topic has.
+fn known(name: &str, cx: &Context<'_>) -> Result<i32, ErrorCode> {
+    cx.topics.topic(name).map(|(_, partitions)| partitions).ok_or(ErrorCode::UnknownTopicOrPartition)
 }
 
 /// Whether the group takes commits of `claim` for all that is `asked`.
@@ -158,11 +171,11 @@ fn check<'a>(
 /// first: Kafka looks before it asks the group.
 fn check_one(
     one: &One,
-    partitions: i32,
+    partitions: Result<i32, ErrorCode>,
     verdict: Result<(), ErrorCode>,
     cx: &Context<'_>,
 ) -> Result<(), ErrorCode> {
-    if !(0..partitions).contains(&one.partition) {
+    if !(0..partitions?).contains(&one.partition) {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
     verdict?;

@@ -1,5 +1,8 @@
 //! OffsetFetch.
+use uuid::Uuid;
+
 use super::Committed;
+use crate::coordinator::group::context::TopicsView;
 use crate::coordinator::group::group::{Claim, Group};
 use crate::wire::ErrorCode;
 use crate::wire::messages::offset_fetch::{
@@ -7,6 +10,8 @@ use crate::wire::messages::offset_fetch::{
     OffsetFetchResponseTopics,
 };
 
+/// From this version on topics are named by id.
+const TOPIC_IDS_FROM: i16 = 10;
 /// Stands for "none".
 const NO_OFFSET: i64 = -1;
 
@@ -14,8 +19,9 @@ const NO_OFFSET: i64 = -1;
 pub fn fetch(
     group: &Group,
     version: i16,
-    request: OffsetFetchRequestGroup,
+    mut request: OffsetFetchRequestGroup,
     require_stable: bool,
+    topics: &dyn TopicsView,
 ) -> OffsetFetchResponseGroup {
     let claim = Claim {
         member_id: request.member_id.as_deref().unwrap_or_default(),
@@ -31,37 +37,46 @@ pub fn fetch(
             ..Default::default()
         };
     }
+    let ids = version >= TOPIC_IDS_FROM;
+    if ids {
+        for topic in request.topics.iter_mut().flatten() {
+            topic.name = topics.topic_with_id(&topic.topic_id).map_or_else(String::new, |(name, _)| name);
+        }
+    }
     let one = |topic: &str, partition: i32, committed: Option<&Committed>| {
         if require_stable && group.offsets.is_pending(topic, partition) {
             return answer(partition, None, ErrorCode::UnstableOffsetCommit);
         }
         answer(partition, committed, ErrorCode::None)
     };
-    let topics = match request.topics {
-        None => group
-            .offsets
-            .committed()
-            .iter()
-            .map(|(topic, partitions)| OffsetFetchResponseTopics {
-                name: topic.clone(),
-                partitions: partitions
-                    .iter()
-                    .map(|(number, found)| one(topic, *number, Some(found)))
-                    .collect(),
-            })
-            .collect(),
-        Some(asked) => asked
-            .into_iter()
-            .map(|topic| {
-                let found = group.offsets.committed().get(&topic.name);
-                let partitions = topic.partition_indexes.iter();
-                let partitions = partitions
-                    .map(|number| one(&topic.name, *number, found.and_then(|found| found.get(number))));
-                OffsetFetchResponseTopics { partitions: partitions.collect(), name: topic.name }
-            })
-            .collect(),
+    let found = match request.topics {
+        None => {
+            // A topic that is no more has no id to name it by.
+            let id =
+                |topic: &str| if ids { topics.topic(topic).map(|(id, _)| id) } else { Some(Uuid::nil()) };
+            let all = group.offsets.committed().iter().filter_map(|(topic, partitions)| {
+                let partitions = partitions.iter().map(|(number, found)| one(topic, *number, Some(found)));
+                let (name, partitions) = (topic.clone(), partitions.collect());
+                Some(OffsetFetchResponseTopics { name, topic_id: id(topic)?, partitions })
+            });
+            all.collect()
+        }
+        Some(asked) => {
+            let asked = asked.into_iter().map(|topic| {
+                let known = group.offsets.committed().get(&topic.name);
+                let partitions = topic.partition_indexes.iter().map(|number| {
+                    if topic.name.is_empty() && ids {
+                        return answer(*number, None, ErrorCode::UnknownTopicId);
+                    }
+                    one(&topic.name, *number, known.and_then(|known| known.get(number)))
+                });
+                let partitions = partitions.collect();
+                OffsetFetchResponseTopics { name: topic.name, topic_id: topic.topic_id, partitions }
+            });
+            asked.collect()
+        }
     };
-    OffsetFetchResponseGroup { group_id: request.group_id, topics, ..Default::default() }
+    OffsetFetchResponseGroup { group_id: request.group_id, topics: found, ..Default::default() }
 }
 
 fn answer(partition: i32, committed: Option<&Committed>, error: ErrorCode) -> OffsetFetchResponsePartitions {

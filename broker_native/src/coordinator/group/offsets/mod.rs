@@ -17,6 +17,8 @@ use crate::wire::stored::offsets::{OffsetCommitValue, commit_key, commit_value};
 pub mod commit;
 pub mod fetch;
 pub mod forget;
+#[cfg(test)]
+mod tests;
 
 /// By topic, then by partition.
 pub type ByPartition<T> = BTreeMap<String, BTreeMap<i32, T>>;
