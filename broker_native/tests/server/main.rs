@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod admin;
+mod coordinators;
 mod decisions;
 mod durability;
 mod fetch_sessions;

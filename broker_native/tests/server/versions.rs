@@ -8,7 +8,7 @@ use broker_native::wire::messages::{
 };
 use broker_native::wire::{ApiKey, ErrorCode, message};
 
-use crate::support::{Broker, frame, topic};
+use crate::support::{Broker, NODE_ID, frame, topic};
 
 /// Key, version, correlation id 5, no client id.
 fn bare(key: i16, version: i16, rest: &[u8]) -> Vec<u8> {
@@ -53,7 +53,7 @@ fn produce_is_advertised_from_version_0_so_that_librdkafka_compresses() {
 #[test]
 fn an_unknown_version_of_another_api_closes_the_connection() {
     let broker = Broker::start();
-    for (key, version) in [(0, 2), (0, 14), (1, 3), (3, 14), (3, -1), (11, 0), (999, 0), (-1, 0)] {
+    for (key, version) in [(0, 2), (0, 14), (1, 3), (3, 14), (3, -1), (17, 0), (999, 0), (-1, 0)] {
         let mut client = broker.client();
         client.stream.write_all(&bare(key, version, &[0; 16])).unwrap();
         assert_eq!(client.frame(), None, "API {key} version {version}");
@@ -110,7 +110,7 @@ fn producer_ids_are_unique_and_transactions_are_said_not_to_be_served() {
 }
 
 #[test]
-fn find_coordinator_is_served_so_that_librdkafka_compresses_with_lz4() {
+fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_share_groups() {
     let broker = Broker::start();
     let versions = broker.client().call(&ApiVersionsRequest::default(), 3);
     assert!(versions.api_keys.iter().any(|one| one.api_key == ApiKey::FindCoordinator.code()));
@@ -121,7 +121,14 @@ fn find_coordinator_is_served_so_that_librdkafka_compresses_with_lz4() {
             ..Default::default()
         };
         let answer = broker.client().call(&request, version);
-        let code = answer.coordinators.first().map_or(answer.error_code, |one| one.error_code);
-        assert_eq!(code, ErrorCode::CoordinatorNotAvailable.code(), "version {version}");
+        let old = (answer.error_code, answer.node_id, answer.port);
+        let found = answer.coordinators.first().map_or(old, |one| (one.error_code, one.node_id, one.port));
+        assert_eq!(found, (0, NODE_ID, i32::from(broker.port)), "version {version}");
+        let request = FindCoordinatorRequest { key_type: 2, ..request };
+        if version >= 1 {
+            let answer = broker.client().call(&request, version);
+            let code = answer.coordinators.first().map_or(answer.error_code, |one| one.error_code);
+            assert_eq!(code, ErrorCode::InvalidRequest.code(), "version {version}");
+        }
     }
 }

@@ -64,7 +64,8 @@ pub fn commit(
     };
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
-        let known = known(&topic.name, cx).map_err(|error| if ids { ErrorCode::UnknownTopicId } else { error });
+        let known =
+            known(&topic.name, cx).map_err(|error| if ids { ErrorCode::UnknownTopicId } else { error });
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
