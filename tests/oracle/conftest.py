@@ -16,6 +16,9 @@ SETTINGS = {
 }
 KAFKA_ONLY = {
     "offsets.topic.num.partitions": "4",
+    # Targets of KIP-848 groups are made at once and by the coordinator itself, not some time later.
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.assignor.offload.enable": "false",
     "transaction.state.log.num.partitions": "4",
     "num.network.threads": "2",
     "num.io.threads": "4",

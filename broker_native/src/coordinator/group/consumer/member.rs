@@ -73,7 +73,7 @@ impl Member {
             client_id: String::new(),
             client_host: String::new(),
             subscribed_topic_names: BTreeSet::new(),
-            subscribed_topic_regex: None,
+            subscribed_topic_regex: Some(String::new()),
             rebalance_timeout_ms: -1,
             server_assignor: None,
             member_epoch: 0,
