@@ -8,6 +8,7 @@ ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.3's.
 """
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ _WEEK_HOURS = 7 * 24
 _MIB = 1024 * 1024
 
 _CLEANUP = OneOf(("delete", "compact"))
+_PART = Range(0, 1)
 _ONLY_PRODUCER = OneOf(("producer",), "the broker keeps batches as the producer compressed them")
 _TIMESTAMP_TYPES = OneOf(("CreateTime", "LogAppendTime"))
 _DURABILITY = OneOf(("page-cache", "flushed"))
@@ -56,7 +58,8 @@ def _log(
 TOPIC_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "cleanup.policy", Type.LIST, ("delete",),
-        "What happens to old segments. delete: removed by retention.ms and retention.bytes.",
+        "What happens to old records. delete: whole segments are removed by retention.ms and retention.bytes. compact: of each "
+        "key the last record is kept. compact,delete: both.",
         valid=_CLEANUP, dynamic=True, native="cleanup_policy", synonyms=(Synonym("log.cleanup.policy"),),
     ),
     Setting(
@@ -64,6 +67,10 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
         "How record batches are compressed on disk. producer: as the producer sent them.",
         valid=_ONLY_PRODUCER, dynamic=True, native="compression_type", synonyms=(Synonym("compression.type"),),
     ),
+    _log("delete.retention.ms", Type.LONG, 24 * _HOUR_MS,
+         "How long compaction keeps tombstones and transaction markers after the first cleaning that met them; a reader that "
+         "takes longer than this from the start to the end may miss a deletion.",
+         ("log.cleaner.delete.retention.ms",), at_least(0)),
     _log("durability", Type.STRING, "page-cache",
          "When a record is acknowledged and visible. page-cache: once written to the page cache (survives a kill of the broker). "
          "flushed: once fdatasync has returned (survives power loss). A setting of pylog, not of Kafka.",
@@ -79,6 +86,9 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
          ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"), at_least(0)),
     _log("index.interval.bytes", Type.INT, 4096,
          "Bytes of log between two entries of the offset index.", ("log.index.interval.bytes",), at_least(0)),
+    _log("max.compaction.lag.ms", Type.LONG, LONG_MAX,
+         "Records older than this are compacted even when little of the log is dirty.",
+         ("log.cleaner.max.compaction.lag.ms",), at_least(1)),
     _log("max.message.bytes", Type.INT, _MIB + 12,
          "Largest record batch accepted (as sent, so after compression).", ("message.max.bytes",), at_least(0)),
     _log("message.timestamp.after.max.ms", Type.LONG, _HOUR_MS,
@@ -90,6 +100,11 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
     _log("message.timestamp.type", Type.STRING, "CreateTime",
          "Which time a record carries: the producer's (CreateTime) or the broker's at append (LogAppendTime).",
          ("log.message.timestamp.type",), _TIMESTAMP_TYPES),
+    _log("min.cleanable.dirty.ratio", Type.DOUBLE, 0.5,
+         "A log is compacted once more than this part of it was written since the last time.",
+         ("log.cleaner.min.cleanable.ratio",), _PART),
+    _log("min.compaction.lag.ms", Type.LONG, 0,
+         "Records younger than this are not compacted.", ("log.cleaner.min.compaction.lag.ms",), at_least(0)),
     Setting(
         "min.insync.replicas", Type.INT, 1,
         "Replicas that must have a record before acks=all is answered. This broker keeps one replica, so 1 is the only value.",
@@ -170,6 +185,25 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=OneOf(("3.9-IV0",))),
     Setting("listeners", Type.STRING, "PLAINTEXT://127.0.0.1:9092",
             "Address to listen on, as PLAINTEXT://HOST:PORT; port 0 takes a free one. The command line's --listen wins.", "high"),
+    _server("log.cleaner.backoff.ms", Type.LONG, 15 * _SECOND_MS,
+            "How long the cleaner waits before it looks again when no log was to be compacted.", valid=at_least(0)),
+    _server("log.cleaner.dedupe.buffer.size", Type.LONG, 128 * _MIB,
+            "Most memory for the keys of the logs that are being compacted, all threads together; 24 bytes a key. It is taken "
+            "only as far as needed, and given back.", valid=at_least(0)),
+    _fallback("log.cleaner.delete.retention.ms", Type.LONG, 24 * _HOUR_MS, "delete.retention.ms", at_least(0)),
+    _server("log.cleaner.enable", Type.BOOLEAN, True,
+            "Whether logs with cleanup.policy=compact are compacted. Without it they only grow."),
+    _server("log.cleaner.io.buffer.load.factor", Type.DOUBLE, 0.9,
+            "How full the memory for keys may get; the fuller, the more often two keys meet.", valid=_PART),
+    _server("log.cleaner.io.buffer.size", Type.INT, 512 * 1024,
+            "Memory to read and write what is being compacted, all threads together; more only for a larger batch.",
+            valid=at_least(0)),
+    _server("log.cleaner.io.max.bytes.per.second", Type.DOUBLE, sys.float_info.max,
+            "Most bytes that compaction reads and writes in a second, all threads together.", valid=at_least(1)),
+    _fallback("log.cleaner.max.compaction.lag.ms", Type.LONG, LONG_MAX, "max.compaction.lag.ms", at_least(1)),
+    _fallback("log.cleaner.min.cleanable.ratio", Type.DOUBLE, 0.5, "min.cleanable.dirty.ratio", _PART),
+    _fallback("log.cleaner.min.compaction.lag.ms", Type.LONG, 0, "min.compaction.lag.ms", at_least(0)),
+    _server("log.cleaner.threads", Type.INT, 1, "Threads that compact; each works on one log.", valid=Range(0, 256)),
     _fallback("log.cleanup.policy", Type.LIST, ("delete",), "cleanup.policy", _CLEANUP),
     Setting("log.dirs", Type.STRING, None, "The data directory (one). The command line's --data-dir wins.", "high",
             aliases=("log.dir",)),

@@ -46,12 +46,13 @@ pub struct EndTxn {
     pub coordinator_epoch: i32,
 }
 
-/// The marker of a control batch; `None` for kinds that are not markers of transactions.
+/// The marker of a control batch; `None` for kinds that are not markers of transactions, and for one whose record
+/// compaction removed.
 ///
 /// # Errors
 /// [`BatchError::Malformed`] when the batch holds no well-formed control record.
 pub fn marker(view: &BatchView<'_>) -> Result<Option<Marker>, BatchError> {
-    kind(&first_record(view)?)
+    first_record(view)?.as_ref().map_or(Ok(None), kind)
 }
 
 /// The marker of a control batch with its value; `None` for kinds that are not markers of transactions.
@@ -59,16 +60,16 @@ pub fn marker(view: &BatchView<'_>) -> Result<Option<Marker>, BatchError> {
 /// # Errors
 /// [`BatchError::Malformed`] when the batch holds no well-formed control record.
 pub fn end_txn(view: &BatchView<'_>) -> Result<Option<EndTxn>, BatchError> {
-    let record = first_record(view)?;
+    let Some(record) = first_record(view)? else { return Ok(None) };
     let Some(marker) = kind(&record)? else { return Ok(None) };
     let epoch = record.value.and_then(|value| value.get(2..)?.first_chunk::<4>());
     let epoch = epoch.ok_or(BatchError::Malformed("a transaction marker without a coordinator epoch"))?;
     Ok(Some(EndTxn { marker, coordinator_epoch: i32::from_be_bytes(*epoch) }))
 }
 
-fn first_record<'a>(view: &BatchView<'a>) -> Result<RecordRef<'a>, BatchError> {
-    let empty = BatchError::Malformed("a control batch without a control record");
-    records(body(view.1), &view.0).next().ok_or(empty)?
+/// The record of a control batch; `None` when compaction took it and left the header.
+fn first_record<'a>(view: &BatchView<'a>) -> Result<Option<RecordRef<'a>>, BatchError> {
+    records(body(view.1), &view.0).next().transpose()
 }
 
 fn kind(record: &RecordRef<'_>) -> Result<Option<Marker>, BatchError> {

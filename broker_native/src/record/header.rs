@@ -134,6 +134,12 @@ impl BatchHeader {
         self.attributes & at::ATTR_LOG_APPEND_TIME != 0
     }
 
+    /// From when on compaction may remove the batch's tombstones or marker, milliseconds since the epoch; `None` as long
+    /// as no cleaning has seen them.
+    pub fn delete_horizon_ms(&self) -> Option<i64> {
+        (self.attributes & at::ATTR_DELETE_HORIZON != 0).then_some(self.base_timestamp)
+    }
+
     /// Compares the stored CRC with that of `batch`, which holds exactly this batch.
     ///
     /// # Errors

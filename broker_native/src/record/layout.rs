@@ -60,3 +60,5 @@ pub const ATTR_LOG_APPEND_TIME: i16 = 0x08;
 pub const ATTR_TRANSACTIONAL: i16 = 0x10;
 /// The batch holds a transaction marker, no user data.
 pub const ATTR_CONTROL: i16 = 0x20;
+/// The base timestamp is the delete horizon: when tombstones and markers of the batch may go.
+pub const ATTR_DELETE_HORIZON: i16 = 0x40;

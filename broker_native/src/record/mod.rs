@@ -12,6 +12,7 @@
 //! | [`validate`] | what a broker checks before an append |
 //! | [`builder`] | records -> batch |
 //! | [`control`] | transaction markers, and which batches an aborted transaction hides |
+//! | [`rewrite`] | a batch with fewer records |
 //! | [`partitioner`] | key -> partition |
 pub mod batches;
 pub mod builder;
@@ -21,6 +22,7 @@ pub mod header;
 pub mod layout;
 pub mod partitioner;
 pub mod reader;
+pub mod rewrite;
 pub mod validate;
 mod varint;
 

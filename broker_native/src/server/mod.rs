@@ -13,13 +13,15 @@
 //! | [`coordinators`] | groups and transactions: the machines' shell |
 //! | [`watch`], [`fetch_sessions`] | long polls and what wakes them; what each consumer reads |
 //! | [`decide`] | questions to Python |
-//! | [`producer_ids`], [`errors`], [`maintenance`], [`shutdown`] | ids of producers; error codes; timer; stop |
+//! | [`producer_ids`], [`errors`], [`shutdown`] | ids of producers; error codes; stop |
+//! | [`maintenance`], [`compaction`] | what is due by the clock; threads that compact |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
 pub mod budget;
 pub mod buffers;
+pub mod compaction;
 pub mod connection;
 pub mod coordinators;
 pub mod decide;
@@ -52,6 +54,7 @@ use tokio::sync::mpsc;
 
 use crate::storage::{Clock, Disk, LogManager, StorageError};
 use budget::Budget;
+use compaction::Compaction;
 use coordinators::Coordinators;
 use decide::Decider;
 use fetch_sessions::FetchSessions;
@@ -93,6 +96,7 @@ struct Serving {
     /// Ends when the last connection does.
     drained: mpsc::Receiver<()>,
     _maintenance: Maintenance,
+    _compaction: Compaction,
 }
 
 impl Server {
@@ -180,7 +184,9 @@ impl Server {
         };
         runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
         let maintenance = Maintenance::start(Arc::clone(&self.shared))?;
-        running.serving = Some(Serving { runtime, drained, _maintenance: maintenance });
+        let compaction = Compaction::start(&self.shared)?;
+        running.serving =
+            Some(Serving { runtime, drained, _maintenance: maintenance, _compaction: compaction });
         Ok(port)
     }
 

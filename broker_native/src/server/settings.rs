@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::coordinator::group;
-use crate::storage::ManagerConfig;
+use crate::storage::{CleanerConfig, ManagerConfig};
 
 /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes. Unknown fields are ignored, so
 /// that both halves can grow one after the other.
@@ -32,6 +32,20 @@ pub struct Settings {
     pub num_network_threads: usize,
     /// Threads that open and recover logs in `apply_topics`.
     pub num_recovery_threads_per_data_dir: usize,
+    /// How long the cleaner waits when nothing was to be compacted.
+    pub log_cleaner_backoff_ms: u64,
+    /// Most bytes for keys while compacting, all threads together.
+    pub log_cleaner_dedupe_buffer_size: usize,
+    /// Whether logs are compacted.
+    pub log_cleaner_enable: bool,
+    /// How full the table of keys may get, 0 to 1.
+    pub log_cleaner_io_buffer_load_factor: f64,
+    /// Bytes to read and write while compacting, all threads together.
+    pub log_cleaner_io_buffer_size: usize,
+    /// Most bytes that compaction moves in a second, all threads together.
+    pub log_cleaner_io_max_bytes_per_second: f64,
+    /// Threads that compact.
+    pub log_cleaner_threads: usize,
     /// How often retention is applied.
     pub log_retention_check_interval_ms: u64,
     /// How often recovery points are written down.
@@ -63,6 +77,13 @@ impl Default for Settings {
             max_connections: i32::MAX as usize,
             num_network_threads: 2,
             num_recovery_threads_per_data_dir: 2,
+            log_cleaner_backoff_ms: /* 15 s */ 15_000,
+            log_cleaner_dedupe_buffer_size: /* 128 MiB */ 128 << 20,
+            log_cleaner_enable: true,
+            log_cleaner_io_buffer_load_factor: 0.9,
+            log_cleaner_io_buffer_size: /* 512 KiB */ 512 << 10,
+            log_cleaner_io_max_bytes_per_second: f64::MAX,
+            log_cleaner_threads: 1,
             log_retention_check_interval_ms: /* 5 minutes */ 300_000,
             log_flush_offset_checkpoint_interval_ms: /* 1 minute */ 60_000,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
@@ -75,6 +96,17 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The memory of one of the threads that compact.
+    pub fn cleaner_config(&self) -> CleanerConfig {
+        let threads = self.log_cleaner_threads.max(1);
+        CleanerConfig {
+            dedupe_bytes: self.log_cleaner_dedupe_buffer_size / threads,
+            load_factor: self.log_cleaner_io_buffer_load_factor,
+            // One half to read, one to write.
+            io_bytes: self.log_cleaner_io_buffer_size / threads / 2,
+        }
+    }
+
     /// What the storage room needs of them.
     pub fn manager_config(&self) -> ManagerConfig {
         ManagerConfig {

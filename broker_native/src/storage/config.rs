@@ -30,7 +30,7 @@ pub enum TimestampType {
 pub struct CleanupPolicy {
     /// Whole segments are removed by time and size.
     pub delete: bool,
-    /// The last record of each key is kept. Not acted on yet.
+    /// The last record of each key is kept, see `cleaner`.
     pub compact: bool,
 }
 
@@ -109,6 +109,22 @@ pub struct LogConfig {
     pub cleanup_policy: CleanupPolicy,
     /// "producer": batches stay as they were sent. Others are not implemented.
     pub compression_type: String,
+    /// A log is compacted when more than this part of it (0 to 1) is dirty.
+    pub min_cleanable_dirty_ratio: f64,
+    /// Younger records are not compacted.
+    pub min_compaction_lag_ms: i64,
+    /// Dirty records that are older are compacted whatever the ratio.
+    pub max_compaction_lag_ms: i64,
+    /// How long tombstones and transaction markers stay for readers once compaction could remove them.
+    pub delete_retention_ms: i64,
+}
+
+impl LogConfig {
+    /// When a segment is rolled by age: a compacted log must close its segments in time for `max_compaction_lag_ms`.
+    pub(super) fn max_segment_ms(&self) -> i64 {
+        let lag_counts = self.cleanup_policy.compact && self.max_compaction_lag_ms > 0;
+        if lag_counts { self.segment_ms.min(self.max_compaction_lag_ms) } else { self.segment_ms }
+    }
 }
 
 impl Default for LogConfig {
@@ -132,6 +148,10 @@ impl Default for LogConfig {
             file_delete_delay_ms: /* 1 minute */ 60_000,
             cleanup_policy: CleanupPolicy::default(),
             compression_type: "producer".into(),
+            min_cleanable_dirty_ratio: 0.5,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
+            delete_retention_ms: /* 1 day */ 86_400_000,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::{Disk, DiskFile, OpenMode};
 use super::error::{Result, StorageError, is_disk_full};
@@ -83,6 +83,11 @@ impl FileSlot {
         drop(held);
         pool.admit(self);
         Ok(file)
+    }
+
+    /// Keeps others from opening the file as long as the guard lives: its name is about to change.
+    pub fn hold(&self) -> MutexGuard<'_, Option<Arc<dyn DiskFile>>> {
+        self.file.lock()
     }
 
     /// Forgets the file, so that the next use opens it by its name again.

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
 use super::checkpoint::{OffsetMap, read_offsets};
+use super::cleaner::{Cleaner, CleanerConfig, Cleaning, Pace};
 use super::clock::Clock;
 use super::config::{LogConfig, ManagerConfig};
 use super::disk::{Disk, DiskLock};
@@ -34,6 +35,7 @@ pub struct LogManager {
     logs: Mutex<HashMap<TopicPartition, Arc<PartitionLog>>>,
     opening: Mutex<HashSet<TopicPartition>>,
     opened: Condvar,
+    cleaner: Cleaner,
     lock: Mutex<Option<Box<dyn DiskLock>>>,
 }
 
@@ -60,9 +62,11 @@ impl LogManager {
         disk.sync_dir(dir).map_err(|e| StorageError::io("sync", dir, &e))?;
         let log_starts = read_offsets(&*disk, &dir.join(names::LOG_START_CHECKPOINT))?;
         let recovery_points = read_offsets(&*disk, &dir.join(names::RECOVERY_POINT_CHECKPOINT))?;
+        let cleaner_offsets = read_offsets(&*disk, &dir.join(names::CLEANER_CHECKPOINT))?;
         // Last: what was refused before does not cost the clean stop.
         let clean = take_clean_stop(&*disk, dir)?;
-        let shared = Arc::new(Shared::new(disk, clock, dir, config, log_starts, recovery_points));
+        let shared =
+            Arc::new(Shared::new(disk, clock, dir, config, log_starts, recovery_points, cleaner_offsets));
         let manager = Self {
             shared,
             cluster_id,
@@ -70,6 +74,7 @@ impl LogManager {
             logs: Mutex::default(),
             opening: Mutex::default(),
             opened: Condvar::new(),
+            cleaner: Cleaner::default(),
             lock: Mutex::new(Some(lock)),
         };
         manager.bury_removed_partitions()?;
@@ -189,6 +194,8 @@ impl LogManager {
         let forget = |offsets: &mut OffsetMap| names.iter().for_each(|at| _ = offsets.remove(at));
         self.shared.update_recovery_points(forget)?;
         self.shared.update_log_starts(forget)?;
+        names.iter().for_each(|at| self.cleaner.forget(at));
+        self.shared.update_cleaner_offsets(forget)?;
         first
     }
 
@@ -210,6 +217,13 @@ impl LogManager {
                 Ok((grave, delay_ms))
             }
         }
+    }
+
+    /// Compacts the one log that needs it most, as far as `settings` gives memory for its keys. May take minutes: call it
+    /// from a thread of its own, as long as there is something to do.
+    pub fn clean_dirtiest(&self, settings: &CleanerConfig, pace: &dyn Pace) -> Cleaning {
+        let logs: Vec<_> = self.logs.lock().values().cloned().collect();
+        self.cleaner.clean_dirtiest(&self.shared, &logs, settings, pace)
     }
 
     /// Directories whose removal a stop interrupted go at the next maintenance.

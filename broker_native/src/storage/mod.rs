@@ -12,6 +12,7 @@
 //! | `scan` | walking the batches of a file, CRC by CRC |
 //! | `index`, `segment` | one `.log` with its two indexes, and the `.txnindex` of what was aborted |
 //! | `producers` | idempotent and transactional producers: duplicates, gaps, fencing, open transactions, snapshots |
+//! | [`cleaner`] | compaction |
 //! | [`partition_log`] | one partition: append, read, flush, recovery, retention |
 //! | `flusher` | the threads of group commit |
 //! | `shared`, [`manager`] | one data directory |
@@ -24,8 +25,9 @@
 //!   clean stop, it is an error, and no file is touched. Indexes are hints: they are verified, and rebuilt when wrong.
 //! - A failed write or sync is never tried again: the log refuses until recovery. A full disk is not such a failure.
 //!
-//! Not here: compaction, followers' logs.
+//! Not here: followers' logs.
 mod checkpoint;
+pub mod cleaner;
 pub mod clock;
 pub mod config;
 pub mod disk;
@@ -45,6 +47,7 @@ mod shared;
 pub mod sim;
 pub mod types;
 
+pub use cleaner::{CleanerConfig, Cleaning, Pace};
 pub use clock::{Clock, SystemClock};
 pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampType};
 pub use disk::{Disk, DiskFile, RealDisk};

@@ -17,6 +17,10 @@ pub const SEGMENT_SUFFIXES: [&str; 4] = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SU
 pub const SNAPSHOT_SUFFIX: &str = "snapshot";
 /// Appended to the name of a segment's file that waits for removal.
 pub const DELETED_SUFFIX: &str = ".deleted";
+/// Appended to the name of a file of a segment that compaction is writing.
+pub const CLEANED_SUFFIX: &str = ".cleaned";
+/// Appended to the name of a file of a segment that is to take the place of others.
+pub const SWAP_SUFFIX: &str = ".swap";
 /// Ends the name of a partition's directory that waits for removal.
 pub const DELETE_DIR_SUFFIX: &str = "-delete";
 /// Ends the name of a checkpoint that is being written.
@@ -30,6 +34,8 @@ pub const PARTITION_METADATA: &str = "partition.metadata";
 pub const RECOVERY_POINT_CHECKPOINT: &str = "recovery-point-offset-checkpoint";
 /// First readable offset of each log, in the data directory.
 pub const LOG_START_CHECKPOINT: &str = "log-start-offset-checkpoint";
+/// Up to where each compacted log was cleaned, in the data directory.
+pub const CLEANER_CHECKPOINT: &str = "cleaner-offset-checkpoint";
 /// Cluster id and node id, in the data directory.
 pub const META_PROPERTIES: &str = "meta.properties";
 /// flock'ed while a broker uses the data directory.

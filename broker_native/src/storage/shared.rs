@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub log_starts: Checkpoint,
     /// Up to where each log is on the device.
     pub recovery_points: Checkpoint,
+    /// Up to where each compacted log was cleaned; who is named here may have holes.
+    pub cleaner_offsets: Checkpoint,
     /// Whether a partition's directory was made, and its name may not be on the device.
     pub unsynced: AtomicBool,
     graveyard: Mutex<Vec<Doomed>>,
@@ -100,6 +102,14 @@ impl Shared {
         self.recovery_points.update(&*self.disk, &self.dir, change)
     }
 
+    /// Changes up to where logs were cleaned, on the device when this returns.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`].
+    pub fn update_cleaner_offsets(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+        self.cleaner_offsets.update(&*self.disk, &self.dir, change)
+    }
+
     /// Renames a segment's file and unlinks it `delay_ms` later. A file that cannot be renamed is left for the next
     /// start, which finds it below the log's start.
     pub fn bury_file(&self, path: &Path, delay_ms: i64) {
@@ -146,6 +156,7 @@ impl Shared {
         config: ManagerConfig,
         log_starts: OffsetMap,
         recovery_points: OffsetMap,
+        cleaner_offsets: OffsetMap,
     ) -> Self {
         Self {
             pool: Arc::new(FilePool::new(disk.clone(), config.max_open_files)),
@@ -156,6 +167,7 @@ impl Shared {
             config,
             log_starts: Checkpoint::new(names::LOG_START_CHECKPOINT, log_starts),
             recovery_points: Checkpoint::new(names::RECOVERY_POINT_CHECKPOINT, recovery_points),
+            cleaner_offsets: Checkpoint::new(names::CLEANER_CHECKPOINT, cleaner_offsets),
             unsynced: AtomicBool::new(false),
             graveyard: Mutex::default(),
         }

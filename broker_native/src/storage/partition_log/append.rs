@@ -169,7 +169,7 @@ impl PartitionLog {
             .wrapping_add(active.base_offset as u32)
             .wrapping_mul(0x9E37_79B1);
         let jitter_ms = i64::from(spread) % config.segment_jitter_ms.clamp(0, i64::from(u32::MAX)).max(1);
-        moment_ms.saturating_sub(active.first_timestamp()) > config.segment_ms.saturating_sub(jitter_ms)
+        moment_ms.saturating_sub(active.first_timestamp()) > config.max_segment_ms().saturating_sub(jitter_ms)
     }
 
     /// Ends the active segment and begins one at the next offset. After an error the log goes on as it was.
@@ -177,7 +177,7 @@ impl PartitionLog {
         let snapshot = self.write_snapshot(&writer.producers, writer.next_offset);
         snapshot.map_err(|error| self.poison_by(error))?;
         let rolled = writer.active.retire(config.preallocate).and_then(|()| {
-            let (pool, settings) = (&self.shared.pool, SegmentSettings::of(config));
+            let (pool, settings) = (&self.shared.pool, SegmentSettings::of(config, self.was_compacted()));
             let segment = Segment::create(pool, &self.dir, writer.next_offset, settings, now_ms)?;
             if config.preallocate {
                 segment.reserve(config.segment_bytes.max(0) as u64)?;

@@ -100,6 +100,7 @@ impl PartitionLog {
 
     /// Lets the log begin at `start`, which is on the device; removes the segments that end before it.
     pub(in crate::storage) fn move_start(&self, start: i64) {
+        let _swapping = self.swapping.lock();
         let removed: Vec<Arc<Segment>> = {
             let mut view = self.view.lock();
             view.log_start_offset = view.log_start_offset.max(start);
@@ -118,8 +119,8 @@ impl PartitionLog {
     pub(super) fn bury_segments(&self, segments: &[Arc<Segment>]) {
         let delay_ms = self.config().file_delete_delay_ms;
         for segment in segments {
-            for suffix in names::SEGMENT_SUFFIXES {
-                self.shared.bury_file(&segment.path_of(suffix), delay_ms);
+            for path in segment.paths() {
+                self.shared.bury_file(&path, delay_ms);
             }
             segment.close();
         }
@@ -187,6 +188,7 @@ impl PartitionLog {
 
     /// Ends appending without a word to the disk: the directory is removed.
     pub(in crate::storage) fn abandon(&self) {
+        let _swapping = self.swapping.lock();
         let segments = {
             let mut writer: parking_lot::MutexGuard<'_, Writer> = self.writer.lock();
             writer.closed = true;

@@ -14,15 +14,17 @@
 //! | `times` | timestamp -> offset |
 //! | `durable` | flush, group commit, poison |
 //! | `cleanup` | retention, DeleteRecords, snapshots, close |
+//! | `swap` | compacted segments take the place of others |
 //!
-//! Locks, in the order they may nest: `cleaning`, `flushing`, `writer`, `epochs`, `waiters`, `view`, `undurable`; then
-//! those of segments and files. No listener or callback is called with one held.
+//! Locks, in the order they may nest: `cleaning`, `swapping`, `flushing`, `writer`, `epochs`, `waiters`, `view`,
+//! `undurable`; then those of segments and files. No listener or callback is called with one held.
 mod append;
 mod cleanup;
 mod durable;
 mod open;
 mod open_aborted;
 mod read;
+mod swap;
 mod times;
 mod transactions;
 
@@ -129,6 +131,8 @@ pub struct PartitionLog {
     waiters: Mutex<Vec<Waiter>>,
     flushing: Mutex<()>,
     cleaning: Mutex<()>,
+    /// Held by who takes segments away.
+    swapping: Mutex<()>,
     /// One past the last offset that is on the device.
     flushed_offset: AtomicI64,
     /// Base offset of the first segment with index entries that may not be on the device.

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
+use super::swap::finish_swaps;
 use super::{Mark, PartitionLog, View, Writer};
 use crate::storage::config::{Durability, LogConfig};
 use crate::storage::disk::DirEntry;
@@ -78,7 +79,10 @@ impl PartitionLog {
         let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
         let mut opening = Opening::new(shared, at, dir.clone(), &config);
         let topic_id = match shared.disk.list(&dir) {
-            Ok(entries) => opening.load(entries, topic_id, clean)?,
+            Ok(entries) => {
+                let entries = finish_swaps(&*shared.disk, &dir, entries)?;
+                opening.load(entries, topic_id, clean)?
+            }
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => opening.make(topic_id)?,
             Err(cause) => return Err(StorageError::io("list", &dir, &cause)),
         };
@@ -135,13 +139,20 @@ impl<'a> Opening<'a> {
         })?;
         self.shared.update_log_starts(|starts| {
             starts.remove(self.at);
+        })?;
+        self.shared.update_cleaner_offsets(|offsets| {
+            offsets.remove(self.at);
         })
+    }
+
+    fn settings(&self) -> SegmentSettings {
+        SegmentSettings::of(self.config, self.shared.cleaner_offsets.get(self.at).is_some())
     }
 
     /// Adds an empty segment at `offset`.
     fn begin_at(&mut self, offset: i64) -> Result<()> {
         let now_ms = self.shared.clock.now_ms();
-        let settings = SegmentSettings::of(self.config);
+        let settings = self.settings();
         let made = Segment::create(&self.shared.pool, &self.dir, offset, settings, now_ms);
         self.segments.push(Arc::new(made.map_err(|error| error.of(self.at))?));
         self.next_offset = offset;
@@ -157,7 +168,7 @@ impl<'a> Opening<'a> {
         let topic_id = self.check_topic_id(topic_id)?;
         let bases = self.sort_files(entries);
         for base_offset in bases {
-            let settings = SegmentSettings::of(self.config);
+            let settings = self.settings();
             let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, settings);
             self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
         }
@@ -239,8 +250,8 @@ impl<'a> Opening<'a> {
     }
 
     fn remove(&self, segment: &Segment) {
-        for suffix in names::SEGMENT_SUFFIXES {
-            self.shared.bury_file(&segment.path_of(suffix), NO_DELAY);
+        for path in segment.paths() {
+            self.shared.bury_file(&path, NO_DELAY);
         }
         segment.close();
     }
@@ -348,9 +359,7 @@ impl<'a> Opening<'a> {
     fn recover_one(&mut self, segment: &Segment, from: i64, from_offset: i64) -> Result<Option<End>> {
         let expected = self.next_offset;
         let durable_offset = self.durable_offset();
-        if segment.base_offset != expected
-            && !(self.config.cleanup_policy.compact && segment.base_offset > expected)
-        {
+        if segment.base_offset != expected && !(self.settings().gaps && segment.base_offset > expected) {
             let reason = format!("the log goes on at offset {}", segment.base_offset);
             return if expected < durable_offset {
                 Err(self.corrupt(segment, expected, reason))
@@ -497,6 +506,7 @@ impl<'a> Opening<'a> {
             waiters: Mutex::default(),
             flushing: Mutex::default(),
             cleaning: Mutex::default(),
+            swapping: Mutex::default(),
             flushed_offset: AtomicI64::new(self.recovery_point.min(end.offset)),
             unsynced_indexes_from: AtomicI64::new(self.unsynced_from),
             unsynced_names: AtomicBool::new(self.unsynced_names || !self.clean),

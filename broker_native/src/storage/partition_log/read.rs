@@ -12,18 +12,26 @@ const HINTS: usize = 8;
 /// Where the last reads ended: a consumer that reads on needs no index.
 #[derive(Default)]
 pub(super) struct Hints {
-    marks: [Option<Mark>; HINTS],
+    marks: [Option<Hint>; HINTS],
     next: usize,
 }
 
+/// A batch boundary; the segment by its id, since compaction gives another one the same base offset.
+#[derive(Clone, Copy)]
+struct Hint {
+    offset: i64,
+    segment_id: u64,
+    position: u64,
+}
+
 impl Hints {
-    fn find(&self, offset: i64, segment: i64) -> Option<u64> {
+    fn find(&self, offset: i64, segment_id: u64) -> Option<u64> {
         let mut known = self.marks.iter().flatten();
-        known.find(|mark| mark.offset == offset && mark.segment == segment).map(|mark| mark.position)
+        known.find(|hint| hint.offset == offset && hint.segment_id == segment_id).map(|hint| hint.position)
     }
 
     /// Replaces the mark the reader came from, so that one fast reader does not push the others out.
-    fn note(&mut self, from: i64, mark: Mark) {
+    fn note(&mut self, from: i64, mark: Hint) {
         let slot = self.marks.iter().position(|known| known.is_some_and(|m| m.offset == from));
         let slot = slot.unwrap_or_else(|| {
             self.next = (self.next + 1) % HINTS;
@@ -52,15 +60,38 @@ impl PartitionLog {
         min_one_batch: bool,
         upto: ReadUpTo,
     ) -> Result<LogSlice> {
-        let view = self.view.lock().clone();
+        self.look(|view| self.read_in(view, offset, max_bytes, min_one_batch, upto))
+    }
+
+    /// Does `what` with a look at the segments; again, when compaction removed a file of it meanwhile.
+    pub(super) fn look<T>(&self, what: impl Fn(&View) -> Result<T>) -> Result<T> {
+        loop {
+            let view = self.view.lock().clone();
+            match what(&view) {
+                Err(StorageError::Io { kind: std::io::ErrorKind::NotFound, .. })
+                    if !Arc::ptr_eq(&view.segments, &self.view.lock().segments) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// What [`PartitionLog::read`] finds in one look at the segments.
+    fn read_in(
+        &self,
+        view: &View,
+        offset: i64,
+        max_bytes: usize,
+        min_one_batch: bool,
+        upto: ReadUpTo,
+    ) -> Result<LogSlice> {
         if offset < view.log_start_offset || offset > view.end.offset {
             return Err(self.out_of_range(offset));
         }
-        let limit = self.limit(&view, offset, upto)?;
+        let limit = self.limit(view, offset, upto)?;
         if offset >= limit.offset {
             return match self.poisoned() {
                 Some(error) => Err(error),
-                None => self.nothing(&view, offset),
+                None => self.nothing(view, offset),
             };
         }
         let first = view.segments.partition_point(|s| s.base_offset <= offset).saturating_sub(1);
@@ -69,12 +100,12 @@ impl PartitionLog {
                 break;
             }
             let bound = bound_of(segment, limit, view.segments.get(i + 1));
-            let hint = self.hints.lock().find(offset, segment.base_offset);
+            let hint = self.hints.lock().find(offset, segment.id);
             match segment.slice(offset, bound, max_bytes, min_one_batch, hint) {
                 Ok(Some(piece)) => {
-                    let mut slice = self.found(&view, offset, segment, piece);
+                    let mut slice = self.found(view, offset, segment, piece);
                     if upto == ReadUpTo::LastStable {
-                        slice.aborted = self.aborted_in(&view, offset..slice.next_offset)?;
+                        slice.aborted = self.aborted_in(view, offset..slice.next_offset)?;
                     }
                     return Ok(slice);
                 }
@@ -87,15 +118,15 @@ impl PartitionLog {
                 Err(error) => return Err(error.of(&self.at)),
             }
         }
-        self.nothing(&view, offset)
+        self.nothing(view, offset)
     }
 
     fn found(&self, view: &View, from: i64, segment: &Segment, piece: Piece) -> LogSlice {
         let Piece { file, position, len, next_offset } = piece;
         if len > 0 {
             let position = position + len as u64;
-            let mark = Mark { offset: next_offset, segment: segment.base_offset, position };
-            self.hints.lock().note(from, mark);
+            let hint = Hint { offset: next_offset, segment_id: segment.id, position };
+            self.hints.lock().note(from, hint);
         }
         LogSlice { file, position, len, next_offset, offsets: view.offsets(), aborted: Vec::new() }
     }

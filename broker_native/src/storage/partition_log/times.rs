@@ -21,7 +21,10 @@ impl PartitionLog {
     /// # Errors
     /// As [`PartitionLog::read`].
     pub fn offset_for_timestamp(&self, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
-        let view = self.view.lock().clone();
+        self.look(|view| self.offset_for_timestamp_in(view, timestamp_ms))
+    }
+
+    fn offset_for_timestamp_in(&self, view: &View, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
         let first =
             view.segments.partition_point(|s| s.base_offset <= view.log_start_offset).saturating_sub(1);
         for (i, segment) in view.segments.iter().enumerate().skip(first) {
@@ -42,7 +45,10 @@ impl PartitionLog {
     /// # Errors
     /// As [`PartitionLog::read`].
     pub fn max_timestamp_offset(&self) -> Result<Option<(i64, i64)>> {
-        let view = self.view.lock().clone();
+        self.look(|view| self.max_timestamp_offset_in(view))
+    }
+
+    fn max_timestamp_offset_in(&self, view: &View) -> Result<Option<(i64, i64)>> {
         let mut best: Option<(usize, i64)> = None;
         for (i, segment) in view.segments.iter().enumerate() {
             let newest = segment.max_timestamp().map_err(|error| error.of(&self.at))?;
@@ -55,7 +61,7 @@ impl PartitionLog {
         let Some(segment) = view.segments.get(i) else { return Ok(None) };
         let bound = bound_of(segment, view.high_watermark, view.segments.get(i + 1));
         let found = self.first_in(segment, bound, timestamp_ms, view.log_start_offset)?;
-        Ok(found.filter(|(offset, _)| visible(&view, *offset)))
+        Ok(found.filter(|(offset, _)| visible(view, *offset)))
     }
 
     /// The first record of `[from_offset, bound)` in `segment` with a timestamp of `timestamp_ms` or later.

@@ -21,6 +21,7 @@ pub(super) mod verification;
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::cleaner::filter::LastRecord;
 use super::error::{StorageError, TopicPartition};
 use super::types::{AbortedTxn, Origin, ProducerInfo, TxnMarker};
 use crate::record::control::{EndTxn, Marker};
@@ -267,6 +268,15 @@ impl Producers {
     /// The producer's epoch; `None` when it is not known.
     pub fn epoch(&self, producer_id: i64) -> Option<i16> {
         self.known.get(&producer_id).map(|producer| producer.epoch)
+    }
+
+    /// The last that is known of each.
+    pub fn last_records(&self) -> HashMap<i64, LastRecord> {
+        let last = |p: &Producer| LastRecord {
+            epoch: p.epoch,
+            offset: p.known().next_back().map(|b| b.last_offset),
+        };
+        self.known.iter().map(|(id, producer)| (*id, last(producer))).collect()
     }
 
     /// First offset of the oldest open transaction.

@@ -16,6 +16,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::MutexGuard;
+
 use super::{Result, Segment};
 use crate::storage::disk::{DiskFile, OpenMode};
 use crate::storage::files::FileSlot;
@@ -38,6 +40,11 @@ pub(super) struct AbortedIndex {
 impl AbortedIndex {
     pub fn close(&self) {
         self.file.close();
+    }
+
+    /// See [`FileSlot::hold`].
+    pub fn hold(&self) -> MutexGuard<'_, Option<Arc<dyn DiskFile>>> {
+        self.file.hold()
     }
 }
 

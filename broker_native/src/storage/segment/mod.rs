@@ -10,10 +10,12 @@
 //! | `lookup` | offset -> position, position -> batch boundary, checked reads |
 //! | `rebuild` | indexes from the `.log`, and the scan of recovery |
 //! | `aborted` | the `.txnindex` |
+//! | `replaced` | segments that compaction writes, and those that it takes the place of |
 mod aborted;
 mod lookup;
 mod marks;
 mod rebuild;
+mod replaced;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,7 @@ use super::names;
 use crate::record::header::BatchHeader;
 
 pub(super) use self::lookup::{Bound, Piece};
+pub(super) use self::replaced::{Named, end_of};
 
 /// Why a segment could not do it; the log adds the partition.
 #[derive(Debug)]
@@ -81,11 +84,11 @@ pub(super) struct SegmentSettings {
 }
 
 impl SegmentSettings {
-    /// Those of a topic.
-    pub fn of(config: &LogConfig) -> Self {
+    /// Those of a topic. `compacted`: the log was compacted before, whatever its settings say now.
+    pub fn of(config: &LogConfig, compacted: bool) -> Self {
         Self {
             index_interval: config.index_interval_bytes.max(0) as u64,
-            gaps: config.cleanup_policy.compact,
+            gaps: config.cleanup_policy.compact || compacted,
         }
     }
 }
@@ -94,6 +97,10 @@ impl SegmentSettings {
 pub(super) struct Segment {
     /// First offset that can be in it; its file name.
     pub base_offset: i64,
+    /// Different for each segment of this process: compaction gives another segment the same base offset.
+    pub id: u64,
+    /// What its files are called now.
+    named: Mutex<Named>,
     dir: Arc<Path>,
     pool: Arc<FilePool>,
     log: Arc<FileSlot>,
@@ -127,7 +134,19 @@ impl Segment {
         settings: SegmentSettings,
         now_ms: i64,
     ) -> Result<Self> {
+        Self::create_as(Named::Live, pool, dir, base_offset, settings, now_ms)
+    }
+
+    fn create_as(
+        named: Named,
+        pool: &Arc<FilePool>,
+        dir: &Arc<Path>,
+        base_offset: i64,
+        settings: SegmentSettings,
+        now_ms: i64,
+    ) -> Result<Self> {
         let mut segment = Self::new(pool, dir, base_offset, settings, 0);
+        *segment.named.get_mut() = named;
         for suffix in [names::INDEX_SUFFIX, names::TIME_INDEX_SUFFIX, names::LOG_SUFFIX] {
             let path = segment.path_of(suffix);
             pool.disk.open(&path, OpenMode::CreateEmpty).map_err(|cause| SegmentError::Io {
@@ -166,6 +185,8 @@ impl Segment {
     ) -> Self {
         Self {
             base_offset,
+            id: replaced::next_id(),
+            named: Mutex::default(),
             dir: dir.clone(),
             pool: pool.clone(),
             log: Arc::default(),
@@ -188,7 +209,7 @@ impl Segment {
 
     /// Name of one of the segment's files.
     pub fn path_of(&self, suffix: &str) -> PathBuf {
-        names::segment_file(&self.dir, self.base_offset, suffix)
+        self.path_as(suffix, *self.named.lock())
     }
 
     /// The `.log`, opened when it is not.
@@ -296,7 +317,10 @@ impl Segment {
     }
 
     fn slot_file(&self, slot: &Arc<FileSlot>, suffix: &'static str) -> Result<Arc<dyn DiskFile>> {
-        let opened = slot.get(&self.pool, OpenMode::Create, || self.path_of(suffix));
+        // What was replaced is not made anew once it was removed.
+        let is_live = *self.named.lock() == Named::Live;
+        let mode = if is_live { OpenMode::Create } else { OpenMode::ReadWrite };
+        let opened = slot.get(&self.pool, mode, || self.path_of(suffix));
         opened.map_err(|cause| self.failed("open", suffix, cause))
     }
 

@@ -10,7 +10,8 @@
 //! [`Fault`]s make the n-th write or sync fail; a failed sync marks the bytes clean (they will never reach the device,
 //! as Linux does: ATC 20 "Can applications recover from fsync failures?"), so an engine that tries again loses data.
 //!
-//! A renamed directory takes its files along, before and after a cut, whole. Not modelled: reordering inside one write
+//! A renamed directory takes its files along, before and after a cut, whole. A renamed file has its old or its new name
+//! after a cut, as every journalling file system promises. Not modelled: reordering inside one write
 //! below the byte, and two renames of one directory without a sync between them. Thread-safe by one lock.
 //!
 //! | file | what it is |
@@ -171,6 +172,7 @@ impl SimDisk {
                 None => after.remove(&name),
             };
         }
+        restore_renamed(&state.seen, &state.durable, &mut after);
         let orphan = |path: &Path| {
             path.parent().is_some_and(|dir| !dir.as_os_str().is_empty() && dir != Path::new("/"))
         };
@@ -224,6 +226,28 @@ impl SimDisk {
     /// The time that written files get, milliseconds since the epoch.
     pub fn set_time(&self, now_ms: i64) {
         self.0.lock().now_ms = now_ms;
+    }
+}
+
+/// Gives files their old name back (their new one when another file has that) which had a name on the device, have one
+/// as processes see it, and lost both: a rename is atomic.
+fn restore_renamed(
+    seen: &BTreeMap<PathBuf, Node>,
+    durable: &BTreeMap<PathBuf, Node>,
+    after: &mut BTreeMap<PathBuf, Node>,
+) {
+    let inode = |node: &Node| match node {
+        Node::File(inode) => Some(Arc::as_ptr(inode)),
+        Node::Dir => None,
+    };
+    let now: BTreeMap<_, _> = seen.iter().filter_map(|(name, node)| Some((inode(node)?, name))).collect();
+    let mut named: std::collections::BTreeSet<_> = after.values().filter_map(inode).collect();
+    for (old_name, node) in durable {
+        let Some(file) = inode(node).filter(|file| !named.contains(file)) else { continue };
+        let Some(new_name) = now.get(&file) else { continue };
+        let name = if after.contains_key(old_name) { (*new_name).clone() } else { old_name.clone() };
+        after.insert(name, node.clone());
+        named.insert(file);
     }
 }
 

@@ -1,0 +1,133 @@
+//! Segments that compaction writes, and those that it takes the place of.
+//!
+//! The files of a segment change their names while the segment is in use: `.cleaned` while it is written, `.swap` once
+//! it is whole and on the device, no suffix when it has taken its place, `.<id>.deleted` when another took its place. Who
+//! reads goes on reading: open files stay open, and a file that was closed is opened again by the name it has then.
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Result, Segment, SegmentSettings};
+use crate::record::header::BatchHeader;
+use crate::storage::disk::DiskFile;
+use crate::storage::files::FilePool;
+use crate::storage::names;
+use crate::storage::scan::{Found, Scanner};
+
+/// What the files of a segment are called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::storage) enum Named {
+    /// As ever.
+    #[default]
+    Live,
+    /// Being written by compaction.
+    Cleaned,
+    /// Whole, on its way to its place.
+    Swap,
+    /// Another took its place.
+    Deleted,
+}
+
+/// See [`Segment::id`].
+pub(super) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Segment {
+    /// Makes the files of a segment that is to take the place of others.
+    pub fn create_cleaned(
+        pool: &Arc<FilePool>,
+        dir: &Arc<Path>,
+        base_offset: i64,
+        settings: SegmentSettings,
+    ) -> Result<Self> {
+        let settings = SegmentSettings { gaps: true, ..settings };
+        Self::create_as(Named::Cleaned, pool, dir, base_offset, settings, -1)
+    }
+
+    /// Writes a run of batches, whose headers are `headers`, behind the last one.
+    pub fn append_run(&self, bytes: &[u8], headers: &[BatchHeader]) -> Result<()> {
+        let mut position = self.size();
+        let file = self.file()?;
+        file.write_all_at(bytes, position).map_err(|cause| self.failed("write", names::LOG_SUFFIX, cause))?;
+        for header in headers {
+            if self.marks.lock().must_store() {
+                self.store_indexes()?;
+            }
+            self.marks.lock().note(header, position, self.base_offset, self.settings.index_interval);
+            position += header.size() as u64;
+        }
+        self.size.store(position, Ordering::Release);
+        Ok(())
+    }
+
+    /// Gives the files their names as `named` says. Nobody opens one meanwhile. A file that is not there (an index that
+    /// was never made) stays so. `sync` makes names durable: a `.txnindex` cannot be made anew from the `.log`, so it has
+    /// its new name before that has.
+    pub fn rename_to(&self, named: Named, sync: impl Fn() -> Result<()>) -> Result<()> {
+        let _io = self.index_io.lock();
+        let _held = [self.log.hold(), self.index.hold(), self.time_index.hold(), self.aborted.hold()];
+        let before = *self.named.lock();
+        // The `.log` last: without it the others mean nothing.
+        for suffix in names::SEGMENT_SUFFIXES.into_iter().rev() {
+            let (from, to) = (self.path_as(suffix, before), self.path_as(suffix, named));
+            match self.pool.disk.rename(&from, &to) {
+                Err(cause) if cause.kind() == std::io::ErrorKind::NotFound && suffix != names::LOG_SUFFIX => {
+                }
+                renamed => {
+                    renamed.map_err(|cause| self.failed("rename", suffix, cause))?;
+                    if suffix == names::TXN_INDEX_SUFFIX {
+                        sync()?;
+                    }
+                }
+            }
+        }
+        *self.named.lock() = named;
+        Ok(())
+    }
+
+    /// The names that its files have now.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        names::SEGMENT_SUFFIXES.iter().map(|suffix| self.path_of(suffix)).collect()
+    }
+
+    /// Bytes of the offset index and of the time index.
+    pub fn index_sizes(&self) -> Result<(u64, u64)> {
+        self.load()?;
+        let marks = self.marks.lock();
+        Ok((marks.offsets.len() as u64 * 8, marks.times.len() as u64 * 12))
+    }
+
+    /// Largest timestamp of the first batch, milliseconds since the epoch; -1 for none.
+    pub fn first_batch_timestamp(&self) -> Result<i64> {
+        let file = self.file()?;
+        let found = Scanner::headers(&*file, 0, self.size()).step();
+        match found.map_err(|cause| self.failed("read", names::LOG_SUFFIX, cause))? {
+            Found::Batch(header) => Ok(header.max_timestamp),
+            _ => Ok(-1),
+        }
+    }
+
+    pub(super) fn path_as(&self, suffix: &str, named: Named) -> PathBuf {
+        let mut path = names::segment_file(&self.dir, self.base_offset, suffix).into_os_string();
+        match named {
+            Named::Live => {}
+            Named::Cleaned => path.push(names::CLEANED_SUFFIX),
+            Named::Swap => path.push(names::SWAP_SUFFIX),
+            // The next segment that is replaced here must not be taken for this one.
+            Named::Deleted => path.push(format!(".{}{}", self.id, names::DELETED_SUFFIX)),
+        }
+        path.into()
+    }
+}
+
+/// One past the last offset of the whole batches of a `.log` file; `base_offset` when there is none.
+pub(in crate::storage) fn end_of(file: &dyn DiskFile, base_offset: i64) -> std::io::Result<i64> {
+    let mut scanner = Scanner::headers(file, 0, file.len()?);
+    let mut end = base_offset;
+    while let Found::Batch(header) = scanner.step()? {
+        end = header.last_offset() + 1;
+    }
+    Ok(end)
+}
