@@ -84,7 +84,7 @@ def test_refusals_carry_kafkas_codes(admin):
     assert error_name(lambda: create(admin, "factor", 1, 3)) == "INVALID_REPLICATION_FACTOR"
     assert error_name(lambda: create(admin, "huge", 100_000)) == "POLICY_VIOLATION"
     assert error_name(lambda: create(admin, "config", config={"no.such": "1"})) == "INVALID_CONFIG"
-    assert error_name(lambda: create(admin, "compact", config={"cleanup.policy": "compact"})) == "INVALID_CONFIG"
+    assert error_name(lambda: create(admin, "policy", config={"cleanup.policy": "compress"})) == "INVALID_CONFIG"
     grow = lambda: admin.create_partitions([NewPartitions("codes", 1)])["codes"].result(TIMEOUT_S)  # noqa: E731
     assert error_name(grow) == "INVALID_PARTITIONS"
     gone = lambda: admin.delete_topics(["none"])["none"].result(TIMEOUT_S)  # noqa: E731

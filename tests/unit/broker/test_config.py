@@ -50,6 +50,7 @@ def test_every_topic_default_equals_what_its_broker_settings_give():
         ("num.network.threads", "1000", "between 1 and 256"),
         ("auto.create.topics.enable", "yes", "true or false"),
         ("log.cleanup.policy", "compacted", "delete, compact"),
+        ("log.cleaner.io.buffer.load.factor", "1.5", "between 0 and 1"),
         ("log.cleanup.policy", "", "delete"),
         ("log.message.timestamp.type", "createtime", "CreateTime, LogAppendTime"),
         ("log.durability", "fsync", "page-cache, flushed"),
@@ -79,6 +80,15 @@ def test_the_last_one_wins_and_aliases_are_the_same_setting():
 )
 def test_retention_takes_the_finest_unit_that_is_set(given, expected):
     assert log_config(broker_config(given), {})["retention_ms"] == expected
+
+
+def test_a_topic_may_be_compacted_and_deleted_from():
+    resolved = log_config(
+        broker_config([("log.cleaner.min.cleanable.ratio", "0.25")]), {"cleanup.policy": ("compact", "delete")}
+    )
+    assert resolved["cleanup_policy"] == "compact,delete"
+    assert resolved["min_cleanable_dirty_ratio"] == 0.25
+    assert resolved["delete_retention_ms"] == 24 * HOUR_MS
 
 
 def test_a_topics_own_value_wins_over_the_brokers():

@@ -23,7 +23,7 @@ def test_set_and_delete_change_only_what_they_name():
         (Change("retention.ms", Operation.SET, "x"), ErrorCode.INVALID_CONFIG),
         (Change("retention.ms", Operation.SET, None), ErrorCode.INVALID_REQUEST),
         (Change("retention.ms", Operation.APPEND, "5"), ErrorCode.INVALID_CONFIG),
-        (Change("cleanup.policy", Operation.APPEND, "compact"), ErrorCode.INVALID_CONFIG),
+        (Change("cleanup.policy", Operation.APPEND, "compress"), ErrorCode.INVALID_CONFIG),
         (Change("cleanup.policy", Operation.SUBTRACT, "delete"), ErrorCode.INVALID_CONFIG),
         (Change("no.such", Operation.DELETE, None), ErrorCode.INVALID_CONFIG),
         (Change("no.such", Operation.SET, "1"), ErrorCode.INVALID_CONFIG),

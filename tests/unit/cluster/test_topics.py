@@ -106,7 +106,7 @@ def test_a_manual_assignment_decides_the_partition_count():
 
 
 @pytest.mark.parametrize(
-    "config", [("retention.mss", "1"), ("retention.ms", "x"), ("cleanup.policy", "compact"), ("retention.ms", None)]
+    "config", [("retention.mss", "1"), ("retention.ms", "x"), ("cleanup.policy", "compress"), ("retention.ms", None)]
 )
 def test_a_wrong_config_is_invalid(config):
     assert code(create_one(NewTopic("t", configs=[config]))) is ErrorCode.INVALID_CONFIG

@@ -8,7 +8,7 @@
 //! | a tombstone | until the batch's delete horizon, which is set when a cleaning first keeps it |
 //! | a record of an aborted transaction | no |
 //! | a marker whose transaction has no batch left | until the delete horizon, as a tombstone |
-//! | the last batch of a producer that is known, and the last batch of a segment | at least its header |
+//! | the last batch of a producer that is known, and the last of all that is cleaned | at least its header |
 //! | a batch whose records cannot be read, for whatever a producer sent | as it is |
 use std::collections::HashMap;
 
@@ -128,7 +128,8 @@ impl Scratch {
     }
 }
 
-/// Appends what stays of `batch` to `out`. `last`: nothing follows it in the segment that is written.
+/// Appends what stays of `batch` to `out`. `last`: nothing behind it is cleaned, so it tells
+/// where that ends.
 pub(super) fn clean(
     rules: &Rules<'_>,
     transactions: &mut Transactions,

@@ -55,8 +55,9 @@ pub(super) fn clean_log(
     };
     let mut work = Work { log, rules, transactions: Transactions::default(), buffers, pace };
     for group in groups(&candidates, dirt.first_uncleanable, &config) {
+        let ends = group.end == segments.len();
         let old = segments.get(group).unwrap_or_default();
-        if !work.clean_group(old, stats)? {
+        if !work.clean_group(old, ends, stats)? {
             return Ok(Ended::Early);
         }
     }
@@ -67,6 +68,8 @@ pub(super) fn clean_log(
 pub(super) fn candidate(segment: &Segment, first_ms: bool) -> Result<Candidate, SegmentError> {
     let newest_ms = match segment.max_timestamp()? {
         Some((newest, _)) => newest,
+        // Compaction left nothing of it.
+        None if segment.size() == 0 => i64::MIN,
         None => segment.modified_ms()?,
     };
     Ok(Candidate {
@@ -145,11 +148,12 @@ struct Pending {
 }
 
 impl Work<'_> {
-    /// Writes what stays of `old` into one segment that takes their place; `false` when it did not.
-    fn clean_group(&mut self, old: &[Arc<Segment>], stats: &mut Stats) -> Result<bool> {
+    /// Writes what stays of `old` into one segment that takes their place; `false` when it did not. `ends`: nothing
+    /// behind them is cleaned.
+    fn clean_group(&mut self, old: &[Arc<Segment>], ends: bool, stats: &mut Stats) -> Result<bool> {
         let Some(first) = old.first() else { return Ok(true) };
         let cleaned = self.log.create_cleaned(first.base_offset)?;
-        let replaced = match self.fill(&cleaned, old, stats) {
+        let replaced = match self.fill(&cleaned, old, ends, stats) {
             Ok(Some(aborted)) => {
                 stats.bytes_written += cleaned.size();
                 self.log.replace_segments(old, cleaned, &aborted)
@@ -175,12 +179,13 @@ impl Work<'_> {
         &mut self,
         cleaned: &Segment,
         old: &[Arc<Segment>],
+        ends: bool,
         stats: &mut Stats,
     ) -> Result<Option<Vec<AbortedTxn>>> {
         let mut pending = Pending::default();
         let mut aborted = Vec::new();
         for (i, segment) in old.iter().enumerate() {
-            let last = i + 1 == old.len();
+            let last = ends && i + 1 == old.len();
             if !self.copy(cleaned, segment, last, (&mut pending, &mut aborted), stats)? {
                 return Ok(None);
             }

@@ -64,7 +64,7 @@ impl PartitionLog {
         };
         let mut aged = Vec::with_capacity(segments.len());
         for segment in segments.iter() {
-            aged.push(self.aged(segment)?);
+            aged.push(self.aged(segment, end.segment)?);
         }
         let start = start_to_keep(&aged, &config, now_ms, end.offset);
         let offsets = self.offsets();
@@ -89,10 +89,12 @@ impl PartitionLog {
         Ok(first_kept.filter(|first| *first > offsets.log_start_offset))
     }
 
-    fn aged(&self, segment: &Segment) -> Result<Aged> {
+    fn aged(&self, segment: &Segment, active_base: i64) -> Result<Aged> {
         let wrong = |error: crate::storage::segment::SegmentError| error.of(&self.at);
         let newest_ms = match segment.max_timestamp().map_err(wrong)? {
             Some((newest, _)) => newest,
+            // Compaction left nothing of it.
+            None if segment.size() == 0 && segment.base_offset != active_base => i64::MIN,
             None => segment.modified_ms().map_err(wrong)?,
         };
         Ok(Aged { base_offset: segment.base_offset, size: segment.size(), newest_ms })
@@ -242,7 +244,7 @@ fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset:
         Ok(limit) => {
             let mut surplus = total.saturating_sub(limit);
             let whole = |s: &&Aged| {
-                let fits = surplus >= s.size && s.size > 0;
+                let fits = surplus >= s.size && surplus > 0;
                 surplus = surplus.saturating_sub(s.size);
                 fits
             };

@@ -7,6 +7,9 @@
 //! | the old ones renamed, names synced | `.deleted` | as above |
 //! | the new one renamed, names synced | no suffix | as ever |
 //!
+//! What is removed at the start is all from the first to the last offset of the new segment. An old one behind that, of
+//! which nothing was left, may come back: it is compacted again, since the checkpoint still says so.
+//!
 //! A failure behind the first step leaves names that only a start can put in order, so it poisons the log.
 //!
 //! Readers keep their look at the old segments: these stay readable under their new names until `file.delete.delay.ms`
@@ -123,7 +126,7 @@ impl PartitionLog {
             cleaned.rename_to(Named::Swap, sync)?;
             sync()?;
             for segment in old.iter().rev() {
-                segment.rename_to(Named::Deleted, || Ok(()))?;
+                segment.rename_to(Named::Deleted, sync)?;
             }
             sync()?;
             cleaned.rename_to(Named::Live, sync)?;

@@ -42,6 +42,11 @@ impl AbortedIndex {
         self.file.close();
     }
 
+    /// Whether there is a file.
+    pub fn exists(&self) -> bool {
+        self.exists.load(Ordering::Acquire)
+    }
+
     /// See [`FileSlot::hold`].
     pub fn hold(&self) -> MutexGuard<'_, Option<Arc<dyn DiskFile>>> {
         self.file.hold()

@@ -63,21 +63,29 @@ impl Segment {
     }
 
     /// Gives the files their names as `named` says. Nobody opens one meanwhile. A file that is not there (an index that
-    /// was never made) stays so. `sync` makes names durable: a `.txnindex` cannot be made anew from the `.log`, so it has
-    /// its new name before that has.
+    /// was never made) stays so. `sync` makes names durable: a `.log` that comes back after a loss of power must find its
+    /// `.txnindex`, which cannot be made anew from it. So that comes before, and goes after it.
     pub fn rename_to(&self, named: Named, sync: impl Fn() -> Result<()>) -> Result<()> {
         let _io = self.index_io.lock();
         let _held = [self.log.hold(), self.index.hold(), self.time_index.hold(), self.aborted.hold()];
         let before = *self.named.lock();
-        // The `.log` last: without it the others mean nothing.
-        for suffix in names::SEGMENT_SUFFIXES.into_iter().rev() {
+        let mut order = names::SEGMENT_SUFFIXES;
+        let sync_behind = match named {
+            Named::Deleted if self.aborted.exists() => names::LOG_SUFFIX,
+            Named::Deleted => "",
+            _ => {
+                order.reverse();
+                names::TXN_INDEX_SUFFIX
+            }
+        };
+        for suffix in order {
             let (from, to) = (self.path_as(suffix, before), self.path_as(suffix, named));
             match self.pool.disk.rename(&from, &to) {
                 Err(cause) if cause.kind() == std::io::ErrorKind::NotFound && suffix != names::LOG_SUFFIX => {
                 }
                 renamed => {
                     renamed.map_err(|cause| self.failed("rename", suffix, cause))?;
-                    if suffix == names::TXN_INDEX_SUFFIX {
+                    if suffix == sync_behind {
                         sync()?;
                     }
                 }
