@@ -1,17 +1,20 @@
 """The clients of the matrix behind one face: produce a list of records with a codec, consume them all again.
 
 Each is used as its users use it and knows nothing of pylog, but for the last, which is pylog's own. One partition, offsets
-from 0, no consumer group.
+from 0; no consumer group where the client can do without.
 """
 
 import asyncio
 import json
 import os
 import subprocess
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tests.peers.jars import classpath
+from tests.peers.javascript import modules
 
 DEADLINE_S = 60
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -177,6 +180,46 @@ class Java:
         return done.stdout
 
 
+class KafkaJs:
+    """kafkajs, which always reads as a member of a group. It has no codec for lz4 and zstd."""
+
+    def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
+        self._run("produce", servers, topic, codec, stdin="".join(self._line(one) + "\n" for one in records))
+
+    def consume(self, servers: str, topic: str, count: int) -> list[Record]:
+        printed = self._run("consume", servers, topic, str(count), f"{topic}-kafkajs")
+        return [self._record(line) for line in printed.splitlines()]
+
+    @staticmethod
+    def _line(record: Record) -> str:
+        headers = [(name, b64encode(value).decode()) for name, value in record.headers]
+        return json.dumps([b64encode(record.key).decode(), b64encode(record.value).decode(), headers])
+
+    @staticmethod
+    def _record(line: str) -> Record:
+        key, value, headers = json.loads(line)
+        return Record(b64decode(key), b64decode(value), tuple((name, b64decode(one)) for name, one in headers))
+
+    @staticmethod
+    def _run(*words: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            kafkajs(*words),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "NODE_PATH": str(modules())},
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def kafkajs(*words: str) -> list[str]:
+    """The command that runs kafkajs; it wants ``NODE_PATH`` to be `modules()`."""
+    return ["node", str(Path(__file__).parent / "kafkajs_client.cjs"), *words]
+
+
 class Pylog:
     """pylog's own client, which speaks the same protocol."""
 
@@ -201,5 +244,6 @@ CLIENTS: dict[str, Client] = {
     "aiokafka": AioKafka(),
     "kcat": Kcat(),
     "java": Java(),
+    "kafkajs": KafkaJs(),
     "pylog": Pylog(),
 }

@@ -33,10 +33,18 @@ def written(servers: str) -> Written:
     return Written(servers)
 
 
+LACKS = {"kafkajs": ("lz4", "zstd")}
+PAIRS = [
+    (producer, codec, consumer)
+    for producer in CLIENTS
+    for codec in CODECS
+    for consumer in CLIENTS
+    if codec not in (*LACKS.get(producer, ()), *LACKS.get(consumer, ()))
+]
+
+
 @pytest.mark.peers
-@pytest.mark.parametrize("consumer", CLIENTS)
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("producer", CLIENTS)
+@pytest.mark.parametrize(("producer", "codec", "consumer"), PAIRS)
 def test_what_one_client_writes_another_reads(written: Written, producer: str, codec: str, consumer: str) -> None:
     assert shutil.which("kcat"), "kcat is missing: apt install kcat"
     topic = written.topic(producer, codec)

@@ -17,6 +17,7 @@ _GOOD = {
     "cc": "exit 0",
     "kcat": "exit 0",
     "mvn": "exit 0",
+    "npm": "exit 0",
 }
 
 
@@ -53,6 +54,7 @@ def test_a_machine_that_has_all_passes_in_silence(tmp_path: Path, what: str) -> 
         ("cc", None, "A C compiler is missing"),
         ("kcat", None, "kcat is missing"),
         ("mvn", None, "Maven is missing"),
+        ("npm", None, "npm is missing"),
     ],
 )
 def test_what_is_missing_or_too_old_is_named_in_one_sentence(
@@ -65,8 +67,8 @@ def test_what_is_missing_or_too_old_is_named_in_one_sentence(
     assert sentence.endswith(".")
 
 
-def test_building_needs_neither_kcat_nor_maven(tmp_path: Path) -> None:
-    assert preflight(tmp_path, "build", kcat=None, mvn=None).returncode == 0
+def test_building_needs_neither_kcat_nor_maven_nor_npm(tmp_path: Path) -> None:
+    assert preflight(tmp_path, "build", kcat=None, mvn=None, npm=None).returncode == 0
 
 
 def test_missing_things_are_told_as_debian_packages_for_ci(tmp_path: Path) -> None:
