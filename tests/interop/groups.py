@@ -1,0 +1,185 @@
+"""Groups of real clients: members as processes, what they read, and a producer that goes on meanwhile."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+ROOT = Path(__file__).parents[2]
+PARTITIONS = 6
+DEADLINE_S = 90
+
+
+def until(fact: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
+    """Ask until `fact` holds. Raises AssertionError that says what did not happen."""
+    end = time.monotonic() + deadline_s
+    while not fact():
+        assert time.monotonic() < end, f"not within {deadline_s} s: {what}"
+        time.sleep(0.05)
+
+
+class Member:
+    """One member; a thread collects what it prints."""
+
+    def __init__(self, client: str, servers: str, group: str, topic: str, settings: dict[str, Any] | None = None) -> None:
+        self.read: list[tuple[int, int, str]] = []
+        self.assignments: list[int] = []
+        self.revocations = 0
+        self.uncommitted: list[str] = []
+        own = (servers, group, topic)
+        command = _kcat(*own) if client == "kcat" else _python(client, *own, settings or {})
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self._reader = threading.Thread(target=self._collect, daemon=True)
+        self._reader.start()
+
+    def _collect(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            # Killed in the middle of a line.
+            if not line.endswith("\n"):
+                return
+            kind, *rest = line.split()
+            if kind == "assigned":
+                self.assignments.append(int(rest[0]))
+            elif kind == "revoked":
+                self.revocations += 1
+            elif kind == "uncommitted":
+                self.uncommitted.append(rest[0])
+            else:
+                self.read.append((int(kind), int(rest[0]), rest[1]))
+
+    def partitions(self) -> int:
+        """How many partitions it has now."""
+        return self.assignments[-1] if self.assignments else 0
+
+    def kill(self) -> None:
+        """SIGKILL: no farewell, its session has to end."""
+        self.process.kill()
+        self._end()
+
+    def leave(self) -> None:
+        """SIGTERM: it says that it goes."""
+        self.process.send_signal(signal.SIGTERM)
+        self._end()
+
+    def _end(self) -> None:
+        self.process.wait(30)
+        self._reader.join(30)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+def _python(client: str, servers: str, group: str, topic: str, settings: dict[str, Any]) -> list[str]:
+    return [sys.executable, "-m", "tests.interop.group_member", client, servers, group, topic, json.dumps(settings)]
+
+
+def _kcat(servers: str, group: str, topic: str) -> list[str]:
+    options = [
+        "session.timeout.ms=6000", "heartbeat.interval.ms=500", "auto.offset.reset=earliest",
+        "auto.commit.interval.ms=200", "partition.assignment.strategy=range",
+    ]  # fmt: skip
+    words = [word for option in options for word in ("-X", option)]
+    return ["kcat", "-b", servers, "-G", group, *words, "-q", "-u", "-f", "%p %o %s\n", topic]
+
+
+class Group:
+    """A topic, a group, and the members that were started; all are stopped at the end."""
+
+    def __init__(self, servers: str, name: str) -> None:
+        self.servers, self.name, self.topic = servers, f"group-{name}", name
+        self.members: list[Member] = []
+        self.admin = AdminClient({"bootstrap.servers": servers})
+        self._ends = dict.fromkeys(range(PARTITIONS), 0)
+        self._sent: set[str] = set()
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+        self._stop = threading.Event()
+        self._pump: threading.Thread | None = None
+        for made in self.admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)]).values():
+            made.result(30)
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_producing()
+        for member in self.members:
+            if member.process.poll() is None:
+                member.kill()
+
+    def start(self, client: str, settings: dict[str, Any] | None = None) -> Member:
+        """Another member."""
+        member = Member(client, self.servers, self.name, self.topic, settings)
+        self.members.append(member)
+        return member
+
+    def produce(self, count: int) -> None:
+        """Write `count` more records, in turn to every partition."""
+        for _ in range(count):
+            value, partition = f"record-{len(self._sent)}", len(self._sent) % PARTITIONS
+            self._producer.produce(self.topic, value, partition=partition)
+            self._sent.add(value)
+            self._ends[partition] += 1
+        assert self._producer.flush(DEADLINE_S) == 0
+
+    def keep_producing(self) -> None:
+        """Write on, a few hundred records a second, until `stop_producing`."""
+        self._pump = threading.Thread(target=self._pumping, daemon=True)
+        self._pump.start()
+
+    def _pumping(self) -> None:
+        while not self._stop.wait(0.1):
+            self.produce(30)
+
+    def stop_producing(self) -> None:
+        """Nothing more is written."""
+        self._stop.set()
+        if self._pump is not None:
+            self._pump.join()
+
+    def read(self) -> set[str]:
+        """What all members together have read."""
+        return {value for member in self.members for _, _, value in member.read}
+
+    def until_all_is_read(self) -> None:
+        """Every record was read by somebody."""
+        until(lambda: self.read() >= self._sent, f"all of {len(self._sent)} records are read")
+
+    def committed(self) -> dict[int, int]:
+        """Committed offsets by partition."""
+        asked = [ConsumerGroupTopicPartitions(self.name)]
+        answer = self.admin.list_consumer_group_offsets(asked)[self.name].result(30)
+        return {one.partition: one.offset for one in answer.topic_partitions}
+
+    def ends(self) -> dict[int, int]:
+        """How many records were written, by partition."""
+        return dict(self._ends)
+
+    def describe(self) -> Any:
+        """The group as an administrator sees it."""
+        return self.admin.describe_consumer_groups([self.name])[self.name].result(30)
+
+    def state(self) -> str:
+        """Its state's name."""
+        return str(self.describe().state.name)
+
+
+def gaps(read: Iterable[tuple[int, int, str]]) -> int:
+    """How often one member's offsets of a partition did not go on where they were."""
+    last: dict[int, int] = {}
+    found = 0
+    for partition, offset, _ in read:
+        found += partition in last and offset != last[partition] + 1
+        last[partition] = offset
+    return found
