@@ -14,7 +14,6 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 6
 DEADLINE_S = 90
@@ -31,7 +30,9 @@ def until(fact: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -
 class Member:
     """One member; a thread collects what it prints."""
 
-    def __init__(self, client: str, servers: str, group: str, topic: str, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, client: str, servers: str, group: str, topic: str, settings: dict[str, Any] | None = None
+    ) -> None:
         self.read: list[tuple[int, int, str]] = []
         self.assignments: list[int] = []
         self.revocations = 0
@@ -156,6 +157,10 @@ class Group:
         """Every record was read by somebody."""
         until(lambda: self.read() >= self._sent, f"all of {len(self._sent)} records are read")
 
+    def reconnect(self) -> None:
+        """An administrator that knows nothing of the broker's former life: librdkafka 2.16's sends nothing after that."""
+        self.admin = AdminClient({"bootstrap.servers": self.servers})
+
     def committed(self) -> dict[int, int]:
         """Committed offsets by partition."""
         asked = [ConsumerGroupTopicPartitions(self.name)]
@@ -165,6 +170,10 @@ class Group:
     def ends(self) -> dict[int, int]:
         """How many records were written, by partition."""
         return dict(self._ends)
+
+    def sent(self) -> set[str]:
+        """All records that were written."""
+        return set(self._sent)
 
     def describe(self) -> Any:
         """The group as an administrator sees it."""

@@ -1,5 +1,6 @@
 """Groups of real clients on one broker: they come, leave, die; every record is read and every offset committed."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,6 +140,7 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
         for stop in (broker.kill, broker.terminate):
             stop()
             broker.start()
+            group.reconnect()
             group.produce(300)
             group.until_all_is_read()
             until(lambda: group.committed() == group.ends(), "all is committed")
@@ -160,7 +162,11 @@ def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str
         member.kill()
     written = [log for log in sorted(tmp_path.glob("__consumer_offsets-*/*.log")) if log.stat().st_size]
     printed = dump_log(written, "--offsets-decoder")
-    groups = [line for line in printed.splitlines() if '"group_metadata"' in line or "GroupMetadata" in line]
-    assert any(f'"group":"{name}"' in line and f'"memberId":"{member_id}"' in line for line in groups), printed
-    commits = re.findall(rf'"group":"{name}","topic":"{topic}","partition":(\\d+).*?"offset":(\\d+)', printed)
+    groups = re.findall(r'key: {"type":"2","data":({.*?})} payload: {"version":"3","data":({.*})}', printed)
+    assert json.loads(groups[0][0]) == {"group": name}
+    written = json.loads(groups[0][1])
+    assert (written["protocolType"], written["protocol"], written["generation"]) == ("consumer", "range", 1)
+    [stored] = written["members"]
+    assert (stored["memberId"], stored["groupInstanceId"]) == (member_id, "fixed")
+    commits = re.findall(rf'"group":"{name}","topic":"{topic}","partition":(\d+).*?"offset":(\d+)', printed)
     assert dict(commits) == {str(partition): "10" for partition in range(PARTITIONS)}

@@ -69,7 +69,7 @@ class KafkaBroker:
     def start(self) -> float:
         """Start and wait until it answers; returns the seconds that took (without formatting the folder)."""
         if not (self.data_dir / "meta.properties").exists():
-            _java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
+            java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
         command = [*_JAVA, f"-Xms{self._heap}", f"-Xmx{self._heap}", "-XX:+UseG1GC", "-cp", classpath("kafka")]
         with open(self.folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen([*command, "kafka.Kafka", str(self._properties)], stdout=log, stderr=log)
@@ -109,12 +109,18 @@ def dump_log(files: Iterable[Path], *options: str) -> str:
     RuntimeError
         When the tool fails, with what it printed.
     """
-    return _java("org.apache.kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
+    return java("org.apache.kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
 
 
-def _java(main: str, *arguments: str) -> str:
+def java_command(main: str) -> list[str]:
+    """The words that run a class of Apache Kafka's."""
+    return [*_JAVA, "-cp", classpath("kafka"), main]
+
+
+def java(main: str, *arguments: str) -> str:
+    """What one of Kafka's tools prints. Raises RuntimeError when it fails, with what it printed."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    command = [*_JAVA, "-cp", classpath("kafka"), main, *arguments]
+    command = [*java_command(main), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{main} failed with {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
