@@ -164,7 +164,7 @@ macro_rules! in_versions {
         $version.number >= $from
     };
     ($version:expr, $from:literal - $to:literal) => {
-        $version.number >= $from && $version.number <= $to
+        ($from..=$to).contains(&$version.number)
     };
 }
 
