@@ -14,6 +14,8 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.peers.jars import classpath
+
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 6
 DEADLINE_S = 90
@@ -38,7 +40,8 @@ class Member:
         self.revocations = 0
         self.uncommitted: list[str] = []
         own = (servers, group, topic)
-        command = _kcat(*own) if client == "kcat" else _python(client, *own, settings or {})
+        commands = {"kcat": lambda: _kcat(*own), "java": lambda: _java(*own, settings or {})}
+        command = commands.get(client, lambda: _python(client, *own, settings or {}))()
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._collect, daemon=True)
         self._reader.start()
@@ -54,6 +57,9 @@ class Member:
                 self.assignments.append(int(rest[0]))
             elif kind == "revoked":
                 self.revocations += 1
+            elif kind.startswith("Partition:"):
+                # As Kafka's console consumer prints it.
+                self.read.append((int(kind.split(":")[1]), int(rest[0].split(":")[1]), rest[1]))
             elif kind == "uncommitted":
                 self.uncommitted.append(rest[0])
             else:
@@ -82,6 +88,18 @@ class Member:
 
 def _python(client: str, servers: str, group: str, topic: str, settings: dict[str, Any]) -> list[str]:
     return [sys.executable, "-m", "tests.interop.group_member", client, servers, group, topic, json.dumps(settings)]
+
+
+def _java(servers: str, group: str, topic: str, settings: dict[str, Any]) -> list[str]:
+    """Kafka's console consumer."""
+    tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    own = {"auto.commit.interval.ms": "200", **settings}
+    words = [word for name, value in own.items() for word in ("--command-property", f"{name}={value}")]
+    for shown in ("print.partition", "print.offset"):
+        words += ["--formatter-property", f"{shown}=true"]
+    where = ["--bootstrap-server", servers, "--group", group, "--topic", topic, "--from-beginning"]
+    # What it logs goes to stderr, so that stdout has records only.
+    return ["java", "-cp", classpath("kafka"), tool, *where, *words]
 
 
 def _kcat(servers: str, group: str, topic: str) -> list[str]:
