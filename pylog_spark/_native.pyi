@@ -78,9 +78,14 @@ class Client:
         """(topic, partition, first offset to keep; -1 = high watermark) -> [{topic, partition, low_watermark, error}]."""
     def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
         """resource_type topic|broker -> [{name, error, message, configs: [{name, value, source, type, read_only,
-        is_sensitive, documentation}]}]."""
-    def alter_configs(self, resource_type: str, name: str, changes: Mapping[str, str | None]) -> list[dict[str, Any]]:
+        is_sensitive, documentation, synonyms: [{name, value, source}]}]}]; a broker is named by its number."""
+    def alter_configs(
+        self, resource_type: str, name: str, changes: Mapping[str, str | None], validate_only: bool = False
+    ) -> list[dict[str, Any]]:
         """Incremental: a value sets, None goes back to the default."""
+    def request(self, name: str, arguments_json: str) -> list[dict[str, Any]]:
+        """Groups and their offsets: the methods of `pylog_spark.client.groups`, by name and with their arguments as a
+        JSON object."""
     def close(self) -> None: ...
 
 class RangeReader:

@@ -2,9 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from pylog_spark.client.admin import Admin
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
@@ -41,6 +45,35 @@ def client_config_option(command: _Command) -> _Command:
         metavar="NAME=VALUE",
         help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable.",
     )(command)
+
+
+def execute_option(command: _Command) -> _Command:
+    """Add --execute, without which a command that destroys only says what it would do."""
+    return click.option("--execute", is_flag=True, help="Do it; without this it is only shown.")(command)
+
+
+def admin_of(bootstrap: str, client_config: Iterable[tuple[str, str]]) -> "Admin":
+    """The admin client for this command line."""
+    from pylog_spark.client.admin import Admin
+
+    return Admin(bootstrap, client_settings(bootstrap, client_config))
+
+
+def milliseconds(text: str) -> int:
+    """A time as milliseconds since 1970, from such a number or from ISO 8601 (UTC when no zone is given)."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        # Python 3.10 does not read the Z.
+        moment = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither milliseconds nor a time like 2026-01-31T12:00.") from None
+    return int(moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp() * 1000)
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 group``, ``2 groups``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def named_values(_ctx: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[tuple[str, str]]:

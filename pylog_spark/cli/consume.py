@@ -4,11 +4,10 @@ import base64
 import json
 import sys
 from collections.abc import Callable
-from datetime import datetime, timezone
 
 import click
 
-from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings
+from pylog_spark.cli.common import bootstrap_option, client_config_option, client_settings, milliseconds
 from pylog_spark.client.consumer import Consumer, Record
 
 _EPILOG = """\b
@@ -64,7 +63,7 @@ def consume(
         topic,
         partitions=partitions or None,
         start=start if offset is None else offset,
-        start_timestamp_ms=None if timestamp is None else _milliseconds(timestamp),
+        start_timestamp_ms=None if timestamp is None else milliseconds(timestamp),
         follow=not exit_at_end,
         config=client_settings(bootstrap, client_config),
     )
@@ -117,13 +116,3 @@ def _text(data: bytes | None) -> str | dict[str, str] | None:
         return data.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(data).decode()}
-
-
-def _milliseconds(text: str) -> int:
-    if text.lstrip("-").isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is neither milliseconds nor a time like 2026-01-31T12:00.") from None
-    return int(moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp() * 1000)

@@ -6,13 +6,14 @@ from typing import Any
 import click
 
 from pylog_spark.cli.common import (
+    admin_of,
     bootstrap_option,
     client_config_option,
-    client_settings,
     echo_json,
     echo_table,
     json_option,
     named_values,
+    plural,
     refuse_failed,
 )
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
@@ -49,7 +50,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Create the topic NAME."""
-    with _admin(bootstrap, client_config) as admin:
+    with admin_of(bootstrap, client_config) as admin:
         try:
             made = admin.create_topic(name, partitions, replication_factor, dict(settings))
         except LogError as error:
@@ -60,7 +61,7 @@ def create(
     if as_json:
         echo_json(made)
     else:
-        click.echo(f"Created topic {name} with {_plural(made['num_partitions'], 'partition')}.")
+        click.echo(f"Created topic {name} with {plural(made['num_partitions'], 'partition')}.")
 
 
 @topic.command("list")
@@ -70,7 +71,7 @@ def create(
 @json_option
 def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """List topics."""
-    with _admin(bootstrap, client_config) as admin:
+    with admin_of(bootstrap, client_config) as admin:
         found = sorted(admin.topics(), key=lambda one: str(one["name"]))
     shown = [one for one in found if internal or not one["is_internal"]]
     if as_json:
@@ -94,7 +95,7 @@ def describe(
     names: tuple[str, ...], all_configs: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
     """Show partitions, offsets and settings of topics."""
-    with _admin(bootstrap, client_config) as admin:
+    with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, name, all_configs) for name in names]
     if as_json:
         echo_json(described)
@@ -126,7 +127,7 @@ def alter(
     changes: dict[str, str | None] = {**dict(settings), **dict.fromkeys(delete_config)}
     if partitions is None and not changes:
         raise click.UsageError("Nothing to change: give --partitions, --config or --delete-config.")
-    with _admin(bootstrap, client_config) as admin:
+    with admin_of(bootstrap, client_config) as admin:
         if changes:
             admin.alter_configs("topic", name, changes)
         if partitions is not None:
@@ -148,17 +149,13 @@ def delete(
         if not sys.stdin.isatty():
             raise click.UsageError("Deleting a topic deletes its records: add --yes to do so without being asked.")
         click.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
-    with _admin(bootstrap, client_config) as admin:
+    with admin_of(bootstrap, client_config) as admin:
         results = admin.delete_topics(names)
     gone = {"UNKNOWN_TOPIC_OR_PARTITION"} if if_exists else set()
     refuse_failed(one for one in results if one["error"] not in gone)
     deleted = [str(one["name"]) for one in results if not one["error"]]
     if deleted:
         click.echo(f"Deleted {', '.join(deleted)}.")
-
-
-def _admin(bootstrap: str, client_config: list[tuple[str, str]]) -> Admin:
-    return Admin(bootstrap, client_settings(bootstrap, client_config))
 
 
 def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
@@ -183,7 +180,7 @@ def _show(described: dict[str, Any]) -> None:
     partitions = described["partitions"]
     span = sum(one["end_offset"] - one["start_offset"] for one in partitions)
     click.echo(f"Topic {described['name']} (id {described['topic_id']})")
-    click.echo(f"{_plural(len(partitions), 'partition')}, {_plural(span, 'offset')}")
+    click.echo(f"{plural(len(partitions), 'partition')}, {plural(span, 'offset')}")
     for name, value in described["configs"].items():
         click.echo(f"  {name}={value}")
     rows = [
@@ -191,7 +188,3 @@ def _show(described: dict[str, Any]) -> None:
         for one in partitions
     ]
     echo_table(["PARTITION", "LEADER", "START", "END", "ISR"], rows)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

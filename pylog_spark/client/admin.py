@@ -1,16 +1,22 @@
-"""Topics, offsets and settings of a cluster: the native client's requests with its errors as `LogError`."""
+"""A cluster as an administrator sees it: the native client's requests with its errors as `LogError`.
 
+Topics, offsets by time and settings are here; groups in the class that `Admin` is made of.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from pylog_spark.client.errors import LogError, translated
+from pylog_spark.client.groups import GroupAdmin
+from pylog_spark.client.requests import raise_if_failed, sole
 
 EARLIEST = -2
 LATEST = -1
 
 
-class Admin:
+class Admin(GroupAdmin):
     """Admin requests to one cluster. Thread-safe; not to be used after a fork.
 
     Each method raises `LogError` when the broker cannot be reached. What concerns a single topic comes back in its result:
@@ -72,7 +78,7 @@ class Admin:
             "configs": dict(config or {}),
         }
         with translated():
-            return _sole(self._client.create_topics([wanted], validate_only))
+            return sole(self._client.create_topics([wanted], validate_only))
 
     def delete_topics(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """Delete topics with all their records."""
@@ -82,7 +88,7 @@ class Admin:
     def create_partitions(self, name: str, count: int) -> dict[str, Any]:
         """Grow a topic to `count` partitions. Raises `LogError` when it is refused."""
         with translated():
-            return _sole(self._client.create_partitions({name: count}))
+            return sole(self._client.create_partitions({name: count}))
 
     def offsets(self, wanted: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int, int]]:
         """(topic, partition, timestamp in ms, `EARLIEST` or `LATEST`) -> (topic, partition, offset, timestamp)."""
@@ -94,18 +100,14 @@ class Admin:
         with translated():
             return self._client.describe_configs(resource_type, names)
 
-    def alter_configs(self, resource_type: str, name: str, changes: Mapping[str, str | None]) -> None:
+    def alter_configs(
+        self, resource_type: str, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> None:
         """Set each named setting, or with None send it back to its default. Raises `LogError` when refused."""
         with translated():
-            for result in self._client.alter_configs(resource_type, name, changes):
-                _raise_if_failed(result)
+            for result in self._client.alter_configs(resource_type, name, changes, validate_only):
+                raise_if_failed(result)
 
-
-def _sole(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    _raise_if_failed(results[0])
-    return results[0]
-
-
-def _raise_if_failed(result: Mapping[str, Any]) -> None:
-    if result.get("error"):
-        raise LogError(result["error"], result.get("message") or f"{result.get('name')}: {result['error']}.")
+    def _request(self, name: str, **arguments: object) -> list[dict[str, Any]]:
+        with translated():
+            return self._client.request(name, json.dumps(arguments))

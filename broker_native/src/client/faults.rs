@@ -206,7 +206,7 @@ fn metadata_nobody_gives_is_an_error_at_once_for_a_new_client() {
     let broker = FakeBroker::start(|_| None);
     let mut cluster = broker.cluster(&[("default.api.timeout.ms", "60000")]);
     let started = Instant::now();
-    let error = super::admin::describe_topics(&mut cluster, None).unwrap_err();
+    let error = super::admin::topics::describe_topics(&mut cluster, None).unwrap_err();
     assert_eq!(error.kind, "UNREACHABLE");
     assert!(started.elapsed() < Duration::from_secs(20));
 }

@@ -34,7 +34,7 @@ impl Versions {
         match self.0.iter().find(|(key, _, _)| *key == ours.key.code()) {
             None => refuse(format!("does not know {name} requests")),
             Some((_, min, max)) => {
-                let version = ours.max.min(*max);
+                let version = newest(ours.key, ours.max).min(*max);
                 if version >= ours.min && version >= *min {
                     return Ok(version);
                 }
@@ -46,6 +46,15 @@ impl Versions {
     /// Whether the broker knows an API at all.
     pub fn knows(&self, key: ApiKey) -> bool {
         self.0.iter().any(|(known, _, _)| *known == key.code())
+    }
+}
+
+/// The newest version that this client speaks of an API whose codec goes up to `max`. Offsets of groups are asked for by
+/// the topics' names, which end with version 9.
+fn newest(key: ApiKey, max: i16) -> i16 {
+    match key {
+        ApiKey::OffsetCommit | ApiKey::OffsetFetch => max.min(9),
+        _ => max,
     }
 }
 
@@ -61,7 +70,9 @@ pub fn question() -> ApiVersionsRequest {
 mod tests {
     use super::*;
     use crate::wire::Message;
-    use crate::wire::messages::{ApiVersion, FetchRequest, MetadataRequest};
+    use crate::wire::messages::{
+        ApiVersion, FetchRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
+    };
 
     fn versions(api_key: i16, min_version: i16, max_version: i16) -> Versions {
         let api_keys = vec![ApiVersion { api_key, min_version, max_version }];
@@ -72,6 +83,13 @@ mod tests {
     fn the_highest_common_version_is_taken() {
         assert_eq!(versions(1, 0, 11).pick::<FetchRequest>("b").unwrap(), 11);
         assert_eq!(versions(1, 0, 99).pick::<FetchRequest>("b").unwrap(), FetchRequest::API.max);
+    }
+
+    #[test]
+    fn offsets_of_groups_are_asked_for_by_the_names_of_topics() {
+        assert_eq!(versions(8, 2, 10).pick::<OffsetCommitRequest>("b").unwrap(), 9);
+        assert_eq!(versions(9, 1, 10).pick::<OffsetFetchRequest>("b").unwrap(), 9);
+        assert_eq!(versions(9, 1, 5).pick::<OffsetFetchRequest>("b").unwrap(), 5);
     }
 
     #[test]

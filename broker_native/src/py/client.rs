@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::door::enter;
 use super::error::Failure;
-use crate::client::admin::{self, NewTopic};
+use crate::client::admin::topics::NewTopic;
+use crate::client::admin::{configs, door, topics as admin};
 use crate::client::cluster::Cluster;
 use crate::client::config::{Isolation, Setting, Settings, TABLE};
 use crate::client::error::{ClientError, Owner, kind};
@@ -151,17 +152,23 @@ impl Client {
         resource_type: &str,
         names: Vec<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, |cluster| admin::describe_configs(cluster, resource_type, &names))
+        self.ask(py, |cluster| configs::describe_configs(cluster, resource_type, &names))
     }
 
+    #[pyo3(signature = (resource_type, name, changes, validate_only=false))]
     fn alter_configs<'py>(
         &self,
         py: Python<'py>,
         resource_type: &str,
         name: &str,
         changes: BTreeMap<String, Option<String>>,
+        validate_only: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, |cluster| admin::alter_configs(cluster, resource_type, name, &changes))
+        self.ask(py, |cluster| configs::alter_configs(cluster, resource_type, name, &changes, validate_only))
+    }
+
+    fn request<'py>(&self, py: Python<'py>, name: &str, arguments_json: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| door::call(cluster, name, arguments_json))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

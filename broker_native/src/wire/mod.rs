@@ -28,6 +28,7 @@
 //! # Ok::<(), broker_native::wire::WireError>(())
 //! ```
 pub mod api;
+pub mod consumer_protocol;
 pub mod error;
 pub mod errors;
 pub mod field;

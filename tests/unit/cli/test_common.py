@@ -3,8 +3,7 @@
 import pytest
 from click import BadParameter
 
-from pylog_spark.cli.common import echo_table
-from pylog_spark.cli.consume import _milliseconds
+from pylog_spark.cli.common import echo_table, milliseconds
 from pylog_spark.client.consumer import _starts
 from pylog_spark.client.errors import LogError
 
@@ -29,12 +28,12 @@ def test_an_empty_table_is_its_heading(capsys):
     ],
 )
 def test_a_time_is_milliseconds_or_iso_and_utc_unless_it_says_otherwise(text, expected):
-    assert _milliseconds(text) == expected
+    assert milliseconds(text) == expected
 
 
 def test_a_time_that_is_none_is_refused():
     with pytest.raises(BadParameter, match="yesterday"):
-        _milliseconds("yesterday")
+        milliseconds("yesterday")
 
 
 class FakeAdmin:

@@ -14,7 +14,7 @@ use crate::wire::messages::fetch::{FetchPartition, ForgottenTopic, PartitionData
 const UNTOLD: i64 = -1;
 
 /// A topic as fetches name it: until version 12 by name, then by id.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TopicKey {
     /// Until version 12.
     Name(Arc<str>),

@@ -1,46 +1,21 @@
-//! Topics, configs and cluster, as an administrator sees them. Answers are JSON values, shaped as `_native.pyi` says.
-//!
-//! An error of one topic or resource is part of the answer; only what concerns the whole request is an `Err`. A request
-//! that changes something is sent once, because a repetition could meet its own effect.
+//! Topics, their records, and the cluster.
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::cluster::Cluster;
-use super::error::{ClientError, Result, code};
-use super::topic_id;
+use super::{change, error_name, leader, said, timeout_ms};
+use crate::client::cluster::Cluster;
+use crate::client::error::Result;
+use crate::client::topic_id;
+use crate::wire::ErrorCode;
 use crate::wire::messages::create_partitions::CreatePartitionsTopic;
 use crate::wire::messages::create_topics::{CreatableTopic, CreatableTopicConfig};
 use crate::wire::messages::delete_records::{DeleteRecordsPartition, DeleteRecordsTopic};
 use crate::wire::messages::delete_topics::DeleteTopicState;
-use crate::wire::messages::describe_configs::{DescribeConfigsResource, DescribeConfigsResourceResult};
-use crate::wire::messages::incremental_alter_configs::{AlterConfigsResource, AlterableConfig};
 use crate::wire::messages::metadata::{MetadataResponsePartition, MetadataResponseTopic};
 use crate::wire::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
-    DescribeConfigsRequest, IncrementalAlterConfigsRequest,
 };
-use crate::wire::{ErrorCode, Request};
-
-/// A setting to this value is an incremental change of kind "set"; without a value it is "delete".
-const OP_SET: i8 = 0;
-const OP_DELETE: i8 = 1;
-/// Resource types of configs.
-const RESOURCES: [(&str, i8); 2] = [("topic", 2), ("broker", 4)];
-/// Names of config types, by number.
-const CONFIG_TYPES: [&str; 10] =
-    ["UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"];
-/// Names of config sources, by number.
-const CONFIG_SOURCES: [&str; 8] = [
-    "UNKNOWN",
-    "DYNAMIC_TOPIC_CONFIG",
-    "DYNAMIC_BROKER_CONFIG",
-    "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    "STATIC_BROKER_CONFIG",
-    "DEFAULT_CONFIG",
-    "DYNAMIC_BROKER_LOGGER_CONFIG",
-    "CLIENT_METRICS_CONFIG",
-];
 
 /// Topics with their partitions; all when `names` is `None`.
 ///
@@ -183,93 +158,6 @@ pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> R
     Ok(answers)
 }
 
-/// Settings of topics or brokers.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for another resource type, those of the connection.
-pub fn describe_configs(cluster: &mut Cluster, resource_type: &str, names: &[String]) -> Result<Vec<Value>> {
-    let resource_type = resource(resource_type)?;
-    let wanted = |name: &String| DescribeConfigsResource {
-        resource_type,
-        resource_name: name.clone(),
-        configuration_keys: None,
-    };
-    let request = DescribeConfigsRequest {
-        resources: names.iter().map(wanted).collect(),
-        include_synonyms: false,
-        include_documentation: true,
-    };
-    let answer = cluster.retrying("describe configs", |cluster| cluster.call_any(&request))?;
-    Ok(answer.results.iter().map(resource_json).collect())
-}
-
-/// Sets (or, without a value, resets) settings of one topic or broker.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for another resource type, those of the connection.
-pub fn alter_configs(
-    cluster: &mut Cluster,
-    resource_type: &str,
-    name: &str,
-    changes: &BTreeMap<String, Option<String>>,
-) -> Result<Vec<Value>> {
-    let change_one = |(name, value): (&String, &Option<String>)| AlterableConfig {
-        name: name.clone(),
-        config_operation: if value.is_some() { OP_SET } else { OP_DELETE },
-        value: value.clone(),
-    };
-    let resource = AlterConfigsResource {
-        resource_type: resource(resource_type)?,
-        resource_name: name.to_owned(),
-        configs: changes.iter().map(change_one).collect(),
-    };
-    let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only: false };
-    let answer = change(cluster, "alter configs", &request)?;
-    let result = |result: &crate::wire::messages::incremental_alter_configs::AlterConfigsResourceResponse| {
-        json!({
-            "name": result.resource_name,
-            "error": error_name(result.error_code),
-            "message": said(result.error_code, result.error_message.as_deref()),
-        })
-    };
-    Ok(answer.responses.iter().map(result).collect())
-}
-
-/// Sends a request that changes something: to the controller, once it is reached.
-fn change<Q: Request>(cluster: &mut Cluster, what: &str, request: &Q) -> Result<Q::Response> {
-    cluster.retrying(what, |cluster| cluster.metadata(Some(&[]), false).map(drop))?;
-    cluster.call_controller(request)
-}
-
-fn leader(cluster: &mut Cluster, name: &str, partition: i32) -> Result<i32> {
-    let topic = cluster.topic(name, false)?;
-    let shown = topic.partitions.iter().find(|shown| shown.partition_index == partition);
-    let shown = shown.ok_or_else(|| {
-        let message = format!("topic {name} has no partition {partition}; it has {}", topic.partitions.len());
-        ClientError::fatal(ErrorCode::UnknownTopicOrPartition.name(), message)
-    })?;
-    Ok(shown.leader_id)
-}
-
-fn timeout_ms(cluster: &Cluster) -> i32 {
-    i32::try_from(cluster.settings().request_timeout_ms).unwrap_or(i32::MAX)
-}
-
-fn resource(name: &str) -> Result<i8> {
-    let found = RESOURCES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-    found.ok_or_else(|| ClientError::invalid(format!("resource type {name:?} must be topic or broker")))
-}
-
-fn error_name(number: i16) -> Option<&'static str> {
-    (number != 0).then(|| code(number).name())
-}
-
-/// The broker's own words for an error, or the table's.
-fn said(number: i16, message: Option<&str>) -> Option<String> {
-    let message = message.filter(|text| !text.is_empty());
-    (number != 0).then(|| message.unwrap_or(code(number).sentence()).to_owned())
-}
-
 fn topic_json(topic: &MetadataResponseTopic) -> Value {
     let partition = |one: &MetadataResponsePartition| {
         json!({
@@ -290,28 +178,4 @@ fn topic_json(topic: &MetadataResponseTopic) -> Value {
         "error": error_name(topic.error_code),
         "partitions": partitions.into_iter().map(partition).collect::<Vec<_>>(),
     })
-}
-
-fn resource_json(resource: &crate::wire::messages::describe_configs::DescribeConfigsResult) -> Value {
-    let config = |one: &DescribeConfigsResourceResult| {
-        json!({
-            "name": one.name,
-            "value": one.value,
-            "source": named(&CONFIG_SOURCES, one.config_source),
-            "type": named(&CONFIG_TYPES, one.config_type),
-            "read_only": one.read_only,
-            "is_sensitive": one.is_sensitive,
-            "documentation": one.documentation,
-        })
-    };
-    json!({
-        "name": resource.resource_name,
-        "error": error_name(resource.error_code),
-        "message": said(resource.error_code, resource.error_message.as_deref()),
-        "configs": resource.configs.iter().map(config).collect::<Vec<_>>(),
-    })
-}
-
-fn named(names: &[&'static str], number: i8) -> &'static str {
-    usize::try_from(number).ok().and_then(|at| names.get(at)).copied().unwrap_or("UNKNOWN")
 }

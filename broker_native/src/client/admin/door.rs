@@ -1,0 +1,90 @@
+//! Requests about groups by name, with their arguments as JSON: what Python calls.
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{group_offsets, groups};
+use crate::client::cluster::Cluster;
+use crate::client::error::{ClientError, Result};
+
+#[derive(Debug, Deserialize)]
+struct ListGroups {
+    #[serde(default)]
+    states: Vec<String>,
+    #[serde(default)]
+    types: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Names {
+    names: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct GroupOffsets {
+    group: String,
+    #[serde(default)]
+    stable: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct AlterGroupOffsets {
+    group: String,
+    offsets: Vec<group_offsets::Committed>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DeleteGroupOffsets {
+    group: String,
+    partitions: Vec<(String, i32)>,
+}
+
+/// Carries out the request called `name`, with the fields that `Admin` of `pylog_spark/client` gives it.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for an unknown request or arguments that do not fit it; those of the request.
+pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Value>> {
+    match name {
+        "list_groups" => {
+            let ListGroups { states, types } = read(arguments)?;
+            groups::list(cluster, &states, &types)
+        }
+        "describe_groups" => groups::describe(cluster, &read::<Names>(arguments)?.names),
+        "delete_groups" => groups::delete(cluster, &read::<Names>(arguments)?.names),
+        "group_offsets" => {
+            let GroupOffsets { group, stable } = read(arguments)?;
+            group_offsets::list(cluster, &group, stable)
+        }
+        "alter_group_offsets" => {
+            let AlterGroupOffsets { group, offsets } = read(arguments)?;
+            group_offsets::alter(cluster, &group, &offsets)
+        }
+        "delete_group_offsets" => {
+            let DeleteGroupOffsets { group, partitions } = read(arguments)?;
+            group_offsets::delete(cluster, &group, &partitions)
+        }
+        _ => Err(ClientError::invalid(format!("there is no admin request called {name:?}"))),
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: &str) -> Result<T> {
+    serde_json::from_str(arguments)
+        .map_err(|error| ClientError::invalid(format!("the arguments do not fit the request: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::fake::FakeBroker;
+
+    #[test]
+    fn an_unknown_request_and_arguments_that_do_not_fit_are_the_callers_mistake() {
+        let broker = FakeBroker::start(|_| None);
+        let mut cluster = broker.cluster(&[]);
+        for (name, arguments) in [("no_such", "{}"), ("delete_groups", "{}"), ("describe_groups", "nonsense")]
+        {
+            let error = call(&mut cluster, name, arguments).unwrap_err();
+            assert_eq!(error.kind, "INVALID_ARGUMENT", "{name}: {}", error.message);
+        }
+    }
+}

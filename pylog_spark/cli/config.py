@@ -1,0 +1,114 @@
+"""``pylog config describe | alter``: settings of topics and brokers."""
+
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import (
+    admin_of,
+    bootstrap_option,
+    client_config_option,
+    echo_json,
+    echo_table,
+    json_option,
+    named_values,
+)
+from pylog_spark.client.admin import Admin
+from pylog_spark.client.errors import LogError
+
+_KIND = click.Choice(["topic", "broker"])
+_DEFAULT = "DEFAULT_CONFIG"
+
+
+@click.group()
+def config() -> None:
+    """Show and change settings of topics and brokers."""
+
+
+@config.command(epilog="""\b
+Examples:
+  pylog config describe topic events
+  pylog config describe broker --all
+""")  # fmt: skip
+@click.argument("kind", type=_KIND, metavar="topic|broker")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("--all", "everything", is_flag=True, help="Also settings that have their default.")
+@bootstrap_option
+@client_config_option
+@json_option
+def describe(
+    kind: str,
+    names: tuple[str, ...],
+    everything: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
+    """Show settings, and where each value comes from.
+
+    Without a NAME, those of every broker; a broker is named by its number.
+    """
+    with admin_of(bootstrap, client_config) as admin:
+        described = [_described(admin, kind, name, everything) for name in names or _all_of(admin, kind)]
+    if as_json:
+        echo_json(described)
+        return
+    for index, one in enumerate(described):
+        if index:
+            click.echo()
+        click.echo(f"{kind.capitalize()} {one['name']}")
+        rows = [(each["name"], _shown(each["value"]), each["source"]) for each in one["configs"]]
+        if rows:
+            echo_table(["NAME", "VALUE", "SOURCE"], rows)
+        else:
+            click.echo("All settings have their defaults; --all shows them.")
+
+
+@config.command(epilog="""\b
+Examples:
+  pylog config alter topic events --set retention.ms=3600000
+  pylog config alter topic events --delete retention.ms --dry-run
+  pylog config alter broker 1 --set log.retention.ms=86400000
+""")  # fmt: skip
+@click.argument("kind", type=_KIND, metavar="topic|broker")
+@click.argument("name")
+@click.option("--set", "-s", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE", help="Repeatable.")
+@click.option("--delete", "-d", "deleted", multiple=True, metavar="NAME", help="Back to its default. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Only ask the broker whether it would take the change.")
+@bootstrap_option
+@client_config_option
+def alter(
+    kind: str,
+    name: str,
+    settings: list[tuple[str, str]],
+    deleted: tuple[str, ...],
+    dry_run: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+) -> None:
+    """Change settings of the topic or broker NAME."""
+    changes: dict[str, str | None] = {**dict(settings), **dict.fromkeys(deleted)}
+    if not changes:
+        raise click.UsageError("Nothing to change: give --set or --delete.")
+    with admin_of(bootstrap, client_config) as admin:
+        admin.alter_configs(kind, name, changes, validate_only=dry_run)
+    click.echo(f"Would have changed {kind} {name}." if dry_run else f"Changed {kind} {name}.")
+
+
+def _all_of(admin: Admin, kind: str) -> list[str]:
+    if kind == "topic":
+        raise click.UsageError("Name the topics, as 'pylog topic list' shows them.")
+    return [str(broker["node_id"]) for broker in admin.cluster()["brokers"]]
+
+
+def _described(admin: Admin, kind: str, name: str, everything: bool) -> dict[str, Any]:
+    found = admin.configs(kind, [name])[0]
+    if found["error"]:
+        raise LogError(found["error"], found["message"])
+    configs = [one for one in found["configs"] if everything or one["source"] != _DEFAULT]
+    kept = ("name", "value", "source", "type", "read_only", "is_sensitive", "synonyms")
+    return {"kind": kind, "name": name, "configs": [{key: one[key] for key in kept} for one in configs]}
+
+
+def _shown(value: str | None) -> str:
+    return "-" if value is None else value

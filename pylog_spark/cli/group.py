@@ -1,0 +1,278 @@
+"""``pylog group list | describe | reset-offsets | delete``. What destroys is only shown until --execute is given."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import (
+    admin_of,
+    bootstrap_option,
+    client_config_option,
+    echo_json,
+    echo_table,
+    execute_option,
+    json_option,
+    milliseconds,
+    plural,
+    refuse_failed,
+)
+from pylog_spark.client.admin import EARLIEST, LATEST, Admin
+from pylog_spark.client.errors import LogError
+from pylog_spark.offsets.reset import How, Known, Target, duration_ms, new_offset, selected
+
+# A group in one of these has no members.
+_INACTIVE = frozenset({"Empty", "Dead"})
+
+Partition = tuple[str, int]
+
+
+@click.group()
+def group() -> None:
+    """List and describe consumer groups, move and delete them."""
+
+
+@group.command("list")
+@click.option("--state", "states", multiple=True, metavar="STATE", help="Only groups in it, such as Empty. Repeatable.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only classic or only consumer groups.")
+@bootstrap_option
+@client_config_option
+@json_option
+def list_(
+    states: tuple[str, ...],
+    types: tuple[str, ...],
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
+    """List groups."""
+    with admin_of(bootstrap, client_config) as admin:
+        found = admin.groups(states, types)
+    if as_json:
+        echo_json(found)
+    elif found:
+        rows = [(one["group_id"], one["state"], one["type"], one["protocol_type"] or "-") for one in found]
+        echo_table(["GROUP", "STATE", "TYPE", "PROTOCOL"], rows)
+    else:
+        click.echo("There are no groups.", err=True)
+
+
+@group.command(epilog="Example: pylog group describe my-group --members")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--members", is_flag=True, help="Also who is in the group.")
+@bootstrap_option
+@client_config_option
+@json_option
+def describe(
+    names: tuple[str, ...], members: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
+) -> None:
+    """Show where groups stand, how far behind they are, and who is in them."""
+    with admin_of(bootstrap, client_config) as admin:
+        described = [_described(admin, name) for name in names]
+    if as_json:
+        echo_json(described)
+        return
+    for index, one in enumerate(described):
+        if index:
+            click.echo()
+        _show(one, members)
+
+
+@group.command("reset-offsets", epilog="""\b
+Examples:
+  pylog group reset-offsets my-group --topic events --to-earliest
+  pylog group reset-offsets my-group --topic events:0,3 --shift-by -100 --execute
+  pylog group reset-offsets my-group --all-topics --by-duration PT1H --execute
+""")  # fmt: skip
+@click.argument("name")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC[:0,1]", help="All or some of its partitions. Repeatable."
+)
+@click.option("--all-topics", is_flag=True, help="Every partition that the group has an offset for.")
+@click.option("--to-earliest", is_flag=True, help="To the first record.")
+@click.option("--to-latest", is_flag=True, help="Behind the last record.")
+@click.option("--to-current", is_flag=True, help="Where it stands (useful with partitions without an offset).")
+@click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To this offset.")
+@click.option("--shift-by", type=int, metavar="N", help="So many offsets on, or back when negative.")
+@click.option("--to-datetime", metavar="TIME", help="To the first record of this time, such as 2026-01-31T12:00 (UTC).")
+@click.option("--by-duration", metavar="PERIOD", help="To the first record of so long ago, such as PT1H or P7D.")
+@execute_option
+@bootstrap_option
+@client_config_option
+@json_option
+def reset_offsets(
+    name: str,
+    topics: tuple[str, ...],
+    all_topics: bool,
+    execute: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+    **ways: Any,
+) -> None:
+    """Let the group NAME go on elsewhere; it must have no members."""
+    target = _target(ways)
+    if bool(topics) == all_topics:
+        raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
+    wanted = _selection(topics)
+    with admin_of(bootstrap, client_config) as admin:
+        _refuse_active(admin, name)
+        current = admin.group_offsets(name)
+        partitions = sorted(current) if all_topics else _expanded(admin, wanted)
+        if not partitions:
+            raise LogError("GROUP_ID_NOT_FOUND", f"Group '{name}' has no offsets: name the topics with --topic.")
+        moves = _moves(admin, partitions, current, target)
+        if execute:
+            admin.alter_group_offsets(name, {(one["topic"], one["partition"]): one["new_offset"] for one in moves})
+    if as_json:
+        echo_json({"group_id": name, "executed": execute, "offsets": moves})
+        return
+    rows = [(one["topic"], one["partition"], _or_dash(one["offset"]), one["new_offset"]) for one in moves]
+    echo_table(["TOPIC", "PARTITION", "OFFSET", "NEW-OFFSET"], rows)
+    _say(execute, f"moved group {name} in {plural(len(moves), 'partition')}")
+
+
+@group.command(epilog="Example: pylog group delete my-group --execute")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@execute_option
+@bootstrap_option
+@client_config_option
+@json_option
+def delete(
+    names: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
+) -> None:
+    """Forget groups without members, with their offsets."""
+    with admin_of(bootstrap, client_config) as admin:
+        if execute:
+            refuse_failed(admin.delete_groups(names))
+        else:
+            for name in names:
+                _refuse_active(admin, name)
+    if as_json:
+        echo_json({"groups": list(names), "executed": execute})
+    _say(execute, f"deleted {', '.join(names)}")
+
+
+def _say(executed: bool, done: str) -> None:
+    if executed:
+        click.echo(f"{done[0].upper()}{done[1:]}.", err=True)
+    else:
+        click.echo(f"Would have {done}; nothing is changed without --execute.", err=True)
+
+
+def _or_dash(value: object) -> object:
+    return "-" if value is None else value
+
+
+def _described(admin: Admin, name: str) -> dict[str, Any]:
+    found = admin.group(name)
+    committed = admin.group_offsets(name)
+    owners = {(topic, number): member for member in found["members"] for topic, number in member["partitions"]}
+    partitions = sorted({*committed, *owners})
+    bounds = _bounds(admin, partitions)
+    rows = []
+    for one in partitions:
+        offset, end = committed.get(one), bounds[one][1] if one in bounds else None
+        member = owners.get(one, {})
+        rows.append({
+            "topic": one[0], "partition": one[1], "offset": offset, "end_offset": end,
+            "lag": None if offset is None or end is None else max(end - offset, 0),
+            **{key: member.get(key) for key in ("member_id", "client_id", "host")},
+        })  # fmt: skip
+    kept = ("group_id", "type", "state", "protocol_type", "assignor", "coordinator", "members")
+    return {**{key: found[key] for key in kept}, "partitions": rows}
+
+
+def _show(described: dict[str, Any], members: bool) -> None:
+    rows = described["partitions"]
+    lag = sum(one["lag"] or 0 for one in rows)
+    how = f", {described['type']}" + (f", {described['assignor']}" if described["assignor"] else "")
+    click.echo(f"Group {described['group_id']} ({described['state']}{how})")
+    click.echo(f"{plural(len(described['members']), 'member')}, {plural(len(rows), 'partition')}, lag {lag}")
+    if rows:
+        shown = ("topic", "partition", "offset", "end_offset", "lag", "client_id", "host")
+        echo_table(
+            ["TOPIC", "PARTITION", "OFFSET", "END", "LAG", "CLIENT", "HOST"],
+            [[_or_dash(one[key]) for key in shown] for one in rows],
+        )
+    if members and described["members"]:
+        echo_table(
+            ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"],
+            [
+                (one["member_id"], _or_dash(one["instance_id"]), one["client_id"], one["host"], len(one["partitions"]))
+                for one in described["members"]
+            ],
+        )
+
+
+def _refuse_active(admin: Admin, name: str) -> None:
+    """A group that does not exist yet has no members either; whoever needs it to exist is told by the request."""
+    found = admin.describe_groups([name])[0]
+    if found["error"] is None and found["state"] not in _INACTIVE:
+        sentence = f"Group '{name}' has members (state {found['state']}): stop its consumers first."
+        raise LogError("NON_EMPTY_GROUP", sentence)
+
+
+def _target(ways: dict[str, Any]) -> Target:
+    given = {key: value for key, value in ways.items() if value is not None and value is not False}
+    if len(given) != 1:
+        names = ", ".join(f"--{key.replace('_', '-')}" for key in ways)
+        raise click.UsageError(f"Say where to go, by one of {names}.")
+    way, value = next(iter(given.items()))
+    if way == "by_duration":
+        try:
+            return Target(How.TIME, int(time.time() * 1000) - duration_ms(value))
+        except ValueError as error:
+            raise click.BadParameter(f"{error}.", param_hint="--by-duration") from None
+    if way == "to_datetime":
+        return Target(How.TIME, milliseconds(value))
+    return Target(How(way.replace("_", "-")), 0 if value is True else value)
+
+
+def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
+    try:
+        return list(selected(topics))
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.", param_hint="--topic") from None
+
+
+def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> list[Partition]:
+    partitions: set[Partition] = set()
+    for topic, numbers in wanted:
+        there = [one["partition"] for one in admin.topic(topic)["partitions"]]
+        missing = sorted(set(numbers or []) - set(there))
+        if missing:
+            sentence = f"Topic '{topic}' has no partition {missing[0]}; it has {len(there)}."
+            raise LogError("UNKNOWN_TOPIC_OR_PARTITION", sentence)
+        partitions.update((topic, number) for number in (there if numbers is None else numbers))
+    return sorted(partitions)
+
+
+def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
+    """First and end offset of each partition whose topic is still there."""
+    topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
+    there = {(one["name"], each["partition"]) for one in topics for each in one["partitions"]}
+    known = [one for one in partitions if one in there]
+    starts = admin.offsets([(*one, EARLIEST) for one in known]) if known else []
+    ends = admin.offsets([(*one, LATEST) for one in known]) if known else []
+    return {one: (start[2], end[2]) for one, start, end in zip(known, starts, ends, strict=True)}
+
+
+def _moves(
+    admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], target: Target
+) -> list[dict[str, Any]]:
+    bounds = _bounds(admin, partitions)
+    at_time: dict[Partition, int] = {}
+    if target.how is How.TIME:
+        found = admin.offsets([(*one, target.value) for one in bounds])
+        at_time = {(topic, number): offset for topic, number, offset, _ in found if offset >= 0}
+    moves = []
+    for one in bounds:
+        start, end = bounds[one]
+        offset = new_offset(target, Known(start, end, current.get(one), at_time.get(one)))
+        if offset is None:
+            sentence = f"The group has no offset in {one[0]}-{one[1]} to shift: name where to go instead."
+            raise LogError("INVALID_ARGUMENT", sentence)
+        moves.append({"topic": one[0], "partition": one[1], "offset": current.get(one), "new_offset": offset})
+    return moves

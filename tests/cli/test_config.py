@@ -1,0 +1,62 @@
+"""``pylog config``: what is shown, what is changed, what is refused."""
+
+import json
+import re
+
+
+def test_settings_of_a_topic_are_changed_and_shown_with_their_source(pylog):
+    pylog("topic", "create", "set")
+    unset = pylog("config", "describe", "topic", "set")
+    assert (unset.returncode, unset.stdout) == (
+        0,
+        "Topic set\nAll settings have their defaults; --all shows them.\n",
+    )
+    changed = pylog("config", "alter", "topic", "set", "--set", "retention.ms=60000", "-s", "flush.ms=5")
+    assert (changed.returncode, changed.stdout, changed.stderr) == (0, "Changed topic set.\n", "")
+    shown = pylog("config", "describe", "topic", "set").stdout
+    assert re.search(r"^retention\.ms +60000 +DYNAMIC_TOPIC_CONFIG$", shown, re.MULTILINE)
+    assert "segment.bytes" not in shown
+    assert re.search(
+        r"^segment\.bytes +1073741824 +DEFAULT_CONFIG$",
+        pylog("config", "describe", "topic", "set", "--all").stdout,
+        re.MULTILINE,
+    )
+    assert pylog("config", "alter", "topic", "set", "--delete", "retention.ms").returncode == 0
+    (described,) = json.loads(pylog("config", "describe", "topic", "set", "--json").stdout)
+    assert [one["name"] for one in described["configs"]] == ["flush.ms"]
+
+
+def test_a_dry_run_says_whether_the_broker_would_take_it_and_changes_nothing(pylog):
+    pylog("topic", "create", "dry")
+    taken = pylog("config", "alter", "topic", "dry", "--set", "retention.ms=1", "--dry-run")
+    assert (taken.returncode, taken.stdout) == (0, "Would have changed topic dry.\n")
+    assert "retention.ms" not in pylog("config", "describe", "topic", "dry").stdout
+    refused = pylog("config", "alter", "topic", "dry", "--set", "retention.ms=soon", "--dry-run")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+
+
+def test_settings_of_the_broker_are_shown_without_naming_it_and_changed_while_it_runs(pylog):
+    described = json.loads(pylog("config", "describe", "broker", "--all", "--json").stdout)
+    assert [one["name"] for one in described] == ["1"]
+    values = {one["name"]: one["value"] for one in described[0]["configs"]}
+    assert values["num.partitions"] == "1"
+    assert values["auto.create.topics.enable"] == "true"
+    assert pylog("config", "alter", "broker", "1", "--set", "log.retention.ms=86400000").returncode == 0
+    shown = pylog("config", "describe", "broker", "1").stdout
+    assert re.search(r"^log\.retention\.ms +86400000 +DYNAMIC_BROKER_CONFIG$", shown, re.MULTILINE)
+    assert pylog("config", "alter", "broker", "1", "--delete", "log.retention.ms").returncode == 0
+
+
+def test_what_cannot_be_is_one_sentence(pylog):
+    for words, code, part in (
+        (["describe", "topic", "none"], 1, "Topic 'none' does not exist"),
+        (["describe", "topic"], 2, "Name the topics"),
+        (["describe", "broker", "x"], 1, "named by its number"),
+        (["describe", "queue", "x"], 2, "'queue' is not one of"),
+        (["alter", "topic", "none"], 2, "Nothing to change"),
+        (["alter", "topic", "none", "--set", "flush.ms=1"], 1, "Topic 'none' does not exist"),
+        (["alter", "broker", "1", "--set", "num.partitions=2"], 1, "cannot change while the broker runs"),
+        (["alter", "broker", "1", "--set", "no.such=2"], 1, "is not a broker setting"),
+    ):
+        done = pylog("config", *words)
+        assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)
