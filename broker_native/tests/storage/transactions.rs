@@ -127,6 +127,19 @@ fn mixed(log: &PartitionLog) {
     fill(log, 3, 10).unwrap();
 }
 
+const STOPS: [&str; 3] = ["clean", "killed", "checkpoint, then killed"];
+
+fn end_by(broker: Broker, stop: &str) {
+    match stop {
+        "clean" => broker.manager.close().unwrap(),
+        "killed" => {}
+        _ => {
+            broker.clock.advance_ms(120_000);
+            assert!(broker.manager.run_maintenance().is_empty());
+        }
+    }
+}
+
 #[test]
 fn a_committed_reader_stops_before_the_oldest_open_transaction() {
     let dir = scratch();
@@ -152,20 +165,12 @@ fn a_committed_reader_stops_before_the_oldest_open_transaction() {
 
 #[test]
 fn every_committed_read_tells_the_aborted_transactions_that_overlap_it_before_and_after_each_kind_of_stop() {
-    for stop in ["clean", "killed", "checkpoint"] {
+    for stop in STOPS {
         let dir = scratch();
         let broker = Broker::real(dir.path(), small_segments()).unwrap();
         mixed(&broker.log);
         assert!(check_reads(&broker.log) > 500);
-        match stop {
-            "clean" => broker.manager.close().unwrap(),
-            "checkpoint" => {
-                broker.clock.advance_ms(120_000);
-                assert!(broker.manager.run_maintenance().is_empty());
-            }
-            _ => {}
-        }
-        drop(broker);
+        end_by(broker, stop);
         let broker = Broker::real(dir.path(), small_segments()).unwrap();
         assert!(check_reads(&broker.log) > 500, "{stop}");
     }
@@ -173,12 +178,12 @@ fn every_committed_read_tells_the_aborted_transactions_that_overlap_it_before_an
 
 #[test]
 fn an_index_of_aborted_transactions_that_cannot_be_right_is_made_anew() {
-    for damage in ["cut", "zeros", "order"] {
+    let cases = STOPS.iter().flat_map(|stop| ["cut", "zeros", "order"].map(|damage| (*stop, damage)));
+    for (stop, damage) in cases {
         let dir = scratch();
         let broker = Broker::real(dir.path(), small_segments()).unwrap();
         mixed(&broker.log);
-        broker.manager.close().unwrap();
-        drop(broker);
+        end_by(broker, stop);
         let mut hurt = 0;
         for entry in std::fs::read_dir(dir.path().join("flights-0")).unwrap() {
             let path = entry.unwrap().path();
@@ -195,7 +200,7 @@ fn an_index_of_aborted_transactions_that_cannot_be_right_is_made_anew() {
         }
         assert!(hurt > 2, "{hurt} files");
         let broker = Broker::real(dir.path(), small_segments()).unwrap();
-        assert!(check_reads(&broker.log) > 500, "{damage}");
+        assert!(check_reads(&broker.log) > 500, "{stop}, {damage}");
     }
 }
 
