@@ -176,6 +176,26 @@ def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_to
         assert gaps(one.read) == gaps(two.read) == 0, "and they read nothing twice"
 
 
+def test_an_empty_group_changes_its_protocol_and_keeps_its_offsets_through_kill_9(
+    tmp_path: Path, new_topic: str
+) -> None:
+    broker = LocalBroker(tmp_path, group_initial_rebalance_delay_ms=0, **SETTINGS)
+    with broker, Group(broker.bootstrap_servers, new_topic) as group:
+        for settings, type_name in (({}, "classic"), (CONSUMER, "consumer"), ({}, "classic"), (CONSUMER, "consumer")):
+            group.produce(60)
+            member = group.start("confluent", settings)
+            until(lambda: committed(group) == group.ends(), "all is committed")
+            # Its last position is on its way while it reads; then it goes.
+            member.leave()
+            broker.kill()
+            broker.start()
+            until(lambda: ask(group, "ListGroups", 5)["error_code"] == 0, "the coordinator is there again")
+            (listed,) = ask(group, "ListGroups", 5)["groups"]
+            assert (listed["group_type"], listed["group_state"]) == (type_name, "Empty")
+        assert group.read() == {f"record-{number}" for number in range(240)}
+        assert sum(len(member.read) for member in group.members) == 240, "nothing was read twice"
+
+
 @pytest.mark.peers
 def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str) -> None:
     with LocalBroker(tmp_path, **SETTINGS) as broker, Group(broker.bootstrap_servers, new_topic) as group:

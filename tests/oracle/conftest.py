@@ -19,6 +19,8 @@ KAFKA_ONLY = {
     # Targets of KIP-848 groups are made at once and by the coordinator itself, not some time later.
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",
+    # Members of both protocols in one group are a gap, see `differences`.
+    "group.consumer.migration.policy": "disabled",
     "transaction.state.log.num.partitions": "4",
     "num.network.threads": "2",
     "num.io.threads": "4",

@@ -407,3 +407,39 @@ def test_an_empty_group_is_taken_over_by_the_other_protocol(s: Script) -> None:
     s.call("LeaveGroup", 5, group_id=g.name, members=leaving)
     g.join("b")
     s.says("NONE")
+
+
+def _classic_member(g: Members) -> None:
+    """A member of the classic protocol, alone in its group and assigned."""
+    protocols = [{"name": "range", "metadata": CLASSIC_METADATA}]
+    fields = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "protocol_type": "consumer"}
+    joined = g.s.quietly("JoinGroup", 3, group_id=g.name, member_id="", protocols=protocols, **fields)
+    member, generation = joined["member_id"], joined["generation_id"]
+    assignments = [{"member_id": member, "assignment": CLASSIC_METADATA}]
+    g.s.quietly("SyncGroup", 2, group_id=g.name, generation_id=generation, member_id=member, assignments=assignments)
+
+
+# Version 0, no topics, no user data: a subscription, and an assignment.
+CLASSIC_METADATA = "000000000000ffffffff"
+
+
+@case
+def test_a_classic_group_with_members_is_not_taken_over(s: Script) -> None:
+    g = Members(s)
+    _classic_member(g)
+    g.join("a")
+    s.says("GROUP_ID_NOT_FOUND")
+    g.beat("a", 1)
+    s.says("GROUP_ID_NOT_FOUND")
+    g.describe()
+    s.says("GROUP_ID_NOT_FOUND")
+
+
+@case
+def test_a_classic_member_does_not_join_members_of_the_consumer_protocol(s: Script) -> None:
+    g = Members(s)
+    g.join("a")
+    protocols = [{"name": "range", "metadata": CLASSIC_METADATA}]
+    fields = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "protocol_type": "connect"}
+    s.call("JoinGroup", 3, group_id=g.name, member_id="", protocols=protocols, **fields)
+    s.says("INCONSISTENT_GROUP_PROTOCOL")
