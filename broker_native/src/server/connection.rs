@@ -72,6 +72,8 @@ enum Event {
 enum Waiting {
     Answer(Answer),
     Later(Later),
+    /// No request behind it is handled before; so it is the last one.
+    InOrder(Later),
 }
 
 struct Connection {
@@ -167,7 +169,7 @@ impl Connection {
 
     /// Handles all requests that are there.
     async fn handle(&mut self) -> Result<(), End> {
-        while self.waiting.len() < PIPELINE_MAX {
+        while self.has_room() {
             let Some(mut frame) = self.inbox.next_frame()? else { break };
             let outcome = dispatch(&self.shared, self.local, self.peer, &mut frame);
             self.inbox.handled(frame);
@@ -175,12 +177,18 @@ impl Connection {
             match outcome {
                 Outcome::Now(reply) => self.reply(reply)?,
                 Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later)),
+                Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later)),
             }
             if self.outbox.bytes() > OUTBOX_BYTES {
                 self.send().await?;
             }
         }
         Ok(())
+    }
+
+    /// Whether another request may be handled.
+    fn has_room(&self) -> bool {
+        self.waiting.len() < PIPELINE_MAX && !matches!(self.waiting.back(), Some(Waiting::InOrder(_)))
     }
 
     /// Queues the answer of the newest request, behind those that wait.
@@ -256,7 +264,7 @@ impl Connection {
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, idle: Pin<&mut Sleep>) -> Poll<Event> {
-        if let Some(Waiting::Later(later)) = self.waiting.front_mut() {
+        if let Some(Waiting::Later(later) | Waiting::InOrder(later)) = self.waiting.front_mut() {
             if let Poll::Ready(reply) = later.as_mut().poll(cx) {
                 return Poll::Ready(Event::Answered(reply));
             }
@@ -267,7 +275,7 @@ impl Connection {
         if self.shared.shutdown.is_given() {
             return Poll::Ready(Event::Stop);
         }
-        if self.waiting.len() < PIPELINE_MAX {
+        if self.has_room() {
             if let Poll::Ready(read) = self.poll_read(cx) {
                 return Poll::Ready(Event::Read(read));
             }

@@ -37,6 +37,10 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::InitProducerId,
     ApiKey::OffsetForLeaderEpoch,
     ApiKey::TxnOffsetCommit,
+    ApiKey::AddPartitionsToTxn,
+    ApiKey::AddOffsetsToTxn,
+    ApiKey::EndTxn,
+    ApiKey::WriteTxnMarkers,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
     ApiKey::DescribeLogDirs,
@@ -46,6 +50,8 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
+    ApiKey::DescribeTransactions,
+    ApiKey::ListTransactions,
     ApiKey::DescribeTopicPartitions,
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
@@ -71,9 +77,17 @@ pub enum Outcome {
     Now(Reply),
     /// When this is done. The work that must happen in the order of the requests is done already.
     Later(Later),
+    /// When this is done; the requests behind it on the same connection are not even looked at before, because its work is
+    /// still to happen.
+    InOrder(Later),
 }
 
 impl Outcome {
+    /// A reply whose work is still to happen, before that of the requests behind it.
+    pub fn in_order(work: impl Future<Output = Reply> + Send + 'static) -> Self {
+        Self::InOrder(Box::pin(work))
+    }
+
     /// A reply that takes time.
     pub fn later(work: impl Future<Output = Reply> + Send + 'static) -> Self {
         Self::Later(Box::pin(work))
@@ -184,9 +198,13 @@ fn route(
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteRecords => on::delete_records::handle(&call, &read(reader, version)?),
-        ApiKey::InitProducerId => on::init_producer_id::handle(&call, &read(reader, version)?),
+        ApiKey::InitProducerId => on::init_producer_id::handle(call, read(reader, version)?),
         ApiKey::OffsetForLeaderEpoch => on::offset_for_leader_epoch::handle(&call, &read(reader, version)?),
         ApiKey::TxnOffsetCommit => on::txn_offset_commit::handle(call, read(reader, version)?),
+        ApiKey::AddPartitionsToTxn => on::add_partitions_to_txn::handle(call, read(reader, version)?),
+        ApiKey::AddOffsetsToTxn => on::add_offsets_to_txn::handle(call, read(reader, version)?),
+        ApiKey::EndTxn => on::end_txn::handle(call, read(reader, version)?),
+        ApiKey::WriteTxnMarkers => on::write_txn_markers::handle(call, read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
         ApiKey::DescribeLogDirs => on::describe_log_dirs::handle(&call, &read(reader, version)?),
@@ -198,6 +216,8 @@ fn route(
         ApiKey::OffsetDelete => on::offset_delete::handle(call, read(reader, version)?),
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
         ApiKey::DescribeProducers => on::describe_producers::handle(&call, &read(reader, version)?),
+        ApiKey::DescribeTransactions => on::describe_transactions::handle(call, read(reader, version)?),
+        ApiKey::ListTransactions => on::list_transactions::handle(&call, &read(reader, version)?),
         ApiKey::DescribeTopicPartitions => {
             on::describe_topic_partitions::handle(&call, &read(reader, version)?)
         }

@@ -113,11 +113,12 @@ impl Server {
     ) -> Result<Self, ServerError> {
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, settings.manager_config())?;
         let topics = Arc::new(topics::Topics::default());
+        let producer_ids = Arc::new(ProducerIds::new(disk, dir.into()));
         let shared = Shared {
-            coordinators: Coordinators::new(&settings, &topics, &clock),
+            coordinators: Coordinators::new(&settings, &topics, &clock, &producer_ids),
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
-            producer_ids: ProducerIds::new(disk, dir.into()),
+            producer_ids,
             settings,
             logs,
             clock,

@@ -4,6 +4,8 @@ use serde::Deserialize;
 
 use crate::coordinator::group;
 use crate::storage::{CleanerConfig, ManagerConfig};
+use crate::coordinator::{group, transaction};
+use crate::storage::ManagerConfig;
 
 /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes. Unknown fields are ignored, so
 /// that both halves can grow one after the other.
@@ -61,6 +63,9 @@ pub struct Settings {
     /// Settings of groups and their offsets.
     #[serde(flatten)]
     pub groups: group::Settings,
+    /// Settings of transactions.
+    #[serde(flatten)]
+    pub transactions: transaction::Settings,
 }
 
 impl Default for Settings {
@@ -91,6 +96,7 @@ impl Default for Settings {
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
             request_stall_ms: /* 30 s */ 30_000,
             groups: group::Settings::default(),
+            transactions: transaction::Settings::default(),
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Shared {
     /// Counters.
     pub metrics: Metrics,
     /// Ids for idempotent producers.
-    pub producer_ids: ProducerIds,
+    pub producer_ids: Arc<ProducerIds>,
     /// What consumers read.
     pub fetch_sessions: FetchSessions,
     /// Bytes of requests in memory.

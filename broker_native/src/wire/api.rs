@@ -178,6 +178,10 @@ apis! {
     // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.3, which does not advertise it either.
     InitProducerId = 22, InitProducerIdRequest -> InitProducerIdResponse, 0-6, flexible 2+, advertised 0-5;
     OffsetForLeaderEpoch = 23, OffsetForLeaderEpochRequest -> OffsetForLeaderEpochResponse, 2-4, flexible 4+;
+    AddPartitionsToTxn = 24, AddPartitionsToTxnRequest -> AddPartitionsToTxnResponse, 0-5, flexible 3+;
+    AddOffsetsToTxn = 25, AddOffsetsToTxnRequest -> AddOffsetsToTxnResponse, 0-4, flexible 3+;
+    EndTxn = 26, EndTxnRequest -> EndTxnResponse, 0-5, flexible 3+;
+    WriteTxnMarkers = 27, WriteTxnMarkersRequest -> WriteTxnMarkersResponse, 1-2, flexible 1+;
     TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-5, flexible 3+;
     DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
     AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
@@ -190,6 +194,8 @@ apis! {
     OffsetDelete = 47, OffsetDeleteRequest -> OffsetDeleteResponse, 0-0, flexible 32767+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
     DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
+    DescribeTransactions = 65, DescribeTransactionsRequest -> DescribeTransactionsResponse, 0-0, flexible 0+;
+    ListTransactions = 66, ListTransactionsRequest -> ListTransactionsResponse, 0-2, flexible 0+;
     ConsumerGroupHeartbeat = 68, ConsumerGroupHeartbeatRequest -> ConsumerGroupHeartbeatResponse, 0-1, flexible 0+;
     ConsumerGroupDescribe = 69, ConsumerGroupDescribeRequest -> ConsumerGroupDescribeResponse, 0-1, flexible 0+;
     DescribeTopicPartitions = 75, DescribeTopicPartitionsRequest -> DescribeTopicPartitionsResponse, 0-0, flexible 0+;

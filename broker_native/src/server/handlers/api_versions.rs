@@ -9,30 +9,40 @@ type Feature = (&'static str, i16, i16);
 
 /// What clients and tools look at. The level of `metadata.version` is Kafka's 3.9-IV0, that of
 /// `inter.broker.protocol.version`: kafbat lets configs be edited only where it finds one of them.
-/// `group.version` 1 is KIP-848.
-const FEATURES: &[Feature] = &[("group.version", 1, 1), ("metadata.version", 7, 21)];
+/// `group.version` 1 is KIP-848; `transaction.version` 2 is KIP-890: every end of a transaction raises the epoch.
+const FEATURES: &[Feature] =
+    &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
 /// The features have never changed.
 const FEATURES_EPOCH: i64 = 0;
 
 /// Answers with the table.
 pub fn handle(call: &Call, _request: &ApiVersionsRequest) -> Outcome {
-    Outcome::Now(call.answer(&table(ErrorCode::None)))
+    Outcome::Now(call.answer(&table(call, ErrorCode::None)))
 }
 
 /// A version newer than ours: version 0 of the answer, whatever was asked for, with the table, so that the client can
 /// choose again. Closing instead breaks new clients.
 pub fn unknown_version(mut call: Call) -> Outcome {
     call.version = 0;
-    Outcome::Now(call.answer(&table(ErrorCode::UnsupportedVersion)))
+    Outcome::Now(call.answer(&table(&call, ErrorCode::UnsupportedVersion)))
 }
 
-fn table(error: ErrorCode) -> ApiVersionsResponse {
+fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
+    let prepares = call.shared.settings.transactions.transaction_two_phase_commit_enable;
+    let advertisement = |key: ApiKey| {
+        let mut advertisement = key.info().advertisement();
+        // The version of two-phase commit is of use only where that is allowed.
+        if key == ApiKey::InitProducerId && prepares {
+            advertisement.max_version = key.info().max;
+        }
+        advertisement
+    };
     ApiVersionsResponse {
         error_code: error.code(),
         supported_features: FEATURES.iter().map(supported).collect(),
         finalized_features_epoch: FEATURES_EPOCH,
         finalized_features: FEATURES.iter().map(finalized).collect(),
-        api_keys: SERVED.iter().copied().map(ApiKey::info).map(|info| info.advertisement()).collect(),
+        api_keys: SERVED.iter().copied().map(advertisement).collect(),
         ..Default::default()
     }
 }

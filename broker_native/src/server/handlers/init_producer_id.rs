@@ -1,24 +1,48 @@
-//! InitProducerId: an id for an idempotent producer. Transactions are not served yet.
-use crate::server::dispatch::{Call, Outcome};
-use crate::server::notice::notice;
+//! InitProducerId: an id for an idempotent producer, an id and an epoch for a transactional one.
+use super::transactions::fenced_as;
+use crate::coordinator::transaction::{ProducerIdSource, TxnEvent, TxnReply, TxnRequest};
+use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
 use crate::wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
-/// Answers with an id that nobody had before, epoch 0; also when a producer asks for a new epoch of the id it has
-/// (KIP-360), as Kafka does without a transactional id.
-pub fn handle(call: &Call, request: &InitProducerIdRequest) -> Outcome {
-    let given = match request.transactional_id {
-        // A producer takes this as final and says that the broker does not support transactions.
-        Some(_) => Err(ErrorCode::UnsupportedVersion),
-        None => call.shared.producer_ids.next().map_err(|error| {
-            notice(&format!("no producer id could be reserved: {error}"));
-            ErrorCode::KafkaStorageError
-        }),
+/// From this version on a producer knows PRODUCER_FENCED.
+const FENCED_FROM: i16 = 4;
+
+/// Without a transactional id: an id that nobody had before, epoch 0; also when a producer asks for a new epoch of the id
+/// it has (KIP-360), as Kafka does.
+pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
+    let Some(transactional_id) = request.transactional_id.clone() else {
+        let given = ProducerIdSource::next(&*call.shared.producer_ids);
+        return Outcome::Now(call.answer(&match given {
+            Ok(producer_id) => {
+                InitProducerIdResponse { producer_id, producer_epoch: 0, ..Default::default() }
+            }
+            Err(error) => refused(error),
+        }));
     };
-    Outcome::Now(call.answer(&match given {
-        Ok(producer_id) => InitProducerIdResponse { producer_id, producer_epoch: 0, ..Default::default() },
-        Err(error) => {
-            InitProducerIdResponse { error_code: error.code(), producer_epoch: -1, ..Default::default() }
-        }
-    }))
+    let (coordinators, caller) = (&call.shared.coordinators, call.caller());
+    let request = TxnRequest::InitProducerId(request);
+    let mut waiting = coordinators.transactions.call(&transactional_id, |ticket| TxnEvent::Asked {
+        ticket,
+        caller,
+        request,
+    });
+    match waiting.take() {
+        Some(answer) => Outcome::Now(reply(&call, answer)),
+        None => Outcome::later(async move { reply(&call, waiting.await) }),
+    }
+}
+
+fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {
+    let mut response = match answer {
+        Ok(TxnReply::InitProducerId(response)) => response,
+        Ok(_) => refused(ErrorCode::UnknownServerError),
+        Err(error) => refused(error),
+    };
+    response.error_code = fenced_as(response.error_code, call.version >= FENCED_FROM);
+    call.answer(&response)
+}
+
+fn refused(error: ErrorCode) -> InitProducerIdResponse {
+    InitProducerIdResponse { error_code: error.code(), producer_epoch: -1, ..Default::default() }
 }

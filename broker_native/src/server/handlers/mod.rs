@@ -1,6 +1,8 @@
 //! One file per request, each with the same verb: `handle(call, request) -> Outcome`.
 //!
 //! A handler never blocks on anything but the log's files; what waits is put into an `Outcome::Later`.
+pub mod add_offsets_to_txn;
+pub mod add_partitions_to_txn;
 pub mod alter_configs;
 pub mod api_versions;
 pub mod consumer_group_describe;
@@ -17,6 +19,8 @@ pub mod describe_groups;
 pub mod describe_log_dirs;
 pub mod describe_producers;
 pub mod describe_topic_partitions;
+pub mod describe_transactions;
+pub mod end_txn;
 pub mod fetch;
 mod fetch_answer;
 mod fetch_read;
@@ -29,6 +33,7 @@ pub mod join_group;
 pub mod leave_group;
 pub mod list_groups;
 pub mod list_offsets;
+pub mod list_transactions;
 mod lookup;
 pub mod metadata;
 pub mod offset_commit;
@@ -37,5 +42,8 @@ pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 mod operations;
 pub mod produce;
+mod produce_verify;
 pub mod sync_group;
 pub mod txn_offset_commit;
+mod transactions;
+pub mod write_txn_markers;

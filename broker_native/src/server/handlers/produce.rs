@@ -1,7 +1,8 @@
 //! Produce: checks each partition's batch and appends it where it lies, in the request's own bytes.
 //!
 //! Appending happens at once, in the order of the connection's requests; only the wait for `durability=flushed` is put
-//! off, so that requests behind it share the group commit.
+//! off, so that requests behind it share the group commit. A batch that begins a transaction may have to wait for the
+//! transaction's coordinator; the requests behind it wait with it.
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::lookup::led;
+use super::produce_verify::{Verdict, ask};
 use crate::record::Codec;
 use crate::record::validate::validate_produce;
 use crate::server::dispatch::{Call, Outcome, Reply};
@@ -40,40 +42,97 @@ struct Pending {
     durable: oneshot::Receiver<Result<(), StorageError>>,
 }
 
+/// What was appended, and what is not durable yet.
+struct Done {
+    response: ProduceResponse,
+    pending: Vec<Pending>,
+}
+
 /// Appends; answers as `acks` asks.
 pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
     let ranges = release_records(&mut request, frame);
-    let mut ranges = ranges.into_iter();
-    let topics = call.shared.topics.now();
-    let mut pending = Vec::new();
-    let mut responses = Vec::with_capacity(request.topic_data.len());
+    if request.transactional_id.is_some() {
+        return in_transaction(call, request, &ranges, frame);
+    }
+    let mut done = None;
+    frame.edit(|bytes| done = Some(append_all(&call, &request, &ranges, bytes, &[])));
+    finish(call, &request, done)
+}
+
+/// Asks the transaction's coordinator first, if it has to be asked.
+fn in_transaction(
+    call: Call,
+    request: ProduceRequest,
+    ranges: &[Option<Range<usize>>],
+    frame: &mut Frame,
+) -> Outcome {
+    let picture = call.shared.topics.now();
+    let names: Vec<_> = request
+        .topic_data
+        .iter()
+        .map(|asked| find(&call, &picture, asked).ok().map(|topic| topic.name.as_str()))
+        .collect();
+    let (mut done, mut later) = (None, None);
     frame.edit(|bytes| {
-        for (at, asked) in request.topic_data.iter().enumerate() {
-            let topic = find(&call, &topics, asked);
-            let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
-            for (place, one) in asked.partition_data.iter().enumerate() {
-                let batch = ranges.next().flatten().and_then(|range| bytes.get_mut(range));
-                let outcome = append(&call, &request, topic, one.index, batch);
-                if let Ok((log, appended)) = &outcome {
-                    if request.acks != 0 && log.is_flushed() {
-                        pending.push(Pending {
-                            topic: at,
-                            partition: place,
-                            durable: durable(log, appended),
-                        });
-                    }
-                }
-                let mut answer = answered(one.index, outcome.map(|(_, appended)| appended));
-                if tells_log_start(answer.error_code) {
-                    answer.log_start_offset = log_start_offset(&call, topic, one.index);
-                }
-                partition_responses.push(answer);
-            }
-            let (name, topic_id) = (asked.name.clone(), asked.topic_id);
-            responses.push(TopicProduceResponse { name, topic_id, partition_responses });
+        let mut question = ask(&call, &request, &names, ranges, bytes);
+        match question.as_mut().map_or(Some(Vec::new()), |question| question.take()) {
+            Some(verdicts) => done = Some(append_all(&call, &request, ranges, bytes, &verdicts)),
+            // Rare: the transaction before is just ending, or the coordinator's log is flushed.
+            None => later = question.map(|question| (question, bytes.to_vec())),
         }
     });
-    let response = ProduceResponse { responses, ..Default::default() };
+    let Some((question, mut bytes)) = later else { return finish(call, &request, done) };
+    let ranges = ranges.to_vec();
+    Outcome::in_order(async move {
+        let verdicts = question.answer().await;
+        let done = append_all(&call, &request, &ranges, &mut bytes, &verdicts);
+        match finish(call, &request, Some(done)) {
+            Outcome::Now(reply) => reply,
+            Outcome::Later(later) | Outcome::InOrder(later) => later.await,
+        }
+    })
+}
+
+/// Appends every batch of the request; `verdicts` are in their order, and empty outside of transactions.
+fn append_all(
+    call: &Call,
+    request: &ProduceRequest,
+    ranges: &[Option<Range<usize>>],
+    bytes: &mut [u8],
+    verdicts: &[Verdict],
+) -> Done {
+    let topics = call.shared.topics.now();
+    let (mut ranges, mut verdicts) = (ranges.iter(), verdicts.iter().copied());
+    let mut pending = Vec::new();
+    let mut responses = Vec::with_capacity(request.topic_data.len());
+    for (at, asked) in request.topic_data.iter().enumerate() {
+        let topic = find(call, &topics, asked);
+        let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
+        for (place, one) in asked.partition_data.iter().enumerate() {
+            let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
+            let verdict = verdicts.next().unwrap_or_default();
+            let outcome = append(call, request, topic, one.index, batch, verdict);
+            if let Ok((log, appended)) = &outcome {
+                if request.acks != 0 && log.is_flushed() {
+                    pending.push(Pending { topic: at, partition: place, durable: durable(log, appended) });
+                }
+            }
+            let mut answer = answered(one.index, outcome.map(|(_, appended)| appended));
+            if tells_log_start(answer.error_code) {
+                answer.log_start_offset = log_start_offset(call, topic, one.index);
+            }
+            partition_responses.push(answer);
+        }
+        let (name, topic_id) = (asked.name.clone(), asked.topic_id);
+        responses.push(TopicProduceResponse { name, topic_id, partition_responses });
+    }
+    Done { response: ProduceResponse { responses, ..Default::default() }, pending }
+}
+
+fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
+    let Some(Done { response, pending }) = done else {
+        return Outcome::Now(Reply::Close("a bug of the broker: nothing was appended".into()));
+    };
     match (request.acks, pending.is_empty()) {
         (0, _) => Outcome::Now(without_answer(&response)),
         (_, true) => Outcome::Now(call.answer(&response)),
@@ -102,6 +161,7 @@ fn append<'a>(
     topic: Result<&'a Arc<Topic>, ErrorCode>,
     number: i32,
     batch: Option<&mut [u8]>,
+    verdict: Verdict,
 ) -> Result<(&'a Arc<PartitionLog>, Appended), Refusal> {
     let plain = |code: ErrorCode| (code, code.sentence().to_owned());
     if !matches!(request.acks, -1..=1) {
@@ -120,13 +180,11 @@ fn append<'a>(
     if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
         return Err(plain(ErrorCode::UnsupportedCompressionType));
     }
-    if info.header.is_transactional() || request.transactional_id.is_some() {
-        return Err((
-            ErrorCode::InvalidTxnState,
-            "transactions are not served by this version of pylog".into(),
-        ));
+    if let Some(code) = verdict.refused {
+        return Err(plain(code));
     }
-    let how = AppendOptions::client(partition.spec.leader_epoch);
+    let how =
+        AppendOptions { verified: verdict.verified, ..AppendOptions::client(partition.spec.leader_epoch) };
     let appended = log.append(batch, how).map_err(|error| refused(&error))?;
     let metrics = &call.shared.metrics;
     metrics.batches_in.one();

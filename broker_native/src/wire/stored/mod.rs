@@ -14,6 +14,7 @@ use super::writer::Writer;
 pub mod consumer_groups;
 pub mod group_metadata;
 pub mod offsets;
+pub mod transactions;
 
 /// The version's own bytes are never flexible.
 const PLAIN: Version = Version { number: 0, flexible: false };

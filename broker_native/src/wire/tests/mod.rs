@@ -29,6 +29,10 @@ macro_rules! for_each_api {
         $test!(DeleteRecords, DeleteRecordsRequest, DeleteRecordsResponse);
         $test!(InitProducerId, InitProducerIdRequest, InitProducerIdResponse);
         $test!(OffsetForLeaderEpoch, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse);
+        $test!(AddPartitionsToTxn, AddPartitionsToTxnRequest, AddPartitionsToTxnResponse);
+        $test!(AddOffsetsToTxn, AddOffsetsToTxnRequest, AddOffsetsToTxnResponse);
+        $test!(EndTxn, EndTxnRequest, EndTxnResponse);
+        $test!(WriteTxnMarkers, WriteTxnMarkersRequest, WriteTxnMarkersResponse);
         $test!(TxnOffsetCommit, TxnOffsetCommitRequest, TxnOffsetCommitResponse);
         $test!(DescribeConfigs, DescribeConfigsRequest, DescribeConfigsResponse);
         $test!(AlterConfigs, AlterConfigsRequest, AlterConfigsResponse);
@@ -39,9 +43,11 @@ macro_rules! for_each_api {
         $test!(OffsetDelete, OffsetDeleteRequest, OffsetDeleteResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
         $test!(DescribeProducers, DescribeProducersRequest, DescribeProducersResponse);
-        $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
+        $test!(DescribeTransactions, DescribeTransactionsRequest, DescribeTransactionsResponse);
+        $test!(ListTransactions, ListTransactionsRequest, ListTransactionsResponse);
         $test!(ConsumerGroupHeartbeat, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);
         $test!(ConsumerGroupDescribe, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);
+        $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
     };
 }
 use for_each_api;

@@ -1,0 +1,7 @@
+//! Promises of the transaction coordinator, without a socket or a clock.
+mod bench;
+mod ends;
+mod life;
+mod prepared;
+mod producers;
+mod random;

@@ -1,0 +1,35 @@
+//! DescribeTransactions: the state of transactional ids.
+use crate::coordinator::transaction::{TxnEvent, TxnReply, TxnRequest};
+use crate::server::dispatch::{Call, Outcome};
+use crate::wire::ErrorCode;
+use crate::wire::messages::describe_transactions::TransactionState;
+use crate::wire::messages::{DescribeTransactionsRequest, DescribeTransactionsResponse};
+
+/// Asks the coordinator of each id.
+pub fn handle(call: Call, request: DescribeTransactionsRequest) -> Outcome {
+    let ask = |transactional_id: String| {
+        let (caller, request) = (call.caller(), TxnRequest::Describe(transactional_id.clone()));
+        let event = |ticket| TxnEvent::Asked { ticket, caller, request };
+        (transactional_id.clone(), call.shared.coordinators.transactions.call(&transactional_id, event))
+    };
+    let asked: Vec<_> = request.transactional_ids.into_iter().map(ask).collect();
+    Outcome::later(async move {
+        let mut transaction_states = Vec::with_capacity(asked.len());
+        for (transactional_id, waiting) in asked {
+            transaction_states.push(match waiting.await {
+                Ok(TxnReply::Describe(state)) => state,
+                Ok(_) => refused(transactional_id, ErrorCode::UnknownServerError),
+                // Without the internal topic there never was a transaction.
+                Err(ErrorCode::CoordinatorNotAvailable) => {
+                    refused(transactional_id, ErrorCode::TransactionalIdNotFound)
+                }
+                Err(error) => refused(transactional_id, error),
+            });
+        }
+        call.answer(&DescribeTransactionsResponse { transaction_states, ..Default::default() })
+    })
+}
+
+fn refused(transactional_id: String, error: ErrorCode) -> TransactionState {
+    TransactionState { error_code: error.code(), transactional_id, ..Default::default() }
+}

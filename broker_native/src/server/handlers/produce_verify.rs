@@ -1,0 +1,164 @@
+//! Before a batch begins a transaction in a partition, the transaction's coordinator is asked (KIP-890): producers of
+//! version 2 have the partition added by that, older ones must have added it.
+//!
+//! Nobody is asked about a batch of a transaction that is open in the partition, and nothing at all happens for requests
+//! without a transactional id.
+use std::ops::Range;
+
+use super::lookup::led;
+use crate::coordinator::transaction::{TransactionVersion, TxnReply};
+use crate::record::header::BatchHeader;
+use crate::server::coordinators::Waiting;
+use crate::server::dispatch::Call;
+use crate::storage::Verification;
+use crate::wire::ErrorCode;
+use crate::wire::messages::ProduceRequest;
+use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
+
+/// From this version on a batch adds its partition to the transaction.
+const ADDS_FROM: i16 = 12;
+/// From this version on a producer knows TRANSACTION_ABORTABLE.
+const ABORTABLE_FROM: i16 = 11;
+
+/// What is known of a batch before it is appended.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Verdict {
+    /// Goes into the append.
+    pub verified: Option<Verification>,
+    /// The coordinator does not know the partition, or the producer.
+    pub refused: Option<ErrorCode>,
+}
+
+/// A batch that begins a transaction.
+struct First {
+    /// Which batch of the request.
+    place: usize,
+    topic: String,
+    partition: i32,
+    verification: Verification,
+}
+
+/// A question to the coordinator.
+pub struct Question {
+    version: i16,
+    batches: usize,
+    firsts: Vec<First>,
+    waiting: Waiting<TxnReply>,
+}
+
+/// Asks about the batches of `request` that begin a transaction; `None` when there are none. `topics[i]` is the name of the
+/// i-th topic; `ranges` say where in `bytes` the batches lie.
+pub fn ask(
+    call: &Call,
+    request: &ProduceRequest,
+    topics: &[Option<&str>],
+    ranges: &[Option<Range<usize>>],
+    bytes: &[u8],
+) -> Option<Question> {
+    let transactional_id = request.transactional_id.as_ref()?;
+    let (mut firsts, mut producer, mut place) = (Vec::new(), None, 0);
+    let picture = call.shared.topics.now();
+    for (asked, name) in request.topic_data.iter().zip(topics) {
+        for one in &asked.partition_data {
+            let range = ranges.get(place).cloned().flatten();
+            place += 1;
+            let Some(header) = range.and_then(|range| bytes.get(range)).and_then(transactional) else {
+                continue;
+            };
+            let (Some(name), id, epoch) = (name, header.producer_id, header.producer_epoch) else { continue };
+            let Ok((_, log)) = led(&call.shared, picture.named(name), one.index, -1) else { continue };
+            let adds = call.version >= ADDS_FROM;
+            // A batch that the log would refuse anyway is refused there.
+            let Ok(Some(verification)) = log.begin_verification(id, epoch, header.base_sequence, adds) else {
+                continue;
+            };
+            producer.get_or_insert((id, epoch));
+            firsts.push(First {
+                place: place - 1,
+                topic: (*name).to_owned(),
+                partition: one.index,
+                verification,
+            });
+        }
+    }
+    let (producer_id, producer_epoch) = producer?;
+    let transaction = AddPartitionsToTxnTransaction {
+        transactional_id: transactional_id.clone(),
+        producer_id,
+        producer_epoch,
+        verify_only: call.version < ADDS_FROM,
+        topics: by_topic(&firsts),
+    };
+    let waiting =
+        call.shared.coordinators.ask_for_partitions(call.caller(), transaction, TransactionVersion::V2, true);
+    Some(Question { version: call.version, batches: place, firsts, waiting })
+}
+
+impl Question {
+    /// The verdicts, when the coordinator has answered already.
+    pub fn take(&mut self) -> Option<Vec<Verdict>> {
+        let answer = self.waiting.take()?;
+        Some(verdicts(self.version, self.batches, &self.firsts, answer))
+    }
+
+    /// The verdicts, in the order of the batches.
+    pub async fn answer(self) -> Vec<Verdict> {
+        verdicts(self.version, self.batches, &self.firsts, self.waiting.await)
+    }
+}
+
+fn transactional(batch: &[u8]) -> Option<BatchHeader> {
+    BatchHeader::parse(batch).ok().flatten().filter(BatchHeader::is_transactional)
+}
+
+fn by_topic(firsts: &[First]) -> Vec<AddPartitionsToTxnTopic> {
+    let mut topics: Vec<AddPartitionsToTxnTopic> = Vec::new();
+    for one in firsts {
+        match topics.last_mut() {
+            Some(topic) if topic.name == one.topic => topic.partitions.push(one.partition),
+            _ => topics
+                .push(AddPartitionsToTxnTopic { name: one.topic.clone(), partitions: vec![one.partition] }),
+        }
+    }
+    topics
+}
+
+fn verdicts(
+    version: i16,
+    batches: usize,
+    firsts: &[First],
+    answer: Result<TxnReply, ErrorCode>,
+) -> Vec<Verdict> {
+    let mut verdicts = vec![Verdict::default(); batches];
+    let error_of = |index: usize| match &answer {
+        // Answers stand in the order of the question.
+        Ok(TxnReply::AddPartitions(answers)) => {
+            answers.get(index).map_or(ErrorCode::UnknownServerError, |(_, _, error)| *error)
+        }
+        Ok(_) => ErrorCode::UnknownServerError,
+        Err(error) => *error,
+    };
+    for (index, first) in firsts.iter().enumerate() {
+        let Some(verdict) = verdicts.get_mut(first.place) else { continue };
+        *verdict = match error_of(index) {
+            ErrorCode::None => Verdict { verified: Some(first.verification), refused: None },
+            error => Verdict { verified: None, refused: Some(in_words_of(version, error)) },
+        };
+    }
+    verdicts
+}
+
+/// The error, as producers of `version` understand it.
+fn in_words_of(version: i16, error: ErrorCode) -> ErrorCode {
+    match error {
+        ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,
+        ErrorCode::TransactionAbortable if version < ABORTABLE_FROM => ErrorCode::InvalidTxnState,
+        ErrorCode::ConcurrentTransactions if version >= ADDS_FROM => error,
+        // Retriable, and no reason to refresh the metadata.
+        ErrorCode::ConcurrentTransactions
+        | ErrorCode::CoordinatorLoadInProgress
+        | ErrorCode::CoordinatorNotAvailable
+        | ErrorCode::NotCoordinator => ErrorCode::NotEnoughReplicas,
+        error => error,
+    }
+}
