@@ -86,20 +86,6 @@ fn lies(frame: &[u8], position: usize, length: u32) -> Vec<Vec<u8>> {
 fn size(request: &AnyRequest, version: i16) -> usize {
     let chunks = request.frame(version, 7, Some("hostile")).expect("encodes");
     chunks.iter().map(Chunk::size_bytes).sum::<usize>() - /* the length prefix */ 4
-    macro_rules! sizes {
-        ($($api:ident)*) => {
-            match request {
-                $( AnyRequest::$api(body) => frame(body, version).len(), )*
-            }
-        };
-    }
-    sizes!(Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup
-        Heartbeat LeaveGroup SyncGroup DescribeGroups ListGroups ApiVersions CreateTopics
-        DeleteTopics DeleteRecords InitProducerId OffsetForLeaderEpoch AddPartitionsToTxn
-        AddOffsetsToTxn EndTxn WriteTxnMarkers TxnOffsetCommit DescribeConfigs AlterConfigs
-        DescribeLogDirs CreatePartitions DeleteGroups IncrementalAlterConfigs OffsetDelete
-        DescribeCluster DescribeProducers DescribeTransactions ListTransactions
-        ConsumerGroupHeartbeat ConsumerGroupDescribe DescribeTopicPartitions)
 }
 
 /// The frame without its length prefix.

@@ -154,6 +154,8 @@ def _fallback(name: str, kind: Type, default: Value, topic: str, valid: Range | 
 
 
 BROKER_SETTINGS: tuple[Setting, ...] = (
+    _server("add.partitions.to.txn.retry.backoff.max.ms", Type.INT, 100,
+            "A produced batch that begins a transaction waits this long for the end of the one before.", valid=at_least(0)),
     Setting("advertised.listeners", Type.STRING, None,
             "Address told to clients, as PLAINTEXT://HOST:PORT. Not set: the address the client itself dialled.", "high"),
     _server("auto.create.topics.enable", Type.BOOLEAN, True,
@@ -260,6 +262,14 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together.", valid=at_least(1)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
+    _server("transaction.abort.timed.out.transaction.cleanup.interval.ms", Type.INT, 10 * _SECOND_MS,
+            "Timeouts of transactions are exact; but after a start, an overdue one can still be ended by its producer for this long.",
+            "low", at_least(1)),
+    _server("transaction.max.timeout.ms", Type.INT, 15 * _MINUTE_MS,
+            "Longest transaction timeout that a producer may ask for.", "high", at_least(1)),
+    Setting("transaction.remove.expired.transaction.cleanup.interval.ms", Type.INT, _HOUR_MS,
+            "Changes nothing: transactional ids are forgotten on time (transactional.id.expiration.ms). Shown for Kafka's tools.",
+            "low", valid=at_least(1)),
     Setting("transaction.state.log.min.isr", Type.INT, 1,
             "min.insync.replicas of __transaction_state. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
     Setting("transaction.state.log.num.partitions", Type.INT, 50,
@@ -268,6 +278,11 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "Replication factor of __transaction_state. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
     Setting("transaction.state.log.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __transaction_state; counts when it is made.", "high", at_least(14)),
+    _server("transaction.two.phase.commit.enable", Type.BOOLEAN, False,
+            "Whether producers may prepare transactions (KIP-939): they never time out, and a restarted producer can end them.",
+            "low"),
+    _server("transactional.id.expiration.ms", Type.INT, _WEEK_HOURS * _HOUR_MS,
+            "A transactional id without a transaction that nobody used for this long is forgotten.", "high", at_least(1)),
     Setting("unclean.leader.election.enable", Type.BOOLEAN, False,
             "Default of unclean.leader.election.enable for topics that do not set it.", "high", dynamic=True),
 )  # fmt: skip

@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 
 use super::alarm::NEVER_MS;
 use super::load::load;
-use super::transactions::write_marker;
 use super::waiting::Waiting;
 use crate::coordinator::{Effects, Entry, Machine, Ticket};
 use crate::record::{BatchBuilder, Codec};
@@ -121,22 +120,6 @@ impl<M: Machine> Shard<M> {
             State::Ready(live) => Ok(look(&live.machine)),
             other => Err(refusal(other)),
         }
-    }
-
-    /// Writes the end of a producer's transaction, and tells the machine.
-    ///
-    /// # Errors
-    /// As [`Shard::call`]; the code of what the append failed with.
-    pub fn append_marker(&self, marker: TxnMarker) -> Result<Appended, ErrorCode> {
-        let mut state = self.state.lock();
-        let State::Ready(live) = &mut *state else { return Err(refusal(&state)) };
-        let appended = write_marker(&self.log, self.leader_epoch, marker)?;
-        live.last_offset = Some(appended.last_offset);
-        let TxnMarker { producer_id, producer_epoch, marker, .. } = marker;
-        if let Err(error) = live.machine.replay(&Entry::Marker { producer_id, producer_epoch, marker }) {
-            notice(&format!("{}: a marker makes no sense: {error}", self.log.topic_partition()));
-        }
-        Ok(appended)
     }
 
     /// Loads the machine that `make` makes, if it is still wanted.

@@ -13,7 +13,6 @@ use super::waiting::Waiting;
 use crate::coordinator::{Effects, Machine, Ticket};
 use crate::server::topics::Picture;
 use crate::storage::{Appended, Clock, PartitionLog, TxnMarker};
-use crate::storage::{Appended, Clock, TxnMarker};
 use crate::wire::ErrorCode;
 
 /// The clock is looked at again at least so often: it may be set.
@@ -134,14 +133,6 @@ where
         let shard = self.shard(partition).ok_or(ErrorCode::NotLeaderOrFollower)?;
         let appended = shard.append_marker(marker)?;
         Ok((Arc::clone(&shard.log), appended))
-    /// Writes the end of a producer's transaction into `partition`, and tells its machine.
-    ///
-    /// # Errors
-    /// NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE; INVALID_PRODUCER_EPOCH,
-    /// TRANSACTION_COORDINATOR_FENCED and what else the append failed with.
-    pub fn append_marker(&self, partition: i32, marker: TxnMarker) -> Result<Appended, ErrorCode> {
-        let shard = self.shard(partition).ok_or(ErrorCode::NotCoordinator)?;
-        shard.append_marker(marker)
     }
 
     /// Runs `step` on every machine that is loaded.

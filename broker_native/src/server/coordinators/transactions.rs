@@ -114,7 +114,7 @@ impl MarkerWriter {
         };
         let Ok(log) = &partition.log else { return Written::Failed };
         let appended = match topic == GROUPS_TOPIC {
-            true => self.groups.append_marker(number, marker),
+            true => self.groups.append_marker(number, marker).map(|(_log, appended)| appended),
             false => write_marker(log, partition.spec.leader_epoch, marker),
         };
         match appended {

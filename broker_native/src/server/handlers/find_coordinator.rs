@@ -37,6 +37,7 @@ fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
     let coordinators = &call.shared.coordinators;
     let (topic, is_there) = match key_type {
         GROUP => (coordinators.groups.topic(), coordinators.groups.has_topic()),
+        TRANSACTION => (coordinators.transactions.topic(), coordinators.transactions.has_topic()),
         _ => return None,
     };
     (!is_there).then_some(topic)
@@ -64,8 +65,7 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
     let coordinators = &call.shared.coordinators;
     let error = match key_type {
         GROUP => state(&coordinators.groups, key),
-        // Transactions are not kept yet.
-        TRANSACTION => ErrorCode::CoordinatorNotAvailable,
+        TRANSACTION => state(&coordinators.transactions, key),
         // Share groups are not kept.
         _ => ErrorCode::InvalidRequest,
     };

@@ -44,6 +44,6 @@ mod operations;
 pub mod produce;
 mod produce_verify;
 pub mod sync_group;
-pub mod txn_offset_commit;
 mod transactions;
+pub mod txn_offset_commit;
 pub mod write_txn_markers;

@@ -142,18 +142,21 @@ fn verdicts(
         let Some(verdict) = verdicts.get_mut(first.place) else { continue };
         *verdict = match error_of(index) {
             ErrorCode::None => Verdict { verified: Some(first.verification), refused: None },
-            error => Verdict { verified: None, refused: Some(in_words_of(version, error)) },
+            error => {
+                let refused = in_words(error, version >= ABORTABLE_FROM, version >= ADDS_FROM);
+                Verdict { verified: None, refused: Some(refused) }
+            }
         };
     }
     verdicts
 }
 
-/// The error, as producers of `version` understand it.
-fn in_words_of(version: i16, error: ErrorCode) -> ErrorCode {
+/// The coordinator's error, as a producer understands it that knows TRANSACTION_ABORTABLE, or has partitions added (`adds`).
+pub fn in_words(error: ErrorCode, knows_abortable: bool, adds: bool) -> ErrorCode {
     match error {
         ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,
-        ErrorCode::TransactionAbortable if version < ABORTABLE_FROM => ErrorCode::InvalidTxnState,
-        ErrorCode::ConcurrentTransactions if version >= ADDS_FROM => error,
+        ErrorCode::TransactionAbortable if !knows_abortable => ErrorCode::InvalidTxnState,
+        ErrorCode::ConcurrentTransactions if adds => error,
         // Retriable, and no reason to refresh the metadata.
         ErrorCode::ConcurrentTransactions
         | ErrorCode::CoordinatorLoadInProgress

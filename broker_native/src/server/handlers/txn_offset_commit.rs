@@ -1,8 +1,13 @@
-//! TxnOffsetCommit: offsets that count when the producer's transaction commits.
+//! TxnOffsetCommit: offsets that count when the producer's transaction commits. The transaction's coordinator is asked first
+//! (KIP-890): newer producers have the group's partition added by that, older ones must have added it.
 use super::group_call::{answer, error_of};
+use super::produce_verify::in_words;
 use crate::coordinator::group::{GroupReply, GroupRequest};
-use crate::server::dispatch::{Call, Outcome};
+use crate::coordinator::transaction::{TransactionVersion, TxnReply};
+use crate::server::coordinators::{GROUPS_TOPIC, Waiting};
+use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
+use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use crate::wire::messages::txn_offset_commit::{
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
 };
@@ -11,12 +16,75 @@ use crate::wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 /// From this version on clients cope with COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296).
 const LOADING_IS_KNOWN_FROM: i16 = 2;
 
+/// From this version on the group's partition is added to the transaction.
+const ADDS_FROM: i16 = 5;
+/// From this version on a producer knows TRANSACTION_ABORTABLE.
+const ABORTABLE_FROM: i16 = 4;
+
 /// Answers when the offsets are written.
 pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
-    let refusal = refusal(&request);
     if request.group_id.is_empty() {
-        return Outcome::Now(call.answer(&refused(refusal, ErrorCode::InvalidGroupId.code())));
+        let refused = refused(refusal(&request), ErrorCode::InvalidGroupId.code());
+        return Outcome::Now(call.answer(&refused));
     }
+    let Some(mut waiting) = ask(&call, &request) else { return commit(call, request) };
+    if let Some(verdict) = waiting.take() {
+        return go_on(call, request, verdict);
+    }
+    Outcome::in_order(async move {
+        let verdict = waiting.await;
+        match go_on(call, request, verdict) {
+            Outcome::Now(reply) => reply,
+            Outcome::Later(later) | Outcome::InOrder(later) => later.await,
+        }
+    })
+}
+
+/// Asks the transaction's coordinator; `None` when the transaction is open in the group's partition already, or there is no
+/// such partition.
+fn ask(call: &Call, request: &TxnOffsetCommitRequest) -> Option<Waiting<TxnReply>> {
+    let groups = &call.shared.coordinators.groups;
+    let partition = groups.partition_of(&request.group_id)?;
+    let (id, epoch, adds) = (request.producer_id, request.producer_epoch, call.version >= ADDS_FROM);
+    let log = groups.shard(partition).map(|shard| std::sync::Arc::clone(&shard.log))?;
+    // An epoch that is too old is refused by the append.
+    log.begin_verification(id, epoch, /* none */ -1, adds).ok().flatten()?;
+    let transaction = AddPartitionsToTxnTransaction {
+        transactional_id: request.transactional_id.clone(),
+        producer_id: id,
+        producer_epoch: epoch,
+        verify_only: !adds,
+        topics: vec![AddPartitionsToTxnTopic { name: GROUPS_TOPIC.to_owned(), partitions: vec![partition] }],
+    };
+    let coordinators = &call.shared.coordinators;
+    Some(coordinators.ask_for_partitions(call.caller(), transaction, TransactionVersion::V2, true))
+}
+
+fn go_on(call: Call, request: TxnOffsetCommitRequest, verdict: Result<TxnReply, ErrorCode>) -> Outcome {
+    let error = match verdict {
+        Ok(TxnReply::AddPartitions(answers)) => {
+            answers.first().map_or(ErrorCode::None, |(_, _, error)| *error)
+        }
+        Ok(_) => ErrorCode::UnknownServerError,
+        Err(error) => error,
+    };
+    if error == ErrorCode::None {
+        return commit(call, request);
+    }
+    let error = match in_words(error, call.version >= ABORTABLE_FROM, call.version >= ADDS_FROM) {
+        ErrorCode::NotEnoughReplicas => ErrorCode::CoordinatorNotAvailable,
+        error => error,
+    };
+    Outcome::Now(refuse(&call, &request, error))
+}
+
+fn refuse(call: &Call, request: &TxnOffsetCommitRequest, error: ErrorCode) -> Reply {
+    call.answer(&refused(refusal(request), error.code()))
+}
+
+/// Hands the offsets to the group.
+fn commit(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
+    let refusal = refusal(&request);
     let version = call.version;
     answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| match reply {
         Ok(GroupReply::TxnOffsetCommit(response)) => response,

@@ -60,7 +60,7 @@ fn write(
     let picture = call.shared.topics.now();
     let (partition, log) = led(&call.shared, picture.named(topic), number, -1)?;
     let appended = match topic == GROUPS_TOPIC {
-        true => call.shared.coordinators.groups.append_marker(number, marker)?,
+        true => call.shared.coordinators.groups.append_marker(number, marker)?.1,
         false => write_marker(log, partition.spec.leader_epoch, marker)?,
     };
     if log.is_flushed() {
