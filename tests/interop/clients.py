@@ -21,12 +21,12 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 HEADERS = (("source", b"interop"), ("kind", b"text"))
 
 
-def create_topic(servers: str, topic: str) -> None:
-    """A topic of one partition."""
+def create_topic(servers: str, topic: str, partitions: int = 1) -> None:
+    """A topic of its own."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": servers})
-    for made in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+    for made in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         made.result(30)
 
 
