@@ -172,7 +172,8 @@ def test_kafkas_own_tool_reads_the_transaction_log(tmp_path: Path) -> None:
                 one.abort_transaction(DEADLINE_S)
     segments = sorted((tmp_path / "__transaction_state-0").glob("*.log"))
     printed = dump_log(segments, "--transaction-log-decoder")
-    states = re.findall(r"transaction_metadata::transactionalId=shop payload: .*?state=(\w+)", printed)
-    assert states == ["Empty"] + ["Ongoing", "PrepareCommit", "CompleteCommit"] + ["Ongoing", "PrepareAbort", "CompleteAbort"]
+    states = re.findall(r'"transactionalId":"shop".*?"transactionStatus":(\d)', printed)
+    # Empty; Ongoing, PrepareCommit, CompleteCommit; Ongoing, PrepareAbort, CompleteAbort.
+    assert states == ["0", "1", "2", "4", "1", "3", "5"]
     printed = dump_log(sorted((tmp_path / "orders-0").glob("*.log")), "--deep-iteration")
     assert re.findall(r"endTxnMarker: (\w+)", printed) == ["COMMIT", "ABORT"]
