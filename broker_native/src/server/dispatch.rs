@@ -162,8 +162,7 @@ fn route(
     let mut reader = Reader::new(frame.body());
     let header = RequestHeader::decode(&mut reader)?;
     let (version, correlation_id) = (header.api_version, header.correlation_id);
-    let info = header.info();
-    let shared = Arc::clone(shared);
+    let (info, shared) = (header.info(), Arc::clone(shared));
     let call = Call { shared, version, correlation_id, local, peer, client_id: header.client_id };
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
         return Ok(refuse(format!("API key {} is not served", header.api_key)));
@@ -179,8 +178,14 @@ fn route(
             )),
         });
     }
+    serve(call, info.key, reader, frame)
+}
+
+/// Reads the request, and hands it to its handler.
+fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<Outcome, WireError> {
     use handlers as on;
-    Ok(match info.key {
+    let version = call.version;
+    Ok(match key {
         ApiKey::Produce => on::produce::handle(call, read(reader, version)?, frame),
         ApiKey::Fetch => on::fetch::handle(call, read(reader, version)?),
         ApiKey::ListOffsets => on::list_offsets::handle(&call, &read(reader, version)?),
@@ -225,7 +230,7 @@ fn route(
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
         // The codec may know more APIs than are served.
         #[allow(unreachable_patterns)]
-        _ => refuse(format!("API key {} has no handler", header.api_key)),
+        _ => refuse(format!("{} has no handler", key.name())),
     })
 }
 

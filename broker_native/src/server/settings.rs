@@ -2,10 +2,8 @@
 //! with its documentation, in `pylog_spark/broker/config.py`, which also makes the JSON.
 use serde::Deserialize;
 
-use crate::coordinator::group;
-use crate::storage::{CleanerConfig, ManagerConfig};
 use crate::coordinator::{group, transaction};
-use crate::storage::ManagerConfig;
+use crate::storage::{CleanerConfig, ManagerConfig};
 
 /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes. Unknown fields are ignored, so
 /// that both halves can grow one after the other.
