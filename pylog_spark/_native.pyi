@@ -84,8 +84,8 @@ class Client:
     ) -> list[dict[str, Any]]:
         """Incremental: a value sets, None goes back to the default."""
     def request(self, name: str, arguments_json: str) -> list[dict[str, Any]]:
-        """Groups and their offsets: the methods of `pylog_spark.client.groups`, by name and with their arguments as a
-        JSON object."""
+        """Groups, their offsets, transactions: the methods of `pylog_spark.client.groups` and `.transactions`, by name
+        and with their arguments as a JSON object."""
     def close(self) -> None: ...
 
 class RangeReader:

@@ -23,6 +23,7 @@ _VERBS = {
     "broker": "Run a broker: a durable log in a directory, served over Kafka's protocol.",
     "topic": "Create, list, describe, alter and delete topics.",
     "config": "Show and change settings of topics and brokers.",
+    "transaction": "List and describe transactions, end one that hangs.",
     "group": "List and describe consumer groups, move and delete them.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",

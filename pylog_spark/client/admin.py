@@ -1,6 +1,6 @@
 """A cluster as an administrator sees it: the native client's requests with its errors as `LogError`.
 
-Topics, offsets by time and settings are here; groups in the class that `Admin` is made of.
+Topics, offsets by time and settings are here; groups and transactions in the two classes that `Admin` is made of.
 """
 
 import json
@@ -11,12 +11,13 @@ from typing import Any
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.groups import GroupAdmin
 from pylog_spark.client.requests import raise_if_failed, sole
+from pylog_spark.client.transactions import TransactionAdmin
 
 EARLIEST = -2
 LATEST = -1
 
 
-class Admin(GroupAdmin):
+class Admin(GroupAdmin, TransactionAdmin):
     """Admin requests to one cluster. Thread-safe; not to be used after a fork.
 
     Each method raises `LogError` when the broker cannot be reached. What concerns a single topic comes back in its result:

@@ -91,7 +91,7 @@ def test_an_unreachable_broker_is_one_sentence(pylog, environment):
 def test_help_names_every_verb_and_starts_in_no_time(pylog):
     done = pylog("--help")
     assert done.returncode == 0
-    for verb in ("broker", "topic", "config", "group", "produce", "consume"):
+    for verb in ("broker", "topic", "config", "group", "transaction", "produce", "consume"):
         assert f"\n  {verb} " in done.stdout
         shown = pylog(verb, "--help")
         assert shown.returncode == 0

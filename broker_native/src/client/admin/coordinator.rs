@@ -9,18 +9,22 @@ use crate::wire::messages::FindCoordinatorRequest;
 pub enum Kind {
     /// A group.
     Group,
+    /// A transactional id.
+    Transaction,
 }
 
 impl Kind {
     fn code(self) -> i8 {
         match self {
             Self::Group => 0,
+            Self::Transaction => 1,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Group => "group",
+            Self::Transaction => "transactional id",
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Requests about groups by name, with their arguments as JSON: what Python calls.
+//! Requests about groups and transactions by name, with their arguments as JSON: what Python calls.
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{group_offsets, groups};
+use super::{group_offsets, groups, transactions};
 use crate::client::cluster::Cluster;
 use crate::client::error::{ClientError, Result};
 
@@ -39,6 +39,11 @@ struct DeleteGroupOffsets {
     partitions: Vec<(String, i32)>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Partitions {
+    partitions: Vec<(String, i32)>,
+}
+
 /// Carries out the request called `name`, with the fields that `Admin` of `pylog_spark/client` gives it.
 ///
 /// # Errors
@@ -63,6 +68,11 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
             let DeleteGroupOffsets { group, partitions } = read(arguments)?;
             group_offsets::delete(cluster, &group, &partitions)
         }
+        "list_transactions" => transactions::list(cluster, &read(arguments)?),
+        "describe_transactions" => transactions::describe(cluster, &read::<Names>(arguments)?.names),
+        "describe_producers" => transactions::producers(cluster, &read::<Partitions>(arguments)?.partitions),
+        "abort_transaction" => Ok(vec![transactions::abort(cluster, &read(arguments)?)?]),
+        "fence_producers" => transactions::fence(cluster, &read::<Names>(arguments)?.names),
         _ => Err(ClientError::invalid(format!("there is no admin request called {name:?}"))),
     }
 }

@@ -6,7 +6,7 @@
 //! | file | what it asks |
 //! |---|---|
 //! | [`topics`], [`configs`] | topics, records and the cluster; settings |
-//! | [`groups`], [`group_offsets`] | groups and their offsets |
+//! | [`groups`], [`group_offsets`], [`transactions`] | groups and their offsets; transactions and producers |
 //! | [`coordinator`], [`door`] | who answers for a group or a transactional id; requests by name |
 pub mod configs;
 mod coordinator;
@@ -14,6 +14,7 @@ pub mod door;
 pub mod group_offsets;
 pub mod groups;
 pub mod topics;
+pub mod transactions;
 
 use super::cluster::Cluster;
 use super::error::{ClientError, Result, code};

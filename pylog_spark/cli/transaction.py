@@ -1,0 +1,196 @@
+"""``pylog transaction list | describe | producers | abort``. An abort is only shown until --execute is given."""
+
+import time
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import (
+    admin_of,
+    bootstrap_option,
+    client_config_option,
+    echo_json,
+    echo_table,
+    execute_option,
+    json_option,
+    refuse_failed,
+)
+from pylog_spark.client.admin import Admin
+from pylog_spark.client.errors import LogError
+from pylog_spark.client.transactions import ANY_DURATION
+from pylog_spark.offsets.reset import duration_ms, selected
+
+_NO_TRANSACTION = -1
+
+
+@click.group()
+def transaction() -> None:
+    """List and describe transactions, end one that hangs."""
+
+
+@transaction.command("list", epilog="Example: pylog transaction list --state Ongoing --open-longer-than PT15M")
+@click.option(
+    "--state", "states", multiple=True, metavar="STATE", help="Only those in it, such as Ongoing. Repeatable."
+)
+@click.option("--open-longer-than", "duration", metavar="PERIOD", help="Only those, such as PT15M.")
+@bootstrap_option
+@client_config_option
+@json_option
+def list_(
+    states: tuple[str, ...],
+    duration: str | None,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
+    """List transactional ids."""
+    open_for_ms = ANY_DURATION if duration is None else _duration(duration)
+    with admin_of(bootstrap, client_config) as admin:
+        found = admin.transactions(states, duration_ms=open_for_ms)
+    if as_json:
+        echo_json(found)
+    elif found:
+        rows = [(one["transactional_id"], one["state"], one["producer_id"], one["coordinator"]) for one in found]
+        echo_table(["TRANSACTIONAL-ID", "STATE", "PRODUCER", "COORDINATOR"], rows)
+    else:
+        click.echo("There are no transactional ids.", err=True)
+
+
+@transaction.command(epilog="Example: pylog transaction describe my-sink-0")
+@click.argument("names", nargs=-1, required=True, metavar="TRANSACTIONAL-ID...")
+@bootstrap_option
+@client_config_option
+@json_option
+def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """Show the state of transactional ids, and the partitions of their open transactions."""
+    with admin_of(bootstrap, client_config) as admin:
+        found = [admin.transaction(name) for name in names]
+    if as_json:
+        echo_json(found)
+        return
+    for index, one in enumerate(found):
+        if index:
+            click.echo()
+        _show(one)
+
+
+@transaction.command(epilog="Example: pylog transaction producers events:0")
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC[:0,1]...")
+@bootstrap_option
+@client_config_option
+@json_option
+def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """Show who writes to partitions, and where their open transactions begin."""
+    with admin_of(bootstrap, client_config) as admin:
+        partitions = [one for text in topics for one in _partitions(admin, text)]
+        found = admin.producers(partitions)
+    refuse_failed(found)
+    rows = [{**one, "topic": each["topic"], "partition": each["partition"]}
+            for each in found for one in each["producers"]]  # fmt: skip
+    if as_json:
+        echo_json(rows)
+    elif rows:
+        shown = ("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "transaction_start_offset")
+        cells = [
+            ["-" if key == shown[-1] and one[key] == _NO_TRANSACTION else one[key] for key in shown] for one in rows
+        ]
+        echo_table(["TOPIC", "PARTITION", "PRODUCER", "EPOCH", "LAST-SEQUENCE", "START-OFFSET"], cells)
+    else:
+        click.echo("Nobody with a producer id writes there.", err=True)
+
+
+@transaction.command(epilog="""\b
+Examples:
+  pylog transaction abort my-sink-0 --execute
+  pylog transaction abort --topic events --partition 0 --start-offset 4711 --execute
+
+The first also locks out the producer that holds the id. The second is for a transaction that no
+coordinator knows of any more; 'pylog transaction producers events' shows where it begins.
+""")  # fmt: skip
+@click.argument("name", required=False, metavar="[TRANSACTIONAL-ID]")
+@click.option("--topic", help="The topic of a transaction that hangs.")
+@click.option("--partition", type=click.IntRange(0), help="Its partition.")
+@click.option("--start-offset", type=click.IntRange(0), help="The first offset of the transaction.")
+@execute_option
+@bootstrap_option
+@client_config_option
+@json_option
+def abort(
+    name: str | None,
+    topic: str | None,
+    partition: int | None,
+    start_offset: int | None,
+    execute: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
+    """End an open transaction; its records are never seen by readers of committed data."""
+    place = (topic, partition, start_offset)
+    if (name is None) == (place == (None, None, None)):
+        raise click.UsageError("Give a TRANSACTIONAL-ID, or --topic, --partition and --start-offset.")
+    with admin_of(bootstrap, client_config) as admin:
+        if name is not None:
+            aborted = _abort_by_id(admin, name, execute)
+        else:
+            if topic is None or partition is None or start_offset is None:
+                raise click.UsageError("--topic, --partition and --start-offset belong together.")
+            aborted = _abort_in_partition(admin, topic, partition, start_offset, execute)
+    if as_json:
+        echo_json({**aborted, "executed": execute})
+    what = (
+        f"transaction of {name}" if name is not None else f"transaction at {topic}-{partition}, offset {start_offset}"
+    )
+    done = f"Aborted the {what}." if execute else f"Would abort the {what}; nothing is changed without --execute."
+    click.echo(done, err=True)
+
+
+def _abort_by_id(admin: Admin, name: str, execute: bool) -> dict[str, Any]:
+    before = admin.transaction(name)
+    if execute:
+        admin.fence_producer(name)
+    return {"transactional_id": name, "state": before["state"], "producer_id": before["producer_id"]}
+
+
+def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, execute: bool) -> dict[str, Any]:
+    found = admin.producers([(topic, partition)])
+    refuse_failed(found)
+    begun = [one for one in found[0]["producers"] if one["transaction_start_offset"] == start]
+    if not begun:
+        sentence = (
+            f"No transaction begins at offset {start} of {topic}-{partition}: 'pylog transaction producers {topic}:{partition}' "
+            "shows which do."
+        )
+        raise LogError("INVALID_ARGUMENT", sentence)
+    producer = begun[0]
+    if execute:
+        admin.abort_transaction(
+            topic, partition, producer["producer_id"], producer["producer_epoch"], producer["coordinator_epoch"]
+        )
+    return {"topic": topic, "partition": partition, "start_offset": start, "producer_id": producer["producer_id"]}
+
+
+def _show(one: dict[str, Any]) -> None:
+    click.echo(f"Transactional id {one['transactional_id']} ({one['state']})")
+    click.echo(f"producer {one['producer_id']} epoch {one['producer_epoch']}, coordinator {one['coordinator']}")
+    if one["start_time_ms"] >= 0:
+        age_s = max(time.time() - one["start_time_ms"] / 1000, 0)
+        click.echo(f"open for {age_s:.0f} s of {one['timeout_ms'] / 1000:.0f} s")
+    if one["partitions"]:
+        echo_table(["TOPIC", "PARTITION"], sorted(map(tuple, one["partitions"])))
+
+
+def _duration(text: str) -> int:
+    try:
+        return duration_ms(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.", param_hint="--open-longer-than") from None
+
+
+def _partitions(admin: Admin, text: str) -> list[tuple[str, int]]:
+    try:
+        ((topic, numbers),) = selected([text])
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from None
+    there = [one["partition"] for one in admin.topic(topic)["partitions"]]
+    return [(topic, number) for number in (there if numbers is None else numbers)]

@@ -1,0 +1,58 @@
+"""Transactions as an administrator sees them; a part of `Admin`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pylog_spark.client.requests import Requests, sole
+
+# A duration filter that lets all through.
+ANY_DURATION = -1
+
+
+class TransactionAdmin(Requests):
+    """Transactional ids, the producers of partitions, and ending a transaction from outside."""
+
+    def transactions(
+        self, states: Sequence[str] = (), producer_ids: Sequence[int] = (), duration_ms: int = ANY_DURATION
+    ) -> list[dict[str, Any]]:
+        """List transactional ids by name: {transactional_id, producer_id, state, coordinator}. `duration_ms`: only those
+        whose transaction is open for longer."""
+        return self._request(
+            "list_transactions", states=list(states), producer_ids=list(producer_ids), duration_ms=duration_ms
+        )
+
+    def transaction(self, transactional_id: str) -> dict[str, Any]:
+        """Describe one: {transactional_id, state, producer_id, producer_epoch, timeout_ms, start_time_ms, partitions,
+        coordinator}. Raises `LogError` when it is not there."""
+        return sole(self._request("describe_transactions", names=[transactional_id]))
+
+    def describe_transactions(self, transactional_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """As `transaction`, for several; each has ``error`` and ``message``."""
+        return self._request("describe_transactions", names=list(transactional_ids))
+
+    def producers(self, partitions: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+        """Who writes to each partition: {topic, partition, error, message, producers: [{producer_id, producer_epoch,
+        last_sequence, last_timestamp_ms, coordinator_epoch, transaction_start_offset (-1: none)}]}."""
+        return self._request("describe_producers", partitions=list(partitions))
+
+    def abort_transaction(
+        self, topic: str, partition: int, producer_id: int, producer_epoch: int, coordinator_epoch: int = 0
+    ) -> None:
+        """Write an abort marker into one partition, for a transaction that hangs because no coordinator knows of it.
+        Raises `LogError` when it is refused."""
+        sole(
+            self._request(
+                "abort_transaction",
+                topic=topic,
+                partition=partition,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                # A producer that never had a marker has no epoch of a coordinator.
+                coordinator_epoch=max(coordinator_epoch, 0),
+            )
+        )
+
+    def fence_producer(self, transactional_id: str) -> dict[str, Any]:
+        """Abort the id's open transaction and lock out the producer that holds it: {producer_id, producer_epoch}.
+        Raises `LogError` when it is refused."""
+        return sole(self._request("fence_producers", names=[transactional_id]))

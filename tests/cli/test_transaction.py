@@ -1,0 +1,93 @@
+"""``pylog transaction``: transactions of confluent-kafka, seen and ended from outside."""
+
+import json
+import re
+import uuid
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from pylog_spark.client.admin import LATEST, Admin
+
+PATIENCE_S = 30
+
+
+@pytest.fixture
+def topic(pylog):
+    name = f"topic-{uuid.uuid4()}"
+    assert pylog("topic", "create", name).returncode == 0
+    return name
+
+
+@pytest.fixture
+def name():
+    return f"id-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def open_transaction(broker, topic, name):
+    """A producer whose transaction holds one record at offset 0."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name})
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce(topic, b"open", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    return producer
+
+
+def committed_end(broker, topic):
+    with Admin(broker.bootstrap_servers) as admin:
+        ((_, _, end, _),) = admin._client.list_offsets([(topic, 0, LATEST)], "read_committed")
+    return end
+
+
+def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, topic, name):
+    listed = {one["transactional_id"]: one for one in json.loads(pylog("transaction", "list", "--json").stdout)}
+    assert listed[name]["state"] == "Ongoing"
+    assert name in pylog("transaction", "list", "--state", "Ongoing").stdout
+    assert name not in pylog("transaction", "list", "--open-longer-than", "PT1H").stdout
+    shown = pylog("transaction", "describe", name).stdout
+    assert shown.startswith(f"Transactional id {name} (Ongoing)\nproducer ")
+    assert re.search(rf"^{topic} +0$", shown, re.MULTILINE)
+    writers = json.loads(pylog("transaction", "producers", topic, "--json").stdout)
+    assert [one["transaction_start_offset"] for one in writers] == [0]
+
+
+def test_an_abort_is_only_shown_until_it_is_to_be_executed(pylog, broker, open_transaction, topic, name):
+    shown = pylog("transaction", "abort", name)
+    assert shown.returncode == 0
+    assert shown.stderr == f"Would abort the transaction of {name}; nothing is changed without --execute.\n"
+    assert committed_end(broker, topic) == 0
+    done = pylog("transaction", "abort", name, "--execute")
+    assert (done.returncode, done.stderr) == (0, f"Aborted the transaction of {name}.\n")
+    assert committed_end(broker, topic) == 2
+    with pytest.raises(KafkaException):
+        open_transaction.commit_transaction(PATIENCE_S)
+
+
+def test_a_transaction_is_ended_where_it_begins(pylog, broker, open_transaction, topic):
+    where = ["--topic", topic, "--partition", "0", "--start-offset"]
+    wrong = pylog("transaction", "abort", *where, "7", "--execute")
+    assert (wrong.returncode, "No transaction begins at offset 7" in wrong.stderr) == (1, True)
+    assert pylog("transaction", "abort", *where, "0").returncode == 0
+    assert committed_end(broker, topic) == 0
+    done = pylog("transaction", "abort", *where, "0", "--execute")
+    assert (done.returncode, done.stderr) == (0, f"Aborted the transaction at {topic}-0, offset 0.\n")
+    assert committed_end(broker, topic) == 2
+    open_transaction.purge()
+
+
+def test_wrong_words_are_one_sentence(pylog, topic):
+    for words, code, part in (
+        (["describe", "none"], 1, "Transactional id 'none' does not exist"),
+        (["abort", "none", "--execute"], 1, "Transactional id 'none' does not exist"),
+        (["abort"], 2, "Give a TRANSACTIONAL-ID, or"),
+        (["abort", "x", "--topic", "t"], 2, "Give a TRANSACTIONAL-ID, or"),
+        (["abort", "--topic", "t"], 2, "belong together"),
+        (["list", "--open-longer-than", "1h"], 2, "is not a duration"),
+        (["list", "--state", "Confused"], 1, 'no transaction state "Confused"'),
+        (["producers", "none"], 1, "Topic 'none' does not exist"),
+    ):
+        done = pylog("transaction", *words)
+        assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)
+    assert pylog("transaction", "producers", topic).stderr == "Nobody with a producer id writes there.\n"
