@@ -146,8 +146,10 @@ impl ConsumerGroup {
         }
         let updated = before.updated(request, who);
         let subscription_changed = self.subscribe(&before, &updated, cx);
-        self.look_at_topics(cx);
-        self.raise_epoch_if(subscription_changed, cx);
+        // Most heartbeats find nothing new and cost nothing of the group's size.
+        if self.look_at_topics(cx) || subscription_changed {
+            self.raise_epoch_if(subscription_changed, cx);
+        }
         // Also a member that cannot be given anything has to go on reporting.
         cx.set_timer(&updated.member_id, SESSION, cx.settings.group_consumer_session_timeout_ms.into());
         if self.group_epoch > self.assignment_epoch {

@@ -87,10 +87,10 @@ impl ConsumerGroup {
         self.emit(Change::Regex(regex.to_owned(), Some(resolved)), cx);
     }
 
-    /// Looks at the topics when they are not those of the last look: matches the expressions again.
-    pub(super) fn look_at_topics(&mut self, cx: &mut Context<'_>) {
+    /// Looks at the topics when they are not those of the last look: matches the expressions again. Whether it had to.
+    pub(super) fn look_at_topics(&mut self, cx: &mut Context<'_>) -> bool {
         if self.topics_seen == Some(cx.topics.version()) {
-            return;
+            return false;
         }
         self.topics_seen = Some(cx.topics.version());
         let outdated: Vec<String> = self
@@ -102,6 +102,7 @@ impl ConsumerGroup {
         for regex in outdated {
             self.resolve(&regex, cx);
         }
+        true
     }
 
     /// A number that changes when a topic that the group is subscribed to comes, goes, grows or is made anew; 0 without topics.

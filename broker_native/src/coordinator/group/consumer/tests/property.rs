@@ -123,7 +123,7 @@ fn owned(clients: &[Client]) -> Vec<(Uuid, i32)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn members_with_the_same_topics_end_with_all_partitions_within_one_of_each_other(
