@@ -1,4 +1,6 @@
 //! The coordinators' shell over real logs: loading, durability, reloading, unknown keys.
+use broker_native::coordinator::Caller;
+use broker_native::coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use broker_native::record::control::Marker;
 use broker_native::server::settings::Settings;
 use broker_native::storage::config::{CleanupPolicy, Durability};
@@ -37,7 +39,8 @@ fn commit(client: &mut Client, group: &str, offset: i64) -> i16 {
     client.call(&request, 9).topics[0].partitions[0].error_code
 }
 
-fn commit_in_transaction(client: &mut Client, epoch: i16, offset: i64) -> i16 {
+/// As the handler does once the transaction's coordinator has agreed.
+fn commit_in_transaction(broker: &Broker, epoch: i16, offset: i64) -> Result<i16, ErrorCode> {
     let partition = TxnOffsetCommitRequestPartition { committed_offset: offset, ..Default::default() };
     let topic = TxnOffsetCommitRequestTopic { name: "t".into(), partitions: vec![partition] };
     let request = TxnOffsetCommitRequest {
@@ -48,7 +51,14 @@ fn commit_in_transaction(client: &mut Client, epoch: i16, offset: i64) -> i16 {
         topics: vec![topic],
         ..Default::default()
     };
-    client.call(&request, 3).topics[0].partitions[0].error_code
+    let request = GroupRequest::TxnOffsetCommit(request);
+    let caller = Caller::default();
+    let groups = &broker.server.shared().coordinators.groups;
+    let mut waiting = groups.call("g", |ticket| GroupEvent { ticket, caller, request });
+    match waiting.take().unwrap()? {
+        GroupReply::TxnOffsetCommit(response) => Ok(response.topics[0].partitions[0].error_code),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Offset and error of partition 0 of `t`; the error of the group when it has one.
@@ -108,6 +118,22 @@ fn a_new_epoch_of_the_leader_loads_the_offsets_again_from_the_log() {
 }
 
 #[test]
+fn an_append_that_fails_is_told_and_the_offsets_are_again_those_of_the_log() {
+    let broker = Broker::start();
+    let mut spec = internal(1, Durability::PageCache);
+    spec.config.max_message_bytes = 300;
+    broker.server.apply_topics(vec![topic("t", 4), spec]).unwrap();
+    let mut client = broker.client();
+    assert_eq!(commit(&mut client, "g", 1), 0);
+    let long = "g".repeat(300);
+    assert_eq!(commit(&mut client, &long, 2), ErrorCode::UnknownServerError.code());
+    assert_eq!(fetch_loaded(&mut client, "g"), 1);
+    assert_eq!(fetch_loaded(&mut client, &long), -1);
+    assert_eq!(commit(&mut client, "g", 3), 0);
+    assert_eq!(fetch(&mut client, "g"), Ok(3));
+}
+
+#[test]
 fn a_partition_that_is_led_by_nobody_here_keeps_no_group() {
     let broker = serving(1, Durability::PageCache);
     let mut client = broker.client();
@@ -138,9 +164,9 @@ fn a_fenced_producers_offsets_change_nothing_and_the_others_stay_loaded() {
     let broker = serving(1, Durability::PageCache);
     let mut client = broker.client();
     assert_eq!(commit(&mut client, "g", 1), 0);
-    assert_eq!(commit_in_transaction(&mut client, 2, 7), 0);
+    assert_eq!(commit_in_transaction(&broker, 2, 7), Ok(0));
     assert_eq!(fetch(&mut client, "g"), Err(ErrorCode::UnstableOffsetCommit.code()));
-    assert_eq!(commit_in_transaction(&mut client, 1, 9), ErrorCode::InvalidProducerEpoch.code());
+    assert_eq!(commit_in_transaction(&broker, 1, 9), Err(ErrorCode::InvalidProducerEpoch));
     let marker = TxnMarker {
         producer_id: 5,
         producer_epoch: 2,

@@ -97,7 +97,7 @@ fn the_advertised_address_is_the_one_that_the_client_dialled() {
 }
 
 #[test]
-fn producer_ids_are_unique_and_transactions_are_said_not_to_be_served() {
+fn producer_ids_are_unique_and_a_transactional_id_is_sent_to_its_coordinator() {
     let broker = Broker::start();
     let mut client = broker.client();
     let plain = InitProducerIdRequest::default();
@@ -106,7 +106,11 @@ fn producer_ids_are_unique_and_transactions_are_said_not_to_be_served() {
     assert_eq!((first.error_code, first.producer_epoch), (0, 0));
     assert_ne!(first.producer_id, second.producer_id);
     let transactional = InitProducerIdRequest { transactional_id: Some("mine".into()), ..plain };
-    assert_eq!(client.call(&transactional, 4).error_code, ErrorCode::UnsupportedVersion.code());
+    assert_eq!(
+        client.call(&transactional, 4).error_code,
+        ErrorCode::NotCoordinator.code(),
+        "kept nowhere yet"
+    );
 }
 
 #[test]
