@@ -139,7 +139,7 @@ fn a_static_member_that_does_not_join_again_stays_until_its_session_ends() {
         assert_eq!(bench.heartbeat(&a), code::NONE);
         bench.pass(i64::from(REBALANCE_MS) / 4);
     }
-    assert_eq!(bench.member_ids(), [a.id.clone()], "it did not fetch its assignment either");
+    assert_eq!(bench.member_ids(), std::slice::from_ref(&a.id), "it did not fetch its assignment either");
     ticket = bench.join(join().instance("a").id(&a.id));
     assert_eq!(bench.known(ticket).generation, 3);
 }
