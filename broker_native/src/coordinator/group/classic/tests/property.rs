@@ -38,19 +38,27 @@ enum Step {
         ms: i64,
     },
     Restart,
+    /// All clients join, and time passes until they are told.
+    Gather,
+    /// All clients but `but` sync, the leader in its turn.
+    Settle {
+        but: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let client = 0..CLIENTS;
     prop_oneof![
-        6 => (client.clone(), prop::sample::select(vec![0, 3, 4, 8, 9]), 0..3usize, any::<bool>()).prop_map(
+        3 => Just(Step::Gather),
+        4 => (0..2 * CLIENTS).prop_map(|but| Step::Settle { but }),
+        4 => (client.clone(), prop::sample::select(vec![0, 3, 4, 8, 9]), 0..3usize, any::<bool>()).prop_map(
             |(client, version, protocols, changed)| Step::Join { client, version, protocols, changed }
         ),
-        5 => client.clone().prop_map(|client| Step::Sync { client }),
+        4 => client.clone().prop_map(|client| Step::Sync { client }),
         3 => client.clone().prop_map(|client| Step::Heartbeat { client }),
-        1 => client.clone().prop_map(|client| Step::Leave { client }),
+        2 => client.clone().prop_map(|client| Step::Leave { client }),
         1 => client.prop_map(|client| Step::Die { client }),
-        4 => prop_oneof![0..50i64, 2_000..4_000i64, 9_000..25_000i64].prop_map(|ms| Step::Pass { ms }),
+        2 => prop_oneof![4 => 0..50i64, 2 => 2_000..4_000i64, 1 => 9_000..25_000i64].prop_map(|ms| Step::Pass { ms }),
         1 => Just(Step::Restart),
     ]
 }
@@ -99,35 +107,61 @@ impl Run {
         asked
     }
 
+    fn sync(&mut self, client: usize) {
+        let me = self.clients[client].clone();
+        let known = Known { id: me.id, generation: me.generation };
+        let mut gifts = Vec::new();
+        if me.leads {
+            let gift = |id| (id, format!("gift {}", self.steps));
+            gifts = self.bench_members().into_iter().map(gift).collect();
+        }
+        let refs: Vec<(&str, &str)> = gifts.iter().map(|(id, gift)| (id.as_str(), gift.as_str())).collect();
+        let before = self.bench.state();
+        let ticket = self.bench.sync(&known, &refs);
+        if before == "CompletingRebalance" && self.bench.state() == "Stable" {
+            for (id, gift) in gifts {
+                self.given.insert((known.generation, id), gift);
+            }
+        }
+        self.waiting.insert(ticket, client);
+    }
+
+    fn join(&mut self, client: usize, version: i16, choice: usize, changed: bool) {
+        let ticket = self.bench.join(self.joining(client, version, choice, changed));
+        self.waiting.insert(ticket, client);
+    }
+
+    fn gather(&mut self) {
+        for client in 0..CLIENTS {
+            self.join(client, 9, client % 2, false);
+            self.read_answers();
+            if self.clients[client].generation == 0 && !self.clients[client].id.is_empty() {
+                self.join(client, 9, client % 2, false);
+            }
+        }
+        for _ in 0..10 {
+            self.read_answers();
+            if self.waiting.is_empty() {
+                return;
+            }
+            self.bench.pass(3_000);
+        }
+    }
+
     fn take(&mut self, step: &Step) {
         self.steps += 1;
         match *step {
             Step::Join { client, version, protocols, changed } => {
-                let ticket = self.bench.join(self.joining(client, version, protocols, changed));
-                self.waiting.insert(ticket, client);
+                self.join(client, version, protocols, changed);
             }
-            Step::Sync { client } => {
-                let me = self.clients[client].clone();
-                let known = Known { id: me.id, generation: me.generation };
-                let mut gifts = Vec::new();
-                if me.leads {
-                    gifts = self
-                        .bench_members()
-                        .into_iter()
-                        .map(|id| (id, format!("gift {}", self.steps)))
-                        .collect();
+            Step::Gather => self.gather(),
+            Step::Settle { but } => {
+                for client in (0..CLIENTS).filter(|client| *client != but) {
+                    self.sync(client);
+                    self.read_answers();
                 }
-                let refs: Vec<(&str, &str)> =
-                    gifts.iter().map(|(id, gift)| (id.as_str(), gift.as_str())).collect();
-                let before = self.bench.state();
-                let ticket = self.bench.sync(&known, &refs);
-                if before == "CompletingRebalance" && self.bench.state() == "Stable" {
-                    for (id, gift) in gifts {
-                        self.given.insert((known.generation, id), gift);
-                    }
-                }
-                self.waiting.insert(ticket, client);
             }
+            Step::Sync { client } => self.sync(client),
             Step::Heartbeat { client } => {
                 let me = self.clients[client].clone();
                 self.bench.heartbeat(&Known { id: me.id, generation: me.generation });
