@@ -13,25 +13,34 @@ from tests.peers.kafka import KafkaBroker
 SETTINGS = {
     "auto.create.topics.enable": "true",
     "num.partitions": "2",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "100",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
 }
 KAFKA_ONLY = {
-    "offsets.topic.num.partitions": "4",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
     # Targets of KIP-848 groups are made at once and by the coordinator itself, not some time later.
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",
     # Members of both protocols in one group are a gap, see `differences`.
     "group.consumer.migration.policy": "disabled",
-    "transaction.state.log.num.partitions": "4",
-    "num.network.threads": "2",
-    "num.io.threads": "4",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "unstable.api.versions.enable": "true",
+    "transaction.two.phase.commit.enable": "true",
 }
 
 
 @pytest.fixture(scope="session")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    """Both brokers, running. ``PYLOG_ORACLE_KAFKA`` names a running Apache Kafka with the same settings instead."""
+    """Both brokers, running. ``PYLOG_ORACLE_KAFKA`` names a running Apache Kafka with the same settings instead; with
+    ``PYLOG_ORACLE_ALONE`` it is asked alone, to see whether cases say what it does."""
     ours = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
     given = os.environ.get("PYLOG_ORACLE_KAFKA")
+    if given and os.environ.get("PYLOG_ORACLE_ALONE"):
+        yield Brokers(given, None).warmed_up()
+        return
     with LocalBroker(tmp_path_factory.mktemp("pylog"), **ours) as pylog:
         if given:
             yield Brokers(given, pylog.bootstrap_servers).warmed_up()

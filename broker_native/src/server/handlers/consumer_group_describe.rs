@@ -23,7 +23,8 @@ pub fn handle(call: Call, request: ConsumerGroupDescribeRequest) -> Outcome {
     Outcome::later(async move {
         let mut response = ConsumerGroupDescribeResponse::default();
         for (group_id, waiting) in asked {
-            let mut group = match waiting.await {
+            let answer = if group_id.is_empty() { Err(ErrorCode::InvalidGroupId) } else { waiting.await };
+            let mut group = match answer {
                 Ok(GroupReply::ConsumerDescribe(group)) => group,
                 Ok(_) => refused(group_id, ErrorCode::UnknownServerError),
                 Err(error) => refused(group_id, error),
