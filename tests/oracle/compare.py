@@ -37,7 +37,7 @@ class Brokers:
         for servers in self.both:
             script = Script(servers, "warm-up", servers is self.kafka)
             script.until_good("InitProducerId", transactional_id=None, transaction_timeout_ms=1000)
-            for key_type, key in itertools.product((GROUP, TRANSACTION) if script.is_kafka else (GROUP,), _KEYS):
+            for key_type, key in itertools.product((GROUP, TRANSACTION), _KEYS):
                 script.until_good("FindCoordinator", key_type=key_type, coordinator_keys=[key])
             script.until_good("DescribeGroups", 5, groups=_KEYS)
             for key in _KEYS:

@@ -17,6 +17,8 @@ SETTINGS = {
     "group.min.session.timeout.ms": "100",
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
+    "transaction.two.phase.commit.enable": "true",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 KAFKA_ONLY = {
     "num.network.threads": "2",
@@ -26,9 +28,7 @@ KAFKA_ONLY = {
     "group.consumer.assignor.offload.enable": "false",
     # Members of both protocols in one group are a gap, see `differences`.
     "group.consumer.migration.policy": "disabled",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "unstable.api.versions.enable": "true",
-    "transaction.two.phase.commit.enable": "true",
 }
 
 
