@@ -180,6 +180,10 @@ fn append<'a>(
     if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
         return Err(plain(ErrorCode::UnsupportedCompressionType));
     }
+    if info.header.is_transactional() && request.transactional_id.is_none() {
+        // Nobody could be asked whether it belongs to a transaction.
+        return Err(plain(ErrorCode::TransactionalIdAuthorizationFailed));
+    }
     if let Some(code) = verdict.refused {
         return Err(plain(code));
     }
