@@ -7,8 +7,10 @@ Kafka instead and only reports. Each broker gets what the tests assume: topics m
 """
 
 import argparse
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.interop.librdkafka.build import built
+from tests.peers.jars import classpath
 
 _HERE = Path(__file__).parent
 _EXPECTED = _HERE / "expected.txt"
@@ -27,6 +30,10 @@ _ONE_TEST_S = 420
 # Of `_TEST(name, flags, ...)` in tests/test.c.
 _DECLARED = re.compile(r"^\s+_TEST\((\w+),\s*([^,)]+)", re.MULTILINE)
 _NOT_FOR_A_BROKER = ("TEST_F_LOCAL", "TEST_F_MANUAL")
+_KAFKA_TOOLS = {
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
+    "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
+}
 _SETTINGS = {
     "num.partitions": "4",
     "auto.create.topics.enable": "true",
@@ -56,40 +63,60 @@ def tests_for_a_broker(library: Path) -> list[str]:
 def run(library: Path, name: str, servers: str, protocol: str) -> Outcome:
     """Run the test `name` in a process of its own against the broker at `servers`."""
     with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "test.conf"
-        config.write_text(f"bootstrap.servers={servers}\ntest.topic.random=true\n")
-        environment = {
-            **os.environ,
-            "LD_LIBRARY_PATH": f"{library}/src:{library}/src-cpp",
-            "RDKAFKA_TEST_CONF": str(config),
-            "TESTS": name.split("_")[0],
-            "TEST_KAFKA_VERSION": _KAFKA_VERSION,
-            "TEST_CONSUMER_GROUP_PROTOCOL": protocol,
-        }
-        started = time.monotonic()
+        environment = _environment(library, Path(folder), servers)
+        environment |= {"TESTS": name, "TEST_CONSUMER_GROUP_PROTOCOL": protocol}
         output = Path(folder) / "output"
-        with open(output, "wb") as sink:
-            try:
-                words = ["./test-runner", "-p1", "-L"]
-                done = subprocess.run(
-                    words,
-                    cwd=library / "tests",
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=sink,
-                    stderr=subprocess.STDOUT,
-                    timeout=_ONE_TEST_S,
-                    check=False,
-                )
-                result = "passed" if done.returncode == 0 else "failed"
-            except subprocess.TimeoutExpired:
-                result = "hung"
-        for left in (library / "tests").glob(f"stats_{name}_*.json"):
-            left.unlink()
+        started = time.monotonic()
+        hung = not _ended(library / "tests", environment, output)
+        seconds = time.monotonic() - started
         text = re.sub(r"\x1b\[[0-9;]*m", "", output.read_text(errors="replace"))
-        if result == "passed" and re.search(rf"\|\s*{re.escape(name)}\s*\|\s*SKIPPED", text):
-            result = "skipped"
-        return Outcome(name, result, time.monotonic() - started, "\n".join(_why(text)))
+    for left in (library / "tests").glob(f"stats_{name}_*.json"):
+        left.unlink()
+    # A name can be the beginning of others, which then run, too: only its own row counts.
+    row = re.search(rf"^\|\s*{re.escape(name)}\s*\|\s*(\w+)", text, re.MULTILINE)
+    result = "hung" if hung else row[1].lower() if row else "failed"
+    return Outcome(name, result, seconds, "\n".join(_why(text)))
+
+
+def _environment(library: Path, folder: Path, servers: str) -> dict[str, str]:
+    """What test-runner wants to know, with Kafka's command line tools that some tests call."""
+    (folder / "test.conf").write_text(f"bootstrap.servers={servers}\ntest.topic.random=true\n")
+    (folder / "bin").mkdir()
+    for script, tool in _KAFKA_TOOLS.items():
+        (folder / "bin" / script).write_text(f'#!/bin/sh\nexec java -cp "{classpath("kafka")}" {tool} "$@"\n')
+        (folder / "bin" / script).chmod(0o755)
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": f"{library}/src:{library}/src-cpp",
+        "RDKAFKA_TEST_CONF": str(folder / "test.conf"),
+        "TEST_KAFKA_VERSION": _KAFKA_VERSION,
+        "KAFKA_PATH": str(folder),
+        "BROKERS": servers,
+    }
+
+
+def _ended(tests: Path, environment: dict[str, str], output: Path) -> bool:
+    """Run test-runner; whether it came to an end by itself in time."""
+    with open(output, "wb") as sink:
+        words = ["./test-runner", "-p1", "-L"]
+        running = subprocess.Popen(
+            words,
+            cwd=tests,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            running.wait(_ONE_TEST_S)
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+    return True
 
 
 def _why(text: str) -> list[str]:
