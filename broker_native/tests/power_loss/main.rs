@@ -12,6 +12,7 @@
 //!
 //! `PYLOG_POWER_CUTS` sets the number of runs, `PYLOG_SEED` the first seed; a failure prints its seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod compaction;
 mod transactions;
 
 use std::ops::Range;
