@@ -133,3 +133,17 @@ def test_a_compacted_log_survives_a_kill_and_becoming_an_ordinary_one(new_broker
         getattr(broker, stop)()
         broker = new_broker()
         assert table(consume(broker.bootstrap_servers, "kept")) == dict(records)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_record_without_a_key_is_refused_on_a_compacted_topic_only(broker, admin_of, codec):
+    admin = admin_of(broker)
+    create(admin, "keyed")
+    create(admin, "plain", cleanup_policy="delete")
+    servers, config = broker.bootstrap_servers, {"compression.type": codec}
+    records = [("k", "v"), (None, "v" * 100)]
+    refused = produce(servers, "keyed", records[1:], **config)
+    assert [error.name() for error in refused] == ["INVALID_RECORD"]
+    assert produce(servers, "keyed", records[:1], **config) == []
+    assert produce(servers, "plain", records, **config) == []
+    assert consume(servers, "keyed") == [(0, "k", "v")]

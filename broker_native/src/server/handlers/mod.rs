@@ -42,6 +42,7 @@ pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 mod operations;
 pub mod produce;
+mod produce_keys;
 mod produce_verify;
 pub mod sync_group;
 mod transactions;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::lookup::led;
+use super::produce_keys::{record_errors, refuse_unkeyed};
 use super::produce_verify::{Verdict, ask};
 use crate::record::Codec;
 use crate::record::validate::validate_produce;
@@ -109,9 +110,9 @@ fn append_all(
         let topic = find(call, &topics, asked);
         let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
         for (place, one) in asked.partition_data.iter().enumerate() {
-            let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
+            let mut batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
             let verdict = verdicts.next().unwrap_or_default();
-            let outcome = append(call, request, topic, one.index, batch, verdict);
+            let outcome = append(call, request, topic, one.index, batch.as_deref_mut(), verdict);
             if let Ok((log, appended)) = &outcome {
                 if request.acks != 0 && log.is_flushed() {
                     pending.push(Pending { topic: at, partition: place, durable: durable(log, appended) });
@@ -121,6 +122,8 @@ fn append_all(
             if tells_log_start(answer.error_code) {
                 answer.log_start_offset = log_start_offset(call, topic, one.index);
             }
+            let name = topic.map_or("", |topic| &topic.name);
+            answer.record_errors = record_errors(answer.error_code, name, one.index, batch.as_deref());
             partition_responses.push(answer);
         }
         let (name, topic_id) = (asked.name.clone(), asked.topic_id);
@@ -184,6 +187,7 @@ fn append<'a>(
         // Nobody could be asked whether it belongs to a transaction.
         return Err(plain(ErrorCode::TransactionalIdAuthorizationFailed));
     }
+    refuse_unkeyed(log, &info, batch)?;
     if let Some(code) = verdict.refused {
         return Err(plain(code));
     }
