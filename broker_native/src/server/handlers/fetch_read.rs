@@ -28,7 +28,7 @@ pub struct Wanted {
     /// The partitions, in the order in which they are served.
     pub asked: Vec<Asked>,
     /// For each, its log, or what the client is told instead.
-    found: Vec<Result<Found, PartitionData>>,
+    found: Vec<Result<Found, Box<PartitionData>>>,
     /// How long to wait for data.
     pub max_wait: Duration,
     min_bytes: usize,
@@ -94,10 +94,10 @@ fn named<'a>(picture: &'a Picture, key: &TopicKey) -> Option<&'a Arc<Topic>> {
     }
 }
 
-fn find(call: &Call, topic: Option<&Arc<Topic>>, asked: &Asked) -> Result<Found, PartitionData> {
+fn find(call: &Call, topic: Option<&Arc<Topic>>, asked: &Asked) -> Result<Found, Box<PartitionData>> {
     let number = asked.position.partition;
     if topic.is_none() && matches!(asked.topic, TopicKey::Id(_)) {
-        return Err(failed(number, ErrorCode::UnknownTopicId));
+        return Err(Box::new(failed(number, ErrorCode::UnknownTopicId)));
     }
     match led(&call.shared, topic, number, asked.position.leader_epoch) {
         Ok((partition, log)) => Ok(Found { partition: Arc::clone(partition), log: Arc::clone(log) }),
@@ -108,7 +108,7 @@ fn find(call: &Call, topic: Option<&Arc<Topic>>, asked: &Asked) -> Result<Found,
                 leader_id: partition.spec.leader,
                 leader_epoch: partition.spec.leader_epoch,
             });
-            Err(PartitionData { current_leader, ..failed(number, error) })
+            Err(Box::new(PartitionData { current_leader, ..failed(number, error) }))
         }
     }
 }
@@ -140,7 +140,7 @@ pub fn gather(wanted: &Wanted) -> Gathered {
         let told = match found {
             // Removed while the fetch waited.
             Ok(found) if found.partition.watchers.is_gone() => {
-                Err(failed(position.partition, wanted.unknown_topic))
+                Err(Box::new(failed(position.partition, wanted.unknown_topic)))
             }
             Ok(found) => one(&found.log, position, wanted, gathered.bytes),
             Err(told) => Err(told.clone()),
@@ -149,7 +149,7 @@ pub fn gather(wanted: &Wanted) -> Gathered {
             Ok((data, slice)) => (data, Some(slice).filter(|slice| slice.len > 0)),
             Err(data) => {
                 gathered.failed = true;
-                (data, None)
+                (*data, None)
             }
         };
         gathered.bytes += slice.as_ref().map_or(0, |slice| slice.len);
@@ -165,13 +165,13 @@ fn one(
     position: &Position,
     wanted: &Wanted,
     used: usize,
-) -> Result<(PartitionData, LogSlice), PartitionData> {
+) -> Result<(PartitionData, LogSlice), Box<PartitionData>> {
     if let Some(told) = departed(log, position) {
-        return Err(told);
+        return Err(Box::new(told));
     }
     match read(log, position, wanted, used) {
         Ok(slice) => Ok((answered(position, wanted, &slice), slice)),
-        Err(error) => Err(failed(position.partition, error)),
+        Err(error) => Err(Box::new(failed(position.partition, error))),
     }
 }
 
