@@ -85,7 +85,7 @@ fn a_refused_batch_says_why_and_appends_nothing() {
     let cases = [
         (produce_request("numbers", 0, flipped, 1), ErrorCode::CorruptMessage),
         (produce_request("numbers", 0, too_large, 1), ErrorCode::MessageTooLarge),
-        (produce_request("numbers", 0, transactional, 1), ErrorCode::InvalidTxnState),
+        (produce_request("numbers", 0, transactional, 1), ErrorCode::TransactionalIdAuthorizationFailed),
         (produce_request("numbers", 0, twice, 1), ErrorCode::InvalidRecord),
         (produce_request("numbers", 0, Vec::new(), 1), ErrorCode::InvalidRecord),
         (produce_request("numbers", 1, batch(&["x"]), 1), ErrorCode::UnknownTopicOrPartition),
