@@ -60,6 +60,8 @@ def normal(answer: Any, names: Names, field: str = "") -> Any:
 
 
 def _sorted(items: list[Any]) -> list[Any]:
+    if all(isinstance(item, int) for item in items):
+        return sorted(items)
     if not all(isinstance(item, dict) for item in items):
         return items
     place = {name: number for number, name in enumerate(_ORDER)}

@@ -122,8 +122,12 @@ fn append_all(
             if tells_log_start(answer.error_code) {
                 answer.log_start_offset = log_start_offset(call, topic, one.index);
             }
-            let name = topic.map_or("", |topic| &topic.name);
-            answer.record_errors = record_errors(answer.error_code, name, one.index, batch.as_deref());
+            if let Ok(topic) =
+                topic.and_then(|topic| compacted(call, topic, one.index).ok_or(ErrorCode::None))
+            {
+                let batch = batch.as_deref();
+                answer.record_errors = record_errors(answer.error_code, topic, one.index, batch);
+            }
             partition_responses.push(answer);
         }
         let (name, topic_id) = (asked.name.clone(), asked.topic_id);
@@ -242,6 +246,12 @@ fn tells_log_start(error_code: i16) -> bool {
         UnsupportedCompressionType,
     ];
     after_a_look_at_the_log.iter().any(|error| error.code() == error_code)
+}
+
+/// The topic's name when its records must have keys.
+fn compacted<'a>(call: &Call, topic: &'a Arc<Topic>, number: i32) -> Option<&'a str> {
+    let (_, log) = led(&call.shared, Some(topic), number, -1).ok()?;
+    log.config().cleanup_policy.compact.then_some(topic.name.as_str())
 }
 
 fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: i32) -> i64 {
