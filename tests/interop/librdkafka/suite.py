@@ -37,7 +37,7 @@ _KAFKA_TOOLS = {
 _SETTINGS = {
     "num.partitions": "4",
     "auto.create.topics.enable": "true",
-    "group.initial.rebalance.delay.ms": "0",
+    "group.initial.rebalance.delay.ms": "500",
     "group.min.session.timeout.ms": "100",
 }
 
