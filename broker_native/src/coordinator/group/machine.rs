@@ -3,9 +3,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::context::{Context, Settings, TimerKey, TopicsView};
-use super::group::{Group, Kind};
 use super::offsets::{Committed, commit, fetch, forget};
 use super::requests::{GroupEvent, GroupReply, GroupRequest};
+use super::state::{Group, Kind};
 use super::{classic, consumer};
 use crate::coordinator::{Effects, Entry, Machine, Record, Timers};
 use crate::record::control::Marker;

@@ -4,7 +4,7 @@
 //! | file | what it owns |
 //! |---|---|
 //! | [`machine`] | the groups of a partition; which room takes which request, deadline and record |
-//! | [`group`] | one group: [`Kind`] and offsets; what every kind can be asked |
+//! | [`state`] | one group: [`Kind`] and offsets; what every kind can be asked |
 //! | [`context`] | what one step of a group works with: time, settings, timers, effects |
 //! | [`requests`] | events and answers |
 //! | [`offsets`] | committed offsets: commit, fetch, delete, expiry |
@@ -15,12 +15,12 @@
 pub mod classic;
 pub mod consumer;
 pub mod context;
-pub mod group;
 pub mod machine;
 pub mod offsets;
 pub mod requests;
+pub mod state;
 
 pub use context::{Context, Settings, TimerKey, TopicsView};
-pub use group::{Claim, Group, Kind, Retention};
 pub use machine::GroupMachine;
 pub use requests::{GroupEvent, GroupReply, GroupRequest};
+pub use state::{Claim, Group, Kind, Retention};

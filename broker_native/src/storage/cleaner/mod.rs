@@ -44,6 +44,9 @@ use super::partition_log::PartitionLog;
 use super::shared::Shared;
 use crate::record::header::BatchHeader;
 
+/// A log to clean, and how dirty it is.
+type Chosen = (Arc<PartitionLog>, Dirt);
+
 /// How long a log is left alone when the device was full.
 const RETRY_MS: i64 = /* 10 minutes */ 600_000;
 
@@ -162,7 +165,7 @@ impl Cleaner {
         &self,
         shared: &Shared,
         logs: &[Arc<PartitionLog>],
-    ) -> Result<Option<(Arc<PartitionLog>, Dirt)>, (TopicPartition, StorageError)> {
+    ) -> Result<Option<Chosen>, (TopicPartition, StorageError)> {
         let now_ms = shared.clock.now_ms();
         let mut best: Option<(&Arc<PartitionLog>, Dirt)> = None;
         let mut excluded = self.excluded.lock();
@@ -180,11 +183,9 @@ impl Cleaner {
                 }
                 Ok(found) => found,
             };
-            if let Some(dirt) = found.filter(|dirt| dirt.is_due(&log.config()))
-                && best.as_ref().is_none_or(|(_, known)| known.ratio < dirt.ratio)
-            {
-                best = Some((log, dirt));
-            }
+            let is_dirtier = |dirt: &Dirt| best.as_ref().is_none_or(|(_, known)| known.ratio < dirt.ratio);
+            let due = found.filter(|dirt| dirt.is_due(&log.config())).filter(is_dirtier);
+            best = due.map(|dirt| (log, dirt)).or(best);
         }
         let Some((log, dirt)) = best else { return Ok(None) };
         excluded.insert(log.topic_partition().clone(), i64::MAX);

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::super::context::{Context, TopicsView};
-use super::super::group::{Group, Kind};
+use super::super::state::{Group, Kind};
 use super::assignor;
 use super::group::ConsumerGroup;
 use super::heartbeat::{not_found, not_of_this_kind};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
 use super::super::context::Context;
-use super::super::group::{Claim, Retention};
+use super::super::state::{Claim, Retention};
 use super::change::{Change, Resolved};
 use super::member::{Member, Owned, Partitions};
 use crate::coordinator::Record;

@@ -1,6 +1,6 @@
 //! A heartbeat: a member joins or stays, the group gets a new target when it needs one, the member takes its next step.
 use super::super::context::Context;
-use super::super::group::{Group, Kind};
+use super::super::state::{Group, Kind};
 use super::assignor;
 use super::change::Change;
 use super::group::{ConsumerGroup, RECORD_BYTES_MAX, size};

@@ -1,6 +1,6 @@
 //! Leaving a group: for good, for a while (static members), or because the coordinator says so.
 use super::super::context::Context;
-use super::super::group::{Group, Kind};
+use super::super::state::{Group, Kind};
 use super::change::Change;
 use super::group::{ConsumerGroup, owned_since};
 use super::heartbeat::{check_holder, not_found, not_of_this_kind, unknown_instance, unknown_member};

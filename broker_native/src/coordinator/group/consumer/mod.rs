@@ -39,8 +39,8 @@ pub use group::ConsumerGroup;
 pub use member::{Member, MemberState, Owned, Partitions};
 
 use super::context::Context;
-use super::group::{Group, Kind};
 use super::requests::{GroupReply, GroupRequest};
+use super::state::{Group, Kind};
 use crate::coordinator::{Caller, Record, Ticket};
 
 /// A member did not report in time.

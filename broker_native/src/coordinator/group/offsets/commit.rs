@@ -2,8 +2,8 @@
 use super::{Committed, record};
 use crate::coordinator::group::consumer::ConsumerGroup;
 use crate::coordinator::group::context::Context;
-use crate::coordinator::group::group::{Claim, Group, Kind};
 use crate::coordinator::group::requests::GroupReply;
+use crate::coordinator::group::state::{Claim, Group, Kind};
 use crate::coordinator::{Caller, Ticket};
 use crate::wire::ErrorCode;
 use crate::wire::messages::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};

@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::Committed;
 use crate::coordinator::group::context::TopicsView;
-use crate::coordinator::group::group::{Claim, Group};
+use crate::coordinator::group::state::{Claim, Group};
 use crate::wire::ErrorCode;
 use crate::wire::messages::offset_fetch::{
     OffsetFetchRequestGroup, OffsetFetchResponseGroup, OffsetFetchResponsePartitions,

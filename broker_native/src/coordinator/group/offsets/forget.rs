@@ -1,7 +1,7 @@
 //! Offsets that go: OffsetDelete, DeleteGroups, expiry, deleted topics.
 use super::{Committed, record};
 use crate::coordinator::group::context::Context;
-use crate::coordinator::group::group::{Group, Kind, Retention};
+use crate::coordinator::group::state::{Group, Kind, Retention};
 use crate::wire::ErrorCode;
 use crate::wire::messages::offset_delete::{OffsetDeleteResponsePartition, OffsetDeleteResponseTopic};
 use crate::wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};

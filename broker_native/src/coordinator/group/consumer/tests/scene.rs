@@ -152,7 +152,7 @@ impl Scene {
     pub fn restart(&mut self) {
         self.group = self.replayed();
         self.timers = Timers::default();
-        self.step(|group, cx| consumer::loaded(group, cx));
+        self.step(consumer::loaded);
     }
 
     pub fn ask(&mut self, request: GroupRequest, version: i16) -> (GroupReply, Vec<Record>) {
