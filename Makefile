@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-rust test-python check format bench wheel crash powercut fuzz librdkafka clean
+.PHONY: help preflight preflight-test develop demo test test-rust test-python check format bench wheel crash crash-transactions powercut fuzz librdkafka clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ wheel: preflight $(VENV)/.dependencies ## Build the wheel into dist/
 
 crash: develop ## Kill the broker 1,000 times under load and check every acknowledged record
 	PYLOG_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/crash --timeout 14400
+
+crash-transactions: develop ## Kill client and broker 100 times in a consume-transform-produce loop that must be exactly-once
+	PYLOG_TRANSACTION_ROUNDS=100 $(BIN)/python -m pytest tests/crash/test_transactions.py --timeout 3600 -s
 
 powercut: ## Cut the power of the simulated disk 10,000 times
 	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test power_loss -- --nocapture

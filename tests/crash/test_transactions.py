@@ -1,0 +1,168 @@
+"""A consume-transform-produce loop under kill -9 of the loop and of the broker: `read_committed` readers see every record
+exactly once, in order.
+
+A few rounds here, 100 by `make crash-transactions`.
+"""
+
+import os
+import random
+import selectors
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+from pylog_spark.testing import LocalBroker
+from tests.crash.transform import FENCED
+from tests.interop.clients import create_topic
+
+ROUNDS = int(os.environ.get("PYLOG_TRANSACTION_ROUNDS", "6"))
+SEED = int(os.environ.get("PYLOG_CRASH_SEED") or random.SystemRandom().randrange(2**32))
+PARTITIONS = 2
+_RECORDS_PER_ROUND = 200
+_DEADLINE_S = 60
+# The end of a transaction takes about a millisecond: a kill somewhere in this time finds it before, while or after it ends.
+_LAST_MOMENT_S = 0.002
+_SETTINGS = {
+    "transaction_state_log_num_partitions": 2,
+    "offsets_topic_num_partitions": 2,
+    "group_initial_rebalance_delay_ms": 0,
+    "log_segment_bytes": 20_000,
+}
+
+
+class Loop:
+    """The process that transforms, started again whenever it is gone."""
+
+    def __init__(self, servers: str) -> None:
+        self._command = [sys.executable, "-m", "tests.crash.transform", servers]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.open = False
+        self.committed = 0
+
+    def start(self) -> None:
+        """Begin, or go on."""
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[2]
+        )
+
+    def commit(self, count: int) -> None:
+        """Wait until `count` more transactions are committed."""
+        wanted = self.committed + count
+        deadline = time.monotonic() + _DEADLINE_S
+        while self.committed < wanted:
+            assert time.monotonic() < deadline, (
+                f"{wanted - self.committed} transactions are missing for {_DEADLINE_S} s"
+            )
+            self.listen(0.1)
+
+    def write(self) -> None:
+        """Wait until a transaction has written its records."""
+        deadline = time.monotonic() + _DEADLINE_S
+        while not self.open:
+            assert time.monotonic() < deadline, f"no transaction has begun for {_DEADLINE_S} s"
+            self.listen(0.1)
+
+    def listen(self, seconds: float) -> None:
+        """Take what it prints within `seconds`; start it again when it was fenced."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            if not selector.select(seconds):
+                return
+        # What has come, not a line: the rest of a buffer would wait for the next one.
+        printed = os.read(self._process.stdout.fileno(), 65_536)
+        if printed:
+            self._take(printed)
+            return
+        code = self._process.wait()
+        assert self._process.stderr is not None
+        assert code == FENCED, self._process.stderr.read().decode()
+        self.start()
+
+    def _take(self, printed: bytes) -> None:
+        for line in printed.splitlines():
+            self.open = line == b"written"
+            self.committed += line == b"committed"
+
+    def kill(self) -> bool:
+        """kill -9; whether a transaction was open."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.kill()
+        self._take(self._process.communicate()[0])
+        was_open, self.open = self.open, False
+        return was_open
+
+
+def fill(servers: str, first: int, count: int) -> None:
+    """Put records `first` and so on into every partition of `in`."""
+    producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 0})
+    for number in range(first, first + count):
+        for partition in range(PARTITIONS):
+            producer.produce("in", b"%d" % number, partition=partition)
+    assert producer.flush(_DEADLINE_S) == 0
+
+
+def read(servers: str, partition: int, isolation: str) -> list[int]:
+    """All of a partition of `out`."""
+    settings = {"bootstrap.servers": servers, "group.id": "reader", "isolation.level": isolation, "log_level": 0}
+    consumer = Consumer({**settings, "enable.auto.commit": False, "enable.partition.eof": True})
+    numbers = []
+    try:
+        consumer.assign([TopicPartition("out", partition, 0)])
+        while True:
+            message = consumer.poll(_DEADLINE_S)
+            assert message is not None, f"nothing came within {_DEADLINE_S} s"
+            if message.error() is not None:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                return numbers
+            numbers.append(int(message.value()))
+    finally:
+        consumer.close()
+
+
+@pytest.mark.timeout(180 + 10 * ROUNDS)
+def test_consume_transform_produce_is_exactly_once_under_kill_9_of_client_and_broker(tmp_path: Path) -> None:
+    randomness = random.Random(SEED)
+    print(f"seed {SEED}: set PYLOG_CRASH_SEED to repeat")
+    broker = LocalBroker(tmp_path, **_SETTINGS)
+    bitten, total = 0, ROUNDS * _RECORDS_PER_ROUND
+    try:
+        broker.start()
+        servers = broker.bootstrap_servers
+        for topic in ("in", "out"):
+            create_topic(servers, topic, PARTITIONS)
+        loop = Loop(servers)
+        loop.start()
+        for number in range(ROUNDS):
+            fill(servers, number * _RECORDS_PER_ROUND, _RECORDS_PER_ROUND)
+            loop.commit(randomness.randrange(1, 6))
+            loop.write()
+            loop.listen(randomness.choice((0, randomness.random())) * _LAST_MOMENT_S)
+            victim = randomness.choice(("client", "broker", "both"))
+            if victim != "broker":
+                bitten += loop.kill()
+            if victim != "client":
+                bitten += loop.open and victim == "broker"
+                broker.kill()
+                broker.start()
+            if victim != "broker":
+                loop.start()
+        deadline = time.monotonic() + _DEADLINE_S + ROUNDS
+        while any(len(read(servers, one, "read_committed")) < total for one in range(PARTITIONS)):
+            assert time.monotonic() < deadline, "the loop does not come to the end"
+            loop.listen(0.5)
+        loop.kill()
+        for partition in range(PARTITIONS):
+            assert read(servers, partition, "read_committed") == list(range(total))
+        aborted = sum(len(read(servers, one, "read_uncommitted")) - total for one in range(PARTITIONS))
+    finally:
+        broker.close()
+    print(f"{bitten} of {ROUNDS} kills found a transaction open; {aborted} records were aborted")
+    assert bitten >= ROUNDS / 6, f"only {bitten} of {ROUNDS} kills found a transaction open"
+    assert aborted > 0 or ROUNDS < 20, "no transaction was ever aborted"
