@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +19,8 @@ SIDES = ("kafka", "pylog")
 class Broker(Protocol):
     """What a measurement needs of a broker."""
 
+    data_dir: Path
+
     @property
     def bootstrap_servers(self) -> str: ...
     @property
@@ -31,9 +34,11 @@ class Broker(Protocol):
 class PylogBroker:
     """`pylog broker` as a user starts it, over `folder`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self.data_dir = folder / "data"
+        self._settings = [word for pair in (settings or {}).items() for word in ("--config", "=".join(pair))]
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -48,10 +53,13 @@ class PylogBroker:
         return self._process.pid
 
     def start(self) -> float:
-        command = [str(Path(sys.executable).parent / "pylog"), "broker", "--data-dir", str(self._folder / "data")]
+        command = [str(Path(sys.executable).parent / "pylog"), "broker", "--data-dir", str(self.data_dir)]
         with open(self._folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--listen", self.bootstrap_servers], stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                [*command, "--listen", self.bootstrap_servers, *self._settings],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
             )
         return wait_until_it_answers("127.0.0.1", self._port, _START_DEADLINE_S)
 
@@ -62,6 +70,6 @@ class PylogBroker:
             process.wait(_STOP_DEADLINE_S)
 
 
-def make_broker(side: str, folder: Path) -> Broker:
-    """A stopped broker of `side` with its own folder."""
-    return KafkaBroker(folder) if side == "kafka" else PylogBroker(folder)
+def make_broker(side: str, folder: Path, settings: Mapping[str, str] | None = None) -> Broker:
+    """A stopped broker of `side` with its own folder and settings beside the defaults."""
+    return KafkaBroker(folder, settings) if side == "kafka" else PylogBroker(folder, settings)

@@ -1,8 +1,10 @@
 """How each row is measured. A measure returns the runs of each side; the figures are taken from their medians."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
+from benchmarks import compaction
 from benchmarks.bench import Bench, Runs
 from benchmarks.brokers import make_broker
 from benchmarks.coordination import join
@@ -152,3 +154,42 @@ def join_seconds(bench: Bench, members: int, protocol: str) -> Runs:
         return join(bench.broker(side).bootstrap_servers, bench.new_topic(side, members), members, protocol)
 
     return bench.take_turns({side: partial(once, side) for side in bench.sides})
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What one compaction took: MiB read a second, the broker's CPU seconds for a GiB, MiB that its memory grew by."""
+
+    mib_per_second: float
+    cpu_per_gib: float
+    grown_mib: float
+
+
+def compacted(bench: Bench, records: int, figure: str) -> Runs:
+    """The `figure` (a field of `Compacted`) of each side; a broker is measured once for all figures."""
+    return {
+        side: [getattr(run, figure) for run in _compactions(bench, side, bench.records(records))]
+        for side in bench.sides
+    }
+
+
+_compacted: dict[str, list[Compacted]] = {}
+
+
+def _compactions(bench: Bench, side: str, records: int) -> list[Compacted]:
+    if side not in _compacted:
+        _compacted[side] = [_compact_once(bench, side, records) for _ in range(bench.rounds)]
+    return _compacted[side]
+
+
+def _compact_once(bench: Bench, side: str, records: int) -> Compacted:
+    broker = make_broker(side, bench.fresh_folder(side), compaction.SETTINGS)
+    broker.start()
+    try:
+        compaction.fill(broker.bootstrap_servers, records)
+        cpu, memory = cpu_seconds(broker.pid), rss_mib(broker.pid)
+        mib, seconds = compaction.compact(broker.bootstrap_servers, broker.data_dir)
+        cpu, memory = cpu_seconds(broker.pid) - cpu, rss_mib(broker.pid) - memory
+        return Compacted(mib / seconds, cpu * 1_024 / mib, memory)
+    finally:
+        broker.stop()

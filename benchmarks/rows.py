@@ -63,6 +63,12 @@ _COORDINATION_ROWS = (
         partial(measures.join_seconds, members=50, protocol="classic")),
     Row("join-50-kip848", "50 members join a KIP-848 group", "s", False, ratio_at_most(1.0),
         partial(measures.join_seconds, members=50, protocol="consumer")),
+    Row("compact", "compaction, 1 kB, 1,000 keys", "MiB/s", True, ratio_at_least(1.0),
+        partial(measures.compacted, records=300_000, figure="mib_per_second")),
+    Row("compact-cpu", "compaction of a GiB", "CPU s", False, ratio_at_most(0.5),
+        partial(measures.compacted, records=300_000, figure="cpu_per_gib")),
+    Row("compact-memory", "memory that compaction adds", "MiB", False, at_most(150, "MiB"),
+        partial(measures.compacted, records=300_000, figure="grown_mib")),
 )  # fmt: skip
 
 _SPARK_ROWS = (

@@ -22,6 +22,9 @@ from pylog_spark.offsets.reset import duration_ms, selected
 
 _NO_TRANSACTION = -1
 
+# States in which no transaction is under way, though the last one's times are still told.
+_ENDED = ("Empty", "CompleteCommit", "CompleteAbort")
+
 
 @click.group()
 def transaction() -> None:
@@ -173,7 +176,7 @@ def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, ex
 def _show(one: dict[str, Any]) -> None:
     click.echo(f"Transactional id {one['transactional_id']} ({one['state']})")
     click.echo(f"producer {one['producer_id']} epoch {one['producer_epoch']}, coordinator {one['coordinator']}")
-    if one["start_time_ms"] >= 0:
+    if one["start_time_ms"] >= 0 and one["state"] not in _ENDED:
         age_s = max(time.time() - one["start_time_ms"] / 1000, 0)
         click.echo(f"open for {age_s:.0f} s of {one['timeout_ms'] / 1000:.0f} s")
     if one["partitions"]:

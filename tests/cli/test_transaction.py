@@ -48,7 +48,13 @@ def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, to
     assert name not in pylog("transaction", "list", "--open-longer-than", "PT1H").stdout
     shown = pylog("transaction", "describe", name).stdout
     assert shown.startswith(f"Transactional id {name} (Ongoing)\nproducer ")
+    assert re.search(r"^open for \d+ s of 60 s$", shown, re.MULTILINE)
     assert re.search(rf"^{topic} +0$", shown, re.MULTILINE)
+    open_transaction.commit_transaction(PATIENCE_S)
+    assert "open" not in pylog("transaction", "describe", name).stdout
+
+
+def test_the_producers_of_a_partition_and_where_their_transactions_begin_are_shown(pylog, open_transaction, topic):
     writers = json.loads(pylog("transaction", "producers", topic, "--json").stdout)
     assert [one["transaction_start_offset"] for one in writers] == [0]
 
