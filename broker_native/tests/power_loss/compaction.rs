@@ -297,6 +297,11 @@ fn all(durability: Durability) {
 }
 
 #[test]
+fn a_segment_that_a_power_cut_took_from_the_middle_is_not_taken_for_a_gap_of_compaction() {
+    Run::new(121, Durability::PageCache).rounds(121);
+}
+
+#[test]
 fn power_cuts_while_a_flushed_log_is_compacted_lose_no_acknowledged_value() {
     all(Durability::Flushed);
 }

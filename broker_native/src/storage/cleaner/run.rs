@@ -26,7 +26,7 @@ pub(super) enum Ended {
     Early,
 }
 
-/// Cleans `log`. Writes down nothing in the data directory.
+/// Cleans `log`. Writes down nothing in the data directory but the recovery point, which all that is compacted lies before.
 pub(super) fn clean_log(
     log: &PartitionLog,
     dirt: &Dirt,
@@ -34,7 +34,7 @@ pub(super) fn clean_log(
     pace: &dyn Pace,
     stats: &mut Stats,
 ) -> Result<Ended> {
-    log.sync()?;
+    log.checkpoint_durably()?;
     let before = |s: &&Arc<Segment>| s.base_offset < dirt.first_uncleanable;
     let segments: Vec<_> = log.segments().iter().filter(before).cloned().collect();
     let config = log.config();

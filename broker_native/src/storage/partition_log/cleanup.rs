@@ -157,6 +157,15 @@ impl PartitionLog {
         done
     }
 
+    /// [`PartitionLog::checkpoint`], and the recovery point is on the device, too.
+    pub(in crate::storage) fn checkpoint_durably(&self) -> Result<()> {
+        let point = self.checkpoint()?;
+        self.shared.update_recovery_points(|points| {
+            let known = points.entry(self.at.clone()).or_insert(point);
+            *known = point.max(*known);
+        })
+    }
+
     fn checkpoint_now(&self) -> Result<i64> {
         let (producers, offset) = {
             let mut writer = self.writer.lock();
