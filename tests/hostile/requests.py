@@ -16,6 +16,8 @@ from typing import Any
 from tests.peers.jars import jars
 
 _TEXT = "hostile"
+# Before a struct that may be null and is not.
+_PRESENT = b"\x01"
 _UNKNOWN_TAG = 40
 _NUMBERS = {
     "bool": ">b",
@@ -152,6 +154,8 @@ def _value(frame: Frame, kind: str, one: dict[str, Any], version: int, flexible:
         frame.length(61, "uvarint" if flexible else "int32")
         frame.data += bytes(61)
     else:
+        if kind == one["type"] and _within(one.get("nullableVersions", "none"), version):
+            frame.data += _PRESENT
         _fields(frame, structs.get(kind) or one["fields"], version, flexible, structs)
 
 
