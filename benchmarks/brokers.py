@@ -15,6 +15,9 @@ _STOP_DEADLINE_S = 60
 
 SIDES = ("kafka", "pylog")
 
+# What the peer's broker is started with beside its defaults.
+_AS_THE_PEER = {"group.initial.rebalance.delay.ms": "0"}
+
 
 class Broker(Protocol):
     """What a measurement needs of a broker."""
@@ -38,7 +41,8 @@ class PylogBroker:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self.data_dir = folder / "data"
-        self._settings = [word for pair in (settings or {}).items() for word in ("--config", "=".join(pair))]
+        words = {**_AS_THE_PEER, **(settings or {})}
+        self._settings = [word for pair in words.items() for word in ("--config", "=".join(pair))]
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
