@@ -9,7 +9,7 @@ from benchmarks.bench import Bench, Runs
 from benchmarks.brokers import make_broker
 from benchmarks.coordination import join
 from benchmarks.load import consume, create_topic, delete_topic, produce, round_trips_ms
-from benchmarks.process import cpu_seconds, rss_mib
+from benchmarks.process import cpu_seconds, peak_rss_mib, rss_mib
 
 _MILLION = 1_000_000
 _THOUSAND = 1_000
@@ -158,7 +158,7 @@ def join_seconds(bench: Bench, members: int, protocol: str) -> Runs:
 
 @dataclass(frozen=True)
 class Compacted:
-    """What one compaction took: MiB read a second, the broker's CPU seconds for a GiB, MiB that its memory grew by."""
+    """What one compaction took: MiB read a second, the broker's CPU seconds for a GiB, MiB that its memory grew by at most."""
 
     mib_per_second: float
     cpu_per_gib: float
@@ -189,7 +189,7 @@ def _compact_once(bench: Bench, side: str, records: int) -> Compacted:
         compaction.fill(broker.bootstrap_servers, records)
         cpu, memory = cpu_seconds(broker.pid), rss_mib(broker.pid)
         mib, seconds = compaction.compact(broker.bootstrap_servers, broker.data_dir)
-        cpu, memory = cpu_seconds(broker.pid) - cpu, rss_mib(broker.pid) - memory
+        cpu, memory = cpu_seconds(broker.pid) - cpu, peak_rss_mib(broker.pid) - memory
         return Compacted(mib / seconds, cpu * 1_024 / mib, memory)
     finally:
         broker.stop()

@@ -20,3 +20,10 @@ def rss_mib(pid: int) -> float:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     raise RuntimeError(f"process {pid} has no resident memory: it has ended")
+
+
+def peak_rss_mib(pid: int) -> float:
+    """Most memory that the process ever had in RAM, MiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (peak,) = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+    return peak / 1024
