@@ -1,16 +1,17 @@
 """What the parts of `Admin` share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pylog_spark.client.errors import LogError
 
 
-class Requests:
-    """Requests that the native client knows by name."""
+class Requests(ABC):
+    """Requests that the native client knows by name; `Admin` carries them out."""
 
-    def _request(self, name: str, **arguments: object) -> list[dict[str, Any]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _request(self, name: str, **arguments: object) -> list[dict[str, Any]]: ...
 
 
 def sole(results: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 //! AddOffsetsToTxn: the partition that keeps a group's offsets becomes part of a transaction.
+use super::answered::answered;
 use super::transactions::{FENCED_FROM, fenced_as};
 use crate::coordinator::transaction::{TransactionVersion, TxnReply};
 use crate::server::coordinators::GROUPS_TOPIC;
@@ -20,12 +21,8 @@ pub fn handle(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
         verify_only: false,
         topics: vec![AddPartitionsToTxnTopic { name: GROUPS_TOPIC.to_owned(), partitions: vec![partition] }],
     };
-    let mut waiting =
-        coordinators.ask_for_partitions(call.caller(), transaction, TransactionVersion::V0, false);
-    match waiting.take() {
-        Some(reply) => Outcome::Now(answer(&call, error(reply))),
-        None => Outcome::later(async move { answer(&call, error(waiting.await)) }),
-    }
+    let waiting = coordinators.ask_for_partitions(call.caller(), transaction, TransactionVersion::V0, false);
+    answered(call, waiting, |call, reply| answer(call, error(reply)))
 }
 
 fn error(reply: Result<TxnReply, ErrorCode>) -> ErrorCode {

@@ -1,5 +1,6 @@
 //! DescribeTransactions: the state of transactional ids.
-use crate::coordinator::transaction::{TxnEvent, TxnReply, TxnRequest};
+use super::transactions::ask;
+use crate::coordinator::transaction::{TxnReply, TxnRequest};
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
 use crate::wire::messages::describe_transactions::TransactionState;
@@ -7,12 +8,12 @@ use crate::wire::messages::{DescribeTransactionsRequest, DescribeTransactionsRes
 
 /// Asks the coordinator of each id.
 pub fn handle(call: Call, request: DescribeTransactionsRequest) -> Outcome {
-    let ask = |transactional_id: String| {
-        let (caller, request) = (call.caller(), TxnRequest::Describe(transactional_id.clone()));
-        let event = |ticket| TxnEvent::Asked { ticket, caller, request };
-        (transactional_id.clone(), call.shared.coordinators.transactions.call(&transactional_id, event))
+    let describe = |transactional_id: String| {
+        let request = TxnRequest::Describe(transactional_id.clone());
+        let waiting = ask(&call, &transactional_id, request);
+        (transactional_id, waiting)
     };
-    let asked: Vec<_> = request.transactional_ids.into_iter().map(ask).collect();
+    let asked: Vec<_> = request.transactional_ids.into_iter().map(describe).collect();
     Outcome::later(async move {
         let mut transaction_states = Vec::with_capacity(asked.len());
         for (transactional_id, waiting) in asked {

@@ -1,24 +1,16 @@
 //! EndTxn: a transaction is committed or aborted. Answered when that is decided; markers follow.
-use super::transactions::{FENCED_FROM, fenced_as};
-use crate::coordinator::transaction::{TxnEvent, TxnReply, TxnRequest};
+use super::answered::answered;
+use super::transactions::{FENCED_FROM, ask, fenced_as};
+use crate::coordinator::transaction::{TxnReply, TxnRequest};
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
 use crate::wire::messages::{EndTxnRequest, EndTxnResponse};
 
 /// Hands the request to the coordinator.
 pub fn handle(call: Call, request: EndTxnRequest) -> Outcome {
-    let (coordinators, caller) = (&call.shared.coordinators, call.caller());
     let transactional_id = request.transactional_id.clone();
-    let request = TxnRequest::EndTxn(request);
-    let mut waiting = coordinators.transactions.call(&transactional_id, |ticket| TxnEvent::Asked {
-        ticket,
-        caller,
-        request,
-    });
-    match waiting.take() {
-        Some(answer) => Outcome::Now(reply(&call, answer)),
-        None => Outcome::later(async move { reply(&call, waiting.await) }),
-    }
+    let waiting = ask(&call, &transactional_id, TxnRequest::EndTxn(request));
+    answered(call, waiting, reply)
 }
 
 fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {

@@ -1,4 +1,5 @@
 //! What the handlers of group requests share: ask the machine that keeps the group, answer with what it says.
+use super::answered::answered;
 use crate::coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use crate::server::coordinators::Waiting;
 use crate::server::dispatch::{Call, Outcome, Reply};
@@ -17,14 +18,8 @@ pub fn answer<R: Message + 'static>(
     request: GroupRequest,
     read: impl FnOnce(Result<GroupReply, ErrorCode>) -> R + Send + 'static,
 ) -> Outcome {
-    let mut waiting = ask(&call, request);
-    match waiting.take() {
-        Some(reply) => Outcome::Now(call.answer(&read(reply))),
-        None => Outcome::later(async move {
-            let reply = waiting.await;
-            call.answer(&read(reply))
-        }),
-    }
+    let waiting = ask(&call, request);
+    answered(call, waiting, |call, reply| call.answer(&read(reply)))
 }
 
 /// The error of a reply that is none, or that belongs to another request (which would be a bug of the broker).

@@ -1,6 +1,7 @@
 //! InitProducerId: an id for an idempotent producer, an id and an epoch for a transactional one.
-use super::transactions::fenced_as;
-use crate::coordinator::transaction::{ProducerIdSource, TxnEvent, TxnReply, TxnRequest};
+use super::answered::answered;
+use super::transactions::{ask, fenced_as};
+use crate::coordinator::transaction::{ProducerIdSource, TxnReply, TxnRequest};
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
 use crate::wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
@@ -20,17 +21,8 @@ pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
             Err(error) => refused(error),
         }));
     };
-    let (coordinators, caller) = (&call.shared.coordinators, call.caller());
-    let request = TxnRequest::InitProducerId(request);
-    let mut waiting = coordinators.transactions.call(&transactional_id, |ticket| TxnEvent::Asked {
-        ticket,
-        caller,
-        request,
-    });
-    match waiting.take() {
-        Some(answer) => Outcome::Now(reply(&call, answer)),
-        None => Outcome::later(async move { reply(&call, waiting.await) }),
-    }
+    let waiting = ask(&call, &transactional_id, TxnRequest::InitProducerId(request));
+    answered(call, waiting, reply)
 }
 
 fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {
