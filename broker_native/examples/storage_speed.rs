@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use broker_native::record::{BatchBuilder, Codec};
+use broker_native::storage::Role;
 use broker_native::storage::{
     AppendOptions, LogConfig, LogManager, ManagerConfig, ReadUpTo, RealDisk, SystemClock,
 };
@@ -35,7 +36,7 @@ fn nanos(begun: Instant, count: usize) -> u128 {
 
 fn appends_and_reads(dir: &std::path::Path, records: i32) {
     let manager = manager(dir);
-    let log = manager.open_partition("t", 0, Uuid::nil(), LogConfig::default(), 0).unwrap();
+    let log = manager.open_partition("t", 0, Uuid::nil(), LogConfig::default(), Role::Alone, 0).unwrap();
     let mut builder = BatchBuilder::new();
     let now_ms = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as i64;
     (0..records).for_each(|_| builder.append(now_ms, None, Some(&[7; 200]), &[]).unwrap());
@@ -72,7 +73,8 @@ fn starts(dir: &std::path::Path) {
     for what in ["made", "after a clean stop", "after a kill"] {
         let begun = Instant::now();
         let manager = manager(dir);
-        let open = |i| manager.open_partition("t", i, Uuid::nil(), LogConfig::default(), 0).unwrap();
+        let open =
+            |i| manager.open_partition("t", i, Uuid::nil(), LogConfig::default(), Role::Alone, 0).unwrap();
         let logs: Vec<_> = (0..PARTITIONS).map(open).collect();
         println!("{} partitions {what}: {:?}", logs.len(), begun.elapsed());
         if what != "after a clean stop" {

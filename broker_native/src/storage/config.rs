@@ -117,6 +117,12 @@ pub struct LogConfig {
     pub max_compaction_lag_ms: i64,
     /// How long tombstones and transaction markers stay for readers once compaction could remove them.
     pub delete_retention_ms: i64,
+    /// Replicas that must be in sync for acks=all to be taken, and for the high watermark to move.
+    pub min_insync_replicas: usize,
+    /// Followers to which leaders send with a limit: `*`, or `partition:broker,...`.
+    pub leader_replication_throttled_replicas: String,
+    /// Followers that fetch with a limit: `*`, or `partition:broker,...`.
+    pub follower_replication_throttled_replicas: String,
 }
 
 impl LogConfig {
@@ -152,6 +158,9 @@ impl Default for LogConfig {
             min_compaction_lag_ms: 0,
             max_compaction_lag_ms: i64::MAX,
             delete_retention_ms: /* 1 day */ 86_400_000,
+            min_insync_replicas: 1,
+            leader_replication_throttled_replicas: String::new(),
+            follower_replication_throttled_replicas: String::new(),
         }
     }
 }
@@ -175,6 +184,8 @@ pub struct ManagerConfig {
     pub producer_id_expiration_ms: i64,
     /// How long written bytes may stay unflushed in page-cache logs; bounds what a restart scans.
     pub checkpoint_interval_ms: i64,
+    /// How often the high watermarks of logs with other replicas are written down.
+    pub replica_high_watermark_checkpoint_interval_ms: i64,
 }
 
 impl Default for ManagerConfig {
@@ -187,6 +198,7 @@ impl Default for ManagerConfig {
             max_open_files: 512,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
             checkpoint_interval_ms: /* 1 minute */ 60_000,
+            replica_high_watermark_checkpoint_interval_ms: /* 5 s */ 5_000,
         }
     }
 }

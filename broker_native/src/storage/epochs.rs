@@ -50,6 +50,13 @@ impl LeaderEpochs {
         }
     }
 
+    /// Forgets epochs that begin at `end` or behind.
+    pub fn truncate(&mut self, end: i64) {
+        let count = self.entries.len();
+        self.entries.retain(|(_, from)| *from < end);
+        self.unwritten |= self.entries.len() < count;
+    }
+
     /// Forgets what is not in `[start, end)`; the epoch of `start` begins there.
     pub fn clip(&mut self, start: i64, end: i64) {
         let before = self.entries.clone();

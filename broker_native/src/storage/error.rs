@@ -88,6 +88,18 @@ pub enum StorageError {
         /// Partition.
         at: TopicPartition,
     },
+    /// This broker does not lead the partition, or did not lead it all the time since the record was written.
+    #[error("{at}: this broker does not lead it any more; ask who does and send it again there")]
+    NotLeader {
+        /// Partition.
+        at: TopicPartition,
+    },
+    /// Only a follower takes another broker's batches or gives up its own.
+    #[error("{at}: this broker does not follow another one; nothing was changed")]
+    NotFollower {
+        /// Partition.
+        at: TopicPartition,
+    },
     /// Another process uses the data directory.
     #[error("{} is in use by another broker; stop it or choose another data directory", dir.display())]
     Locked {
@@ -143,6 +155,18 @@ pub enum StorageError {
         producer_id: i64,
         /// What is wrong.
         reason: &'static str,
+    },
+    /// The batch has the sequences of one of a transaction that has ended.
+    #[error(
+        "{at}: producer {producer_id} used sequence {found} in a transaction that has ended; abort this one and go on with a new epoch"
+    )]
+    SequencesOfEndedTxn {
+        /// Partition.
+        at: TopicPartition,
+        /// Producer.
+        producer_id: i64,
+        /// Its first sequence.
+        found: i32,
     },
     /// A newer transaction coordinator has written a marker already.
     #[error(

@@ -6,11 +6,12 @@ use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 use uuid::Uuid;
 
-use super::checkpoint::{OffsetMap, read_offsets};
+use super::checkpoint::OffsetMap;
 use super::cleaner::{Cleaner, CleanerConfig, Cleaning, Pace};
 use super::clock::Clock;
 use super::config::{LogConfig, ManagerConfig};
@@ -18,7 +19,7 @@ use super::disk::{Disk, DiskLock};
 use super::error::{Result, StorageError, TopicPartition};
 use super::identity::{claim_data_dir, leave_clean_stop, take_clean_stop};
 use super::names;
-use super::partition_log::PartitionLog;
+use super::partition_log::{PartitionLog, Role};
 use super::shared::Shared;
 
 /// Threads that close logs: each waits for its own fdatasync.
@@ -37,6 +38,8 @@ pub struct LogManager {
     opened: Condvar,
     cleaner: Cleaner,
     lock: Mutex<Option<Box<dyn DiskLock>>>,
+    /// When the high watermarks were written down last, milliseconds since the epoch.
+    high_watermarks_ms: AtomicI64,
 }
 
 impl LogManager {
@@ -60,13 +63,9 @@ impl LogManager {
         let cluster_id = claim_data_dir(&*disk, dir, &config)?;
         // What a killed process renamed and did not sync must not go back after it was seen here.
         disk.sync_dir(dir).map_err(|e| StorageError::io("sync", dir, &e))?;
-        let log_starts = read_offsets(&*disk, &dir.join(names::LOG_START_CHECKPOINT))?;
-        let recovery_points = read_offsets(&*disk, &dir.join(names::RECOVERY_POINT_CHECKPOINT))?;
-        let cleaner_offsets = read_offsets(&*disk, &dir.join(names::CLEANER_CHECKPOINT))?;
+        let shared = Arc::new(Shared::open(disk, clock, dir, config)?);
         // Last: what was refused before does not cost the clean stop.
-        let clean = take_clean_stop(&*disk, dir)?;
-        let shared =
-            Arc::new(Shared::new(disk, clock, dir, config, log_starts, recovery_points, cleaner_offsets));
+        let clean = take_clean_stop(&*shared.disk, dir)?;
         let manager = Self {
             shared,
             cluster_id,
@@ -76,6 +75,7 @@ impl LogManager {
             opened: Condvar::new(),
             cleaner: Cleaner::default(),
             lock: Mutex::new(Some(lock)),
+            high_watermarks_ms: AtomicI64::new(0),
         };
         manager.bury_removed_partitions()?;
         Ok(manager)
@@ -108,6 +108,7 @@ impl LogManager {
         partition: i32,
         topic_id: Uuid,
         config: LogConfig,
+        role: Role,
         leader_epoch: i32,
     ) -> Result<Arc<PartitionLog>> {
         let at = TopicPartition::new(topic, partition);
@@ -123,8 +124,8 @@ impl LogManager {
         }
         opening.insert(at.clone());
         drop(opening);
-        let opened = PartitionLog::open(&self.shared, &at, topic_id, config, self.clean);
-        let opened = opened.and_then(|log| log.set_leader_epoch(leader_epoch).map(|()| log));
+        let opened = PartitionLog::open(&self.shared, &at, topic_id, config, role, self.clean);
+        let opened = opened.and_then(|log| log.set_role(role, leader_epoch).map(|()| log));
         if let Ok(log) = &opened {
             self.logs.lock().insert(at.clone(), log.clone());
         }
@@ -194,6 +195,7 @@ impl LogManager {
         let forget = |offsets: &mut OffsetMap| names.iter().for_each(|at| _ = offsets.remove(at));
         self.shared.update_recovery_points(forget)?;
         self.shared.update_log_starts(forget)?;
+        self.shared.update_high_watermarks(forget)?;
         names.iter().for_each(|at| self.cleaner.forget(at));
         self.shared.update_cleaner_offsets(forget)?;
         first
@@ -249,6 +251,11 @@ impl LogManager {
         let before_ms = now_ms.saturating_sub(self.shared.config.checkpoint_interval_ms);
         let dirty: Vec<_> = logs.into_iter().filter(|log| log.is_dirty_since(before_ms)).collect();
         self.write_recovery_points(&dirty, PartitionLog::checkpoint, &mut keep);
+        let interval_ms = self.shared.config.replica_high_watermark_checkpoint_interval_ms;
+        if now_ms.saturating_sub(self.high_watermarks_ms.load(Ordering::Acquire)) >= interval_ms {
+            self.high_watermarks_ms.store(now_ms, Ordering::Release);
+            keep(self.write_high_watermarks());
+        }
         errors
     }
 
@@ -273,6 +280,14 @@ impl LogManager {
         keep(written);
     }
 
+    /// Writes down up to where each log with other replicas is committed, when that has changed.
+    fn write_high_watermarks(&self) -> Result<()> {
+        let logs: Vec<_> = self.logs.lock().values().cloned().collect();
+        self.shared.update_high_watermarks(|offsets| {
+            logs.iter().for_each(|log| log.note_high_watermark(offsets));
+        })
+    }
+
     /// Brings `logs` to the device by `how`, and writes down up to where they are there.
     fn write_recovery_points(
         &self,
@@ -282,25 +297,28 @@ impl LogManager {
     ) {
         let per_thread = logs.len().div_ceil(CLOSING_THREADS).max(1);
         let how = &how;
-        let results: Vec<(TopicPartition, Result<i64>)> = std::thread::scope(|scope| {
-            let work = |logs: &[Arc<PartitionLog>]| {
-                logs.iter().map(|log| (log.topic_partition().clone(), how(log))).collect::<Vec<_>>()
-            };
+        let results: Vec<(&Arc<PartitionLog>, Result<i64>)> = std::thread::scope(|scope| {
             if logs.len() <= 1 {
-                return work(logs);
+                return each(logs, how);
             }
             let threads: Vec<_> =
-                logs.chunks(per_thread).map(|chunk| scope.spawn(move || work(chunk))).collect();
+                logs.chunks(per_thread).map(|chunk| scope.spawn(move || each(chunk, how))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
         });
         let mut points = Vec::new();
-        for (at, result) in results {
+        for (log, result) in results {
             match result {
-                Ok(offset) => points.push((at, offset)),
+                Ok(offset) => points.push((log, offset)),
                 Err(error) => keep(Err(error)),
             }
         }
-        keep(self.shared.update_recovery_points(|offsets| offsets.extend(points)));
+        keep(self.shared.update_recovery_points(|offsets| {
+            // A log that was truncated since is on the device only up to there.
+            let now = |log: &PartitionLog, offset: i64| log.flushed().min(offset);
+            offsets.extend(
+                points.into_iter().map(|(log, offset)| (log.topic_partition().clone(), now(log, offset))),
+            );
+        }));
     }
 
     /// Brings all logs to the device, writes the checkpoints and the clean-stop marker, and unlocks the directory.
@@ -318,6 +336,7 @@ impl LogManager {
             }
         };
         self.write_recovery_points(&logs, PartitionLog::close, &mut keep);
+        keep(self.write_high_watermarks());
         keep(self.shared.sync_names());
         self.shared.flusher.stop();
         first?;
@@ -329,6 +348,14 @@ impl Drop for LogManager {
     fn drop(&mut self) {
         self.shared.flusher.stop();
     }
+}
+
+/// Each log, and what `how` says of it.
+fn each<'a, T>(
+    logs: &'a [Arc<PartitionLog>],
+    how: &impl Fn(&PartitionLog) -> T,
+) -> Vec<(&'a Arc<PartitionLog>, T)> {
+    logs.iter().map(|log| (log, how(log))).collect()
 }
 
 /// Makes the data directory, and its name survive a loss of power.

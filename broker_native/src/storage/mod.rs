@@ -24,8 +24,11 @@
 //! - Damage behind the recovery point of an unclean stop is cut and told ([`types::CutTail`]); before it, or after a
 //!   clean stop, it is an error, and no file is touched. Indexes are hints: they are verified, and rebuilt when wrong.
 //! - A failed write or sync is never tried again: the log refuses until recovery. A full disk is not such a failure.
+//! - A log with other replicas ([`Role`]): its high watermark moves only when it is told what they have, and what is not
+//!   committed is neither shown nor removed. A follower holds the leader's bytes; what it gives up is gone for good before
+//!   the first new batch is written, and whatever a loss of power leaves is a prefix of one of both.
 //!
-//! Not here: followers' logs.
+//! Not here: who leads, who is in sync, what to fetch.
 mod checkpoint;
 pub mod cleaner;
 pub mod clock;
@@ -53,7 +56,7 @@ pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampT
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::{StorageError, TopicPartition};
 pub use manager::LogManager;
-pub use partition_log::{AdvanceListener, DurableCallback, PartitionLog};
+pub use partition_log::{AdvanceListener, DurableCallback, PartitionLog, Replicated, Role};
 pub use types::{
     AbortedTxn, AppendOptions, Appended, CutTail, LogSlice, Offsets, Origin, ProducerInfo, ReadUpTo,
     TxnMarker, Verification,

@@ -36,6 +36,8 @@ pub const RECOVERY_POINT_CHECKPOINT: &str = "recovery-point-offset-checkpoint";
 pub const LOG_START_CHECKPOINT: &str = "log-start-offset-checkpoint";
 /// Up to where each compacted log was cleaned, in the data directory.
 pub const CLEANER_CHECKPOINT: &str = "cleaner-offset-checkpoint";
+/// High watermark of each log that has other replicas, in the data directory.
+pub const HIGH_WATERMARK_CHECKPOINT: &str = "replication-offset-checkpoint";
 /// Cluster id and node id, in the data directory.
 pub const META_PROPERTIES: &str = "meta.properties";
 /// flock'ed while a broker uses the data directory.

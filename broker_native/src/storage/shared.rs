@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::checkpoint::{OffsetMap, write_offsets};
+use super::checkpoint::{OffsetMap, read_offsets, write_offsets};
 use super::clock::Clock;
 use super::config::ManagerConfig;
 use super::disk::Disk;
@@ -29,6 +29,8 @@ pub(super) struct Shared {
     pub recovery_points: Checkpoint,
     /// Up to where each compacted log was cleaned; who is named here may have holes.
     pub cleaner_offsets: Checkpoint,
+    /// Up to where logs with other replicas were committed; may be behind.
+    pub high_watermarks: Checkpoint,
     /// Whether a partition's directory was made, and its name may not be on the device.
     pub unsynced: AtomicBool,
     graveyard: Mutex<Vec<Doomed>>,
@@ -48,9 +50,10 @@ struct Doomed {
 }
 
 impl Checkpoint {
-    /// A checkpoint that was read from the file of that name.
-    pub fn new(name: &'static str, offsets: OffsetMap) -> Self {
-        Self { name, offsets: Mutex::new(offsets) }
+    /// Reads the checkpoint of that name.
+    fn read(disk: &dyn Disk, dir: &Path, name: &'static str) -> Result<Self> {
+        let offsets = read_offsets(disk, &dir.join(name))?;
+        Ok(Self { name, offsets: Mutex::new(offsets) })
     }
 
     /// The partition's offset.
@@ -110,6 +113,14 @@ impl Shared {
         self.cleaner_offsets.update(&*self.disk, &self.dir, change)
     }
 
+    /// Changes up to where logs are known to be committed, on the device when this returns.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`].
+    pub fn update_high_watermarks(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+        self.high_watermarks.update(&*self.disk, &self.dir, change)
+    }
+
     /// Renames a segment's file and unlinks it `delay_ms` later. A file that cannot be renamed is left for the next
     /// start, which finds it below the log's start.
     pub fn bury_file(&self, path: &Path, delay_ms: i64) {
@@ -149,27 +160,29 @@ impl Shared {
     }
 
     /// The shared part of a data directory that is locked.
-    pub fn new(
+    ///
+    /// # Errors
+    /// [`StorageError::Malformed`] and [`StorageError::Io`] of a checkpoint.
+    pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
         dir: &Path,
         config: ManagerConfig,
-        log_starts: OffsetMap,
-        recovery_points: OffsetMap,
-        cleaner_offsets: OffsetMap,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let checkpoint = |name| Checkpoint::read(&*disk, dir, name);
+        Ok(Self {
+            log_starts: checkpoint(names::LOG_START_CHECKPOINT)?,
+            recovery_points: checkpoint(names::RECOVERY_POINT_CHECKPOINT)?,
+            cleaner_offsets: checkpoint(names::CLEANER_CHECKPOINT)?,
+            high_watermarks: checkpoint(names::HIGH_WATERMARK_CHECKPOINT)?,
             pool: Arc::new(FilePool::new(disk.clone(), config.max_open_files)),
             flusher: Flusher::new(config.flush_threads),
             disk,
             clock,
             dir: dir.to_path_buf(),
             config,
-            log_starts: Checkpoint::new(names::LOG_START_CHECKPOINT, log_starts),
-            recovery_points: Checkpoint::new(names::RECOVERY_POINT_CHECKPOINT, recovery_points),
-            cleaner_offsets: Checkpoint::new(names::CLEANER_CHECKPOINT, cleaner_offsets),
             unsynced: AtomicBool::new(false),
             graveyard: Mutex::default(),
-        }
+        })
     }
 }

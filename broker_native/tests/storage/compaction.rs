@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use broker_native::record::compression::decompress;
 use broker_native::record::{BatchBuilder, BatchHeader, Codec, HeaderRef, batches, records};
+use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::sim::{Fault, SimDisk};
 use broker_native::storage::{
@@ -483,7 +484,10 @@ fn a_removed_topic_is_not_cleaned_and_its_successor_is() {
     clean_all(&broker);
     broker.manager.remove_partition("flights", 0).unwrap();
     assert!(matches!(clean(&broker), Cleaning::Nothing));
-    let log = broker.manager.open_partition("flights", 0, uuid::Uuid::from_u128(8), compacted(), 0).unwrap();
+    let log = broker
+        .manager
+        .open_partition("flights", 0, uuid::Uuid::from_u128(8), compacted(), Role::Alone, 0)
+        .unwrap();
     for i in 0..60 {
         put(&log, "k", Some(&format!("{i}")));
     }

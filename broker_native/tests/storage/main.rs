@@ -10,4 +10,5 @@ mod fuzz;
 mod many;
 mod model;
 mod promises;
+mod replicas;
 mod transactions;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::{LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo, RealDisk};
 use uuid::Uuid;
@@ -15,7 +16,8 @@ const PARTITIONS: i32 = 300;
 fn open_all(dir: &Path, config: ManagerConfig) -> (LogManager, Vec<Arc<PartitionLog>>) {
     let clock = Arc::new(ManualClock::at(NOW_MS));
     let manager = LogManager::open(Arc::new(RealDisk), clock, dir, config).unwrap();
-    let open = |i| manager.open_partition("t", i, Uuid::from_u128(1), LogConfig::default(), 0).unwrap();
+    let open =
+        |i| manager.open_partition("t", i, Uuid::from_u128(1), LogConfig::default(), Role::Alone, 0).unwrap();
     let logs = (0..PARTITIONS).map(open).collect();
     (manager, logs)
 }
@@ -55,7 +57,7 @@ fn thousands_of_segments_do_not_use_up_the_open_files() {
     let clock = Arc::new(ManualClock::at(NOW_MS));
     let manager = LogManager::open(Arc::new(RealDisk), clock, dir.path(), config).unwrap();
     let small = LogConfig { segment_bytes: 300, ..small_segments() };
-    let open = |i| manager.open_partition("t", i, Uuid::from_u128(1), small.clone(), 0).unwrap();
+    let open = |i| manager.open_partition("t", i, Uuid::from_u128(1), small.clone(), Role::Alone, 0).unwrap();
     let logs: Vec<_> = (0..20).map(open).collect();
     for _ in 0..60 {
         for log in &logs {

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 
 use broker_native::record::{BatchBuilder, Codec};
+use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::sim::SimDisk;
 use broker_native::storage::{
@@ -31,7 +32,7 @@ fn one_flush_serves_many_producers_and_nothing_is_visible_before_it() {
     let config = ManagerConfig { flush_threads: 2, ..ManagerConfig::default() };
     let manager = LogManager::open(Arc::new(RealDisk), clock, dir.path(), config).unwrap();
     let flushed = LogConfig { durability: Durability::Flushed, ..LogConfig::default() };
-    let log = manager.open_partition(TOPIC, 0, Uuid::from_u128(7), flushed, 0).unwrap();
+    let log = manager.open_partition(TOPIC, 0, Uuid::from_u128(7), flushed, Role::Alone, 0).unwrap();
     let seen = Arc::new(AtomicI64::new(0));
     let told = seen.clone();
     log.on_advance(Arc::new(move |offset| {
@@ -241,8 +242,8 @@ fn an_epoch_begins_with_its_first_record_and_survives() {
         log.append(&mut batch(log.offsets().log_end_offset, 5, 20), how).unwrap();
     };
     in_epoch(&broker.log, 0);
-    broker.log.set_leader_epoch(2).unwrap();
-    broker.log.set_leader_epoch(3).unwrap();
+    broker.log.set_role(Role::Alone, 2).unwrap();
+    broker.log.set_role(Role::Alone, 3).unwrap();
     in_epoch(&broker.log, 3);
     in_epoch(&broker.log, 7);
     let expected = |log: &PartitionLog| {
@@ -305,11 +306,11 @@ fn a_topic_that_was_made_again_is_not_the_old_one() {
     drop(broker);
     let clock = Arc::new(ManualClock::at(NOW_MS));
     let manager = LogManager::open(Arc::new(RealDisk), clock, dir.path(), manager_config()).unwrap();
-    let mixed = manager.open_partition(TOPIC, 0, other, small_segments(), 0);
+    let mixed = manager.open_partition(TOPIC, 0, other, small_segments(), Role::Alone, 0);
     assert!(matches!(mixed, Err(StorageError::Mismatch { .. })));
     manager.remove_partition(TOPIC, 0).unwrap();
     assert!(matches!(manager.remove_partition(TOPIC, 0), Err(StorageError::NotFound { .. })));
-    let log = manager.open_partition(TOPIC, 0, other, small_segments(), 0).unwrap();
+    let log = manager.open_partition(TOPIC, 0, other, small_segments(), Role::Alone, 0).unwrap();
     assert_eq!(log.offsets().log_end_offset, 0);
     assert_eq!(manager.partitions_on_disk().unwrap().len(), 1);
 }
@@ -321,7 +322,7 @@ fn a_topic_of_many_partitions_is_removed_with_a_few_changes_of_the_disk_beside_t
         Broker::on(Arc::new(disk.clone()), std::path::Path::new("/data"), LogConfig::default()).unwrap();
     let open = |partition| {
         let id = Uuid::from_u128(7);
-        broker.manager.open_partition(TOPIC, partition, id, LogConfig::default(), 0).unwrap()
+        broker.manager.open_partition(TOPIC, partition, id, LogConfig::default(), Role::Alone, 0).unwrap()
     };
     for partition in 0..50 {
         fill(&open(partition), 1, 1).unwrap();
@@ -358,7 +359,7 @@ fn a_topic_name_cannot_leave_the_data_directory() {
     let broker = Broker::real(dir.path(), LogConfig::default()).unwrap();
     let long = "x".repeat(250);
     for name in ["", ".", "..", "../x", "a/b", "a\0b", "ü", "a b", &long] {
-        let made = broker.manager.open_partition(name, 0, Uuid::nil(), LogConfig::default(), 0);
+        let made = broker.manager.open_partition(name, 0, Uuid::nil(), LogConfig::default(), Role::Alone, 0);
         assert!(matches!(made, Err(StorageError::InvalidTopic { .. })), "{name:?}");
     }
 }

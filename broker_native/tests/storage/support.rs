@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use broker_native::record::{BatchBuilder, BatchHeader, Codec, batches, records};
+use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::{
     AppendOptions, Appended, Disk, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo, RealDisk,
@@ -49,7 +50,7 @@ impl Broker {
         config: LogConfig,
     ) -> Result<Self, StorageError> {
         let manager = LogManager::open(disk, clock.clone(), dir, manager_config())?;
-        let log = manager.open_partition(TOPIC, 0, Uuid::from_u128(7), config, 0)?;
+        let log = manager.open_partition(TOPIC, 0, Uuid::from_u128(7), config, Role::Alone, 0)?;
         Ok(Self { clock, manager, log })
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 
 use super::durable::FlushNeed;
-use super::{Mark, PartitionLog, Writer};
+use super::{Mark, PartitionLog, Role, Writer};
 use crate::record::control::EndTxn;
 use crate::record::header::BatchHeader;
 use crate::record::layout;
@@ -17,6 +17,15 @@ use crate::storage::types::{AppendOptions, Appended};
 
 /// Bytes of the larger index entry.
 const LARGEST_INDEX_ENTRY_BYTES: i64 = 12;
+
+/// What others are told of after an append.
+enum Moved {
+    Nothing,
+    /// Of a log that is alone.
+    HighWatermark(i64),
+    /// What counts as the leader's.
+    End(i64),
+}
 
 /// A batch that may be written.
 pub(super) struct Judged<'a> {
@@ -43,10 +52,11 @@ impl PartitionLog {
         let header = self.check(batch, &config, now_ms)?;
         let writer = self.writer.lock();
         self.refuse_unusable(&writer)?;
+        let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
         let claim = writer.verifications.claim(&header, how.verified);
         let verdict = writer.producers.judge(&header, how.origin, claim, &self.at)?;
         let Verdict::Duplicate { base_offset, last_offset, timestamp_ms } = verdict else {
-            let judged = Judged { batch, header, end: None, leader_epoch: how.leader_epoch };
+            let judged = Judged { batch, header, end: None, leader_epoch };
             return self.put(writer, judged, &config, now_ms);
         };
         drop(writer);
@@ -71,7 +81,7 @@ impl PartitionLog {
         let Judged { batch, header, end, leader_epoch } = judged;
         let log_append_time_ms = append_time(config, now_ms);
         let header = place(batch, header, writer.next_offset, leader_epoch, log_append_time_ms);
-        if self.is_roll_due(&writer.active, &header, config, now_ms) {
+        if self.is_roll_due(&writer.active, 0, &header, config, now_ms) {
             self.roll(&mut writer, config, now_ms)?;
         }
         let is_indexed = self.index_aborted(&writer, &header, end)?;
@@ -81,11 +91,13 @@ impl PartitionLog {
             }
             self.undo(&writer.active, error)
         })?;
-        let (log_start_offset, advanced) = self.publish(&mut writer, &header, end, config, now_ms);
-        let need = flush_need(&mut writer, &header, config);
+        let (log_start_offset, moved) = self.publish(&mut writer, &header, end, config, now_ms);
+        let need = flush_need(&mut writer, i64::from(header.last_offset_delta) + 1, config);
         drop(writer);
-        if let Some(high_watermark) = advanced {
-            self.tell(high_watermark);
+        match moved {
+            Moved::Nothing => {}
+            Moved::HighWatermark(offset) => self.tell(offset),
+            Moved::End(offset) => self.tell_appended(offset),
         }
         self.ask_for_flush(need);
         Ok(Appended {
@@ -145,9 +157,26 @@ impl PartitionLog {
         if writer.closed { Err(StorageError::Closed { at: self.at.clone() }) } else { Ok(()) }
     }
 
-    /// Whether `header`'s batch belongs into a new segment.
-    fn is_roll_due(&self, active: &Segment, header: &BatchHeader, config: &LogConfig, now_ms: i64) -> bool {
-        let size = active.size();
+    /// The epoch of a batch that a handler wants to write which believes in `known`. What it has checked counts for
+    /// nothing when this broker has not led all the time since.
+    pub(super) fn epoch_to_write(&self, writer: &Writer, known: i32) -> Result<i32> {
+        match writer.role {
+            Role::Alone => Ok(known),
+            Role::Leader if known >= self.led_since() => Ok(known.max(writer.leader_epoch)),
+            Role::Leader | Role::Follower => Err(self.not_leader()),
+        }
+    }
+
+    /// Whether `header`'s batch belongs into a new segment. `pending`: bytes that are to be written before it.
+    pub(super) fn is_roll_due(
+        &self,
+        active: &Segment,
+        pending: u64,
+        header: &BatchHeader,
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> bool {
+        let size = active.size() + pending;
         let fits_offsets = header.last_offset() - active.base_offset <= i64::from(i32::MAX);
         if size == 0 {
             return !fits_offsets;
@@ -201,7 +230,7 @@ impl PartitionLog {
 
     /// Takes the remains of a failed write away; when that fails, too, or the failure was not a lack of space, the
     /// log is poisoned.
-    fn undo(&self, active: &Segment, error: SegmentError) -> StorageError {
+    pub(super) fn undo(&self, active: &Segment, error: SegmentError) -> StorageError {
         if let (true, Err(_)) = (error.is_disk_full(), active.undo_append()) {
             self.poison(error.of(&self.at).to_string());
             return self.poisoned_now();
@@ -209,7 +238,7 @@ impl PartitionLog {
         self.poison_unless_full(error)
     }
 
-    /// Shows the batch to readers; gives the log's start and, when it moved, the high watermark.
+    /// Shows the batch to readers; gives the log's start and what others are to be told.
     fn publish(
         &self,
         writer: &mut Writer,
@@ -217,22 +246,26 @@ impl PartitionLog {
         end: Option<EndTxn>,
         config: &LogConfig,
         now_ms: i64,
-    ) -> (i64, Option<i64>) {
-        self.note_epoch(writer, header.partition_leader_epoch);
+    ) -> (i64, Moved) {
+        self.note_epoch(writer, header.partition_leader_epoch, header.base_offset);
         writer.next_offset = header.last_offset() + 1;
         let ended = writer.producers.note(header, end, now_ms);
         self.dirty_since_ms.fetch_min(now_ms, Ordering::AcqRel);
         self.unsynced_indexes_from.fetch_min(writer.active.base_offset, Ordering::AcqRel);
         let mut view = self.view.lock();
-        view.end = Mark {
-            offset: writer.next_offset,
-            segment: writer.active.base_offset,
-            position: writer.active.size(),
-        };
+        view.end = end_mark(writer);
         let visible = config.durability == Durability::PageCache;
-        if visible {
-            view.high_watermark = view.end;
-        }
+        let moved = match view.role {
+            Role::Alone if visible => {
+                view.high_watermark = view.end;
+                Moved::HighWatermark(writer.next_offset)
+            }
+            Role::Alone => Moved::Nothing,
+            Role::Leader | Role::Follower => {
+                self.ends.lock().push(view.end);
+                if visible { Moved::End(writer.next_offset) } else { Moved::Nothing }
+            }
+        };
         if header.is_transactional() {
             writer.verifications.end(header.producer_id);
             view.first_open_offset = writer.producers.first_open_offset();
@@ -240,8 +273,14 @@ impl PartitionLog {
             undurable.note(ended);
             view.first_undurable_offset = undurable.acknowledge(view.high_watermark.offset);
         }
-        (view.log_start_offset, visible.then_some(writer.next_offset))
+        (view.log_start_offset, moved)
     }
+}
+
+/// Where the log ends.
+pub(super) fn end_mark(writer: &Writer) -> Mark {
+    let Writer { active, next_offset, .. } = writer;
+    Mark { offset: *next_offset, segment: active.base_offset, position: active.size() }
 }
 
 /// The append time where the topic wants it, -1 where the producers' timestamps count.
@@ -249,9 +288,9 @@ fn append_time(config: &LogConfig, now_ms: i64) -> i64 {
     if config.message_timestamp_type == TimestampType::LogAppendTime { now_ms } else { -1 }
 }
 
-/// Counts the batch towards `flush.messages` and says whether a flush is due.
-fn flush_need(writer: &mut Writer, header: &BatchHeader, config: &LogConfig) -> FlushNeed {
-    writer.unflushed_records += i64::from(header.last_offset_delta) + 1;
+/// Counts records towards `flush.messages` and says whether a flush is due.
+pub(super) fn flush_need(writer: &mut Writer, records: i64, config: &LogConfig) -> FlushNeed {
+    writer.unflushed_records += records;
     let never = config.flush_ms == i64::MAX && config.flush_messages == i64::MAX;
     if writer.unflushed_records >= config.flush_messages {
         writer.unflushed_records = 0;

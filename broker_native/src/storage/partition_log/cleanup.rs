@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::{PartitionLog, Writer};
 use crate::storage::config::LogConfig;
-use crate::storage::error::{Result, StorageError};
+use crate::storage::error::Result;
 use crate::storage::files::{SyncWhen, replace};
 use crate::storage::names;
 use crate::storage::producers::Producers;
@@ -105,7 +105,8 @@ impl PartitionLog {
         let _swapping = self.swapping.lock();
         let removed: Vec<Arc<Segment>> = {
             let mut view = self.view.lock();
-            view.log_start_offset = view.log_start_offset.max(start);
+            // A log that was truncated since does not begin behind its end.
+            view.log_start_offset = view.log_start_offset.max(start.min(view.high_watermark.offset));
             let start = view.log_start_offset;
             let next_bases = view.segments.iter().skip(1).map(|s| s.base_offset);
             let count = next_bases.take_while(|base| *base <= start).count();
@@ -167,12 +168,14 @@ impl PartitionLog {
     }
 
     fn checkpoint_now(&self) -> Result<i64> {
+        // A snapshot must not be written of producers whose batches are being given up.
+        let _steady = self.shortening.lock();
         let (producers, offset) = {
             let mut writer = self.writer.lock();
             let idle_ms = self.shared.config.producer_id_expiration_ms;
-            let before_ms = self.shared.clock.now_ms().saturating_sub(idle_ms);
-            writer.producers.expire(before_ms);
-            writer.verifications.expire(before_ms);
+            let now_ms = self.shared.clock.now_ms();
+            writer.producers.expire(now_ms, idle_ms);
+            writer.verifications.expire(now_ms.saturating_sub(idle_ms));
             (writer.producers.clone(), writer.next_offset)
         };
         self.write_snapshot(&producers, offset)?;
@@ -180,8 +183,16 @@ impl PartitionLog {
         Ok(self.flushed())
     }
 
-    /// Ends appending and brings everything to the device; gives the recovery point.
+    /// Ends appending and brings everything to the device; gives the recovery point. Who waits for other replicas is
+    /// told that the log is closed.
     pub(in crate::storage) fn close(&self) -> Result<i64> {
+        let closed = self.close_now();
+        self.end_waiters();
+        closed
+    }
+
+    fn close_now(&self) -> Result<i64> {
+        let _steady = self.shortening.lock();
         let mut writer = self.writer.lock();
         writer.closed = true;
         if let Some(error) = self.poisoned() {
@@ -224,14 +235,8 @@ impl PartitionLog {
 
     fn prune_snapshots(&self, newest: i64) -> Result<()> {
         let disk = &*self.shared.disk;
-        let entries = disk.list(&self.dir).map_err(|e| StorageError::io("list", &self.dir, &e))?;
-        let mut offsets: Vec<i64> = entries
-            .iter()
-            .filter_map(|entry| names::parse_segment_file(&entry.name))
-            .filter(|(offset, suffix)| *suffix == names::SNAPSHOT_SUFFIX && *offset <= newest)
-            .map(|(offset, _)| offset)
-            .collect();
-        offsets.sort_unstable();
+        let mut offsets = self.snapshots()?;
+        offsets.retain(|offset| *offset <= newest);
         let surplus = offsets.len().saturating_sub(SNAPSHOTS_KEPT);
         for offset in offsets.into_iter().take(surplus) {
             // One that stays is only a file too many.

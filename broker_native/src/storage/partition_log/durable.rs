@@ -1,24 +1,19 @@
 //! Durability: flush, group commit, poison.
 //!
-//! A flush syncs all that is written, then moves the high watermark (for `durability=flushed`) and calls who waits.
+//! A flush syncs all that is written. For `durability=flushed` it then calls who waits; in a log that is alone it moves
+//! the high watermark, in one with other replicas it tells who counts what they have.
 //! When a sync fails, nobody knows which bytes reached the device, and a second try would report success for pages the
 //! kernel has given up on (ATC 20, "Can applications recover from fsync failures?"). So the first failure poisons the
 //! log: who waits gets the error, every later append is refused, and only recovery at the next start makes the log
 //! usable again. Records that were acknowledged before stay readable.
 use std::sync::atomic::Ordering;
 
-use super::{DurableCallback, Mark, PartitionLog};
+use super::{Mark, PartitionLog, Role};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::files::SyncWhen;
 use crate::storage::flusher::delay_of;
 use crate::storage::identity::write_topic_id;
 use crate::storage::segment::SegmentError;
-
-/// A producer that waits for its record.
-pub(super) struct Waiter {
-    last_offset: i64,
-    done: DurableCallback,
-}
 
 /// What an append asks the flusher for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,30 +24,6 @@ pub(super) enum FlushNeed {
 }
 
 impl PartitionLog {
-    /// Calls `done` when the record at `last_offset` survives what the topic's durability promises: at once for
-    /// `page-cache`, after the fdatasync of a group commit for `flushed`. Called once, maybe by another thread, with no
-    /// lock held.
-    pub fn wait_durable(&self, last_offset: i64, done: DurableCallback) {
-        if !self.is_flushed() {
-            return done(Ok(()));
-        }
-        let mut waiters = self.waiters.lock();
-        if let Some(error) = self.poisoned() {
-            drop(waiters);
-            return done(Err(error));
-        }
-        if self.view.lock().high_watermark.offset > last_offset {
-            drop(waiters);
-            return done(Ok(()));
-        }
-        waiters.push(Waiter { last_offset, done });
-        drop(waiters);
-        // The append has asked for the flush. Without flusher threads it is done here.
-        if !self.scheduled.load(Ordering::Acquire) && !self.schedule(FlushNeed::Now) {
-            self.flush_as_scheduled();
-        }
-    }
-
     /// fdatasync of everything written so far.
     ///
     /// # Errors
@@ -69,7 +40,7 @@ impl PartitionLog {
     }
 
     /// `false` when there is no flusher: whoever waits must flush.
-    fn schedule(&self, need: FlushNeed) -> bool {
+    pub(super) fn schedule(&self, need: FlushNeed) -> bool {
         let delay_ms = match need {
             FlushNeed::None => return true,
             FlushNeed::Now => 0,
@@ -101,17 +72,31 @@ impl PartitionLog {
 
     /// Syncs all that is written; with `indexes` the active segment's index files, too.
     pub(super) fn flush(&self, indexes: bool) -> Result<()> {
-        let end = {
+        let (before, end) = {
             let _one = self.flushing.lock();
             if let Some(error) = self.poisoned() {
                 return Err(error);
             }
-            self.flush_locked(indexes)?
+            (self.flushed(), self.flush_locked(indexes)?)
         };
         if self.is_flushed() {
-            self.advance_high_watermark(end);
+            self.settle(before, end);
         }
         Ok(())
+    }
+
+    /// All before `end` is as durable as the topic promises, all before `before` was so already.
+    pub(super) fn settle(&self, before: i64, end: Mark) {
+        match self.advance_high_watermark(end) {
+            Role::Alone => {}
+            Role::Follower => self.complete_waiters(end.offset, i64::MIN),
+            Role::Leader => {
+                self.complete_waiters(end.offset, i64::MIN);
+                if end.offset > before {
+                    self.tell_appended(end.offset);
+                }
+            }
+        }
     }
 
     fn flush_locked(&self, indexes: bool) -> Result<Mark> {
@@ -167,29 +152,6 @@ impl PartitionLog {
             synced.map_err(|e| self.poison_by(StorageError::io("sync", &self.dir, &e)))?;
         }
         self.shared.sync_names().map_err(|e| self.poison_by(e))
-    }
-
-    /// Calls those who wait for records before `high_watermark`.
-    pub(super) fn complete_waiters(&self, high_watermark: i64) {
-        for waiter in self.take_waiters(|waiter| waiter.last_offset < high_watermark) {
-            (waiter.done)(Ok(()));
-        }
-    }
-
-    pub(super) fn fail_waiters(&self, error: &StorageError) {
-        for waiter in self.take_waiters(|_| true) {
-            (waiter.done)(Err(error.clone()));
-        }
-    }
-
-    fn take_waiters(&self, which: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        let mut waiters = self.waiters.lock();
-        if waiters.is_empty() {
-            return Vec::new();
-        }
-        let (taken, left) = waiters.drain(..).partition(which);
-        *waiters = left;
-        taken
     }
 
     /// The error of a poisoned log.

@@ -9,35 +9,49 @@
 //! | `open` | make, open after a clean stop, recover after an unclean one |
 //! | `open_aborted` | the indexes of aborted transactions: taken over, or made anew |
 //! | `append` | check, place, write, roll |
+//! | `replay` | the producers as they were at an earlier offset |
 //! | `read` | offset -> run of whole batches |
+//! | `replicated` | leader and follower: roles, the high watermark from outside |
+//! | `batch_ends` | where batches end behind the high watermark |
+//! | `follow` | a follower writes batches as they were fetched |
+//! | `truncate` | a follower gives up batches that its leader does not have |
 //! | `transactions` | markers, verification, the last stable offset, aborted transactions |
 //! | `times` | timestamp -> offset |
 //! | `durable` | flush, group commit, poison |
+//! | `waiters` | producers that wait for their records |
 //! | `cleanup` | retention, DeleteRecords, snapshots, close |
 //! | `swap` | compacted segments take the place of others |
 //!
-//! Locks, in the order they may nest: `cleaning`, `swapping`, `flushing`, `writer`, `epochs`, `waiters`, `view`,
-//! `undurable`; then those of segments and files. No listener or callback is called with one held.
+//! Locks, in the order they may nest: `shortening`, `cleaning`, `swapping`, `flushing`, `writer`, `epochs`, `waiters`,
+//! checkpoints of the data directory, `view`, `ends`, `undurable`; then those of segments and files. No listener or callback is called with one held.
 mod append;
+mod batch_ends;
 mod cleanup;
 mod durable;
+mod follow;
 mod open;
 mod open_aborted;
 mod read;
+mod replay;
+mod replicated;
 mod swap;
 mod times;
 mod transactions;
+mod truncate;
+mod waiters;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
-use self::durable::Waiter;
+use self::batch_ends::BatchEnds;
 use self::read::Hints;
+pub use self::replicated::{Replicated, Role};
 use self::transactions::Undurable;
+use self::waiters::Waiters;
 use super::config::{Durability, LogConfig};
 use super::epochs::LeaderEpochs;
 use super::error::{Result, StorageError, TopicPartition};
@@ -72,6 +86,7 @@ impl Mark {
 /// What readers see.
 #[derive(Clone)]
 struct View {
+    role: Role,
     /// By base offset; the last one is appended to.
     segments: Arc<Vec<Arc<Segment>>>,
     log_start_offset: i64,
@@ -100,6 +115,9 @@ impl View {
 
 /// What only one append at a time may touch.
 struct Writer {
+    role: Role,
+    /// Newest epoch that a role was given in.
+    leader_epoch: i32,
     active: Arc<Segment>,
     next_offset: i64,
     producers: Producers,
@@ -122,13 +140,20 @@ pub struct PartitionLog {
     writer: Mutex<Writer>,
     view: Mutex<View>,
     /// Locked only while `view` is.
+    ends: Mutex<BatchEnds>,
+    /// Locked only while `view` is.
     undurable: Mutex<Undurable>,
     epochs: Mutex<LeaderEpochs>,
     hints: Mutex<Hints>,
     listeners: RwLock<Vec<AdvanceListener>>,
+    append_listeners: RwLock<Vec<AdvanceListener>>,
+    /// The epoch since which this broker writes the log without a break.
+    led_since: AtomicI32,
     /// Why nothing more is appended; set once.
     poison: OnceLock<String>,
-    waiters: Mutex<Vec<Waiter>>,
+    waiters: Mutex<Waiters>,
+    /// Held by who truncates, and by who writes down what a truncation makes untrue.
+    shortening: Mutex<()>,
     flushing: Mutex<()>,
     cleaning: Mutex<()>,
     /// Held by who takes segments away.
@@ -195,8 +220,8 @@ impl PartitionLog {
     pub fn update_config(&self, config: LogConfig) {
         *self.config.write() = Arc::new(config);
         if !self.is_flushed() && self.poison.get().is_none() {
-            let end = self.view.lock().end;
-            self.advance_high_watermark(end);
+            let (flushed, end) = (self.flushed(), self.view.lock().end);
+            self.settle(flushed, end);
         }
     }
 
@@ -210,21 +235,10 @@ impl PartitionLog {
         self.poison.get().is_some()
     }
 
-    /// The epoch of the leader from now on. It is written down with its first record; a smaller one than known is
-    /// ignored.
-    ///
-    /// # Errors
-    /// None now; kept for a follower's log, which cuts what the new leader does not know.
-    pub fn set_leader_epoch(&self, epoch: i32) -> Result<()> {
-        let mut writer = self.writer.lock();
-        self.note_epoch(&mut writer, epoch);
-        Ok(())
-    }
-
-    /// Remembers that `epoch` begins at the log's end when it is newer than all known.
-    fn note_epoch(&self, writer: &mut Writer, epoch: i32) {
+    /// Remembers that `epoch` begins at `offset` when it is newer than all known.
+    fn note_epoch(&self, writer: &mut Writer, epoch: i32, offset: i64) {
         if epoch > writer.noted_epoch {
-            self.epochs.lock().note(epoch, writer.next_offset);
+            self.epochs.lock().note(epoch, offset);
             writer.noted_epoch = epoch;
         }
     }
@@ -241,22 +255,27 @@ impl PartitionLog {
         self.listeners.write().push(listener);
     }
 
-    /// Makes all before `end` visible, and tells who waits.
-    fn advance_high_watermark(&self, end: Mark) {
+    /// Makes all before `end` visible, and tells who waits, when this is the only replica. Gives the role.
+    fn advance_high_watermark(&self, end: Mark) -> Role {
         {
             let mut view = self.view.lock();
-            if view.high_watermark.offset >= end.offset {
-                return;
+            if view.role != Role::Alone || view.high_watermark.offset >= end.offset {
+                return view.role;
             }
             view.high_watermark = end;
             view.first_undurable_offset = self.undurable.lock().acknowledge(end.offset);
         }
         self.tell(end.offset);
+        Role::Alone
     }
 
-    /// Calls the listeners and the producers that wait for records before `high_watermark`.
+    /// The high watermark of a log that is alone has moved: calls the listeners and the producers that wait.
     fn tell(&self, high_watermark: i64) {
-        self.complete_waiters(high_watermark);
+        self.complete_waiters(high_watermark, high_watermark);
+        self.tell_advanced(high_watermark);
+    }
+
+    fn tell_advanced(&self, high_watermark: i64) {
         for listener in self.listeners.read().iter() {
             listener(high_watermark);
         }
@@ -267,7 +286,8 @@ impl PartitionLog {
         StorageError::OffsetOutOfRange { at: self.at.clone(), offset, log_start_offset, log_end_offset }
     }
 
-    fn flushed(&self) -> i64 {
+    /// One past the last offset that is on the device.
+    pub(super) fn flushed(&self) -> i64 {
         self.flushed_offset.load(Ordering::Acquire)
     }
 }

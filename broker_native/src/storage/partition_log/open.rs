@@ -7,19 +7,21 @@
 //!
 //! [`StorageError::Corrupt`]: super::super::error::StorageError::Corrupt
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
+use super::replay::newest_snapshot;
 use super::swap::finish_swaps;
-use super::{Mark, PartitionLog, View, Writer};
+use super::truncate::settle;
+use super::{Mark, PartitionLog, Role, View, Writer};
 use crate::storage::config::{Durability, LogConfig};
 use crate::storage::disk::DirEntry;
 use crate::storage::epochs::LeaderEpochs;
 use crate::storage::error::{Result, StorageError, TopicPartition};
-use crate::storage::files::{SyncWhen, read_bytes};
+use crate::storage::files::SyncWhen;
 use crate::storage::identity::{read_topic_id, write_topic_id};
 use crate::storage::names;
 use crate::storage::producers::Producers;
@@ -74,12 +76,16 @@ impl PartitionLog {
         at: &TopicPartition,
         topic_id: Uuid,
         config: LogConfig,
+        role: Role,
         clean: bool,
     ) -> Result<Arc<Self>> {
         let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
         let mut opening = Opening::new(shared, at, dir.clone(), &config);
         let topic_id = match shared.disk.list(&dir) {
             Ok(entries) => {
+                if !clean {
+                    settle(&*shared.disk, &dir, &entries)?;
+                }
                 let entries = finish_swaps(&*shared.disk, &dir, entries)?;
                 opening.load(entries, topic_id, clean)?
             }
@@ -87,7 +93,10 @@ impl PartitionLog {
             Err(cause) => return Err(StorageError::io("list", &dir, &cause)),
         };
         let flush_first = !opening.clean && opening.recovery_point < opening.next_offset;
-        let log = opening.finish(topic_id, &config)?;
+        let log = opening.finish(topic_id, &config, role)?;
+        if role != Role::Alone {
+            log.begin_where_checkpointed()?;
+        }
         if flush_first && log.is_flushed() {
             // What recovery found may never have been on the device, and is visible from now on.
             log.flush(true)?;
@@ -139,6 +148,9 @@ impl<'a> Opening<'a> {
         })?;
         self.shared.update_log_starts(|starts| {
             starts.remove(self.at);
+        })?;
+        self.shared.update_high_watermarks(|offsets| {
+            offsets.remove(self.at);
         })?;
         self.shared.update_cleaner_offsets(|offsets| {
             offsets.remove(self.at);
@@ -278,16 +290,14 @@ impl<'a> Opening<'a> {
         // A snapshot says nothing of markers between it and the first batch that retention left: a transaction would stay
         // open for ever (power cut, seed 18).
         let first = self.segments.first().map_or(0, |segment| segment.base_offset);
-        for offset in self.snapshots.iter().rev().copied().filter(|at| (first..=limit).contains(at)) {
-            let path = names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX);
-            let bytes = read_bytes(&*self.shared.disk, &path).ok().flatten();
-            if let Some(producers) = bytes.and_then(|bytes| Producers::from_snapshot(&bytes, now_ms)) {
-                self.producers = producers;
-                self.snapshot_offset = offset;
-                return offset;
-            }
-        }
-        self.log_start_offset
+        let offsets = self.snapshots.iter().copied().filter(|at| (first..=limit).contains(at));
+        let Some((offset, producers)) = newest_snapshot(&*self.shared.disk, &self.dir, offsets, now_ms)
+        else {
+            return self.log_start_offset;
+        };
+        self.producers = producers;
+        self.snapshot_offset = offset;
+        offset
     }
 
     /// Brings the producers from `from` to the log's end, by headers.
@@ -467,7 +477,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn finish(self, topic_id: Uuid, config: &LogConfig) -> Result<Arc<PartitionLog>> {
+    fn finish(self, topic_id: Uuid, config: &LogConfig, role: Role) -> Result<Arc<PartitionLog>> {
         let Some(active) = self.segments.last().cloned() else {
             return Err(StorageError::NotFound { at: self.at.clone() });
         };
@@ -475,6 +485,8 @@ impl<'a> Opening<'a> {
         let log_start_offset = self.log_start_offset;
         let now_ms = self.shared.clock.now_ms();
         let writer = Writer {
+            role,
+            leader_epoch: -1,
             active,
             next_offset: self.next_offset,
             noted_epoch: self.epochs.latest().unwrap_or(-1),
@@ -484,6 +496,7 @@ impl<'a> Opening<'a> {
             verifications: Verifications::default(),
         };
         let view = View {
+            role,
             segments: Arc::new(self.segments),
             log_start_offset,
             high_watermark: end,
@@ -500,12 +513,16 @@ impl<'a> Opening<'a> {
             config: RwLock::new(Arc::new(config.clone())),
             writer: Mutex::new(writer),
             view: Mutex::new(view),
+            ends: Mutex::default(),
             undurable: Mutex::default(),
             epochs: Mutex::new(self.epochs),
             hints: Mutex::default(),
             listeners: RwLock::default(),
+            append_listeners: RwLock::default(),
+            led_since: AtomicI32::new(i32::MIN),
             poison: OnceLock::new(),
             waiters: Mutex::default(),
+            shortening: Mutex::default(),
             flushing: Mutex::default(),
             cleaning: Mutex::default(),
             swapping: Mutex::default(),

@@ -1,4 +1,5 @@
 //! Reading: from an offset to a run of whole batches in one file, never beyond what the reader may see.
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use super::{Mark, PartitionLog, View};
@@ -63,12 +64,13 @@ impl PartitionLog {
         self.look(|view| self.read_in(view, offset, max_bytes, min_one_batch, upto))
     }
 
-    /// Does `what` with a look at the segments; again, when compaction removed a file of it meanwhile.
+    /// Does `what` with a look at the segments; again, when compaction removed a file of it meanwhile, or a
+    /// truncation cut one.
     pub(super) fn look<T>(&self, what: impl Fn(&View) -> Result<T>) -> Result<T> {
         loop {
             let view = self.view.lock().clone();
             match what(&view) {
-                Err(StorageError::Io { kind: std::io::ErrorKind::NotFound, .. })
+                Err(StorageError::Io { kind: ErrorKind::NotFound | ErrorKind::UnexpectedEof, .. })
                     if !Arc::ptr_eq(&view.segments, &self.view.lock().segments) => {}
                 done => return done,
             }

@@ -136,7 +136,7 @@ impl PartitionLog {
     }
 
     /// Names are in an order that only a start understands.
-    fn poison_by_any(&self, error: StorageError) -> StorageError {
+    pub(super) fn poison_by_any(&self, error: StorageError) -> StorageError {
         self.poison(error.to_string());
         self.poisoned_now()
     }

@@ -20,7 +20,19 @@ pub(super) struct Undurable(BTreeMap<i64, i64>);
 impl Undurable {
     /// Takes note of a transaction that ended.
     pub fn note(&mut self, ended: Option<EndedTxn>) {
-        self.0.extend(ended.map(|ended| (ended.txn.first_offset, ended.txn.last_offset)));
+        ended.into_iter().for_each(|ended| self.hold(ended.txn.first_offset, ended.txn.last_offset));
+    }
+
+    /// Holds the last stable offset back at `first` until the marker at `marker` is acknowledged.
+    pub fn hold(&mut self, first: i64, marker: i64) {
+        self.0.insert(first, marker);
+    }
+
+    /// The log was truncated to `end`, and all before `high_watermark` is acknowledged; gives the first offset of the
+    /// oldest transaction that is left.
+    pub fn truncate(&mut self, end: i64, high_watermark: i64) -> Option<i64> {
+        self.0.retain(|_, marker| *marker < end);
+        self.acknowledge(high_watermark)
     }
 
     /// All before `high_watermark` is acknowledged; gives the first offset of the oldest transaction that is left.
@@ -49,8 +61,9 @@ impl PartitionLog {
         let header = BatchHeader::parse(&batch).ok().flatten().ok_or_else(|| invalid("no marker".into()))?;
         let writer = self.writer.lock();
         self.refuse_unusable(&writer)?;
+        let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
         writer.producers.judge_marker(&marker, &self.at)?;
-        let judged = Judged { batch: &mut batch, header, end: Some(end), leader_epoch: how.leader_epoch };
+        let judged = Judged { batch: &mut batch, header, end: Some(end), leader_epoch };
         self.put(writer, judged, &config, now_ms)
     }
 

@@ -6,6 +6,7 @@
 //! | batch or marker | answer |
 //! |---|---|
 //! | one of the last five batches again | its first offset; an older one is a gap |
+//! | the same, of a transaction that has ended | UNKNOWN_PRODUCER_ID (Kafka: its first offset, see [`Producers::judge`]) |
 //! | of an unknown producer (expired, or its records removed) | any sequence, unless the transaction's epoch is bumped at each end: then 0 |
 //! | of a smaller epoch | INVALID_PRODUCER_EPOCH |
 //! | of a larger epoch, or behind a marker that raised the epoch | sequence 0, or OUT_OF_ORDER_SEQUENCE_NUMBER |
@@ -36,6 +37,8 @@ const NO_SEQUENCE: i32 = -1;
 const NO_COORDINATOR_EPOCH: i32 = -1;
 /// No transaction is open.
 const NO_OFFSET: i64 = -1;
+/// How long a producer is remembered of which nothing but the epoch is known.
+const ENDED_IDLE_MS: i64 = 10 * 60_000;
 /// Since this transaction version each end of a transaction bumps the producer's epoch.
 const EPOCH_BUMPS_FROM: i16 = 2;
 
@@ -47,6 +50,24 @@ struct Batch {
     last_offset: i64,
     /// Milliseconds since the epoch.
     timestamp: i64,
+}
+
+impl Batch {
+    /// The verdict about a batch with the same sequences.
+    fn answer(
+        self,
+        producer: &Producer,
+        header: &BatchHeader,
+        at: &TopicPartition,
+    ) -> Result<Verdict, StorageError> {
+        let (open_from, last_offset) = (producer.txn_first_offset, self.last_offset);
+        if header.is_transactional() && (open_from < 0 || last_offset < open_from) {
+            let (at, producer_id) = (at.clone(), header.producer_id);
+            return Err(StorageError::SequencesOfEndedTxn { at, producer_id, found: header.base_sequence });
+        }
+        let base_offset = last_offset - i64::from(self.offset_delta);
+        Ok(Verdict::Duplicate { base_offset, last_offset, timestamp_ms: self.timestamp })
+    }
 }
 
 /// One producer.
@@ -152,8 +173,14 @@ pub(super) struct Producers {
 impl Producers {
     /// What to do with a batch, before it has an offset.
     ///
+    /// Nobody waits for a batch of a transaction that has ended. Who seems to send one again has other records under the same
+    /// sequences: librdkafka gives the sequences of records that it takes for not written (their leader went away while they
+    /// waited for replicas) to the next transaction's once it has aborted theirs. Told "it is there", as Kafka does, it would
+    /// commit records that nobody has; told that it is not known, it aborts and goes on with a new epoch (KIP-360).
+    ///
     /// # Errors
-    /// [`StorageError::InvalidProducerEpoch`], [`StorageError::OutOfOrderSequence`], [`StorageError::InvalidTxnState`].
+    /// [`StorageError::InvalidProducerEpoch`], [`StorageError::OutOfOrderSequence`], [`StorageError::InvalidTxnState`],
+    /// [`StorageError::SequencesOfEndedTxn`].
     pub fn judge(
         &self,
         header: &BatchHeader,
@@ -167,8 +194,8 @@ impl Producers {
         }
         let producer = self.known.get(&producer_id);
         if let (Some(producer), Origin::Client) = (producer, origin) {
-            if let Some(duplicate) = duplicate_of(producer, header) {
-                return Ok(duplicate);
+            if let Some(known) = known_as(producer, header) {
+                return known.answer(producer, header, at);
             }
         }
         if let Some(current) = producer.map(|p| p.epoch).filter(|current| header.producer_epoch < *current) {
@@ -299,19 +326,24 @@ impl Producers {
         infos
     }
 
-    /// Forgets producers that wrote nothing since `before_ms` and have no open transaction.
-    pub fn expire(&mut self, before_ms: i64) {
-        self.known.retain(|_, p| p.seen_ms >= before_ms || p.txn_first_offset >= 0);
+    /// Forgets producers that wrote nothing for `idle_ms` and have no open transaction; sooner those of which only the epoch
+    /// is known, because the end of a transaction raised it: the coordinator tells an older one as well, and each task of a
+    /// Spark write leaves one behind.
+    pub fn expire(&mut self, now_ms: i64, idle_ms: i64) {
+        let since = |idle_ms: i64| now_ms.saturating_sub(idle_ms);
+        let (before_ms, ended_before_ms) = (since(idle_ms), since(idle_ms.min(ENDED_IDLE_MS)));
+        self.known.retain(|_, p| {
+            let before_ms = if p.count == 0 { ended_before_ms } else { before_ms };
+            p.txn_first_offset >= 0 || p.seen_ms >= before_ms
+        });
     }
 }
 
-/// Where the batch is in the log already.
-fn duplicate_of(producer: &Producer, header: &BatchHeader) -> Option<Verdict> {
+/// The batch in the log that has the same sequences.
+fn known_as<'a>(producer: &'a Producer, header: &BatchHeader) -> Option<&'a Batch> {
     let last_sequence = last_sequence(header);
     let same = |b: &&Batch| b.last_sequence == last_sequence && b.offset_delta == header.last_offset_delta;
-    let known = producer.known().find(same).filter(|_| header.producer_epoch == producer.epoch)?;
-    let base_offset = known.last_offset - i64::from(known.offset_delta);
-    Some(Verdict::Duplicate { base_offset, last_offset: known.last_offset, timestamp_ms: known.timestamp })
+    producer.known().find(same).filter(|_| header.producer_epoch == producer.epoch)
 }
 
 /// The sequence that was due instead of that of the batch; `None` when that may be written. Its epoch is not smaller

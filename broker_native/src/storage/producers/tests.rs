@@ -67,6 +67,24 @@ fn each_of_the_last_five_batches_is_answered_with_its_first_offsets() {
 }
 
 #[test]
+fn sequences_of_a_transaction_that_has_ended_are_not_taken_for_a_retry() {
+    let mut producers = Producers::default();
+    producers.note(&in_txn(1, 0, 0, 0), None, 0);
+    let retry = judge(&producers, in_txn(1, 0, 0, 9)).unwrap();
+    assert!(matches!(retry, Verdict::Duplicate { base_offset: 0, .. }), "while it is open: {retry:?}");
+    end(&mut producers, 1, 0, Marker::Abort, 1);
+    let ended = judge(&producers, in_txn(1, 0, 0, 9));
+    assert!(matches!(ended, Err(StorageError::SequencesOfEndedTxn { found: 0, .. })), "{ended:?}");
+    producers.note(&in_txn(1, 0, 1, 2), None, 0);
+    let older = judge(&producers, in_txn(1, 0, 0, 9));
+    assert!(matches!(older, Err(StorageError::SequencesOfEndedTxn { .. })), "beside an open one: {older:?}");
+    let open = judge(&producers, in_txn(1, 0, 1, 9)).unwrap();
+    assert!(matches!(open, Verdict::Duplicate { base_offset: 2, .. }), "{open:?}");
+    let restored = Producers::from_snapshot(&producers.to_snapshot(), 0).unwrap();
+    assert!(judge(&restored, in_txn(1, 0, 0, 9)).is_err(), "after a restart");
+}
+
+#[test]
 fn a_gap_an_old_epoch_and_a_new_epoch_not_at_zero_are_refused() {
     let mut producers = Producers::default();
     assert_eq!(judge(&producers, batch(1, 0, 55, 1, 0)).unwrap(), Verdict::New, "an unknown producer");
@@ -250,6 +268,32 @@ fn an_idle_producer_expires_but_not_with_an_open_transaction() {
     producers.note(&batch(1, 0, 0, 1, 0), None, 10);
     producers.note(&in_txn(2, 0, 0, 1), None, 10);
     assert_eq!(producers.first_open_offset(), Some(1));
-    producers.expire(11);
+    producers.expire(11, 0);
     assert_eq!(producers.infos().iter().map(|info| info.producer_id).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn a_producer_whose_epoch_was_raised_by_the_end_of_its_transaction_expires_after_ten_minutes() {
+    let mut producers = Producers::default();
+    let (ids, day_ms) = ([1, 2, 3, 4], 86_400_000);
+    ids.iter().for_each(|id| _ = producers.note(&in_txn(*id, 0, 0, *id), None, 0));
+    end(&mut producers, 1, 1, Marker::Commit, 10);
+    end(&mut producers, 2, 1, Marker::Abort, 11);
+    end(&mut producers, 3, 0, Marker::Commit, 12);
+    let known = |producers: &Producers| -> Vec<i64> {
+        producers.infos().iter().map(|info| info.producer_id).collect()
+    };
+    producers.expire(600_000, day_ms);
+    assert_eq!(known(&producers), ids);
+    let mut kept = Producers::from_snapshot(&producers.to_snapshot(), 0).unwrap();
+    for producers in [&mut producers, &mut kept] {
+        producers.expire(600_001, day_ms);
+        assert_eq!(known(producers), [3, 4], "sequences go on, and the other is open");
+    }
+    producers.expire(day_ms + 1, day_ms);
+    assert_eq!(known(&producers), [4]);
+    let late = judge(&producers, in_txn(1, 0, 1, 20));
+    assert!(late.is_ok(), "whoever was verified by the coordinator may write");
+    let unverified = producers.judge(&in_txn(1, 0, 1, 20), Origin::Client, Claim::default(), &at());
+    assert!(matches!(unverified, Err(StorageError::InvalidTxnState { .. })));
 }

@@ -79,6 +79,11 @@ impl Verifications {
         self.pending.remove(&producer_id);
     }
 
+    /// This broker leads no more: no answer counts.
+    pub fn clear(&mut self) {
+        self.pending.clear();
+    }
+
     /// Forgets questions from before `before_ms` that nobody came back with.
     pub fn expire(&mut self, before_ms: i64) {
         self.pending.retain(|_, pending| pending.asked_ms >= before_ms);

@@ -74,16 +74,7 @@ impl Segment {
         {
             return Ok(Some(found));
         }
-        self.load()?;
-        let start = match self.entry_before(offset)? {
-            Some(entry) if self.batch_of(&**file, entry)?.is_some() => entry.position as u64,
-            Some(_) => {
-                self.rebuild()?;
-                let entry = self.entry_before(offset)?;
-                entry.map_or(0, |entry| entry.position as u64)
-            }
-            None => 0,
-        };
+        let start = self.start_before(&**file, offset)?;
         let mut scanner = Scanner::headers(&**file, start, bound.position);
         let mut next = self.expected_at(start);
         loop {
@@ -94,6 +85,37 @@ impl Segment {
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Where a batch begins that does not end behind `offset`: the nearest that the index knows, or the first of all.
+    fn start_before(&self, file: &dyn DiskFile, offset: i64) -> Result<u64> {
+        self.load()?;
+        match self.entry_before(offset)? {
+            Some(entry) if self.batch_of(file, entry)?.is_some() => Ok(entry.position as u64),
+            Some(_) => {
+                self.rebuild()?;
+                Ok(self.entry_before(offset)?.map_or(0, |entry| entry.position as u64))
+            }
+            None => Ok(0),
+        }
+    }
+
+    /// The last place before `bound` where a batch ends that lies wholly before `offset`; the segment's begin without
+    /// one.
+    pub fn end_before(&self, offset: i64, bound: Bound) -> Result<Bound> {
+        let file = self.file()?;
+        let start = self.start_before(&*file, offset - 1)?;
+        let mut scanner = Scanner::headers(&*file, start, bound.position);
+        let mut end = Bound { position: 0, offset: self.base_offset };
+        let mut next = self.expected_at(start);
+        while let Some(header) = self.step(&mut scanner, next)? {
+            if header.last_offset() >= offset {
+                break;
+            }
+            end = Bound { position: scanner.position, offset: header.last_offset() + 1 };
+            next = Some(end.offset);
+        }
+        Ok(end)
     }
 
     /// Shows `visit` the batches before `bound`, from the one that holds `offset` on, and what markers say.
@@ -134,7 +156,7 @@ impl Segment {
 
     /// Whether the segment may hold nothing from `offset` to the offset of `bound`.
     pub fn may_end_before(&self, offset: i64, bound: Bound) -> bool {
-        self.settings.gaps || offset >= bound.offset
+        self.has_gaps() || offset >= bound.offset
     }
 
     /// The error of a segment that ends before `offset`.

@@ -20,7 +20,7 @@ mod replaced;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -108,6 +108,8 @@ pub(super) struct Segment {
     time_index: Arc<FileSlot>,
     aborted: AbortedIndex,
     settings: SegmentSettings,
+    /// See [`SegmentSettings::gaps`]; once offsets may be missing they may for ever.
+    gaps: AtomicBool,
     /// Bytes of whole batches, published after each append.
     size: AtomicU64,
     /// From this position on, every CRC was checked by this process; earlier bytes are checked when first read.
@@ -135,6 +137,17 @@ impl Segment {
         now_ms: i64,
     ) -> Result<Self> {
         Self::create_as(Named::Live, pool, dir, base_offset, settings, now_ms)
+    }
+
+    /// Makes the files of a segment that is to begin where others end once these are gone: `.cleaned` until then.
+    pub fn create_aside(
+        pool: &Arc<FilePool>,
+        dir: &Arc<Path>,
+        base_offset: i64,
+        settings: SegmentSettings,
+        now_ms: i64,
+    ) -> Result<Self> {
+        Self::create_as(Named::Cleaned, pool, dir, base_offset, settings, now_ms)
     }
 
     fn create_as(
@@ -194,6 +207,7 @@ impl Segment {
             time_index: Arc::default(),
             aborted: AbortedIndex::default(),
             settings,
+            gaps: AtomicBool::new(settings.gaps),
             size: AtomicU64::new(size),
             trusted_from: AtomicU64::new(size),
             marks: Mutex::default(),
@@ -225,19 +239,38 @@ impl Segment {
         reserved.map_err(|cause| self.failed("reserve space for", names::LOG_SUFFIX, cause))
     }
 
+    /// Whether offsets may be missing between batches.
+    pub fn has_gaps(&self) -> bool {
+        self.gaps.load(Ordering::Acquire)
+    }
+
+    /// Offsets may be missing from now on.
+    pub fn allow_gaps(&self) {
+        self.gaps.store(true, Ordering::Release);
+    }
+
     /// Writes `batch`, whose header is `header`, behind the last one. After an error its bytes may be there in part;
     /// [`Segment::undo_append`] takes them away.
     pub fn append(&self, batch: &[u8], header: &BatchHeader) -> Result<()> {
+        self.append_run(batch, std::slice::from_ref(header))
+    }
+
+    /// Writes a run of batches, whose headers are `headers`, as [`Segment::append`] writes one.
+    pub fn append_run(&self, bytes: &[u8], headers: &[BatchHeader]) -> Result<()> {
         if self.marks.lock().must_store() {
             self.store_indexes()?;
         }
         let size = self.size();
-        let written = self.file()?.write_all_at(batch, size);
+        let written = self.file()?.write_all_at(bytes, size);
         written.map_err(|cause| self.failed("write", names::LOG_SUFFIX, cause))?;
         // Size and marks move together: a rebuild that sees one unchanged knows that the other is.
         let mut marks = self.marks.lock();
-        marks.note(header, size, self.base_offset, self.settings.index_interval);
-        self.size.store(size + batch.len() as u64, Ordering::Release);
+        let mut position = size;
+        for header in headers {
+            marks.note(header, position, self.base_offset, self.settings.index_interval);
+            position += header.size() as u64;
+        }
+        self.size.store(size + bytes.len() as u64, Ordering::Release);
         Ok(())
     }
 

@@ -254,7 +254,7 @@ impl Segment {
     /// Whether a batch may stand where offset `next` is due; `None`: anywhere in the segment.
     pub(super) fn fits(&self, header: &BatchHeader, next: Option<i64>) -> bool {
         let continues = match next {
-            Some(next) if !self.settings.gaps => header.base_offset == next,
+            Some(next) if !self.has_gaps() => header.base_offset == next,
             next => header.base_offset >= next.unwrap_or(self.base_offset),
         };
         continues && header.last_offset() - self.base_offset <= i64::from(i32::MAX)

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Result, Segment, SegmentSettings};
-use crate::record::header::BatchHeader;
+use super::{Bound, Result, Segment, SegmentSettings};
 use crate::storage::disk::DiskFile;
 use crate::storage::files::FilePool;
 use crate::storage::names;
@@ -46,22 +45,6 @@ impl Segment {
         Self::create_as(Named::Cleaned, pool, dir, base_offset, settings, -1)
     }
 
-    /// Writes a run of batches, whose headers are `headers`, behind the last one.
-    pub fn append_run(&self, bytes: &[u8], headers: &[BatchHeader]) -> Result<()> {
-        let mut position = self.size();
-        let file = self.file()?;
-        file.write_all_at(bytes, position).map_err(|cause| self.failed("write", names::LOG_SUFFIX, cause))?;
-        for header in headers {
-            if self.marks.lock().must_store() {
-                self.store_indexes()?;
-            }
-            self.marks.lock().note(header, position, self.base_offset, self.settings.index_interval);
-            position += header.size() as u64;
-        }
-        self.size.store(position, Ordering::Release);
-        Ok(())
-    }
-
     /// Gives the files their names as `named` says. Nobody opens one meanwhile. A file that is not there (an index that
     /// was never made) stays so. `sync` makes names durable: a `.log` that comes back after a loss of power must find its
     /// `.txnindex`, which cannot be made anew from it. So that comes before, and goes after it.
@@ -93,6 +76,34 @@ impl Segment {
         }
         *self.named.lock() = named;
         Ok(())
+    }
+
+    /// Cuts the files to the batches before `end`, on the device, too; gives the segment that holds them. This one has no
+    /// files any more: who reads in it goes on as far as the open file reaches, and then looks again.
+    pub fn cut_to(&self, end: Bound, settings: SegmentSettings) -> Result<Self> {
+        let cut = self.file()?.set_len(end.position);
+        cut.map_err(|cause| self.failed("cut", names::LOG_SUFFIX, cause))?;
+        self.sync(false)?;
+        let mut aborted = self.aborted_txns()?;
+        aborted.retain(|txn| txn.last_offset < end.offset);
+        {
+            let _io = self.index_io.lock();
+            *self.named.lock() = Named::Deleted;
+            self.close();
+        }
+        let settings = SegmentSettings { gaps: settings.gaps || self.has_gaps(), ..settings };
+        let left = Self::existing(&self.pool, &self.dir, self.base_offset, settings)?;
+        if self.aborted.exists() {
+            left.adopt_aborted()?;
+        }
+        left.replace_aborted(&aborted)?;
+        let scanned = left.recover(end.offset, end.offset, |_, _| {})?;
+        if scanned.next_offset != end.offset {
+            let reason = scanned.torn.unwrap_or_else(|| "the batches end before".into());
+            return Err(left.bad(scanned.next_offset, reason));
+        }
+        left.retire(false)?;
+        Ok(left)
     }
 
     /// The names that its files have now.
