@@ -171,6 +171,14 @@ hostile_lengths! {
         "assignments": [{"broker_ids": [0]}, {"broker_ids": [1]}]}, {"name": "b", "count": 2}]}"#;
     incremental_alter_configs_survives_hostile_lengths IncrementalAlterConfigsRequest r#"{"resources": [
         {"resource_type": 2, "resource_name": "a", "configs": [{"name": "k", "config_operation": 1}]}]}"#;
+    elect_leaders_survives_hostile_lengths ElectLeadersRequest r#"{"topic_partitions": [{"topic": "a",
+        "partitions": [0, 1]}]}"#;
+    alter_partition_reassignments_survives_hostile_lengths AlterPartitionReassignmentsRequest r#"{"topics": [{"name": "a",
+        "partitions": [{"partition_index": 0, "replicas": [1, 2]}, {"partition_index": 1, "replicas": null}]}]}"#;
+    list_partition_reassignments_survives_hostile_lengths ListPartitionReassignmentsRequest r#"{"topics": [{"name": "a",
+        "partition_indexes": [0, 1]}]}"#;
+    update_features_survives_hostile_lengths UpdateFeaturesRequest r#"{"feature_updates": [{"feature": "a",
+        "max_version_level": 2}]}"#;
     describe_cluster_survives_hostile_lengths DescribeClusterRequest r#"{"endpoint_type": 1}"#;
 }
 

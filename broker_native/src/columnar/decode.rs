@@ -1,8 +1,8 @@
 //! Record batches of one partition -> Arrow batches of the columns asked for.
 //!
 //! Push whole record batches in offset order, as a fetch answer or a segment holds them; take finished Arrow batches.
-//! Rows outside the range, rows that were pushed before, control batches and aborted transactions are left out. Keys
-//! and values go from the (decompressed) bytes straight into Arrow buffers. An Arrow batch ends when it holds about
+//! Rows outside the range, rows that were pushed before, rows that a filter does not want, control batches and aborted
+//! transactions are left out. Keys and values go from the (decompressed) bytes straight into Arrow buffers. An Arrow batch ends when it holds about
 //! `batch_bytes` or `max_rows`, and before a column reaches 2 GiB.
 //!
 //! Safe for any bytes: each batch's CRC is checked (unless told otherwise), records decompress to at most
@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::build::{BytesBuilder, HeadersBuilder, LongBuilder};
 use super::constants::Constants;
+use super::filter::RowFilter;
 use super::schema::{Column, schema};
 use crate::record::batches::{BatchView, body};
 use crate::record::compression::decompress_into;
@@ -88,6 +89,9 @@ pub struct BatchDecoder {
     /// The next offset that may become a row.
     next_offset: i64,
     end: i64,
+    filter: Option<RowFilter>,
+    /// Rows that may still come before the range ends early.
+    rows_left: usize,
     aborted: AbortedFilter,
     rows: Rows,
     /// Finished batches, each with the offset that follows its last row.
@@ -113,12 +117,38 @@ impl BatchDecoder {
             options: DecodeOptions { max_rows: options.max_rows.max(1), ..options },
             next_offset: range.start,
             end: range.end,
+            filter: None,
+            rows_left: usize::MAX,
             aborted: AbortedFilter::default(),
             rows: Rows::new(columns),
             ready: VecDeque::new(),
             resume_offset: range.start,
             decompressed: Vec::new(),
         }
+    }
+
+    /// Leaves out rows that `filter` does not take.
+    #[must_use]
+    pub fn with_filter(mut self, filter: RowFilter) -> Self {
+        self.filter = (!filter.takes_all()).then_some(filter);
+        self
+    }
+
+    /// Ends the range with row number `most`, if it comes before the end; > 0.
+    #[must_use]
+    pub fn with_row_limit(mut self, most: usize) -> Self {
+        self.rows_left = most.max(1);
+        self
+    }
+
+    /// Rows that may still come before the range ends early; `usize::MAX` when there is no such limit.
+    pub fn rows_left(&self) -> usize {
+        self.rows_left
+    }
+
+    /// Says that the log holds nothing before `offset`.
+    pub fn pass(&mut self, offset: i64) {
+        self.next_offset = self.next_offset.max(offset.min(self.end));
     }
 
     /// The schema of every Arrow batch.
@@ -202,7 +232,8 @@ impl BatchDecoder {
         if header.last_offset() < self.next_offset || self.at_end() {
             return Ok(());
         }
-        if header.base_offset < self.end && !self.aborted.hides(view)? {
+        let hidden = header.base_offset >= self.end || self.aborted.hides(view)?;
+        if !hidden && !self.filter.as_ref().is_some_and(|filter| filter.skips(header)) {
             self.push_body(header, body(batch))?;
         }
         self.next_offset = header.last_offset().saturating_add(1).min(self.end);
@@ -228,7 +259,7 @@ impl BatchDecoder {
         }
         self.rows.append_time = header.is_log_append_time();
         let mut records = records(body, header);
-        self.rows.reserve(&records, &self.options);
+        self.reserve(&records);
         let mut least = self.next_offset;
         let mut previous = header.base_offset.saturating_sub(1);
         while let Some(record) = records.next() {
@@ -243,14 +274,29 @@ impl BatchDecoder {
             if record.offset >= self.end {
                 break;
             }
+            if self.filter.as_ref().is_some_and(|filter| !filter.takes(&record)) {
+                continue;
+            }
             if self.rows.is_full(&record, &self.options) {
                 self.cut(record.offset)?;
-                self.rows.reserve(&records, &self.options);
+                self.reserve(&records);
             }
             self.rows.push(&record)?;
             least = record.offset;
+            self.rows_left -= 1;
+            if self.rows_left == 0 {
+                self.end = record.offset.saturating_add(1);
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Makes room for `records`. Nobody knows how many a filter takes, so then columns grow as they need.
+    fn reserve(&mut self, records: &Records<'_>) {
+        if self.filter.is_none() {
+            self.rows.reserve(records, &self.options, self.rows_left);
+        }
     }
 
     /// Ends the Arrow batch; the next row is at `resume_offset` or later.
@@ -302,8 +348,8 @@ impl Rows {
     }
 
     /// Makes room for `records`, as far as they fit into this Arrow batch.
-    fn reserve(&mut self, records: &Records<'_>, options: &DecodeOptions) {
-        let rows = records.len().min(options.max_rows.saturating_sub(self.count));
+    fn reserve(&mut self, records: &Records<'_>, options: &DecodeOptions, most: usize) {
+        let rows = records.len().min(options.max_rows.saturating_sub(self.count)).min(most);
         let bytes = records.bytes_left() / records.len().max(1) * rows;
         let bytes = bytes.min(options.batch_bytes.saturating_sub(self.bytes));
         if let Some(keys) = &mut self.keys {

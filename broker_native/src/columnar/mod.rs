@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`schema`] | the columns: names, types, order |
 //! | [`decode`] | record batches of one partition -> Arrow batches |
+//! | [`filter`] | which rows are wanted |
 //! | [`encode`] | an Arrow batch -> rows for [`crate::record::BatchBuilder`] |
 //!
 //! Only this room and `py` see Arrow.
@@ -11,6 +12,7 @@ mod build;
 mod constants;
 pub mod decode;
 pub mod encode;
+pub mod filter;
 mod input;
 pub mod schema;
 
@@ -19,4 +21,5 @@ pub use arrow_schema::SchemaRef;
 
 pub use decode::{BatchDecoder, DecodeError, DecodeOptions};
 pub use encode::{EncodeError, Row, RowSource};
+pub use filter::{KeyCondition, RowFilter};
 pub use schema::{Column, UnknownColumn, schema};

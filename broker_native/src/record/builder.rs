@@ -41,7 +41,12 @@ impl BatchBuilder {
 
     /// An empty builder with room for a batch of `bytes`.
     pub fn with_capacity(bytes: usize) -> Self {
-        let mut buffer = Vec::with_capacity(bytes.max(at::HEADER_LEN));
+        Self::reusing(Vec::with_capacity(bytes.max(at::HEADER_LEN)))
+    }
+
+    /// An empty builder that uses `buffer` again, as [`BatchBuilder::into_batch`] gave it.
+    pub fn reusing(mut buffer: Vec<u8>) -> Self {
+        buffer.clear();
         buffer.resize(at::HEADER_LEN, 0);
         Self {
             buffer,
@@ -195,6 +200,19 @@ impl BatchBuilder {
         self.write_header(&mut out[start..], codec);
         self.clear();
         Ok(())
+    }
+
+    /// The batch, not compressed and without copying it.
+    ///
+    /// # Errors
+    /// [`BatchError::Malformed`] without records.
+    pub fn into_batch(mut self) -> Result<Vec<u8>, BatchError> {
+        if self.is_empty() {
+            return Err(BatchError::Malformed("a batch without records"));
+        }
+        let mut batch = std::mem::take(&mut self.buffer);
+        self.write_header(&mut batch, Codec::None);
+        Ok(batch)
     }
 
     /// Throws the records away.
