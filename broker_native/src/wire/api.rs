@@ -189,9 +189,13 @@ apis! {
     DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
     DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-2, flexible 2+;
+    ElectLeaders = 43, ElectLeadersRequest -> ElectLeadersResponse, 0-2, flexible 2+;
     IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
+    AlterPartitionReassignments = 45, AlterPartitionReassignmentsRequest -> AlterPartitionReassignmentsResponse, 0-1, flexible 0+;
+    ListPartitionReassignments = 46, ListPartitionReassignmentsRequest -> ListPartitionReassignmentsResponse, 0-0, flexible 0+;
     // No version of it is flexible.
     OffsetDelete = 47, OffsetDeleteRequest -> OffsetDeleteResponse, 0-0, flexible 32767+;
+    UpdateFeatures = 57, UpdateFeaturesRequest -> UpdateFeaturesResponse, 0-2, flexible 0+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
     DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
     DescribeTransactions = 65, DescribeTransactionsRequest -> DescribeTransactionsResponse, 0-0, flexible 0+;

@@ -39,8 +39,20 @@ macro_rules! for_each_api {
         $test!(DescribeLogDirs, DescribeLogDirsRequest, DescribeLogDirsResponse);
         $test!(CreatePartitions, CreatePartitionsRequest, CreatePartitionsResponse);
         $test!(DeleteGroups, DeleteGroupsRequest, DeleteGroupsResponse);
+        $test!(ElectLeaders, ElectLeadersRequest, ElectLeadersResponse);
         $test!(IncrementalAlterConfigs, IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse);
+        $test!(
+            AlterPartitionReassignments,
+            AlterPartitionReassignmentsRequest,
+            AlterPartitionReassignmentsResponse
+        );
+        $test!(
+            ListPartitionReassignments,
+            ListPartitionReassignmentsRequest,
+            ListPartitionReassignmentsResponse
+        );
         $test!(OffsetDelete, OffsetDeleteRequest, OffsetDeleteResponse);
+        $test!(UpdateFeatures, UpdateFeaturesRequest, UpdateFeaturesResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
         $test!(DescribeProducers, DescribeProducersRequest, DescribeProducersResponse);
         $test!(DescribeTransactions, DescribeTransactionsRequest, DescribeTransactionsResponse);
