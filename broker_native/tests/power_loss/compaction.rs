@@ -7,6 +7,7 @@ use std::sync::Arc;
 use broker_native::record::compression::decompress;
 use broker_native::record::control::{AbortedFilter, Marker};
 use broker_native::record::{BatchBuilder, Codec, batches, layout, records};
+use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::sim::{Bites, Fault, SimDisk};
 use broker_native::storage::{
@@ -14,9 +15,8 @@ use broker_native::storage::{
     ManagerConfig, Pace, PartitionLog, ReadUpTo, StorageError, TxnMarker,
 };
 
-use super::{Dice, TOPIC_ID, bitten, durable, seeds};
+use super::{Dice, ROUNDS, TOPIC_ID, bitten, durable, ended, seeds};
 
-const ROUNDS: u64 = 4;
 const STEPS: u64 = 80;
 const KEYS: u64 = 8;
 const PRODUCERS: u64 = 3;
@@ -83,7 +83,7 @@ impl Run {
             message_timestamp_after_max_ms: i64::MAX,
             ..LogConfig::default()
         };
-        let log = manager.open_partition("t", 0, TOPIC_ID, config, 0)?;
+        let log = manager.open_partition("t", 0, TOPIC_ID, config, Role::Alone, 0)?;
         Ok((manager, log))
     }
 
@@ -268,16 +268,10 @@ impl Run {
         for round in 0..ROUNDS {
             let (manager, log) = self.open().unwrap_or_else(|e| panic!("{}: does not open: {e}", self.name));
             self.disk.inject(Fault::Halt(self.dice.below(700)));
-            let worked = self.work(&manager, &log);
-            let closed = worked.is_ok() && self.dice.below(3) == 0 && manager.close().is_ok();
-            drop((log, manager));
-            let cut = self.dice.below(4) > 0;
-            if cut {
-                self.disk.power_cut(seed.wrapping_mul(37).wrapping_add(round));
-            } else {
-                self.disk.crash_processes();
-            }
-            self.check(cut && !closed);
+            let worked = self.work(&manager, &log).is_ok();
+            let cut_seed = seed.wrapping_mul(37).wrapping_add(round);
+            let lost_power = ended(&self.disk, &mut self.dice, worked, (manager, log), cut_seed);
+            self.check(lost_power);
             self.disk.crash_processes();
         }
         (self.disk.bites(), self.cleanings)

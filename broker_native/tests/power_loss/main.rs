@@ -13,6 +13,7 @@
 //! `PYLOG_POWER_CUTS` sets the number of runs, `PYLOG_SEED` the first seed; a failure prints its seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod compaction;
+mod replicas;
 mod transactions;
 
 use std::ops::Range;
@@ -21,6 +22,7 @@ use std::sync::{Arc, mpsc};
 
 use broker_native::record::control::Marker;
 use broker_native::record::{BatchBuilder, BatchHeader, Codec, batches, layout};
+use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::sim::{Bites, Fault, SimDisk};
 use broker_native::storage::{
@@ -125,7 +127,7 @@ impl Run {
             message_timestamp_after_max_ms: i64::MAX,
             ..LogConfig::default()
         };
-        let log = manager.open_partition("t", 0, TOPIC_ID, config, 0)?;
+        let log = manager.open_partition("t", 0, TOPIC_ID, config, Role::Alone, 0)?;
         Ok((manager, log))
     }
 
@@ -285,20 +287,34 @@ impl Run {
         for round in 0..ROUNDS {
             let (manager, log) = self.open().unwrap_or_else(|e| panic!("{}: does not open: {e}", self.name));
             self.disk.inject(Fault::Halt(self.dice.below(220)));
-            let worked = self.work(&manager, &log);
-            let closed = worked.is_ok() && self.dice.below(3) == 0 && manager.close().is_ok();
-            drop((log, manager));
-            let cut = self.dice.below(4) > 0;
-            if cut {
-                self.disk.power_cut(seed.wrapping_mul(31).wrapping_add(round));
-            } else {
-                self.disk.crash_processes();
-            }
-            self.check(cut && !closed);
+            let worked = self.work(&manager, &log).is_ok();
+            let cut_seed = seed.wrapping_mul(31).wrapping_add(round);
+            let lost_power = ended(&self.disk, &mut self.dice, worked, (manager, log), cut_seed);
+            self.check(lost_power);
             self.disk.crash_processes();
         }
         self.disk.bites()
     }
+}
+
+/// Ends a round of work: sometimes with a clean stop when all of it `worked`, then with a loss of power or a crash. Whether
+/// records that were not durable may be gone.
+fn ended(
+    disk: &SimDisk,
+    dice: &mut Dice,
+    worked: bool,
+    (manager, log): (LogManager, Arc<PartitionLog>),
+    cut_seed: u64,
+) -> bool {
+    let closed = worked && dice.below(3) == 0 && manager.close().is_ok();
+    drop((log, manager));
+    let cut = dice.below(4) > 0;
+    if cut {
+        disk.power_cut(cut_seed);
+    } else {
+        disk.crash_processes();
+    }
+    cut && !closed
 }
 
 fn durable(log: &PartitionLog, last_offset: i64) -> Result<(), StorageError> {
