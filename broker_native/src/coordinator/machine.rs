@@ -105,6 +105,9 @@ pub trait Machine: Send + 'static {
     /// The log is at its end: begin to work. Deadlines begin now.
     fn loaded(&mut self, now_ms: i64) -> Effects<Self::Reply, Self::Action>;
 
+    /// Whether what `event` asks for is written down: it is refused while the log takes nothing.
+    fn writes(event: &Self::Event) -> bool;
+
     /// Takes an event.
     fn handle(&mut self, event: Self::Event, now_ms: i64) -> Effects<Self::Reply, Self::Action>;
 

@@ -212,6 +212,16 @@ impl Machine for GroupMachine {
         effects
     }
 
+    fn writes(event: &GroupEvent) -> bool {
+        !matches!(
+            event.request,
+            GroupRequest::OffsetFetch { .. }
+                | GroupRequest::Heartbeat(_)
+                | GroupRequest::DescribeGroup(_)
+                | GroupRequest::ConsumerDescribe(_)
+        )
+    }
+
     fn handle(&mut self, event: GroupEvent, now_ms: i64) -> GroupEffects {
         let mut effects = Effects::default();
         self.route(event, now_ms, &mut effects);

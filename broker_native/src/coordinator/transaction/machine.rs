@@ -81,18 +81,22 @@ impl TransactionMachine {
     /// Sets the deadline that follows from the state.
     pub(super) fn set_deadline(&mut self, transactional_id: &str) {
         let key = (transactional_id.to_owned(), Purpose::State);
-        match self.transactions.get(transactional_id).and_then(|metadata| self.deadline_ms(metadata)) {
+        match self
+            .transactions
+            .get(transactional_id)
+            .and_then(|metadata| self.deadline_ms(transactional_id, metadata))
+        {
             Some(deadline_ms) => self.timers.set(key, deadline_ms),
             None => self.timers.cancel(&key),
         }
     }
 
-    fn deadline_ms(&self, metadata: &Metadata) -> Option<i64> {
+    fn deadline_ms(&self, transactional_id: &str, metadata: &Metadata) -> Option<i64> {
         match metadata.state {
             State::Ongoing if metadata.never_times_out() => None,
             State::Ongoing => Some(metadata.start_ms.saturating_add(i64::from(metadata.timeout_ms))),
             state if state.can_expire() => {
-                Some(metadata.last_update_ms.saturating_add(self.settings.transactional_id_expiration_ms))
+                Some(metadata.last_update_ms.saturating_add(self.settings.expiration_ms(transactional_id)))
             }
             _ => None,
         }
@@ -140,13 +144,23 @@ impl Machine for TransactionMachine {
             let Some(metadata) = self.transactions.get(&transactional_id) else { continue };
             if metadata.state.is_ending() {
                 self.send_markers(&transactional_id, &mut effects);
-            } else if let Some(deadline_ms) = self.deadline_ms(metadata) {
+            } else if let Some(deadline_ms) = self.deadline_ms(&transactional_id, metadata) {
                 // Its producer could not end it while nobody was here.
                 let soonest_ms = now_ms.saturating_add(grace_ms);
                 self.timers.set((transactional_id, Purpose::State), deadline_ms.max(soonest_ms));
             }
         }
         effects
+    }
+
+    fn writes(event: &TxnEvent) -> bool {
+        match event {
+            TxnEvent::Asked { request: TxnRequest::AddPartitions { transaction, .. }, .. } => {
+                !transaction.verify_only
+            }
+            TxnEvent::Asked { request: TxnRequest::Describe(_), .. } => false,
+            TxnEvent::Asked { .. } | TxnEvent::MarkersWritten(_) => true,
+        }
     }
 
     fn handle(&mut self, event: TxnEvent, now_ms: i64) -> TxnEffects {

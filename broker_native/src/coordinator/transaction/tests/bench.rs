@@ -44,7 +44,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self::with(Settings { transaction_two_phase_commit_enable: true, ..Settings::default() })
+        Self::with(Settings::default())
     }
 
     pub fn with(settings: Settings) -> Self {

@@ -5,3 +5,4 @@ mod life;
 mod prepared;
 mod producers;
 mod random;
+mod single_use;

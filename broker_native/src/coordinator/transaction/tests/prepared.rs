@@ -24,7 +24,8 @@ fn prepared() -> (Bench, Producer) {
 
 #[test]
 fn two_phases_have_to_be_allowed() {
-    let mut bench = Bench::with(Settings::default());
+    let mut bench =
+        Bench::with(Settings { transaction_two_phase_commit_enable: false, ..Settings::default() });
     let answer = bench.init_with(two_phases());
     assert_eq!(producer(&answer), Err(ErrorCode::TransactionalIdAuthorizationFailed));
     let answer = bench.init_with(InitProducerIdRequest { keep_prepared_txn: true, ..Bench::request() });
