@@ -1,0 +1,162 @@
+//! The other brokers, as Python tells: who is alive and where, who controls, and until when this broker may lead.
+//!
+//! A broker without a cluster (the file store) is alone: it is its own controller and its lease never ends. In a cluster the
+//! lease is given by Python for as long as the session with ZooKeeper surely lives; it runs out by the monotonic clock, so that
+//! a broker that was stopped (SIGSTOP) or cut off leads nothing any more before anybody else can be elected.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::RwLock;
+use serde::Deserialize;
+
+/// How often is looked whether the lease was taken away.
+const LEASE_LOOK: Duration = Duration::from_millis(250);
+
+/// A live broker.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Broker {
+    /// Its number.
+    pub id: i32,
+    /// Where clients and other brokers reach it.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Where it stands, when it says so.
+    #[serde(default)]
+    pub rack: Option<String>,
+    /// Of its registration; a restarted broker has a larger one.
+    pub epoch: i64,
+}
+
+/// The live brokers at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct ClusterView {
+    /// Who controls, -1 for nobody.
+    pub controller_id: i32,
+    /// All live brokers by number, this one included.
+    pub brokers: Vec<Broker>,
+    /// The cluster's level.
+    #[serde(default)]
+    pub level: Option<Level>,
+}
+
+/// What all brokers of the cluster understand, and what this one could.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Level {
+    /// The cluster's.
+    pub now: i16,
+    /// The lowest that this broker understands.
+    pub min: i16,
+    /// And the highest.
+    pub max: i16,
+}
+
+impl ClusterView {
+    /// The live broker with this number.
+    pub fn broker(&self, id: i32) -> Option<&Broker> {
+        self.brokers.iter().find(|broker| broker.id == id)
+    }
+}
+
+/// See the module.
+pub struct Cluster {
+    view: RwLock<Arc<ClusterView>>,
+    clustered: bool,
+    began: Instant,
+    /// Milliseconds after `began`.
+    lease_ends_ms: AtomicU64,
+}
+
+impl Cluster {
+    /// `clustered`: there may be others, and the lease is over until Python extends it.
+    pub fn new(clustered: bool) -> Self {
+        let ends = if clustered { 0 } else { u64::MAX };
+        Self {
+            view: RwLock::default(),
+            clustered,
+            began: Instant::now(),
+            lease_ends_ms: AtomicU64::new(ends),
+        }
+    }
+
+    /// Whether there may be other brokers.
+    pub fn is_clustered(&self) -> bool {
+        self.clustered
+    }
+
+    /// The live brokers now.
+    pub fn now(&self) -> Arc<ClusterView> {
+        Arc::clone(&self.view.read())
+    }
+
+    /// Replaces the view.
+    pub fn apply(&self, view: ClusterView) {
+        *self.view.write() = Arc::new(view);
+    }
+
+    /// The clock of the lease.
+    pub fn lease_clock(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// This broker may lead until the lease's clock shows `until`; zero ends it at once.
+    pub fn lease_until(&self, until: Duration) {
+        if self.clustered {
+            self.lease_ends_ms.store(millis(until), Ordering::Release);
+        }
+    }
+
+    /// Returns when this broker may not act as a leader any more; a lease that is taken away is noticed a moment later.
+    pub async fn lease_over(&self) {
+        if !self.clustered {
+            return std::future::pending().await;
+        }
+        while self.may_lead() {
+            let ends = Duration::from_millis(self.lease_ends_ms.load(Ordering::Acquire));
+            // It ends with a whole millisecond.
+            let left = ends.saturating_sub(self.began.elapsed()).max(Duration::from_millis(1));
+            tokio::time::sleep(left.min(LEASE_LOOK)).await;
+        }
+    }
+
+    /// Whether this broker may act as a leader now.
+    pub fn may_lead(&self) -> bool {
+        !self.clustered || millis(self.began.elapsed()) < self.lease_ends_ms.load(Ordering::Acquire)
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_that_is_alone_always_leads() {
+        let cluster = Cluster::new(false);
+        cluster.lease_until(Duration::ZERO);
+        assert!(cluster.may_lead());
+    }
+
+    #[test]
+    fn in_a_cluster_a_broker_leads_only_while_its_lease_lasts() {
+        let cluster = Cluster::new(true);
+        assert!(!cluster.may_lead());
+        cluster.lease_until(cluster.lease_clock() + Duration::from_secs(3600));
+        assert!(cluster.may_lead());
+        cluster.lease_until(Duration::ZERO);
+        assert!(!cluster.may_lead());
+    }
+
+    #[test]
+    fn a_lease_that_is_told_late_ends_when_it_was_measured_to_end() {
+        let cluster = Cluster::new(true);
+        let measured = cluster.lease_clock();
+        std::thread::sleep(Duration::from_millis(2));
+        cluster.lease_until(measured + Duration::from_millis(1));
+        assert!(!cluster.may_lead());
+    }
+}
