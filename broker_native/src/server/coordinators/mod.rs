@@ -10,21 +10,33 @@
 //! | [`load`] | a log into a machine |
 //! | [`alarm`] | the earliest deadline |
 //! | [`waiting`] | an answer to come |
-//! | [`transactions`] | producer ids and markers for the machines of transactions |
+//! | [`transactions`] | producer ids for the machines of transactions; the way to ask them |
+//! | [`markers`], [`marker_queue`] | markers into partitions: into the logs of this broker; to other brokers |
+//! | [`elsewhere`] | coordinators of transactions on other brokers |
+//! | [`commit`], [`patience`] | when what was appended counts; answers that must not wait for it for ever |
 //! | [`key`] | which partition keeps a key |
 //! | [`view`] | the topics, as the machines see them |
 //!
 //! # How a step runs
 //! Under the shard's lock: the machine takes the event, its records are appended as one batch, the machine's deadline is
-//! noted. Without the lock: when the batch is acknowledged (at once, or after the group commit of `durability=flushed`),
-//! answers leave and actions start. An append that fails throws the machine away: everybody who waits is told
-//! NOT_COORDINATOR, and the machine is loaded again from the log.
+//! noted. Without the lock: when the batch is acknowledged (at once when the log is alone, after the group commit of
+//! `durability=flushed`, or when all in-sync replicas have it), answers leave and actions start. An append that fails throws
+//! the machine away: everybody who waits is told NOT_COORDINATOR, and the machine is loaded again from the log. So is
+//! everybody when this broker does not lead the partition any more.
 //!
-//! Loading happens in a background thread of the runtime, one log after the other; COORDINATOR_LOAD_IN_PROGRESS meanwhile.
-//! An empty log needs no loading.
+//! An answer also waits for everything that was appended before: nobody is shown what may still be lost. When that takes
+//! too long the asker is told COORDINATOR_NOT_AVAILABLE; what was appended may still come to count.
+//!
+//! Loading begins when this broker learns that it leads, in background threads of the runtime; COORDINATOR_LOAD_IN_PROGRESS
+//! meanwhile. An empty log needs no loading.
 pub mod alarm;
+pub mod commit;
+pub mod elsewhere;
 pub mod key;
 pub mod load;
+pub mod marker_queue;
+pub mod markers;
+pub mod patience;
 pub mod shard;
 pub mod shell;
 pub mod transactions;
@@ -32,12 +44,18 @@ pub mod view;
 pub mod waiting;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use elsewhere::Elsewhere;
+use marker_queue::MarkerQueue;
+use markers::MarkerWriter;
 pub use shard::Shard;
 pub use shell::{Coordinator, Sink};
-use transactions::{MarkerWriter, Transactions};
+use transactions::Transactions;
 pub use waiting::Waiting;
 
+use super::cluster::Cluster;
+use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::settings::Settings;
 use super::topics::{Picture, Topics};
@@ -56,6 +74,8 @@ pub struct Coordinators {
     pub groups: Arc<Coordinator<GroupMachine>>,
     /// Transactional ids.
     pub transactions: Arc<Transactions>,
+    /// Those of other brokers, when there may be some.
+    elsewhere: Option<Elsewhere>,
 }
 
 impl Coordinators {
@@ -65,15 +85,32 @@ impl Coordinators {
         topics: &Arc<Topics>,
         clock: &Arc<dyn Clock>,
         ids: &Arc<ProducerIds>,
+        peers: &Arc<Peers>,
+        cluster: &Arc<Cluster>,
     ) -> Self {
+        let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
         let make = move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _);
-        let groups = Coordinator::new(GROUPS_TOPIC, settings.node_id, Arc::clone(clock), make);
+        let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let (txn_settings, ids) = (Arc::new(settings.transactions.clone()), Arc::clone(ids));
         let make = move || TransactionMachine::new(Arc::clone(&txn_settings), Arc::clone(&ids) as _);
-        let transactions = Coordinator::new(TRANSACTIONS_TOPIC, settings.node_id, Arc::clone(clock), make);
-        transactions.set_sink(MarkerWriter { topics: Arc::clone(topics), groups: Arc::clone(&groups) });
-        Self { groups, transactions }
+        let transactions =
+            Coordinator::new(TRANSACTIONS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
+        let patience_ms = settings.transactions.add_partitions_to_txn_retry_backoff_max_ms;
+        let elsewhere = cluster.is_clustered().then(|| Elsewhere {
+            node_id,
+            topics: Arc::clone(topics),
+            peers: Arc::clone(peers),
+            patience: Duration::from_millis(u64::try_from(patience_ms).unwrap_or(0)),
+        });
+        transactions.set_sink(MarkerWriter {
+            node_id,
+            topics: Arc::clone(topics),
+            cluster: Arc::clone(cluster),
+            groups: Arc::clone(&groups),
+            elsewhere: cluster.is_clustered().then(|| MarkerQueue::new(Arc::clone(peers))),
+        });
+        Self { groups, transactions, elsewhere }
     }
 
     /// Coordinates what this broker leads in `picture`.

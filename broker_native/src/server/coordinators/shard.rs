@@ -2,23 +2,26 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
 use super::alarm::NEVER_MS;
+use super::commit::{is_acknowledged, when_acknowledged};
 use super::load::load;
+use super::patience::Unanswered;
 use super::waiting::Waiting;
 use crate::coordinator::{Effects, Entry, Machine, Ticket};
 use crate::record::{BatchBuilder, Codec};
 use crate::server::errors::of_storage;
 use crate::server::notice::notice;
+use crate::server::replication::leading::Leading;
 use crate::storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use crate::wire::ErrorCode;
 
 /// Where answers go.
-type Sender<R> = oneshot::Sender<Result<R, ErrorCode>>;
+pub type Sender<R> = oneshot::Sender<Result<R, ErrorCode>>;
 
 /// One partition of an internal topic that this broker leads.
 pub struct Shard<M: Machine> {
@@ -30,6 +33,10 @@ pub struct Shard<M: Machine> {
     pub log: Arc<PartitionLog>,
     /// The machine's next deadline.
     deadline_ms: AtomicI64,
+    /// How often a machine was loaded: which of them began an action.
+    life: AtomicU64,
+    /// Who copies the log.
+    leading: RwLock<Option<Arc<Leading>>>,
     state: Mutex<State<M>>,
 }
 
@@ -47,11 +54,11 @@ struct Live<M: Machine> {
     machine: M,
     next_ticket: u64,
     waiting: HashMap<Ticket, Sender<M::Reply>>,
-    /// Last record that was appended: what is answered later must not become visible before it is durable.
+    /// Last record in the log: what is answered later must not become visible before it is acknowledged.
     last_offset: Option<i64>,
 }
 
-/// What is to be done without the lock, when everything appended so far is acknowledged.
+/// What is to be done without the lock, when everything in the log is acknowledged.
 pub struct After<M: Machine> {
     replies: Vec<(Sender<M::Reply>, M::Reply)>,
     actions: Vec<M::Action>,
@@ -65,13 +72,16 @@ pub struct Stepped<M: Machine> {
     later: Option<oneshot::Receiver<Result<M::Reply, ErrorCode>>>,
     after: After<M>,
     /// Wait for this record first.
-    durable: Option<i64>,
+    until: Option<i64>,
 }
 
 /// Starts what a machine asks for.
 pub trait Start<M: Machine>: Send + Sync {
     /// Starts `action`; never blocks.
     fn start(&self, partition: i32, action: M::Action);
+
+    /// Does `work` soon, in another place of the runtime: for callers that may hold a machine's lock.
+    fn later(&self, work: Box<dyn FnOnce() + Send>);
 }
 
 impl<M: Machine> Shard<M> {
@@ -82,6 +92,8 @@ impl<M: Machine> Shard<M> {
             leader_epoch,
             log,
             deadline_ms: AtomicI64::new(NEVER_MS),
+            life: AtomicU64::new(0),
+            leading: RwLock::new(None),
             state: Mutex::new(State::Loading),
         }
     }
@@ -91,12 +103,35 @@ impl<M: Machine> Shard<M> {
         self.deadline_ms.load(Ordering::Acquire)
     }
 
+    /// Which machine works here: it has another number after it was loaded again.
+    pub fn life(&self) -> u64 {
+        self.life.load(Ordering::Acquire)
+    }
+
+    /// Takes note of who copies the log.
+    pub fn set_leading(&self, leading: Option<Arc<Leading>>) {
+        *self.leading.write() = leading;
+    }
+
+    /// Whether fewer than `min.insync.replicas` are in sync. What the machine writes by itself is written all the same, and
+    /// counts later.
+    fn takes_nothing(&self) -> bool {
+        self.leading.read().as_ref().is_some_and(|leading| leading.is_under_min_isr())
+    }
+
     /// Takes an event that somebody waits for the answer of.
     ///
     /// # Errors
     /// COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR.
     pub fn call(&self, make: impl FnOnce(Ticket) -> M::Event, now_ms: i64) -> Result<Stepped<M>, ErrorCode> {
-        self.step(now_ms, true, |machine, ticket| machine.handle(make(ticket), now_ms))
+        let full = self.takes_nothing();
+        self.step(now_ms, true, |machine, ticket| {
+            let event = make(ticket);
+            match full && M::writes(&event) {
+                true => Err(ErrorCode::CoordinatorNotAvailable),
+                false => Ok(machine.handle(event, now_ms)),
+            }
+        })
     }
 
     /// Runs `step` on the machine; nobody waits for its answer.
@@ -108,7 +143,7 @@ impl<M: Machine> Shard<M> {
         now_ms: i64,
         step: impl FnOnce(&mut M) -> Effects<M::Reply, M::Action>,
     ) -> Result<Stepped<M>, ErrorCode> {
-        self.step(now_ms, false, |machine, _ticket| step(machine))
+        self.step(now_ms, false, |machine, _ticket| Ok(step(machine)))
     }
 
     /// Looks at the machine.
@@ -141,12 +176,11 @@ impl<M: Machine> Shard<M> {
             *state = State::Broken;
             return None;
         }
-        *state = State::Ready(Box::new(Live {
-            machine,
-            next_ticket: 0,
-            waiting: HashMap::new(),
-            last_offset: None,
-        }));
+        // What another leader wrote last may still wait for the in-sync replicas.
+        let last_offset = self.log.offsets().log_end_offset.checked_sub(1).filter(|&last| last >= 0);
+        *state =
+            State::Ready(Box::new(Live { machine, next_ticket: 0, waiting: HashMap::new(), last_offset }));
+        self.life.fetch_add(1, Ordering::AcqRel);
         drop(state);
         self.run(now_ms, |machine| machine.loaded(now_ms)).ok()
     }
@@ -184,7 +218,7 @@ impl<M: Machine> Shard<M> {
         &self,
         now_ms: i64,
         waits: bool,
-        step: impl FnOnce(&mut M, Ticket) -> Effects<M::Reply, M::Action>,
+        step: impl FnOnce(&mut M, Ticket) -> Result<Effects<M::Reply, M::Action>, ErrorCode>,
     ) -> Result<Stepped<M>, ErrorCode> {
         let mut state = self.state.lock();
         let State::Ready(live) = &mut *state else { return Err(refusal(&state)) };
@@ -194,6 +228,7 @@ impl<M: Machine> Shard<M> {
             let why = "a bug of the broker (see the panic above); please report it";
             return Err(self.fail(&mut state, Effects::default(), ErrorCode::UnknownServerError, why));
         };
+        let effects = effects?;
         if !effects.records.is_empty() {
             match self.append(&effects, now_ms) {
                 Ok(last_offset) => {
@@ -212,7 +247,8 @@ impl<M: Machine> Shard<M> {
         }
         let deadline_ms = live.machine.next_deadline_ms().unwrap_or(NEVER_MS);
         self.deadline_ms.store(deadline_ms, Ordering::Release);
-        Ok(live.stepped(effects, waits.then_some(ticket), self.log.is_flushed()))
+        let until = live.last_offset.filter(|&last| !is_acknowledged(&self.log, last));
+        Ok(live.stepped(effects, waits.then_some(ticket), until))
     }
 
     /// Appends the records as one batch; gives the offset of the last.
@@ -286,16 +322,15 @@ impl<M: Machine> Live<M> {
         &mut self,
         effects: Effects<M::Reply, M::Action>,
         mine: Option<Ticket>,
-        flushed: bool,
+        until: Option<i64>,
     ) -> Stepped<M> {
-        let durable = self.last_offset.filter(|_| flushed);
         let mut stepped = Stepped {
             mine: None,
             later: None,
             after: After { replies: Vec::new(), actions: effects.actions },
-            durable,
+            until,
         };
-        let answers_now = durable.is_none();
+        let answers_now = until.is_none();
         let mut sender = None;
         if let Some(ticket) = mine {
             let is_answered = answers_now && effects.replies.iter().any(|(one, _)| *one == ticket);
@@ -323,27 +358,62 @@ impl<M: Machine> Stepped<M>
 where
     M::Action: 'static,
 {
-    /// Sends and starts what is due, without any lock; gives the caller's own answer.
-    pub fn settle(self, partition: i32, log: &PartitionLog, start: &Arc<dyn Start<M>>) -> Waiting<M::Reply> {
-        let Self { mine, later, after, durable } = self;
-        match durable {
-            None => after.happen(partition, start),
+    /// Sends and starts what is due, without any lock; gives the caller's own answer, and the answers that wait to be
+    /// acknowledged.
+    #[allow(clippy::type_complexity)]
+    pub fn settle(
+        self,
+        shard: &Shard<M>,
+        start: &Arc<dyn Start<M>>,
+    ) -> (Waiting<M::Reply>, Option<Arc<Unanswered<M::Reply>>>) {
+        let Self { mine, later, after, until } = self;
+        let mut unanswered = None;
+        match until {
+            None => after.happen(shard.partition, start),
             Some(_) if after.is_nothing() => {}
-            Some(offset) => {
-                let start = Arc::clone(start);
-                // When the flush fails, the senders are dropped: NOT_COORDINATOR.
-                let done = move |outcome: Result<(), StorageError>| match outcome {
-                    Ok(()) => after.happen(partition, &start),
-                    Err(error) => notice(&format!("a coordinator's records are not durable: {error}")),
-                };
-                log.wait_durable(offset, Box::new(done));
-            }
+            Some(offset) => unanswered = Some(after.happen_when_acknowledged(shard, offset, start)),
         }
-        match (mine, later) {
+        let waiting = match (mine, later) {
             (Some(reply), _) => Waiting::now(Ok(reply)),
             (None, Some(receiver)) => Waiting::Later(receiver),
             (None, None) => Waiting::now(Err(ErrorCode::NotCoordinator)),
-        }
+        };
+        (waiting, unanswered)
+    }
+}
+
+impl<M: Machine> After<M>
+where
+    M::Action: 'static,
+{
+    /// Does what is due when the record at `offset` counts. When it never will, the senders are dropped: NOT_COORDINATOR.
+    fn happen_when_acknowledged(
+        self,
+        shard: &Shard<M>,
+        offset: i64,
+        start: &Arc<dyn Start<M>>,
+    ) -> Arc<Unanswered<M::Reply>> {
+        let (partition, start) = (shard.partition, Arc::clone(start));
+        let unanswered = Arc::new(Unanswered::new(self.replies));
+        let (replies, actions) = (Arc::clone(&unanswered), self.actions);
+        // An append moves the high watermark where nobody else is in sync, and is done with a machine's lock held.
+        let act = move || {
+            let starter = Arc::clone(&start);
+            let all = move || actions.into_iter().for_each(|action| starter.start(partition, action));
+            start.later(Box::new(all));
+        };
+        let done = move |outcome: Result<(), StorageError>| match outcome {
+            Ok(()) => {
+                replies.answer();
+                act();
+            }
+            Err(error) => {
+                replies.forget();
+                notice(&format!("a coordinator's records are not acknowledged: {error}"));
+            }
+        };
+        when_acknowledged(&shard.log, shard.leader_epoch, offset, Box::new(done));
+        unanswered
     }
 }
 
@@ -353,10 +423,7 @@ impl<M: Machine> After<M> {
     }
 
     fn happen(self, partition: i32, start: &Arc<dyn Start<M>>) {
-        for (sender, reply) in self.replies {
-            // Who is gone needs no answer.
-            let _ = sender.send(Ok(reply));
-        }
+        Unanswered::new(self.replies).answer();
         for action in self.actions {
             start.start(partition, action);
         }

@@ -8,15 +8,21 @@ use tokio::runtime::Handle;
 
 use super::alarm::{Alarm, NEVER_MS};
 use super::key::partition_of;
+use super::patience::Patience;
 use super::shard::{Shard, Start, Stepped};
 use super::waiting::Waiting;
 use crate::coordinator::{Effects, Machine, Ticket};
+use crate::server::cluster::Cluster;
 use crate::server::topics::Picture;
 use crate::storage::{Appended, Clock, PartitionLog, TxnMarker};
 use crate::wire::ErrorCode;
 
 /// The clock is looked at again at least so often: it may be set.
 const NAP_MAX: Duration = Duration::from_secs(30);
+/// A broker that may not lead looks so often whether it may again.
+const LEASE_NAP: Duration = Duration::from_millis(100);
+/// Logs that are loaded at once.
+const LOADERS_MAX: usize = 2;
 
 /// Starts the actions of a coordinator's machines.
 pub trait Sink<M: Machine>: Send + Sync + 'static {
@@ -30,11 +36,14 @@ pub struct Coordinator<M: Machine> {
     topic: &'static str,
     node_id: i32,
     clock: Arc<dyn Clock>,
+    /// Whether this broker may lead.
+    cluster: Arc<Cluster>,
     make: Box<dyn Fn() -> M + Send + Sync>,
     shards: RwLock<Shards<M>>,
     /// Partitions to be loaded, while or before somebody does.
     to_load: Mutex<ToLoad<M>>,
     alarm: Alarm,
+    patience: Patience<M::Reply>,
     sink: OnceLock<Box<dyn Sink<M>>>,
     /// Hands actions to `sink`.
     starter: Arc<dyn Start<M>>,
@@ -49,7 +58,7 @@ struct Shards<M: Machine> {
 
 struct ToLoad<M: Machine> {
     queue: VecDeque<Arc<Shard<M>>>,
-    running: bool,
+    loaders: usize,
 }
 
 impl<M: Machine> Coordinator<M>
@@ -61,6 +70,7 @@ where
         topic: &'static str,
         node_id: i32,
         clock: Arc<dyn Clock>,
+        cluster: Arc<Cluster>,
         make: impl Fn() -> M + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
@@ -68,10 +78,12 @@ where
             topic,
             node_id,
             clock,
+            cluster,
             make: Box::new(make),
             shards: RwLock::new(Shards { count: 0, led: HashMap::new() }),
-            to_load: Mutex::new(ToLoad { queue: VecDeque::new(), running: false }),
+            to_load: Mutex::new(ToLoad { queue: VecDeque::new(), loaders: 0 }),
             alarm: Alarm::default(),
+            patience: Patience::default(),
             sink: OnceLock::new(),
             starter: Arc::new(Starter { coordinator: Weak::clone(me) }),
             runtime: OnceLock::new(),
@@ -111,14 +123,15 @@ where
         self.settle(&shard, stepped)
     }
 
-    /// Gives the machine of `partition` an event that nobody waits for: the outcome of an action. It is dropped when the
-    /// machine is not here.
-    pub fn event(&self, partition: i32, event: M::Event) {
-        if let Some(shard) = self.shard(partition) {
-            let now_ms = self.clock.now_ms();
-            let stepped = shard.run(now_ms, |machine| machine.handle(event, now_ms));
-            drop(self.settle(&shard, stepped));
-        }
+    /// Gives a machine the outcome of an action that it began in its life `life`. Dropped when that machine is gone.
+    pub fn outcome(&self, shard: &Arc<Shard<M>>, life: u64, event: M::Event) {
+        let now_ms = self.clock.now_ms();
+        let step = |machine: &mut M| {
+            // Looked at under the machine's lock.
+            if shard.life() == life { machine.handle(event, now_ms) } else { Effects::default() }
+        };
+        let stepped = shard.run(now_ms, step);
+        drop(self.settle(shard, stepped));
     }
 
     /// Ends a producer's transaction in `partition`; the marker is acknowledged when the log that comes with it says so.
@@ -133,6 +146,13 @@ where
         let shard = self.shard(partition).ok_or(ErrorCode::NotLeaderOrFollower)?;
         let appended = shard.append_marker(marker)?;
         Ok((Arc::clone(&shard.log), appended))
+    }
+
+    /// Does `work` soon, with no machine's lock held; never when the broker does not run.
+    pub fn later(&self, work: Box<dyn FnOnce() + Send>) {
+        if let Some(runtime) = self.runtime.get() {
+            runtime.spawn(async move { work() });
+        }
     }
 
     /// Runs `step` on every machine that is loaded.
@@ -172,7 +192,8 @@ where
         for partition in topic.iter().flat_map(|topic| &topic.partitions) {
             if let (Ok(log), true) = (&partition.log, partition.spec.leader == self.node_id) {
                 let (number, epoch) = (partition.spec.partition, partition.spec.leader_epoch);
-                led.insert(number, Arc::new(Shard::new(number, epoch, Arc::clone(log))));
+                let shard = Arc::new(Shard::new(number, epoch, Arc::clone(log)));
+                led.insert(number, (shard, partition.leading.clone()));
             }
         }
         let count = topic.map_or(0, |topic| i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX));
@@ -181,7 +202,7 @@ where
             let mut shards = self.shards.write();
             for (number, before) in std::mem::take(&mut shards.led) {
                 match led.get_mut(&number) {
-                    Some(now)
+                    Some((now, _))
                         if now.leader_epoch == before.leader_epoch && Arc::ptr_eq(&now.log, &before.log) =>
                     {
                         *now = before;
@@ -189,7 +210,11 @@ where
                     _ => ended.push(before),
                 }
             }
-            *shards = Shards { count, led };
+            let led = led.into_iter().map(|(number, (shard, leading))| {
+                shard.set_leading(leading);
+                (number, shard)
+            });
+            *shards = Shards { count, led: led.collect() };
         }
         ended.iter().for_each(|shard| shard.end());
         for shard in self.led() {
@@ -225,6 +250,9 @@ where
     fn shard_of(&self, key: &str) -> Result<Arc<Shard<M>>, ErrorCode> {
         let shards = self.shards.read();
         let partition = partition_of(key, shards.count).ok_or(ErrorCode::NotCoordinator)?;
+        if !self.cluster.may_lead() {
+            return Err(ErrorCode::NotCoordinator);
+        }
         shards.led.get(&partition).cloned().ok_or(ErrorCode::NotCoordinator)
     }
 
@@ -245,7 +273,11 @@ where
             }
         };
         self.alarm.note(shard.deadline_ms());
-        stepped.settle(shard.partition, &shard.log, &self.starter)
+        let (waiting, unanswered) = stepped.settle(shard, &self.starter);
+        if let Some(unanswered) = unanswered {
+            self.alarm.note(self.patience.begin(&unanswered, self.clock.now_ms()));
+        }
+        waiting
     }
 
     /// Loads an empty log now, any other in the background.
@@ -266,10 +298,10 @@ where
     fn load_in_background(&self) {
         let (Some(runtime), Some(me)) = (self.runtime.get(), self.me.upgrade()) else { return };
         let mut to_load = self.to_load.lock();
-        if to_load.running || to_load.queue.is_empty() {
+        if to_load.loaders >= LOADERS_MAX.min(to_load.queue.len()) {
             return;
         }
-        to_load.running = true;
+        to_load.loaders += 1;
         drop(to_load);
         runtime.spawn_blocking(move || while me.load_next() {});
     }
@@ -279,7 +311,7 @@ where
         let next = {
             let mut to_load = self.to_load.lock();
             let next = to_load.queue.pop_front();
-            to_load.running = next.is_some();
+            to_load.loaders -= usize::from(next.is_none());
             next
         };
         let Some(shard) = next else { return false };
@@ -299,11 +331,13 @@ where
             for shard in self.led() {
                 self.alarm.found(shard.deadline_ms());
             }
+            self.patience.next_ms().into_iter().for_each(|at_ms| self.alarm.found(at_ms));
             let at_ms = self.alarm.at_ms();
             let nap = match u64::try_from(at_ms.saturating_sub(self.clock.now_ms())) {
                 Ok(left_ms) if at_ms != NEVER_MS => Duration::from_millis(left_ms).min(NAP_MAX),
                 Ok(_never) => NAP_MAX,
-                Err(_late) => Duration::ZERO,
+                Err(_late) if self.cluster.may_lead() => Duration::ZERO,
+                Err(_late) => LEASE_NAP,
             };
             tokio::select! {
                 () = tokio::time::sleep(nap) => self.do_what_is_due(),
@@ -313,6 +347,11 @@ where
     }
 
     fn do_what_is_due(&self) {
+        self.patience.end_overdue(self.clock.now_ms());
+        // Who may not lead decides nothing; what it appended would not count.
+        if !self.cluster.may_lead() {
+            return;
+        }
         for shard in self.led() {
             let now_ms = self.clock.now_ms();
             if shard.deadline_ms() <= now_ms {
@@ -329,6 +368,12 @@ struct Starter<M: Machine> {
 }
 
 impl<M: Machine> Start<M> for Starter<M> {
+    fn later(&self, work: Box<dyn FnOnce() + Send>) {
+        if let Some(coordinator) = self.coordinator.upgrade() {
+            coordinator.later(work);
+        }
+    }
+
     fn start(&self, partition: i32, action: M::Action) {
         if let Some(coordinator) = self.coordinator.upgrade() {
             if let Some(sink) = coordinator.sink.get() {
