@@ -25,6 +25,21 @@ pub enum Kind {
     /// A Metadata request named topics that are not there: `{"topics": [names]}`, answered `{}` when they are or will
     /// not be.
     AutoCreateTopics,
+    /// The leader's proposal for the ISR of its partitions: `{"partitions": [{topic, partition, leader_epoch, partition_epoch,
+    /// new_isr, new_isr_epochs}]}`, answered with `{"partitions": [{topic, partition, error_code}]}`. 0: it is stored, and was
+    /// applied before the answer; anything else: it is surely not stored and never will be. `new_isr_epochs` are those of the
+    /// members' registrations, -1 where none matters.
+    AlterPartition,
+    /// `{}`, answered `{"first", "count"}`: a block of ids for producers that nobody else has.
+    AllocateProducerIds,
+    /// AlterPartitionReassignments.
+    AlterPartitionReassignments,
+    /// ListPartitionReassignments.
+    ListPartitionReassignments,
+    /// ElectLeaders.
+    ElectLeaders,
+    /// UpdateFeatures.
+    UpdateFeatures,
 }
 
 impl Kind {
@@ -38,6 +53,12 @@ impl Kind {
             Self::IncrementalAlterConfigs => "incremental_alter_configs",
             Self::DescribeConfigs => "describe_configs",
             Self::AutoCreateTopics => "auto_create_topics",
+            Self::AlterPartition => "alter_partition",
+            Self::AllocateProducerIds => "allocate_producer_ids",
+            Self::AlterPartitionReassignments => "alter_partition_reassignments",
+            Self::ListPartitionReassignments => "list_partition_reassignments",
+            Self::ElectLeaders => "elect_leaders",
+            Self::UpdateFeatures => "update_features",
         }
     }
 }

@@ -46,7 +46,11 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::DescribeLogDirs,
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
+    ApiKey::ElectLeaders,
     ApiKey::IncrementalAlterConfigs,
+    ApiKey::AlterPartitionReassignments,
+    ApiKey::ListPartitionReassignments,
+    ApiKey::UpdateFeatures,
     ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
@@ -202,7 +206,7 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
-        ApiKey::DeleteRecords => on::delete_records::handle(&call, &read(reader, version)?),
+        ApiKey::DeleteRecords => on::delete_records::handle(call, &read(reader, version)?),
         ApiKey::InitProducerId => on::init_producer_id::handle(call, read(reader, version)?),
         ApiKey::OffsetForLeaderEpoch => on::offset_for_leader_epoch::handle(&call, &read(reader, version)?),
         ApiKey::TxnOffsetCommit => on::txn_offset_commit::handle(call, read(reader, version)?),
@@ -217,6 +221,14 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::IncrementalAlterConfigs => {
             on::incremental_alter_configs::handle(call, read(reader, version)?)
         }
+        ApiKey::ElectLeaders => on::elect_leaders::handle(call, read(reader, version)?),
+        ApiKey::AlterPartitionReassignments => {
+            on::alter_partition_reassignments::handle(call, read(reader, version)?)
+        }
+        ApiKey::ListPartitionReassignments => {
+            on::list_partition_reassignments::handle(call, read(reader, version)?)
+        }
+        ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),
         ApiKey::DeleteGroups => on::delete_groups::handle(call, read(reader, version)?),
         ApiKey::OffsetDelete => on::offset_delete::handle(call, read(reader, version)?),
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),

@@ -9,6 +9,7 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
         StorageError::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
         StorageError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
+        StorageError::SequencesOfEndedTxn { .. } => ErrorCode::UnknownProducerId,
         StorageError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
         StorageError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         StorageError::RecordTooLarge { .. } => ErrorCode::MessageTooLarge,
@@ -17,7 +18,9 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::InvalidBatch { .. } => ErrorCode::CorruptMessage,
         StorageError::NotFound { .. } => ErrorCode::UnknownTopicOrPartition,
         // The broker is stopping: clients ask again, and find the next one.
-        StorageError::Closed { .. } => ErrorCode::NotLeaderOrFollower,
+        StorageError::Closed { .. } | StorageError::NotLeader { .. } | StorageError::NotFollower { .. } => {
+            ErrorCode::NotLeaderOrFollower
+        }
         StorageError::InvalidTopic { .. } => ErrorCode::InvalidTopicException,
         StorageError::Corrupt { .. }
         | StorageError::DiskFull { .. }

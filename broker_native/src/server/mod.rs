@@ -5,14 +5,16 @@
 //! |---|---|
 //! | `mod` | [`Server`]: open, apply topics, listen, close |
 //! | [`settings`], [`shared`], [`metrics`], [`notice`] | settings; what all connections share; counters; log lines |
-//! | [`topics`] | what is served, as an immutable picture |
+//! | [`topics`], [`cluster`] | what is served, as an immutable picture; the other brokers, and the lease to lead |
 //! | [`listener`], [`connection`] | accept; one task per connection |
 //! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
 //! | [`outbox`], [`send`] | answers on their way out, records straight from their file |
 //! | [`coordinators`] | groups and transactions: the machines' shell |
 //! | [`watch`], [`fetch_sessions`] | long polls and what wakes them; what each consumer reads |
-//! | [`decide`] | questions to Python |
+//! | [`decide`], [`peers`] | questions to Python; requests to other brokers |
+//! | [`replication`] | what is led here and copied elsewhere |
+//! | [`following`] | what is copied from other brokers |
 //! | [`producer_ids`], [`errors`], [`shutdown`] | ids of producers; error codes; stop |
 //! | [`maintenance`], [`compaction`] | what is due by the clock; threads that compact |
 //!
@@ -21,6 +23,7 @@
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
 pub mod budget;
 pub mod buffers;
+pub mod cluster;
 pub mod compaction;
 pub mod connection;
 pub mod coordinators;
@@ -28,6 +31,7 @@ pub mod decide;
 pub mod dispatch;
 pub mod errors;
 pub mod fetch_sessions;
+pub mod following;
 pub mod frames;
 pub mod handlers;
 pub mod listener;
@@ -35,7 +39,9 @@ pub mod maintenance;
 pub mod metrics;
 pub mod notice;
 pub mod outbox;
+pub mod peers;
 pub mod producer_ids;
+pub mod replication;
 pub mod send;
 pub mod settings;
 pub mod shared;
@@ -52,14 +58,18 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+use crate::replica::following::ReplicaManager;
 use crate::storage::{Clock, Disk, LogManager, StorageError};
 use budget::Budget;
+use cluster::{Cluster, ClusterView};
 use compaction::Compaction;
 use coordinators::Coordinators;
 use decide::Decider;
 use fetch_sessions::FetchSessions;
 use maintenance::Maintenance;
+use peers::Peers;
 use producer_ids::ProducerIds;
+use replication::Replication;
 use settings::Settings;
 use shared::Shared;
 use topics::TopicSpec;
@@ -81,6 +91,9 @@ pub enum ServerError {
 /// The data path of one broker.
 pub struct Server {
     shared: Arc<Shared>,
+    replicas: ReplicaManager,
+    /// Held while topics change: what is followed, what is served, what is followed then.
+    applying: Mutex<()>,
     running: Mutex<Running>,
 }
 
@@ -113,12 +126,23 @@ impl Server {
     ) -> Result<Self, ServerError> {
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, settings.manager_config())?;
         let topics = Arc::new(topics::Topics::default());
-        let producer_ids = Arc::new(ProducerIds::new(disk, dir.into()));
+        let cluster = Arc::new(Cluster::new(settings.clustered));
+        let patience = Duration::from_millis(settings.replica_socket_timeout_ms);
+        let peers = Peers::new(settings.node_id, Arc::clone(&cluster), patience);
+        let producer_ids = match settings.clustered {
+            true => ProducerIds::asked(Arc::clone(&decider)),
+            false => ProducerIds::new(disk, dir.into()),
+        };
+        let replicas = following::manager(&settings);
         let shared = Shared {
-            coordinators: Coordinators::new(&settings, &topics, &clock, &producer_ids),
+            coordinators: Coordinators::new(&settings, &topics, &clock, &producer_ids, &peers, &cluster),
+            peers,
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
+            replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
             producer_ids,
+            replication: Replication::new(&settings, &cluster),
+            cluster,
             settings,
             logs,
             clock,
@@ -128,12 +152,17 @@ impl Server {
             buffers: buffers::Buffers::default(),
             shutdown: shutdown::Shutdown::default(),
         };
-        Ok(Self { shared: Arc::new(shared), running: Mutex::default() })
+        Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
     }
 
     /// What connections share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// What is copied from other brokers.
+    pub fn replicas(&self) -> &ReplicaManager {
+        &self.replicas
     }
 
     /// Serves `specs`, new or changed; their logs are open when this returns.
@@ -142,9 +171,38 @@ impl Server {
     /// As [`topics::Topics::apply`].
     pub fn apply_topics(&self, specs: Vec<TopicSpec>) -> Result<(), ServerError> {
         let threads = self.shared.settings.num_recovery_threads_per_data_dir;
-        let applied = self.shared.topics.apply(&self.shared.logs, specs, threads);
+        let node_id = self.shared.settings.node_id;
+        let _applying = self.applying.lock();
+        let ids: Vec<_> = specs.iter().map(|topic| topic.topic_id).collect();
+        following::let_go(&self.replicas, node_id, &specs);
+        let applied = self.shared.topics.apply(&self.shared.logs, &self.shared.replication, specs, threads);
+        following::follow(&self.replicas, node_id, &self.shared.topics.now(), &ids);
         self.shared.coordinators.apply(&self.shared.topics.now());
         Ok(applied?)
+    }
+
+    /// Takes over who is alive and who controls.
+    pub fn apply_cluster(&self, view: ClusterView) {
+        following::meet(&self.replicas, self.shared.settings.node_id, &view);
+        self.shared.cluster.apply(view);
+        self.shared.peers.look_at_view();
+        replication::meet(&self.shared);
+    }
+
+    /// This broker may lead until the lease's clock shows `until`; zero: it leads nothing from now on.
+    pub fn lease_until(&self, until: Duration) {
+        self.shared.cluster.lease_until(until);
+    }
+
+    /// Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them.
+    pub fn set_throttles(&self, leader: i64, follower: i64) {
+        self.shared.replication.throttle.set(leader);
+        self.replicas.set_throttle(follower);
+    }
+
+    /// Whether the last user of the data directory stopped cleanly.
+    pub fn was_clean(&self) -> bool {
+        self.shared.logs.was_clean()
     }
 
     /// Stops serving the topic and removes its files.
@@ -152,6 +210,10 @@ impl Server {
     /// # Errors
     /// As [`topics::Topics::remove`].
     pub fn remove_topic(&self, name: &str) -> Result<(), ServerError> {
+        let _applying = self.applying.lock();
+        if let Some(topic) = self.shared.topics.now().named(name) {
+            self.replicas.let_go(&topic.id, |_| None);
+        }
         let removed = self.shared.topics.remove(&self.shared.logs, name);
         self.shared.coordinators.apply(&self.shared.topics.now());
         self.shared.coordinators.groups.step_all(|groups, now_ms| groups.forget_topic(name, now_ms));
@@ -180,7 +242,10 @@ impl Server {
         let (alive, drained) = mpsc::channel(1);
         let socket = {
             let _inside = runtime.enter();
+            self.shared.peers.start();
+            self.shared.producer_ids.start();
             self.shared.coordinators.start();
+            replication::start(&self.shared);
             tokio::net::TcpListener::from_std(socket)?
         };
         runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
@@ -202,8 +267,10 @@ impl Server {
             return Ok(());
         }
         running.closed = true;
+        self.replicas.close();
         self.shared.shutdown.give();
         self.shared.coordinators.stop();
+        self.shared.peers.stop();
         if let Some(mut serving) = running.serving.take() {
             let drained = async { tokio::time::timeout(timeout, serving.drained.recv()).await };
             if serving.runtime.block_on(drained).is_err() {

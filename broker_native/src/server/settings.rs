@@ -14,6 +14,30 @@ pub struct Settings {
     pub node_id: i32,
     /// Told to clients; empty when unknown.
     pub cluster_id: String,
+    /// Whether there may be other brokers.
+    pub clustered: bool,
+    /// Where this broker stands, for placement and for reading from near.
+    pub rack: Option<String>,
+    /// A follower that was not at its leader's end for so long leaves the ISR.
+    pub replica_lag_time_max_ms: i64,
+    /// Threads that fetch from each leader.
+    pub num_replica_fetchers: usize,
+    /// A follower's fetch waits so long for data.
+    pub replica_fetch_wait_max_ms: i32,
+    /// Most bytes of one partition in a follower's fetch.
+    pub replica_fetch_max_bytes: i32,
+    /// Most bytes of a follower's fetch.
+    pub replica_fetch_response_max_bytes: i32,
+    /// A fetcher whose leader did not answer waits so long.
+    pub replica_fetch_backoff_ms: u64,
+    /// A request between brokers is given up after so long.
+    pub replica_socket_timeout_ms: u64,
+    /// Most bytes a second for followers that their topic throttles.
+    pub leader_replication_throttled_rate: i64,
+    /// Which replica a consumer is told to read from; only Kafka's rack-aware selector is known.
+    pub replica_selector_class: Option<String>,
+    /// High watermarks are written down so often.
+    pub replica_high_watermark_checkpoint_interval_ms: i64,
     /// Address told to clients; `None`: the one that the client dialled.
     pub advertised_host: Option<String>,
     /// As `advertised_host`.
@@ -71,6 +95,18 @@ impl Default for Settings {
         Self {
             node_id: 1,
             cluster_id: String::new(),
+            clustered: false,
+            rack: None,
+            replica_lag_time_max_ms: /* 30 s */ 30_000,
+            num_replica_fetchers: 1,
+            replica_fetch_wait_max_ms: 500,
+            replica_fetch_max_bytes: /* 1 MiB */ 1 << 20,
+            replica_fetch_response_max_bytes: /* 10 MiB */ 10 << 20,
+            replica_fetch_backoff_ms: /* 1 s */ 1_000,
+            replica_socket_timeout_ms: /* 30 s */ 30_000,
+            leader_replication_throttled_rate: i64::MAX,
+            replica_selector_class: None,
+            replica_high_watermark_checkpoint_interval_ms: /* 5 s */ 5_000,
             advertised_host: None,
             advertised_port: None,
             auto_create_topics_enable: true,
@@ -118,6 +154,7 @@ impl Settings {
             cluster_id: self.cluster_id.clone(),
             producer_id_expiration_ms: self.producer_id_expiration_ms,
             checkpoint_interval_ms: self.log_flush_offset_checkpoint_interval_ms,
+            replica_high_watermark_checkpoint_interval_ms: self.replica_high_watermark_checkpoint_interval_ms,
             ..ManagerConfig::default()
         }
     }

@@ -3,11 +3,14 @@ use std::sync::Arc;
 
 use super::budget::Budget;
 use super::buffers::Buffers;
+use super::cluster::Cluster;
 use super::coordinators::Coordinators;
 use super::decide::Decider;
 use super::fetch_sessions::FetchSessions;
 use super::metrics::Metrics;
+use super::peers::Peers;
 use super::producer_ids::ProducerIds;
+use super::replication::Replication;
 use super::settings::Settings;
 use super::shutdown::Shutdown;
 use super::topics::Topics;
@@ -19,6 +22,12 @@ pub struct Shared {
     pub settings: Settings,
     /// What is served.
     pub topics: Arc<Topics>,
+    /// The other brokers.
+    pub cluster: Arc<Cluster>,
+    /// The way to them.
+    pub peers: Arc<Peers>,
+    /// What is led here and copied elsewhere.
+    pub replication: Arc<Replication>,
     /// Groups and transactions.
     pub coordinators: Coordinators,
     /// The data directory.
@@ -33,6 +42,8 @@ pub struct Shared {
     pub producer_ids: Arc<ProducerIds>,
     /// What consumers read.
     pub fetch_sessions: FetchSessions,
+    /// What followers read; consumers cannot push them out.
+    pub replica_sessions: FetchSessions,
     /// Bytes of requests in memory.
     pub budget: Budget,
     /// Buffers to borrow.

@@ -10,8 +10,10 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::notice::notice;
+use super::replication::leading::Leading;
+use super::replication::{Replication, Seat, on_append};
 use super::watch::Watchers;
-use crate::storage::{LogConfig, LogManager, PartitionLog, StorageError};
+use crate::storage::{LogConfig, LogManager, PartitionLog, Role, StorageError};
 
 /// A topic as Python applies it.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,7 +33,7 @@ pub struct TopicSpec {
 }
 
 /// A partition as Python applies it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct PartitionSpec {
     /// Its number.
     pub partition: i32,
@@ -43,16 +45,67 @@ pub struct PartitionSpec {
     pub replicas: Vec<i32>,
     /// Those that are in sync.
     pub isr: Vec<i32>,
+    /// Grows with each change of the partition's document.
+    #[serde(default)]
+    pub partition_epoch: i32,
+    /// Replicas that are being added, among `replicas`.
+    #[serde(default)]
+    pub adding: Vec<i32>,
+    /// Replicas that are being removed, among `replicas`.
+    #[serde(default)]
+    pub removing: Vec<i32>,
+    /// Replicas outside the ISR that may still be elected (KIP-966).
+    #[serde(default)]
+    pub elr: Vec<i32>,
+}
+
+/// Why this broker has no log of a partition.
+#[derive(Debug, Clone)]
+pub enum Absent {
+    /// Other brokers have it.
+    Elsewhere,
+    /// It should be here, but cannot be used.
+    Offline(StorageError),
 }
 
 /// A partition that is served.
 pub struct Partition {
     /// Leader, epoch, replicas.
     pub spec: PartitionSpec,
-    /// Its log, or why there is none: the partition is offline then.
-    pub log: Result<Arc<PartitionLog>, StorageError>,
+    /// Its log, or why there is none.
+    pub log: Result<Arc<PartitionLog>, Absent>,
     /// Long polls that wait for its data.
     pub watchers: Arc<Watchers>,
+    /// Followers' long polls, which wait for more than is committed.
+    pub appended: Arc<Watchers>,
+    /// What this broker knows of its followers, when it leads and has some.
+    pub leading: Option<Arc<Leading>>,
+    seat: Arc<Seat>,
+}
+
+impl Partition {
+    /// Whether the log should be here, but cannot be used.
+    pub fn is_offline(&self) -> bool {
+        matches!(self.log, Err(Absent::Offline(_)))
+    }
+
+    /// Whether a request that waits since `self` was current has to look again.
+    fn differs(&self, now: &Self) -> bool {
+        let (had, has) = (&self.spec, &now.spec);
+        had.leader != has.leader
+            || had.leader_epoch != has.leader_epoch
+            || had.replicas != has.replicas
+            || self.log.is_ok() != now.log.is_ok()
+    }
+
+    /// Wakes everybody who waits for something of it.
+    fn wake(&self) {
+        self.watchers.wake();
+        self.appended.wake();
+        if let Some(leading) = &self.leading {
+            leading.log_starts.wake();
+        }
+    }
 }
 
 /// A topic that is served.
@@ -129,7 +182,9 @@ impl Topics {
         Arc::clone(&self.now.read())
     }
 
-    /// Opens or makes the logs of `specs`, with `threads` at once, and serves them.
+    /// Opens or makes the logs of `specs` that this broker has a replica of, with `threads` at once, and serves them. Logs
+    /// that it has no replica of any more are removed. Whoever waits for something of a partition that has another leader now
+    /// is woken.
     ///
     /// A damaged log takes only its partition offline.
     ///
@@ -138,6 +193,7 @@ impl Topics {
     pub fn apply(
         &self,
         logs: &LogManager,
+        replication: &Arc<Replication>,
         specs: Vec<TopicSpec>,
         threads: usize,
     ) -> Result<(), StorageError> {
@@ -151,7 +207,7 @@ impl Topics {
             while let Some((topic, spec)) =
                 jobs.get(next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
             {
-                let partition = open(logs, &before, topic, spec);
+                let partition = open(logs, replication, &before, topic, spec);
                 done.lock().push(((topic.topic_id, spec.partition), partition));
             }
         };
@@ -170,7 +226,7 @@ impl Topics {
             let partitions =
                 numbers.iter().filter_map(|n| opened.remove(&(spec.topic_id, *n))).collect::<Vec<_>>();
             for partition in &partitions {
-                if let Err(error) = &partition.log {
+                if let Err(Absent::Offline(error)) = &partition.log {
                     notice(&format!("a partition is offline: {error}"));
                     if !is_damage(error) {
                         first_error.get_or_insert_with(|| error.clone());
@@ -187,7 +243,9 @@ impl Topics {
             next.by_id.insert(topic.id, topic);
         }
         next.version += 1;
-        *self.now.write() = Arc::new(next);
+        let next = Arc::new(next);
+        *self.now.write() = Arc::clone(&next);
+        wake_changed(&before, &next, &specs);
         first_error.map_or(Ok(()), Err)
     }
 
@@ -202,7 +260,7 @@ impl Topics {
         next.by_id.remove(&topic.id);
         next.version += 1;
         *self.now.write() = Arc::new(next);
-        topic.partitions.iter().for_each(|partition| partition.watchers.end());
+        topic.partitions.iter().for_each(|partition| partition.wake());
         let removed = logs.remove_partitions(name, topic.partitions.iter().map(|one| one.spec.partition));
         match removed {
             // Somebody else took a directory away: it is gone, as was asked.
@@ -220,28 +278,108 @@ fn is_damage(error: &StorageError) -> bool {
     )
 }
 
-/// The partition as `spec` wants it: the log and the watchers of before when it was served already.
-fn open(logs: &LogManager, before: &Picture, topic: &TopicSpec, spec: &PartitionSpec) -> Arc<Partition> {
-    let known = before.with_id(&topic.topic_id).and_then(|known| known.partition(spec.partition));
-    if let Some(Partition { log: Ok(log), watchers, spec: had }) = known.map(Arc::as_ref) {
-        log.update_config(topic.config.clone());
-        let log = match had.leader_epoch == spec.leader_epoch {
-            true => Ok(Arc::clone(log)),
-            false => log.set_leader_epoch(spec.leader_epoch).map(|()| Arc::clone(log)),
-        };
-        return Arc::new(Partition { spec: spec.clone(), log, watchers: Arc::clone(watchers) });
+/// Wakes those who wait for something of a partition that is not what it was.
+fn wake_changed(before: &Picture, now: &Picture, specs: &[TopicSpec]) {
+    for id in specs.iter().map(|spec| &spec.topic_id) {
+        let (Some(had), Some(has)) = (before.with_id(id), now.with_id(id)) else { continue };
+        let pairs = had.partitions.iter().zip(&has.partitions);
+        pairs.filter(|(had, has)| had.differs(has)).for_each(|(had, _)| had.wake());
     }
-    let watchers = Arc::new(Watchers::default());
-    let log = logs.open_partition(
+}
+
+/// The partition as `spec` wants it: the log and the watchers of before when it was served already.
+fn open(
+    logs: &LogManager,
+    replication: &Arc<Replication>,
+    before: &Picture,
+    topic: &TopicSpec,
+    spec: &PartitionSpec,
+) -> Arc<Partition> {
+    let known =
+        before.with_id(&topic.topic_id).and_then(|known| known.partition(spec.partition)).map(Arc::as_ref);
+    let node_id = replication.node_id;
+    if !spec.replicas.contains(&node_id) {
+        return elsewhere(logs, topic, spec, known);
+    }
+    let role = role_of(spec, node_id);
+    if let Some(known @ Partition { log: Ok(log), spec: had, .. }) = known {
+        log.update_config(topic.config.clone());
+        let log = match had.leader_epoch == spec.leader_epoch && role_of(had, node_id) == role {
+            true => Ok(Arc::clone(log)),
+            false => log.set_role(role, spec.leader_epoch).map(|()| Arc::clone(log)).map_err(Absent::Offline),
+        };
+        let leading = lead(replication, topic, spec, role, Some(known), &log);
+        known.seat.take(leading.clone());
+        let (watchers, appended) = (Arc::clone(&known.watchers), Arc::clone(&known.appended));
+        let (spec, seat) = (spec.clone(), Arc::clone(&known.seat));
+        return Arc::new(Partition { spec, log, watchers, appended, leading, seat });
+    }
+    let (watchers, appended, seat) = (Arc::<Watchers>::default(), Arc::default(), Arc::default());
+    let opened = logs.open_partition(
         &topic.name,
         spec.partition,
         topic.topic_id,
         topic.config.clone(),
+        role,
         spec.leader_epoch,
     );
-    if let Ok(log) = &log {
+    if let Ok(log) = &opened {
         let wake = Arc::clone(&watchers);
         log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
+        log.on_append(on_append(&seat, &appended));
     }
-    Arc::new(Partition { spec: spec.clone(), log, watchers })
+    let log = opened.map_err(Absent::Offline);
+    let leading = lead(replication, topic, spec, role, None, &log);
+    seat.take(leading.clone());
+    Arc::new(Partition { spec: spec.clone(), log, watchers, appended, leading, seat })
+}
+
+/// What this broker knows of the followers: the same as before while it leads in the same epoch.
+fn lead(
+    replication: &Arc<Replication>,
+    topic: &TopicSpec,
+    spec: &PartitionSpec,
+    role: Role,
+    known: Option<&Partition>,
+    log: &Result<Arc<PartitionLog>, Absent>,
+) -> Option<Arc<Leading>> {
+    let log = log.as_ref().ok().filter(|_| role == Role::Leader)?;
+    let same = known.filter(|known| known.spec.leader_epoch == spec.leader_epoch);
+    if let Some(leading) = same.and_then(|known| known.leading.as_ref()) {
+        leading.stored(spec);
+        return Some(Arc::clone(leading));
+    }
+    Some(Leading::new(replication, &topic.name, spec, log))
+}
+
+/// What this broker is to the partition.
+fn role_of(spec: &PartitionSpec, node_id: i32) -> Role {
+    match (spec.leader == node_id, spec.replicas.len()) {
+        (true, 1) => Role::Alone,
+        (true, _) => Role::Leader,
+        (false, _) => Role::Follower,
+    }
+}
+
+/// A partition that others have; the log that was here goes.
+fn elsewhere(
+    logs: &LogManager,
+    topic: &TopicSpec,
+    spec: &PartitionSpec,
+    known: Option<&Partition>,
+) -> Arc<Partition> {
+    if let Some(Partition { log: Ok(_), seat, .. }) = known {
+        seat.take(None);
+        if let Err(error) = logs.remove_partition(&topic.name, spec.partition) {
+            notice(&format!("a replica that moved away could not be removed: {error}"));
+        }
+    }
+    Arc::new(Partition {
+        spec: spec.clone(),
+        log: Err(Absent::Elsewhere),
+        watchers: Arc::default(),
+        appended: Arc::default(),
+        leading: None,
+        seat: Arc::default(),
+    })
 }

@@ -1,6 +1,7 @@
-//! Wakes long polls: a fetch without data watches its partitions; each advance of a high watermark wakes the watchers.
+//! Wakes long polls: a fetch without data watches its partitions. Each advance of a high watermark wakes consumers, each append
+//! followers; another leader wakes both.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -11,7 +12,6 @@ pub struct Watchers {
     /// Length of `list`: an append that nobody waits for takes no lock.
     count: AtomicUsize,
     list: Mutex<Vec<Arc<Notify>>>,
-    gone: AtomicBool,
 }
 
 impl Watchers {
@@ -23,17 +23,6 @@ impl Watchers {
         for watcher in self.list.lock().iter() {
             watcher.notify_one();
         }
-    }
-
-    /// Wakes everybody for the last time: the partition is not served any more.
-    pub fn end(&self) {
-        self.gone.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    /// Whether the partition is not served any more.
-    pub fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::SeqCst)
     }
 
     fn add(&self, watcher: &Arc<Notify>) {

@@ -33,6 +33,8 @@ pub struct Position {
     pub offset: i64,
     /// Epoch of the last record fetched, -1 when not told.
     pub last_fetched_epoch: i32,
+    /// Where the reader's own log begins, -1 for a consumer.
+    pub log_start_offset: i64,
     /// Most bytes wanted.
     pub max_bytes: i32,
 }
@@ -44,6 +46,7 @@ impl From<&FetchPartition> for Position {
             leader_epoch: one.current_leader_epoch,
             offset: one.fetch_offset,
             last_fetched_epoch: one.last_fetched_epoch,
+            log_start_offset: one.log_start_offset,
             max_bytes: one.partition_max_bytes,
         }
     }
@@ -67,7 +70,7 @@ pub struct Told {
     pub log_start_offset: i64,
     /// Bytes of its records.
     pub bytes: usize,
-    /// Whether it must be sent whatever the offsets are: an error, or a log that departs from the client's.
+    /// Whether it must be sent whatever the offsets are: an error, a log that departs from the client's, a better replica.
     pub is_news: bool,
 }
 
@@ -78,7 +81,9 @@ impl Told {
             high_watermark: data.high_watermark,
             log_start_offset: data.log_start_offset,
             bytes,
-            is_news: data.error_code != 0 || data.diverging_epoch != Default::default(),
+            is_news: data.error_code != 0
+                || data.preferred_read_replica >= 0
+                || data.diverging_epoch != Default::default(),
         }
     }
 }
@@ -189,8 +194,14 @@ mod tests {
     use super::*;
 
     pub fn asked(name: &str, partition: i32, offset: i64) -> Asked {
-        let position =
-            Position { partition, leader_epoch: -1, offset, last_fetched_epoch: -1, max_bytes: 100 };
+        let position = Position {
+            partition,
+            leader_epoch: -1,
+            offset,
+            last_fetched_epoch: -1,
+            log_start_offset: -1,
+            max_bytes: 100,
+        };
         Asked { topic: TopicKey::Name(name.into()), position }
     }
 

@@ -4,7 +4,14 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 fn asked(partition: i32, offset: i64) -> Asked {
-    let position = Position { partition, leader_epoch: -1, offset, last_fetched_epoch: -1, max_bytes: 9 };
+    let position = Position {
+        partition,
+        leader_epoch: -1,
+        offset,
+        last_fetched_epoch: -1,
+        log_start_offset: -1,
+        max_bytes: 9,
+    };
     Asked { topic: TopicKey::Name("t".into()), position }
 }
 

@@ -1,4 +1,5 @@
 //! ApiVersions: what this broker speaks.
+use crate::server::cluster::Level;
 use crate::server::dispatch::{Call, Outcome, SERVED};
 use crate::wire::messages::api_versions::{FinalizedFeatureKey, SupportedFeatureKey};
 use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
@@ -12,8 +13,8 @@ type Feature = (&'static str, i16, i16);
 /// `group.version` 1 is KIP-848; `transaction.version` 2 is KIP-890: every end of a transaction raises the epoch.
 const FEATURES: &[Feature] =
     &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
-/// The features have never changed.
-const FEATURES_EPOCH: i64 = 0;
+/// The level of a cluster of pylog's brokers: raised when all of them are new enough.
+const LEVEL: &str = "pylog.version";
 
 /// Answers with the table.
 pub fn handle(call: &Call, _request: &ApiVersionsRequest) -> Outcome {
@@ -28,6 +29,7 @@ pub fn unknown_version(mut call: Call) -> Outcome {
 }
 
 fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
+    let level = call.shared.cluster.now().level;
     let prepares = call.shared.settings.transactions.transaction_two_phase_commit_enable;
     let advertisement = |key: ApiKey| {
         let mut advertisement = key.info().advertisement();
@@ -39,9 +41,10 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
     };
     ApiVersionsResponse {
         error_code: error.code(),
-        supported_features: FEATURES.iter().map(supported).collect(),
-        finalized_features_epoch: FEATURES_EPOCH,
-        finalized_features: FEATURES.iter().map(finalized).collect(),
+        supported_features: FEATURES.iter().map(supported).chain(level.map(could_be)).collect(),
+        // Only the level ever changes.
+        finalized_features_epoch: level.map_or(0, |level| level.now.into()),
+        finalized_features: FEATURES.iter().map(finalized).chain(level.map(is)).collect(),
         api_keys: SERVED.iter().copied().map(advertisement).collect(),
         ..Default::default()
     }
@@ -55,4 +58,12 @@ fn supported(feature: &Feature) -> SupportedFeatureKey {
 fn finalized(feature: &Feature) -> FinalizedFeatureKey {
     let (name, _, level) = *feature;
     FinalizedFeatureKey { name: name.into(), max_version_level: level, min_version_level: level }
+}
+
+fn could_be(level: Level) -> SupportedFeatureKey {
+    supported(&(LEVEL, level.min, level.max))
+}
+
+fn is(level: Level) -> FinalizedFeatureKey {
+    finalized(&(LEVEL, level.min, level.now))
 }

@@ -1,31 +1,65 @@
-//! DeleteRecords: moves the first readable offset of partitions forward.
+//! DeleteRecords: moves the first readable offset of partitions forward; answered when all live replicas have followed.
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::lookup::led;
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::errors::of_storage;
+use crate::server::replication::leading::Leading;
 use crate::server::topics::Topic;
+use crate::server::watch::Watch;
 use crate::wire::ErrorCode;
 use crate::wire::messages::delete_records::{
     DeleteRecordsPartition, DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
 };
 use crate::wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
-use std::sync::Arc;
 
 /// Tells clients that there is no low watermark.
 const NO_WATERMARK: i64 = -1;
 
-/// Moves each partition by itself.
-pub fn handle(call: &Call, request: &DeleteRecordsRequest) -> Outcome {
-    let topics = call.shared.topics.now();
-    let results = request.topics.iter().map(|asked| {
-        let topic = topics.named(&asked.name);
-        let partitions = asked.partitions.iter().map(|one| result(one, delete(call, topic, one)));
-        DeleteRecordsTopicResult { name: asked.name.clone(), partitions: partitions.collect() }
-    });
-    Outcome::Now(call.answer(&DeleteRecordsResponse { topics: results.collect(), ..Default::default() }))
+/// A deletion that other replicas have to follow.
+struct Waiting {
+    topic: usize,
+    partition: usize,
+    topic_name: String,
+    /// The first offset that may be left.
+    wanted: i64,
+    leading: Arc<Leading>,
 }
 
-fn delete(call: &Call, topic: Option<&Arc<Topic>>, asked: &DeleteRecordsPartition) -> Result<i64, ErrorCode> {
-    let (_, log) = led(&call.shared, topic, asked.partition_index, -1)?;
+/// Moves each partition by itself.
+pub fn handle(call: Call, request: &DeleteRecordsRequest) -> Outcome {
+    let topics = call.shared.topics.now();
+    let mut waiting = Vec::new();
+    let results = request.topics.iter().enumerate().map(|(at, asked)| {
+        let topic = topics.named(&asked.name);
+        let partitions = asked.partitions.iter().enumerate().map(|(place, one)| {
+            let deleted = delete(&call, topic, one);
+            if let Ok((start, Some(leading))) = &deleted {
+                let wanted = if one.offset < 0 { *start } else { one.offset };
+                let (topic_name, leading) = (asked.name.clone(), Arc::clone(leading));
+                waiting.push(Waiting { topic: at, partition: place, topic_name, wanted, leading });
+            }
+            result(one.partition_index, deleted.map(|(start, _)| start))
+        });
+        DeleteRecordsTopicResult { name: asked.name.clone(), partitions: partitions.collect() }
+    });
+    let response = DeleteRecordsResponse { topics: results.collect(), ..Default::default() };
+    if waiting.is_empty() {
+        return Outcome::Now(call.answer(&response));
+    }
+    Outcome::later(when_followed(call, response, waiting, request.timeout_ms))
+}
+
+/// The log's first offset then, and who knows those of its other replicas, when it has some.
+fn delete(
+    call: &Call,
+    topic: Option<&Arc<Topic>>,
+    asked: &DeleteRecordsPartition,
+) -> Result<(i64, Option<Arc<Leading>>), ErrorCode> {
+    let (partition, log) = led(&call.shared, topic, asked.partition_index, -1)?;
     if topic.is_some_and(|topic| topic.internal) {
         return Err(ErrorCode::InvalidTopicException);
     }
@@ -33,12 +67,54 @@ fn delete(call: &Call, topic: Option<&Arc<Topic>>, asked: &DeleteRecordsPartitio
         // What is compacted only may not be cut off: a key's last value could be in it.
         return Err(ErrorCode::PolicyViolation);
     }
-    log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))
+    let start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
+    Ok((start, partition.leading.clone()))
 }
 
-fn result(asked: &DeleteRecordsPartition, outcome: Result<i64, ErrorCode>) -> DeleteRecordsPartitionResult {
+/// Answers when the logs of all live replicas begin where they should, or when the client's patience is over.
+async fn when_followed(
+    call: Call,
+    mut response: DeleteRecordsResponse,
+    waiting: Vec<Waiting>,
+    timeout_ms: i32,
+) -> crate::server::dispatch::Reply {
+    let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+    let deadline = Instant::now() + timeout;
+    for one in waiting {
+        let low_watermark = followed(&call, &one, deadline).await;
+        let slot = response.topics.get_mut(one.topic).and_then(|t| t.partitions.get_mut(one.partition));
+        if let Some(slot) = slot {
+            *slot = result(slot.partition_index, low_watermark);
+        }
+    }
+    call.answer(&response)
+}
+
+async fn followed(call: &Call, one: &Waiting, deadline: Instant) -> Result<i64, ErrorCode> {
+    let watch = Watch::over(vec![Arc::clone(&one.leading.log_starts)]);
+    loop {
+        // After the watch began: nothing is missed.
+        let topics = call.shared.topics.now();
+        let number = one.leading.partition();
+        let (partition, _) = led(&call.shared, topics.named(&one.topic_name), number, -1)?;
+        let same = partition.leading.as_ref().is_some_and(|now| Arc::ptr_eq(now, &one.leading));
+        if !same {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        }
+        if let Some(low) = one.leading.low_watermark().filter(|low| *low >= one.wanted) {
+            return Ok(low);
+        }
+        tokio::select! {
+            () = watch.woken() => {}
+            () = tokio::time::sleep_until(deadline) => return Err(ErrorCode::RequestTimedOut),
+            () = call.shared.shutdown.wait() => return Err(ErrorCode::NotLeaderOrFollower),
+        }
+    }
+}
+
+fn result(partition_index: i32, outcome: Result<i64, ErrorCode>) -> DeleteRecordsPartitionResult {
     DeleteRecordsPartitionResult {
-        partition_index: asked.partition_index,
+        partition_index,
         low_watermark: *outcome.as_ref().unwrap_or(&NO_WATERMARK),
         error_code: outcome.err().unwrap_or(ErrorCode::None).code(),
     }

@@ -1,5 +1,5 @@
-//! DescribeCluster: the one broker there is.
-use super::metadata::advertised;
+//! DescribeCluster: the live brokers and who controls.
+use super::brokers::{Brokers, Known};
 use super::operations::on_cluster;
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -13,22 +13,26 @@ const CONTROLLERS: i8 = 2;
 /// From this version on there are errors about endpoints.
 const ENDPOINT_TYPES_FROM: i16 = 1;
 
-/// Answers with this broker.
+/// Answers with the brokers that live.
 pub fn handle(call: &Call, request: &DescribeClusterRequest) -> Outcome {
     if request.endpoint_type != BROKERS {
         return Outcome::Now(call.answer(&refused(call.version, request.endpoint_type)));
     }
     let settings = &call.shared.settings;
-    let (host, port) = advertised(call);
-    let this = DescribeClusterBroker { broker_id: settings.node_id, host, port, ..Default::default() };
+    let brokers = Brokers::of(call);
     Outcome::Now(call.answer(&DescribeClusterResponse {
         endpoint_type: BROKERS,
         cluster_id: settings.cluster_id.clone(),
-        controller_id: settings.node_id,
-        brokers: vec![this],
+        controller_id: brokers.controller_id(),
+        brokers: brokers.all().into_iter().map(listed).collect(),
         cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
         ..Default::default()
     }))
+}
+
+fn listed(broker: Known) -> DescribeClusterBroker {
+    let Known { id, host, port, rack } = broker;
+    DescribeClusterBroker { broker_id: id, host, port, rack, ..Default::default() }
 }
 
 fn refused(version: i16, endpoint_type: i8) -> DescribeClusterResponse {

@@ -2,7 +2,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::metadata::is_legal;
+use super::brokers::Brokers;
+use super::metadata::{is_legal, state_of};
 use super::operations::on_topic;
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::topics::{Partition, Picture, Topic};
@@ -19,7 +20,7 @@ const PARTITIONS_MAX: i32 = 2000;
 pub fn handle(call: &Call, request: &DescribeTopicPartitionsRequest) -> Outcome {
     let topics = call.shared.topics.now();
     let answer = match names(request, &topics) {
-        Ok(names) => page(request, &topics, &names),
+        Ok(names) => page(request, &topics, &names, &Brokers::of(call)),
         Err(error) => refused(request, error),
     };
     Outcome::Now(call.answer(&answer))
@@ -48,6 +49,7 @@ fn page(
     request: &DescribeTopicPartitionsRequest,
     topics: &Picture,
     names: &BTreeSet<&str>,
+    brokers: &Brokers,
 ) -> DescribeTopicPartitionsResponse {
     let limit = request.response_partition_limit.clamp(1, PARTITIONS_MAX);
     let mut left = usize::try_from(limit).unwrap_or(1);
@@ -66,7 +68,7 @@ fn page(
         let begun = request.cursor.as_ref().filter(|cursor| cursor.topic_name == **name);
         let first = begun.map_or(0, |cursor| usize::try_from(cursor.partition_index).unwrap_or(0));
         let end = first.saturating_add(left).min(topic.partitions.len());
-        answer.topics.push(described(topic, first..end));
+        answer.topics.push(described(topic, first..end, brokers));
         if end < topic.partitions.len() {
             let partition_index = i32::try_from(end).unwrap_or(i32::MAX);
             answer.next_cursor = Some(Cursor { topic_name: (*name).to_owned(), partition_index });
@@ -77,7 +79,7 @@ fn page(
     answer
 }
 
-fn described(topic: &Topic, shown: Range<usize>) -> DescribeTopicPartitionsResponseTopic {
+fn described(topic: &Topic, shown: Range<usize>, brokers: &Brokers) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic {
         name: Some(topic.name.clone()),
         topic_id: topic.id,
@@ -87,27 +89,25 @@ fn described(topic: &Topic, shown: Range<usize>) -> DescribeTopicPartitionsRespo
             .get(shown)
             .unwrap_or_default()
             .iter()
-            .map(|one| partition(one))
+            .map(|one| partition(one, brokers))
             .collect(),
         topic_authorized_operations: on_topic(true),
         ..Default::default()
     }
 }
 
-fn partition(partition: &Partition) -> DescribeTopicPartitionsResponsePartition {
-    let spec = &partition.spec;
-    let offline = partition.log.is_err();
-    let here = |nodes: &Vec<i32>| if offline { Vec::new() } else { nodes.clone() };
+fn partition(partition: &Partition, brokers: &Brokers) -> DescribeTopicPartitionsResponsePartition {
+    let (spec, state) = (&partition.spec, state_of(partition, brokers));
     DescribeTopicPartitionsResponsePartition {
         error_code: ErrorCode::None.code(),
         partition_index: spec.partition,
-        leader_id: if offline { -1 } else { spec.leader },
+        leader_id: state.leader_id,
         leader_epoch: spec.leader_epoch,
         replica_nodes: spec.replicas.clone(),
-        isr_nodes: here(&spec.isr),
-        eligible_leader_replicas: Some(Vec::new()),
+        isr_nodes: state.isr,
+        eligible_leader_replicas: Some(spec.elr.clone()),
         last_known_elr: Some(Vec::new()),
-        offline_replicas: if offline { spec.replicas.clone() } else { Vec::new() },
+        offline_replicas: state.offline,
     }
 }
 

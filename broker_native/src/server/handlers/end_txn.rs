@@ -1,4 +1,5 @@
-//! EndTxn: a transaction is committed or aborted. Answered when that is decided; markers follow.
+//! EndTxn: a transaction is committed or aborted. Answered when that is decided. Markers that wait for nothing are written
+//! by then; those for other brokers, for logs that others copy or with `durability=flushed` may come later.
 use super::answered::answered;
 use super::transactions::{FENCED_FROM, ask, fenced_as};
 use crate::coordinator::transaction::{TxnReply, TxnRequest};

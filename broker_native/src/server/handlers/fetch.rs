@@ -1,4 +1,5 @@
-//! Fetch: runs of whole batches, as they lie in the files. Waits for data up to `max_wait_ms`, woken by appends.
+//! Fetch: runs of whole batches, as they lie in the files. Waits for data up to `max_wait_ms`, woken by what is committed (a
+//! consumer), by what is appended (a follower), and by another leader.
 //!
 //! Which partitions a request is about, and which an answer mentions, is said by its session ([`fetch_sessions`]).
 //!
@@ -6,10 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::fetch_answer::{reply, session_error};
 use super::fetch_read::{TOPIC_IDS_FROM, Wanted, gather};
+use super::fetch_reader::Reader;
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::fetch_sessions::{Asked, NO_SESSION, Plan, SessionRequest, topic_key};
 use crate::server::watch::Watch;
@@ -22,11 +22,10 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// Answers with what is there, or when there is enough.
 pub fn handle(call: Call, request: FetchRequest) -> Outcome {
-    let replica_id = request.replica_id.max(request.replica_state.replica_id);
-    if replica_id >= 0 {
-        // Only followers move the high watermark by fetching, and there are none.
-        return Outcome::Now(refuse(&call, request, ErrorCode::ClusterAuthorizationFailed));
-    }
+    let reader = match Reader::of(&call, &request) {
+        Ok(reader) => reader,
+        Err(error) => return Outcome::Now(refuse(&call, request, error)),
+    };
     let by_id = call.version >= TOPIC_IDS_FROM;
     let session = SessionRequest {
         id: request.session_id,
@@ -35,12 +34,13 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         asked: asked(&request.topics, by_id),
         forgotten: &request.forgotten_topics_data,
     };
-    let (asked, plan) = match call.shared.fetch_sessions.take(session, call.shared.clock.now_ms()) {
+    let (asked, plan) = match reader.sessions(&call).take(session, call.shared.clock.now_ms()) {
         Ok(taken) => taken,
         Err(error) => return Outcome::Now(session_error(&call, error, NO_SESSION)),
     };
-    let wanted = Wanted::of(&call, &request, asked);
-    let gathered = gather(&wanted);
+    let wanted = Wanted::of(&call, &request, asked, reader);
+    wanted.note(&call);
+    let gathered = gather(&call, &wanted);
     if gathered.is_enough(&wanted) || call.shared.shutdown.is_given() {
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     }
@@ -58,25 +58,27 @@ fn asked(topics: &[FetchTopic], by_id: bool) -> Vec<Asked> {
     asked
 }
 
-/// Gathers again whenever a partition advances, until there is enough, the time is over, or the server stops.
-async fn long_poll(call: Call, wanted: Wanted, plan: Plan) -> Reply {
-    let deadline = Instant::now() + wanted.max_wait.min(MAX_WAIT);
-    let watch = Watch::over(wanted.watchers());
-    let shared = Arc::clone(&call.shared);
-    let over = tokio::time::sleep_until(deadline);
+/// Gathers again whenever a partition moves, until there is enough, the time is over, or the server stops.
+async fn long_poll(call: Call, mut wanted: Wanted, plan: Plan) -> Reply {
+    let over = tokio::time::sleep(wanted.max_wait.min(MAX_WAIT));
     tokio::pin!(over);
+    let shared = Arc::clone(&call.shared);
     let stop = shared.shutdown.wait();
     tokio::pin!(stop);
+    let mut watch = Watch::over(wanted.watchers());
     loop {
-        // After the watch began: nothing that arrives is missed.
-        let gathered = gather(&wanted);
+        // After the watch began: nothing that arrives is missed, nor is another leader.
+        while wanted.look_again(&call) {
+            watch = Watch::over(wanted.watchers());
+        }
+        let gathered = gather(&call, &wanted);
         if gathered.is_enough(&wanted) {
             return reply(&call, &wanted, &plan, gathered);
         }
         tokio::select! {
             () = watch.woken() => {}
-            () = &mut over => return reply(&call, &wanted, &plan, gather(&wanted)),
-            () = &mut stop => return reply(&call, &wanted, &plan, gather(&wanted)),
+            () = &mut over => wanted.max_wait = Duration::ZERO,
+            () = &mut stop => wanted.max_wait = Duration::ZERO,
         }
     }
 }

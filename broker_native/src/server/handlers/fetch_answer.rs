@@ -1,8 +1,10 @@
 //! The answering half of Fetch: which partitions the client is told of, and what stands around their records.
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 
+use super::brokers::{Brokers, Known};
 use super::fetch_read::{Gathered, Wanted};
-use super::metadata::advertised;
 use crate::server::dispatch::{Call, Reply};
 use crate::server::fetch_sessions::{Plan, Settled, Told, TopicKey};
 use crate::server::outbox::{Answer, Part};
@@ -61,7 +63,7 @@ fn settle(
             each.map(|(data, slice)| Told::of(data, len(slice))).collect()
         }
     };
-    call.shared.fetch_sessions.settle(plan, &wanted.asked, &told, call.shared.clock.now_ms())
+    wanted.reader.sessions(call).settle(plan, &wanted.asked, &told, call.shared.clock.now_ms())
 }
 
 /// Leaves those whose place in `sent` is true.
@@ -100,8 +102,11 @@ fn endpoints(call: &Call, partitions: &[PartitionData]) -> Vec<NodeEndpoint> {
     if partitions.iter().all(|data| data.current_leader == nobody) {
         return Vec::new();
     }
-    let (host, port) = advertised(call);
-    vec![NodeEndpoint { node_id: call.shared.settings.node_id, host, port, rack: None }]
+    let leaders: BTreeSet<i32> = partitions.iter().map(|data| data.current_leader.leader_id).collect();
+    let brokers = Brokers::of(call);
+    let found = leaders.into_iter().filter_map(|id| brokers.find(id));
+    let endpoint = |Known { id, host, port, rack }| NodeEndpoint { node_id: id, host, port, rack };
+    found.map(endpoint).collect()
 }
 
 fn with_records(chunks: Vec<Chunk>, mut slices: Vec<Option<LogSlice>>) -> Reply {

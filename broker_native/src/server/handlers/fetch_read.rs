@@ -5,14 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::fetch_answer::failed;
-use super::lookup::led;
+use super::fetch_reader::Reader;
 use crate::server::dispatch::Call;
 use crate::server::errors::{is_ours, of_storage};
 use crate::server::fetch_sessions::{Asked, Position, TopicKey};
 use crate::server::notice::notice;
-use crate::server::topics::{Partition, Picture, Topic};
+use crate::server::topics::{Partition, PartitionSpec, Picture, Topic};
 use crate::server::watch::Watchers;
-use crate::storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo};
+use crate::storage::{AbortedTxn, LogSlice, PartitionLog};
 use crate::wire::ErrorCode;
 use crate::wire::messages::FetchRequest;
 use crate::wire::messages::fetch::{AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData};
@@ -21,7 +21,6 @@ use crate::wire::messages::fetch::{AbortedTransaction, EpochEndOffset, LeaderIdA
 pub const TOPIC_IDS_FROM: i16 = 13;
 /// From this version on a client that asks the wrong broker, or with an old epoch, is told the leader.
 const LEADER_TOLD_FROM: i16 = 16;
-const READ_COMMITTED: i8 = 1;
 
 /// A fetch request, with the partitions looked up.
 pub struct Wanted {
@@ -31,11 +30,12 @@ pub struct Wanted {
     found: Vec<Result<Found, Box<PartitionData>>>,
     /// How long to wait for data.
     pub max_wait: Duration,
+    /// Who asks.
+    pub reader: Reader,
+    /// Of the picture in which the partitions were looked up.
+    version: u64,
     min_bytes: usize,
     max_bytes: usize,
-    committed: bool,
-    /// What a client is told of a topic that is not there any more.
-    unknown_topic: ErrorCode,
 }
 
 struct Found {
@@ -51,40 +51,78 @@ pub struct Gathered {
     pub slices: Vec<Option<LogSlice>>,
     /// Bytes of all slices.
     pub bytes: usize,
-    failed: bool,
+    /// Something must be told at once.
+    is_urgent: bool,
 }
 
 impl Wanted {
     /// Looks the partitions up.
-    pub fn of(call: &Call, request: &FetchRequest, asked: Vec<Asked>) -> Self {
-        let picture = call.shared.topics.now();
-        let by_id = call.version >= TOPIC_IDS_FROM;
+    pub fn of(call: &Call, request: &FetchRequest, asked: Vec<Asked>, reader: Reader) -> Self {
         let size = |bytes: i32| usize::try_from(bytes).unwrap_or(0);
-        let mut last: Option<(&TopicKey, Option<&Arc<Topic>>)> = None;
-        let mut found = Vec::with_capacity(asked.len());
-        for one in &asked {
-            let topic = match last {
-                Some((key, topic)) if *key == one.topic => topic,
-                _ => named(&picture, &one.topic),
-            };
-            last = Some((&one.topic, topic));
-            found.push(find(call, topic, one));
-        }
+        let limit = match reader {
+            Reader::Consumer { .. } => call.shared.settings.fetch_max_bytes,
+            Reader::Replica { .. } => i32::MAX,
+        };
+        let (version, found) = look_up(call, &asked, &reader);
         Self {
             found,
             asked,
+            reader,
+            version,
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
             min_bytes: size(request.min_bytes),
-            max_bytes: size(request.max_bytes.min(call.shared.settings.fetch_max_bytes)),
-            committed: request.isolation_level == READ_COMMITTED,
-            unknown_topic: if by_id { ErrorCode::UnknownTopicId } else { ErrorCode::UnknownTopicOrPartition },
+            max_bytes: size(request.max_bytes.min(limit)),
+        }
+    }
+
+    /// Looks the partitions up once more when something was applied meanwhile; whether that was so.
+    pub fn look_again(&mut self, call: &Call) -> bool {
+        if call.shared.topics.now().version() == self.version {
+            return false;
+        }
+        (self.version, self.found) = look_up(call, &self.asked, &self.reader);
+        true
+    }
+
+    /// Takes note of how far a follower is.
+    pub fn note(&self, call: &Call) {
+        if !matches!(self.reader, Reader::Replica { .. }) || !call.shared.cluster.may_lead() {
+            return;
+        }
+        for (asked, found) in self.asked.iter().zip(&self.found) {
+            let Ok(found) = found else { continue };
+            if departed(&found.log, &asked.position).is_none() {
+                self.reader.note(found.partition.leading.as_ref(), &found.log, &asked.position);
+            }
         }
     }
 
     /// Who tells of new data.
     pub fn watchers(&self) -> Vec<Arc<Watchers>> {
-        self.found.iter().flatten().map(|found| Arc::clone(&found.partition.watchers)).collect()
+        let of = |found: &Found| match self.reader {
+            Reader::Consumer { .. } => Arc::clone(&found.partition.watchers),
+            Reader::Replica { .. } => Arc::clone(&found.partition.appended),
+        };
+        self.found.iter().flatten().map(of).collect()
     }
+}
+
+type LookedUp = Vec<Result<Found, Box<PartitionData>>>;
+
+/// The picture's version, and the partitions in it.
+fn look_up(call: &Call, asked: &[Asked], reader: &Reader) -> (u64, LookedUp) {
+    let picture = call.shared.topics.now();
+    let mut last: Option<(&TopicKey, Option<&Arc<Topic>>)> = None;
+    let mut found = Vec::with_capacity(asked.len());
+    for one in asked {
+        let topic = match last {
+            Some((key, topic)) if *key == one.topic => topic,
+            _ => named(&picture, &one.topic),
+        };
+        last = Some((&one.topic, topic));
+        found.push(find(call, topic, one, reader));
+    }
+    (picture.version(), found)
 }
 
 fn named<'a>(picture: &'a Picture, key: &TopicKey) -> Option<&'a Arc<Topic>> {
@@ -94,23 +132,36 @@ fn named<'a>(picture: &'a Picture, key: &TopicKey) -> Option<&'a Arc<Topic>> {
     }
 }
 
-fn find(call: &Call, topic: Option<&Arc<Topic>>, asked: &Asked) -> Result<Found, Box<PartitionData>> {
+fn find(
+    call: &Call,
+    topic: Option<&Arc<Topic>>,
+    asked: &Asked,
+    reader: &Reader,
+) -> Result<Found, Box<PartitionData>> {
     let number = asked.position.partition;
     if topic.is_none() && matches!(asked.topic, TopicKey::Id(_)) {
         return Err(Box::new(failed(number, ErrorCode::UnknownTopicId)));
     }
-    match led(&call.shared, topic, number, asked.position.leader_epoch) {
+    match reader.find(call, topic, &asked.position) {
         Ok((partition, log)) => Ok(Found { partition: Arc::clone(partition), log: Arc::clone(log) }),
         Err(error) => {
-            let current_leader = topic.and_then(|topic| topic.partition(number));
-            let current_leader = current_leader.filter(|_| tells_leader(call, error));
-            let current_leader = current_leader.map_or_else(Default::default, |partition| LeaderIdAndEpoch {
-                leader_id: partition.spec.leader,
-                leader_epoch: partition.spec.leader_epoch,
-            });
-            Err(Box::new(PartitionData { current_leader, ..failed(number, error) }))
+            let partition = topic.and_then(|topic| topic.partition(number));
+            Err(Box::new(not_here(call, number, partition.map(|partition| &partition.spec), error)))
         }
     }
+}
+
+/// The answer about a partition that is read elsewhere, or not at all.
+fn not_here(call: &Call, number: i32, spec: Option<&PartitionSpec>, error: ErrorCode) -> PartitionData {
+    // A broker that may not lead now knows of nobody else.
+    let is_own = |spec: &PartitionSpec| spec.leader == call.shared.settings.node_id;
+    let told = spec.filter(|_| tells_leader(call, error));
+    let told = told.filter(|spec| error != ErrorCode::NotLeaderOrFollower || !is_own(spec));
+    let current_leader = told.map_or_else(Default::default, |spec| LeaderIdAndEpoch {
+        leader_id: spec.leader,
+        leader_epoch: spec.leader_epoch,
+    });
+    PartitionData { current_leader, ..failed(number, error) }
 }
 
 /// Whether the client is told with `error` where to go instead.
@@ -120,9 +171,9 @@ fn tells_leader(call: &Call, error: ErrorCode) -> bool {
 }
 
 impl Gathered {
-    /// Whether to answer now: there is enough, an error, no time to wait, or nothing to wait for.
+    /// Whether to answer now: there is enough, something to tell at once, no time to wait, or nothing to wait for.
     pub fn is_enough(&self, wanted: &Wanted) -> bool {
-        self.failed
+        self.is_urgent
             || self.bytes >= wanted.min_bytes
             || wanted.max_wait.is_zero()
             || self.partitions.is_empty()
@@ -131,24 +182,25 @@ impl Gathered {
 
 /// Reads every partition's next batches, as far as the limits allow. The first batch found is given even when it alone
 /// is larger than the limits, so that a consumer never stands still.
-pub fn gather(wanted: &Wanted) -> Gathered {
+pub fn gather(call: &Call, wanted: &Wanted) -> Gathered {
     let count = wanted.asked.len();
     let (partitions, slices) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    let mut gathered = Gathered { partitions, slices, bytes: 0, failed: false };
+    let mut gathered = Gathered { partitions, slices, bytes: 0, is_urgent: false };
+    let (may_lead, node_id) = (call.shared.cluster.may_lead(), call.shared.settings.node_id);
     for (asked, found) in wanted.asked.iter().zip(&wanted.found) {
         let position = &asked.position;
         let told = match found {
-            // Removed while the fetch waited.
-            Ok(found) if found.partition.watchers.is_gone() => {
-                Err(Box::new(failed(position.partition, wanted.unknown_topic)))
+            Ok(Found { partition, .. }) if !may_lead && partition.spec.leader == node_id => {
+                let error = ErrorCode::NotLeaderOrFollower;
+                Err(Box::new(not_here(call, position.partition, Some(&partition.spec), error)))
             }
-            Ok(found) => one(&found.log, position, wanted, gathered.bytes),
+            Ok(found) => one(call, found, position, wanted, gathered.bytes),
             Err(told) => Err(told.clone()),
         };
         let (data, slice) = match told {
             Ok((data, slice)) => (data, Some(slice).filter(|slice| slice.len > 0)),
             Err(data) => {
-                gathered.failed = true;
+                gathered.is_urgent = true;
                 (*data, None)
             }
         };
@@ -161,17 +213,48 @@ pub fn gather(wanted: &Wanted) -> Gathered {
 
 /// What is there of one partition when `used` bytes are there of others; `Err` is told at once.
 fn one(
-    log: &PartitionLog,
+    call: &Call,
+    found: &Found,
     position: &Position,
     wanted: &Wanted,
     used: usize,
 ) -> Result<(PartitionData, LogSlice), Box<PartitionData>> {
+    let Found { partition, log } = found;
     if let Some(told) = departed(log, position) {
         return Err(Box::new(told));
     }
-    match read(log, position, wanted, used) {
-        Ok(slice) => Ok((answered(position, wanted, &slice), slice)),
+    if let Some(better) = wanted.reader.better(call, partition.leading.as_ref(), position.offset) {
+        let blank = whereabouts(log, position);
+        return Err(Box::new(PartitionData { preferred_read_replica: better, ..blank }));
+    }
+    let throttle = &call.shared.replication.throttle;
+    let is_throttled = wanted.reader.is_throttled(call, partition, log);
+    let mut limits = Limits::of(position, wanted, used);
+    if is_throttled && throttle.is_exceeded() {
+        limits = Limits { max_bytes: 0, min_one_batch: false };
+    }
+    match read(log, position, wanted, limits) {
+        Ok(slice) => {
+            if is_throttled {
+                throttle.record(slice.len);
+            }
+            Ok((answered(position, wanted, &slice), slice))
+        }
         Err(error) => Err(Box::new(failed(position.partition, error))),
+    }
+}
+
+/// How much may be read of one partition.
+#[derive(Clone, Copy)]
+struct Limits {
+    max_bytes: usize,
+    min_one_batch: bool,
+}
+
+impl Limits {
+    fn of(position: &Position, wanted: &Wanted, used: usize) -> Self {
+        let own = usize::try_from(position.max_bytes).unwrap_or(0);
+        Self { max_bytes: own.min(wanted.max_bytes.saturating_sub(used)), min_one_batch: used == 0 }
     }
 }
 
@@ -187,28 +270,31 @@ fn departed(log: &PartitionLog, position: &Position) -> Option<PartitionData> {
     if epoch >= position.last_fetched_epoch && end_offset >= position.offset {
         return None;
     }
+    let blank = whereabouts(log, position);
+    Some(PartitionData { diverging_epoch: EpochEndOffset { epoch, end_offset }, ..blank })
+}
+
+/// The log's offsets, without records.
+fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
     let offsets = log.offsets();
-    Some(PartitionData {
+    PartitionData {
         partition_index: position.partition,
         high_watermark: offsets.high_watermark,
         last_stable_offset: offsets.last_stable_offset,
         log_start_offset: offsets.log_start_offset,
-        diverging_epoch: EpochEndOffset { epoch, end_offset },
         records: Some(Bytes::new()),
         ..Default::default()
-    })
+    }
 }
 
 fn read(
     log: &PartitionLog,
     position: &Position,
     wanted: &Wanted,
-    used: usize,
+    limits: Limits,
 ) -> Result<LogSlice, ErrorCode> {
-    let upto = if wanted.committed { ReadUpTo::LastStable } else { ReadUpTo::HighWatermark };
-    let own = usize::try_from(position.max_bytes).unwrap_or(0);
-    let max_bytes = own.min(wanted.max_bytes.saturating_sub(used));
-    log.read(position.offset, max_bytes, used == 0, upto).map_err(|error| {
+    let read = log.read(position.offset, limits.max_bytes, limits.min_one_batch, wanted.reader.upto());
+    read.map_err(|error| {
         let code = of_storage(&error);
         if is_ours(code) {
             notice(&error.to_string());
@@ -224,7 +310,10 @@ fn answered(position: &Position, wanted: &Wanted, slice: &LogSlice) -> Partition
         last_stable_offset: slice.offsets.last_stable_offset,
         log_start_offset: slice.offsets.log_start_offset,
         // Null tells a reader of uncommitted data that it does not matter.
-        aborted_transactions: wanted.committed.then(|| slice.aborted.iter().map(aborted).collect()),
+        aborted_transactions: wanted
+            .reader
+            .is_committed()
+            .then(|| slice.aborted.iter().map(aborted).collect()),
         records: Some(Bytes::new()),
         ..Default::default()
     }

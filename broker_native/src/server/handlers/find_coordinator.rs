@@ -1,5 +1,6 @@
 //! FindCoordinator: which broker keeps a group or a transaction; makes the internal topic that it is kept in.
-use super::metadata::advertised;
+use super::brokers::{Brokers, Known};
+use super::second_hand::{self, Heard};
 use crate::coordinator::Machine;
 use crate::server::coordinators::Coordinator;
 use crate::server::decide::{Kind, ask};
@@ -19,6 +20,9 @@ const TRANSACTION: i8 = 1;
 
 /// Answers at once, or after the internal topic was made.
 pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
+    if second_hand::is_needed(&call) {
+        return Outcome::later(async move { heard(&call, request).await });
+    }
     let Some(topic) = missing_topic(&call, request.key_type) else {
         return Outcome::Now(reply(&call, &request));
     };
@@ -30,6 +34,23 @@ pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
         }
         reply(&call, &request)
     })
+}
+
+/// The answer of a broker that cannot know.
+async fn heard(call: &Call, request: FindCoordinatorRequest) -> Reply {
+    let mut asked = request.clone();
+    if call.version < MANY_FROM {
+        asked.coordinator_keys = vec![request.key.clone()];
+    }
+    // One that cannot know either tells of nobody.
+    let knows = |answer: &FindCoordinatorResponse| {
+        answer.coordinators.iter().any(|one| one.error_code == ErrorCode::None.code())
+    };
+    match second_hand::ask(call, asked, knows).await {
+        Heard::Known(answer) => told(call, answer.coordinators),
+        Heard::Nothing => reply(call, &request),
+        Heard::CutOff => second_hand::useless(),
+    }
 }
 
 /// The topic to be made before the answer.
@@ -44,12 +65,19 @@ fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
 }
 
 fn reply(call: &Call, request: &FindCoordinatorRequest) -> Reply {
+    let keys = if call.version >= MANY_FROM {
+        &request.coordinator_keys[..]
+    } else {
+        std::slice::from_ref(&request.key)
+    };
+    told(call, keys.iter().map(|key| found(call, request.key_type, key)).collect())
+}
+
+fn told(call: &Call, mut coordinators: Vec<Found>) -> Reply {
     if call.version >= MANY_FROM {
-        let keys = request.coordinator_keys.iter();
-        let coordinators = keys.map(|key| found(call, request.key_type, key)).collect();
         return call.answer(&FindCoordinatorResponse { coordinators, ..Default::default() });
     }
-    let one = found(call, request.key_type, &request.key);
+    let one = coordinators.pop().unwrap_or_default();
     let error = ErrorCode::from_code(one.error_code).unwrap_or(ErrorCode::UnknownServerError);
     call.answer(&FindCoordinatorResponse {
         error_code: one.error_code,
@@ -63,27 +91,48 @@ fn reply(call: &Call, request: &FindCoordinatorRequest) -> Reply {
 
 fn found(call: &Call, key_type: i8, key: &str) -> Found {
     let coordinators = &call.shared.coordinators;
-    let error = match key_type {
-        GROUP => state(&coordinators.groups, key),
-        TRANSACTION => state(&coordinators.transactions, key),
+    let brokers = Brokers::of(call);
+    let keeper = match key_type {
+        _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
+        GROUP => keeper(call, &brokers, &coordinators.groups, key),
+        TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
         // Share groups are not kept.
-        _ => ErrorCode::InvalidRequest,
+        _ => Err(ErrorCode::InvalidRequest),
     };
-    let ((host, port), node_id) = match error {
-        ErrorCode::None => (advertised(call), call.shared.settings.node_id),
-        _ => ((String::new(), NONE), NONE),
-    };
-    let error_message = Some(String::new());
-    Found { key: key.to_owned(), node_id, host, port, error_code: error.code(), error_message }
+    let (key, error_message) = (key.to_owned(), Some(String::new()));
+    match keeper {
+        Ok(Known { id: node_id, host, port, .. }) => {
+            Found { key, node_id, host, port, error_code: ErrorCode::None.code(), error_message }
+        }
+        Err(error) => Found {
+            key,
+            node_id: NONE,
+            host: String::new(),
+            port: NONE,
+            error_code: error.code(),
+            error_message,
+        },
+    }
 }
 
-/// Whether this broker keeps `key`; also while it is being loaded.
-fn state<M: Machine>(coordinator: &Coordinator<M>, key: &str) -> ErrorCode
+/// The broker that keeps `key`, also while it is loading it: who leads the key's partition of the internal topic.
+fn keeper<M: Machine>(
+    call: &Call,
+    brokers: &Brokers,
+    coordinator: &Coordinator<M>,
+    key: &str,
+) -> Result<Known, ErrorCode>
 where
     M::Action: 'static,
 {
-    match coordinator.partition_of(key).and_then(|partition| coordinator.shard(partition)) {
-        Some(_) => ErrorCode::None,
-        None => ErrorCode::CoordinatorNotAvailable,
+    let none = ErrorCode::CoordinatorNotAvailable;
+    let number = coordinator.partition_of(key).ok_or(none)?;
+    let picture = call.shared.topics.now();
+    let topic = picture.named(coordinator.topic()).ok_or(none)?;
+    let leader = topic.partition(number).ok_or(none)?.spec.leader;
+    // One whose log is broken is not kept here.
+    if leader == brokers.own_id() && coordinator.shard(number).is_none() {
+        return Err(none);
     }
+    brokers.find(leader).ok_or(none)
 }

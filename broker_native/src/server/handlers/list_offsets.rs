@@ -2,10 +2,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::lookup::led;
+use super::lookup::{is_replica, led};
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::errors::of_storage;
-use crate::server::topics::Topic;
+use crate::server::topics::{Partition, Topic};
 use crate::wire::ErrorCode;
 use crate::wire::messages::list_offsets::{
     self as asks, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
@@ -15,6 +15,8 @@ use crate::wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
 /// What is told where there is no offset or no timestamp.
 const NONE: i64 = -1;
 const READ_COMMITTED: i8 = 1;
+/// Older clients do not know OFFSET_NOT_AVAILABLE.
+const NOT_AVAILABLE_FROM: i16 = 5;
 
 /// Looks each partition up by itself.
 pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
@@ -50,7 +52,8 @@ fn find(
     asked: &asks::ListOffsetsPartition,
     request: &ListOffsetsRequest,
 ) -> Result<(i64, i64, i32), ErrorCode> {
-    if request.replica_id >= 0 {
+    let by_replica = request.replica_id >= 0;
+    if by_replica && !is_replica(&call.shared, topic, asked.partition_index, request.replica_id) {
         return Err(ErrorCode::ClusterAuthorizationFailed);
     }
     if asked.timestamp < 0 && !is_known(asked.timestamp, call.version) {
@@ -59,22 +62,39 @@ fn find(
     let (partition, log) = led(&call.shared, topic, asked.partition_index, asked.current_leader_epoch)?;
     let offsets = log.offsets();
     let end = match request.isolation_level {
+        _ if by_replica => offsets.log_end_offset,
         READ_COMMITTED => offsets.last_stable_offset,
         _ => offsets.high_watermark,
     };
+    let known = match by_replica {
+        true => Ok(()),
+        false => is_end_known(partition, offsets.high_watermark, call.version),
+    };
     let epoch = partition.spec.leader_epoch;
-    let visible = |found: Option<(i64, i64)>| {
-        let found = found.filter(|(offset, _)| *offset < end);
-        found.map_or((NONE, NONE, -1), |(offset, timestamp)| (offset, timestamp, epoch))
+    let visible = |found: Option<(i64, i64)>| match found.filter(|(offset, _)| *offset < end) {
+        Some((offset, timestamp)) => Ok((offset, timestamp, epoch)),
+        // It may be among what is not known to be committed yet.
+        None => known.map(|()| (NONE, NONE, -1)),
     };
     let failed = |error| of_storage(&error);
     match asked.timestamp {
-        asks::LATEST => Ok((end, NONE, epoch)),
+        asks::LATEST => known.map(|()| (end, NONE, epoch)),
         asks::EARLIEST | asks::EARLIEST_LOCAL => Ok((offsets.log_start_offset, NONE, epoch)),
-        asks::MAX_TIMESTAMP => Ok(visible(log.max_timestamp_offset().map_err(failed)?)),
+        asks::MAX_TIMESTAMP => visible(log.max_timestamp_offset().map_err(failed)?),
         // Nothing is in tiered storage, nor will be.
         asks::LATEST_TIERED | asks::EARLIEST_PENDING_UPLOAD => Ok((NONE, NONE, -1)),
-        timestamp_ms => Ok(visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?)),
+        timestamp_ms => visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?),
+    }
+}
+
+/// Whether the end of what is committed is known: a new leader knows it when all before its epoch is. What it tells before could
+/// lie before what the leader before has told.
+fn is_end_known(partition: &Partition, high_watermark: i64, version: i16) -> Result<(), ErrorCode> {
+    let is_behind = partition.leading.as_ref().is_some_and(|leading| leading.epoch_start() > high_watermark);
+    match (is_behind, version >= NOT_AVAILABLE_FROM) {
+        (false, _) => Ok(()),
+        (true, true) => Err(ErrorCode::OffsetNotAvailable),
+        (true, false) => Err(ErrorCode::LeaderNotAvailable),
     }
 }
 

@@ -1,8 +1,10 @@
-//! Metadata: this broker, its topics, and which address to use; creates topics that a client asks for by name.
+//! Metadata: the live brokers and where to reach them, topics and who leads them; creates topics that a client asks for by name.
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::brokers::{Brokers, Known};
 use super::operations::{on_cluster, on_topic};
+use super::second_hand::{self, Heard};
 use crate::server::decide::{Kind, ask};
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::notice::notice;
@@ -23,6 +25,9 @@ const NAME_LEN_MAX: usize = 249;
 
 /// Answers at once, or after missing topics were made.
 pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
+    if second_hand::is_needed(&call) {
+        return Outcome::later(async move { heard(&call, request).await });
+    }
     let picture = call.shared.topics.now();
     let missing = missing(&call, &request, &picture);
     if missing.is_empty() {
@@ -38,13 +43,18 @@ pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
     })
 }
 
-/// The address that the client is told: as configured, or the one it dialled.
-pub fn advertised(call: &Call) -> (String, i32) {
-    let settings = &call.shared.settings;
-    (
-        settings.advertised_host.clone().unwrap_or_else(|| call.local.ip().to_canonical().to_string()),
-        settings.advertised_port.unwrap_or_else(|| call.local.port().into()),
-    )
+/// The answer of a broker that cannot know.
+async fn heard(call: &Call, request: MetadataRequest) -> Reply {
+    let all = Some(Vec::new()) == request.topics && call.version < EMPTY_MEANS_NONE_FROM;
+    let mut asked = request.clone();
+    if all {
+        asked.topics = None;
+    }
+    match second_hand::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
+        Heard::Known(answer) => call.answer(&answer),
+        Heard::Nothing => reply(call, &request, &call.shared.topics.now()),
+        Heard::CutOff => second_hand::useless(),
+    }
 }
 
 /// Topics to be made before the answer.
@@ -58,32 +68,45 @@ fn missing(call: &Call, request: &MetadataRequest, picture: &Picture) -> Vec<Str
 
 fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
     let settings = &call.shared.settings;
-    let (host, port) = advertised(call);
+    let brokers = Brokers::of(call);
     let all = match &request.topics {
         None => true,
         Some(topics) => topics.is_empty() && call.version < EMPTY_MEANS_NONE_FROM,
     };
     let operations = on_topic(request.include_topic_authorized_operations);
     let mut topics: Vec<_> = if all {
-        picture.all().map(described).collect()
+        picture.all().map(|topic| described(topic, &brokers)).collect()
     } else {
         // One that is asked for twice is described once.
         let mut seen = HashSet::new();
         let asked = request.topics.iter().flatten().filter(|one| seen.insert((&one.name, one.topic_id)));
-        asked.map(|one| find(call, one, picture)).collect()
+        asked.map(|one| find(call, one, picture, &brokers)).collect()
     };
     topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
+    // Another broker, which cannot know, is told that this one cannot either.
+    let is_known = call.shared.cluster.may_lead() || !second_hand::is_peer(call);
+    let error = if is_known { ErrorCode::None } else { ErrorCode::LeaderNotAvailable };
     call.answer(&MetadataResponse {
-        brokers: vec![MetadataResponseBroker { node_id: settings.node_id, host, port, rack: None }],
+        error_code: error.code(),
+        brokers: brokers.all().into_iter().map(listed).collect(),
         cluster_id: Some(settings.cluster_id.clone()),
-        controller_id: settings.node_id,
+        controller_id: brokers.controller_id(),
         topics,
         cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
         ..Default::default()
     })
 }
 
-fn find(call: &Call, asked: &MetadataRequestTopic, picture: &Picture) -> MetadataResponseTopic {
+fn listed(broker: Known) -> MetadataResponseBroker {
+    MetadataResponseBroker { node_id: broker.id, host: broker.host, port: broker.port, rack: broker.rack }
+}
+
+fn find(
+    call: &Call,
+    asked: &MetadataRequestTopic,
+    picture: &Picture,
+    brokers: &Brokers,
+) -> MetadataResponseTopic {
     let by_id = !asked.topic_id.is_nil();
     if by_id && call.version < TOPIC_IDS_FROM {
         let name = Some(asked.name.clone().unwrap_or_default());
@@ -95,7 +118,7 @@ fn find(call: &Call, asked: &MetadataRequestTopic, picture: &Picture) -> Metadat
         _ => picture.with_id(&asked.topic_id),
     };
     if let Some(topic) = found {
-        return described(topic);
+        return described(topic, brokers);
     }
     let error = match &asked.name {
         _ if by_id => ErrorCode::UnknownTopicId,
@@ -107,32 +130,60 @@ fn find(call: &Call, asked: &MetadataRequestTopic, picture: &Picture) -> Metadat
     MetadataResponseTopic { error_code: error.code(), name, topic_id: asked.topic_id, ..Default::default() }
 }
 
-fn described(topic: &Arc<Topic>) -> MetadataResponseTopic {
+fn described(topic: &Arc<Topic>, brokers: &Brokers) -> MetadataResponseTopic {
     MetadataResponseTopic {
         name: Some(topic.name.clone()),
         topic_id: topic.id,
         is_internal: topic.internal,
-        partitions: topic.partitions.iter().map(|partition| described_partition(partition)).collect(),
+        partitions: topic.partitions.iter().map(|one| described_partition(one, brokers)).collect(),
         ..Default::default()
     }
 }
 
-fn described_partition(partition: &Partition) -> MetadataResponsePartition {
+fn described_partition(partition: &Partition, brokers: &Brokers) -> MetadataResponsePartition {
     let spec = &partition.spec;
-    let offline = partition.log.is_err();
-    let error = match (offline, spec.leader < 0) {
-        (true, _) => ErrorCode::KafkaStorageError,
-        (false, true) => ErrorCode::LeaderNotAvailable,
-        (false, false) => ErrorCode::None,
-    };
+    let state = state_of(partition, brokers);
     MetadataResponsePartition {
-        error_code: error.code(),
+        error_code: state.error.code(),
         partition_index: spec.partition,
-        leader_id: if offline { -1 } else { spec.leader },
+        leader_id: state.leader_id,
         leader_epoch: spec.leader_epoch,
         replica_nodes: spec.replicas.clone(),
-        isr_nodes: if offline { Vec::new() } else { spec.isr.clone() },
-        offline_replicas: if offline { spec.replicas.clone() } else { Vec::new() },
+        isr_nodes: state.isr,
+        offline_replicas: state.offline,
+    }
+}
+
+/// What a client is told about a partition besides what its document says.
+pub struct State {
+    /// Why there is no leader.
+    pub error: ErrorCode,
+    /// Who leads, -1 when nobody does who lives and has the log.
+    pub leader_id: i32,
+    /// Replicas in sync, but for a log that this broker cannot use.
+    pub isr: Vec<i32>,
+    /// Replicas of brokers that do not live, or whose log this broker cannot use.
+    pub offline: Vec<i32>,
+}
+
+/// The partition as `brokers` leave it.
+pub fn state_of(partition: &Partition, brokers: &Brokers) -> State {
+    let spec = &partition.spec;
+    // Only this broker knows about its own disk.
+    let broken = partition.is_offline().then_some(brokers.own_id());
+    let is_offline = |id: i32| !brokers.is_alive(id) || broken == Some(id);
+    let error = match spec.leader {
+        leader if broken == Some(leader) => ErrorCode::KafkaStorageError,
+        leader if leader < 0 || !brokers.is_alive(leader) => ErrorCode::LeaderNotAvailable,
+        // So that clients ask another broker, which knows.
+        leader if !brokers.may_lead(leader) => ErrorCode::LeaderNotAvailable,
+        _ => ErrorCode::None,
+    };
+    State {
+        error,
+        leader_id: if error == ErrorCode::None { spec.leader } else { -1 },
+        isr: spec.isr.iter().copied().filter(|&id| broken != Some(id)).collect(),
+        offline: spec.replicas.iter().copied().filter(|&id| is_offline(id)).collect(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! OffsetForLeaderEpoch: where an epoch ended, so that a consumer finds out whether what it read was truncated.
 use std::sync::Arc;
 
-use super::lookup::led;
+use super::lookup::{is_replica, led};
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::topics::Topic;
 use crate::wire::ErrorCode;
@@ -30,7 +30,7 @@ fn end_offset(
     replica_id: i32,
 ) -> EpochEndOffset {
     let blank = EpochEndOffset { partition: asked.partition, ..Default::default() };
-    if replica_id >= 0 {
+    if replica_id >= 0 && !is_replica(&call.shared, topic, asked.partition, replica_id) {
         return EpochEndOffset { error_code: ErrorCode::ClusterAuthorizationFailed.code(), ..blank };
     }
     match led(&call.shared, topic, asked.partition, asked.current_leader_epoch) {

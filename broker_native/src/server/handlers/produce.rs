@@ -1,7 +1,7 @@
 //! Produce: checks each partition's batch and appends it where it lies, in the request's own bytes.
 //!
-//! Appending happens at once, in the order of the connection's requests; only the wait for `durability=flushed` is put
-//! off, so that requests behind it share the group commit. A batch that begins a transaction may have to wait for the
+//! Appending happens at once, in the order of the connection's requests; only the wait for the disk (`durability=flushed`) or for
+//! the replicas in sync (acks=all) is put off, so that requests behind it share it. A batch that begins a transaction may have to wait for the
 //! transaction's coordinator; the requests behind it wait with it.
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::lookup::led;
 use super::produce_keys::{record_errors, refuse_unkeyed};
+use super::produce_leaders::{next_leader, tell_leaders};
 use super::produce_verify::{Verdict, ask};
 use crate::record::Codec;
 use crate::record::validate::validate_produce;
@@ -18,7 +19,8 @@ use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::errors::{is_ours, of_batch, of_storage};
 use crate::server::frames::Frame;
 use crate::server::notice::notice;
-use crate::server::topics::{Picture, Topic};
+use crate::server::replication::leading::Leading;
+use crate::server::topics::{Partition, Picture, Topic};
 use crate::storage::{AppendOptions, Appended, PartitionLog, StorageError};
 use crate::wire::ErrorCode;
 use crate::wire::messages::produce::{PartitionProduceResponse, TopicProduceData, TopicProduceResponse};
@@ -30,20 +32,24 @@ const TOPIC_IDS_FROM: i16 = 13;
 const ZSTD_FROM: i16 = 7;
 /// As in Kafka, a client with this name may write into internal topics.
 const ADMIN_CLIENT: &str = "__admin_client";
+/// What `acks` says when the replicas in sync must have the record.
+const ALL: i16 = -1;
 /// Tells a client that there is no offset.
 const NO_OFFSET: i64 = -1;
 
 /// Why a batch is not appended: the code, and the sentence for the client.
 type Refusal = (ErrorCode, String);
 
-/// An append that is not durable yet.
+/// An append that is not acknowledged yet.
 struct Pending {
     topic: usize,
     partition: usize,
-    durable: oneshot::Receiver<Result<(), StorageError>>,
+    done: oneshot::Receiver<Result<(), StorageError>>,
+    /// Who knows whether enough replicas are in sync, when it waits for them.
+    leading: Option<Arc<Leading>>,
 }
 
-/// What was appended, and what is not durable yet.
+/// What was appended, and what is not acknowledged yet.
 struct Done {
     response: ProduceResponse,
     pending: Vec<Pending>,
@@ -113,12 +119,12 @@ fn append_all(
             let mut batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
             let verdict = verdicts.next().unwrap_or_default();
             let outcome = append(call, request, topic, one.index, batch.as_deref_mut(), verdict);
-            if let Ok((log, appended)) = &outcome {
-                if request.acks != 0 && log.is_flushed() {
-                    pending.push(Pending { topic: at, partition: place, durable: durable(log, appended) });
+            if let Ok((partition, log, appended)) = &outcome {
+                if let Some((done, leading)) = wait(request.acks, partition, log, appended) {
+                    pending.push(Pending { topic: at, partition: place, done, leading });
                 }
             }
-            let mut answer = answered(one.index, outcome.map(|(_, appended)| appended));
+            let mut answer = answered(one.index, outcome.map(|(_, _, appended)| appended));
             if tells_log_start(answer.error_code) {
                 answer.log_start_offset = log_start_offset(call, topic, one.index);
             }
@@ -137,13 +143,16 @@ fn append_all(
 }
 
 fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
-    let Some(Done { response, pending }) = done else {
+    let Some(Done { mut response, pending }) = done else {
         return Outcome::Now(Reply::Close("a bug of the broker: nothing was appended".into()));
     };
     match (request.acks, pending.is_empty()) {
         (0, _) => Outcome::Now(without_answer(&response)),
-        (_, true) => Outcome::Now(call.answer(&response)),
-        (_, false) => Outcome::later(when_durable(call, response, pending, request.timeout_ms)),
+        (_, true) => {
+            tell_leaders(&call, &mut response);
+            Outcome::Now(call.answer(&response))
+        }
+        (_, false) => Outcome::later(when_acknowledged(call, response, pending, request.timeout_ms)),
     }
 }
 
@@ -169,7 +178,7 @@ fn append<'a>(
     number: i32,
     batch: Option<&mut [u8]>,
     verdict: Verdict,
-) -> Result<(&'a Arc<PartitionLog>, Appended), Refusal> {
+) -> Result<(&'a Partition, &'a Arc<PartitionLog>, Appended), Refusal> {
     let plain = |code: ErrorCode| (code, code.sentence().to_owned());
     if !matches!(request.acks, -1..=1) {
         return Err(plain(ErrorCode::InvalidRequiredAcks));
@@ -180,6 +189,11 @@ fn append<'a>(
         return Err((ErrorCode::InvalidTopicException, why));
     }
     let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
+    if let Some(leading) = &partition.leading {
+        if request.acks == ALL && leading.is_under_min_isr() {
+            return Err(plain(ErrorCode::NotEnoughReplicas));
+        }
+    }
     let batch = batch
         .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
     let max_bytes = usize::try_from(log.config().max_message_bytes).unwrap_or(usize::MAX);
@@ -201,7 +215,7 @@ fn append<'a>(
     let metrics = &call.shared.metrics;
     metrics.batches_in.one();
     metrics.records_in.add(u64::try_from(info.records_count).unwrap_or(0));
-    Ok((log, appended))
+    Ok((partition, log, appended))
 }
 
 fn refused(error: &StorageError) -> Refusal {
@@ -235,7 +249,7 @@ fn answered(index: i32, outcome: Result<Appended, Refusal>) -> PartitionProduceR
 fn tells_log_start(error_code: i16) -> bool {
     use ErrorCode::{
         InvalidProducerEpoch, InvalidRecord, InvalidTimestamp, InvalidTxnState, OutOfOrderSequenceNumber,
-        UnsupportedCompressionType,
+        UnknownProducerId, UnsupportedCompressionType,
     };
     let after_a_look_at_the_log = [
         InvalidProducerEpoch,
@@ -243,6 +257,7 @@ fn tells_log_start(error_code: i16) -> bool {
         InvalidTimestamp,
         InvalidTxnState,
         OutOfOrderSequenceNumber,
+        UnknownProducerId,
         UnsupportedCompressionType,
     ];
     after_a_look_at_the_log.iter().any(|error| error.code() == error_code)
@@ -272,18 +287,58 @@ fn without_answer(response: &ProduceResponse) -> Reply {
     }
 }
 
-fn durable(log: &PartitionLog, appended: &Appended) -> oneshot::Receiver<Result<(), StorageError>> {
-    let (done, durable) = oneshot::channel();
-    let tell = move |result| {
+/// What the answer has to wait for, if anything: the disk of `durability=flushed`, the replicas in sync of acks=all.
+#[allow(clippy::type_complexity)]
+fn wait(
+    acks: i16,
+    partition: &Partition,
+    log: &PartitionLog,
+    appended: &Appended,
+) -> Option<(oneshot::Receiver<Result<(), StorageError>>, Option<Arc<Leading>>)> {
+    let leading = partition.leading.as_ref().filter(|_| acks == ALL);
+    if acks == 0 || (leading.is_none() && !log.is_flushed()) {
+        return None;
+    }
+    let (done, told) = oneshot::channel();
+    let tell = Box::new(move |result| {
         // Nobody waits any more when the connection is gone.
         let _ = done.send(result);
-    };
-    log.wait_durable(appended.last_offset, Box::new(tell));
-    durable
+    });
+    match leading {
+        // Not led all the time since: another record may stand there.
+        Some(_) => log.wait_committed(partition.spec.leader_epoch, appended.last_offset, tell),
+        None => log.wait_durable(appended.last_offset, tell),
+    }
+    Some((told, leading.cloned()))
 }
 
-/// Answers when every append is durable or failed, or when the producer's patience is over.
-async fn when_durable(
+/// Waits until one append is acknowledged, or why it is not: its log failed, it took too long, or this broker may lead no
+/// more: then the followers copy what another leader writes, and nothing is acknowledged here any more.
+async fn acknowledged(call: &Call, one: Pending, deadline: tokio::time::Instant) -> Result<(), Refusal> {
+    let refused_as = |error: ErrorCode| (error, error.sentence().into());
+    let told = tokio::select! {
+        biased;
+        told = tokio::time::timeout_at(deadline, one.done) => told,
+        () = call.shared.cluster.lease_over(), if one.leading.is_some() => {
+            return Err(refused_as(ErrorCode::NotLeaderOrFollower));
+        }
+    };
+    if let (Some(leading), Ok(Ok(Err(StorageError::NotLeader { .. })))) = (&one.leading, &told) {
+        next_leader(call, leading).await;
+    }
+    match told {
+        Ok(Ok(Ok(()))) if one.leading.is_some_and(|leading| leading.is_under_min_isr()) => {
+            Err(refused_as(ErrorCode::NotEnoughReplicasAfterAppend))
+        }
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error))) => Err(refused(&error)),
+        Ok(Err(_dropped)) => Err((ErrorCode::KafkaStorageError, "the log was closed before the sync".into())),
+        Err(_elapsed) => Err(refused_as(ErrorCode::RequestTimedOut)),
+    }
+}
+
+/// Answers when every append is acknowledged or failed, or when the producer's patience is over.
+async fn when_acknowledged(
     call: Call,
     mut response: ProduceResponse,
     pending: Vec<Pending>,
@@ -292,17 +347,13 @@ async fn when_durable(
     let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
     let deadline = tokio::time::Instant::now() + timeout;
     for one in pending {
-        let failure = match tokio::time::timeout_at(deadline, one.durable).await {
-            Ok(Ok(Ok(()))) => continue,
-            Ok(Ok(Err(error))) => refused(&error),
-            Ok(Err(_dropped)) => (ErrorCode::KafkaStorageError, "the log was closed before the sync".into()),
-            Err(_elapsed) => (ErrorCode::RequestTimedOut, ErrorCode::RequestTimedOut.sentence().into()),
-        };
-        let slot =
-            response.responses.get_mut(one.topic).and_then(|t| t.partition_responses.get_mut(one.partition));
+        let (topic, partition) = (one.topic, one.partition);
+        let Err(failure) = acknowledged(&call, one, deadline).await else { continue };
+        let slot = response.responses.get_mut(topic).and_then(|t| t.partition_responses.get_mut(partition));
         if let Some(slot) = slot {
             *slot = answered(slot.index, Err(failure));
         }
     }
+    tell_leaders(&call, &mut response);
     call.answer(&response)
 }

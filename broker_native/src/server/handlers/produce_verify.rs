@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::lookup::led;
-use crate::coordinator::transaction::{TransactionVersion, TxnReply};
+use crate::coordinator::transaction::TxnReply;
 use crate::record::header::BatchHeader;
 use crate::server::coordinators::Waiting;
 use crate::server::dispatch::Call;
@@ -89,8 +89,7 @@ pub fn ask(
         verify_only: call.version < ADDS_FROM,
         topics: by_topic(&firsts),
     };
-    let waiting =
-        call.shared.coordinators.ask_for_partitions(call.caller(), transaction, TransactionVersion::V2, true);
+    let waiting = call.shared.coordinators.ask_for_log(call.caller(), transaction);
     Some(Question { version: call.version, batches: place, firsts, waiting })
 }
 

@@ -3,7 +3,7 @@
 use super::group_call::{answer, error_of};
 use super::produce_verify::in_words;
 use crate::coordinator::group::{GroupReply, GroupRequest};
-use crate::coordinator::transaction::{TransactionVersion, TxnReply};
+use crate::coordinator::transaction::TxnReply;
 use crate::server::coordinators::{GROUPS_TOPIC, Waiting};
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
@@ -56,8 +56,7 @@ fn ask(call: &Call, request: &TxnOffsetCommitRequest) -> Option<Waiting<TxnReply
         verify_only: !adds,
         topics: vec![AddPartitionsToTxnTopic { name: GROUPS_TOPIC.to_owned(), partitions: vec![partition] }],
     };
-    let coordinators = &call.shared.coordinators;
-    Some(coordinators.ask_for_partitions(call.caller(), transaction, TransactionVersion::V2, true))
+    Some(call.shared.coordinators.ask_for_log(call.caller(), transaction))
 }
 
 fn go_on(call: Call, request: TxnOffsetCommitRequest, verdict: Result<TxnReply, ErrorCode>) -> Outcome {
