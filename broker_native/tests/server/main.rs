@@ -2,15 +2,24 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod admin;
+mod cluster_bed;
 mod coordinators;
+mod coordinators_replicated;
 mod decisions;
 mod durability;
 mod fetch_sessions;
+mod followers;
+mod leading;
+mod leading_readers;
 mod limits;
 mod long_poll;
+mod membership;
+mod middle;
 mod offsets;
+mod peers;
 mod produce_fetch;
 mod stop;
 mod support;
 mod transactions;
+mod transactions_apart;
 mod versions;

@@ -1,6 +1,7 @@
 //! A broker in this process, and a client that speaks frames.
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -29,18 +30,33 @@ pub struct Broker {
     pub server: Arc<Server>,
     pub port: u16,
     pub decisions: Arc<Decisions>,
-    _dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
+    settings: Settings,
 }
 
-/// Takes decisions: makes topics that a client asks for; keeps other questions until the test answers them.
+/// The first id that no broker of a cluster was given.
+static NEXT_PRODUCER_ID: AtomicI64 = AtomicI64::new(0);
+
+/// Takes decisions: makes topics that a client asks for, allocates producer ids; keeps other questions until the test answers them.
 #[derive(Default)]
 pub struct Decisions {
     server: Mutex<Weak<Server>>,
     pub kept: Mutex<Vec<Question>>,
+    /// Who is asked about in-sync replicas, when there is somebody.
+    pub control: Mutex<Option<Arc<dyn Decider>>>,
 }
 
 impl Decider for Decisions {
     fn ask(&self, question: Question) {
+        if question.kind == Kind::AllocateProducerIds {
+            let first = NEXT_PRODUCER_ID.fetch_add(1000, Ordering::SeqCst);
+            let block = format!(r#"{{"first": {first}, "count": 1000}}"#);
+            return question.reply.send(block).unwrap();
+        }
+        let control = self.control.lock().unwrap().clone();
+        if let (Kind::AlterPartition, Some(control)) = (question.kind, control) {
+            return control.ask(question);
+        }
         if question.kind != Kind::AutoCreateTopics {
             self.kept.lock().unwrap().push(question);
             return;
@@ -62,6 +78,7 @@ pub fn topic(name: &str, partitions: i32) -> TopicSpec {
         leader_epoch: 3,
         replicas: vec![NODE_ID],
         isr: vec![NODE_ID],
+        ..Default::default()
     };
     TopicSpec {
         name: name.into(),
@@ -72,6 +89,15 @@ pub fn topic(name: &str, partitions: i32) -> TopicSpec {
     }
 }
 
+fn open(dir: &std::path::Path, settings: Settings, decisions: &Arc<Decisions>) -> (Arc<Server>, u16) {
+    let (disk, clock) = (Arc::new(RealDisk), Arc::new(SystemClock));
+    let server = Server::open(disk, clock, dir, settings, Arc::clone(decisions) as _).unwrap();
+    let server = Arc::new(server);
+    *decisions.server.lock().unwrap() = Arc::downgrade(&server);
+    let port = server.listen("127.0.0.1", 0).unwrap();
+    (server, port)
+}
+
 impl Broker {
     pub fn start() -> Self {
         Self::with(Settings::default())
@@ -80,12 +106,24 @@ impl Broker {
     pub fn with(settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let decisions = Arc::new(Decisions::default());
-        let (disk, clock) = (Arc::new(RealDisk), Arc::new(SystemClock));
-        let server =
-            Arc::new(Server::open(disk, clock, dir.path(), settings, Arc::clone(&decisions) as _).unwrap());
-        *decisions.server.lock().unwrap() = Arc::downgrade(&server);
-        let port = server.listen("127.0.0.1", 0).unwrap();
-        Self { server, port, decisions, _dir: dir }
+        let (server, port) = open(dir.path(), settings.clone(), &decisions);
+        Self { server, port, decisions, dir, settings }
+    }
+
+    /// Stops it and starts it anew on its data, at another port.
+    pub fn restart(&mut self) {
+        self.server.close(Duration::from_secs(5)).unwrap();
+        (self.server, self.port) = open(self.dir.path(), self.settings.clone(), &self.decisions);
+    }
+
+    /// The bytes of partition 0's log.
+    pub fn log_bytes(&self, topic: &str) -> Vec<u8> {
+        let entries = std::fs::read_dir(self.dir.path().join(format!("{topic}-0"))).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let mut logs: Vec<_> =
+            files.filter(|path| path.extension().is_some_and(|end| end == "log")).collect();
+        logs.sort();
+        logs.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
     }
 
     /// A broker that serves `spec`; returns the topic's id as well.
