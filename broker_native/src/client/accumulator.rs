@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::cluster::Address;
 use super::error::{ClientError, Result};
 use crate::record::partitioner::partition_for_key;
 use crate::record::{BatchBuilder, HeaderRef};
@@ -58,6 +59,8 @@ pub struct Ready {
     pub sequence: u64,
     /// Bytes that count against `buffer.memory`.
     pub size_bytes: usize,
+    /// The partition's leader when the topic was looked up.
+    pub leader: Option<Address>,
 }
 
 /// What bounds a batch.
@@ -89,6 +92,7 @@ struct Topic {
 
 #[derive(Debug, Default)]
 struct Partition {
+    leader: Option<Address>,
     open: Option<Open>,
     sequence: u64,
 }
@@ -110,16 +114,13 @@ impl Accumulator {
         self.by_name.get(name).copied()
     }
 
-    /// Adds a topic of `partitions` (> 0) partitions; `seed` decides which is sticky first.
-    pub fn add_topic(&mut self, name: &str, id: Uuid, partitions: usize, seed: usize) -> usize {
+    /// Adds a topic that has at least one partition, each with its leader, if known; `seed` decides which is sticky first.
+    pub fn add_topic(&mut self, name: &str, id: Uuid, leaders: Vec<Option<Address>>, seed: usize) -> usize {
         let name: Arc<str> = name.into();
-        let partitions = partitions.max(1);
-        self.topics.push(Topic {
-            name: name.clone(),
-            id,
-            partitions: (0..partitions).map(|_| Partition::default()).collect(),
-            sticky: seed % partitions,
-        });
+        let partition = |leader| Partition { leader, ..Partition::default() };
+        let partitions: Vec<Partition> = leaders.into_iter().map(partition).collect();
+        let sticky = seed % partitions.len().max(1);
+        self.topics.push(Topic { name: name.clone(), id, partitions, sticky });
         let handle = self.topics.len() - 1;
         self.by_name.insert(name, handle);
         handle
@@ -226,7 +227,8 @@ impl Topic {
         partition.sequence += open.builder.records_count() as u64;
         let size_bytes = open.builder.size_bytes();
         let place = Place { topic: self.name.clone(), partition: at as i32, topic_id: self.id };
-        Some(Ready { place, builder: open.builder, sequence, size_bytes })
+        let leader = partition.leader.clone();
+        Some(Ready { place, builder: open.builder, sequence, size_bytes, leader })
     }
 
     /// Appends to an open batch with room, opened if needed; tells its new size.
@@ -276,7 +278,7 @@ mod tests {
 
     fn accumulator(partitions: usize) -> Accumulator {
         let mut accumulator = Accumulator::new(LIMITS);
-        assert_eq!(accumulator.add_topic("t", Uuid::nil(), partitions, 0), 0);
+        assert_eq!(accumulator.add_topic("t", Uuid::nil(), vec![None; partitions], 0), 0);
         accumulator
     }
 

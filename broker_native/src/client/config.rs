@@ -178,6 +178,11 @@ settings! {
     bootstrap_servers: String = "bootstrap.servers", "";
     /// Name that brokers show in their logs and metrics.
     client_id: String = "client.id", "pylog";
+    /// Where this client is: with it, brokers that read from the closest replica (`replica.selector.class`) send a
+    /// reader to one in the same rack.
+    client_rack: String = "client.rack", "";
+    /// How long a reader stays with a replica that is not the leader before it asks the leader again.
+    metadata_max_age_ms: i64 = "metadata.max.age.ms", "300000", 0 ..= i32::MAX as i64;
     /// Only PLAINTEXT is supported.
     security_protocol: String = "security.protocol", "PLAINTEXT";
     /// How long to wait for the answer to one request.
@@ -233,6 +238,9 @@ settings! {
     retries: i64 = "retries", "2147483647", 0 ..= i32::MAX as i64;
     /// Produce requests on their way to one broker.
     max_in_flight: i64 = "max.in.flight.requests.per.connection", "5", 1 ..= 5;
+    /// How long a transaction that is not prepared may stay open before the broker aborts it; the broker's
+    /// `transaction.max.timeout.ms` is its limit, whose default this is.
+    transaction_timeout_ms: i64 = "transaction.timeout.ms", "900000", 1 ..= i32::MAX as i64;
     /// Whether a writer lets the broker create a topic that does not exist.
     allow_auto_create_topics: bool = "allow.auto.create.topics", "true";
 }

@@ -67,8 +67,17 @@ impl Connection {
             frames: Frames::default(),
             _watch: watch,
         };
-        connection.negotiate()?;
+        // A port may accept and its broker not answer: whoever tries one address after the other should not wait long.
+        let patience = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
+        connection.set_patience(patience)?;
+        connection.negotiate().map_err(|error| silent(error, &connection.broker))?;
+        connection.set_patience(settings.request_timeout())?;
         Ok(connection)
+    }
+
+    /// How long to wait for bytes of an answer.
+    fn set_patience(&self, time: Duration) -> Result<()> {
+        self.stream.set_read_timeout(Some(time)).map_err(|error| self.broken("wait for", &error))
     }
 
     /// The broker's address, for messages.
@@ -102,6 +111,15 @@ impl Connection {
     pub fn send<Q: Request>(&mut self, request: &Q) -> Result<Sent> {
         let version = self.versions.pick::<Q>(&self.broker)?;
         self.send_as(request, version)
+    }
+
+    /// As [`Connection::send`], in version `newest` at the latest.
+    ///
+    /// # Errors
+    /// Those of [`Connection::send`].
+    pub fn send_up_to<Q: Request>(&mut self, request: &Q, newest: i16) -> Result<Sent> {
+        let version = self.versions.pick::<Q>(&self.broker)?;
+        self.send_as(request, version.min(newest))
     }
 
     /// Sends a request in a given version.
@@ -189,6 +207,15 @@ impl Connection {
             ),
         }
     }
+}
+
+/// The error of a broker that says nothing when it is asked what it speaks.
+fn silent(error: ClientError, broker: &str) -> ClientError {
+    if error.kind != kind::TIMED_OUT {
+        return error;
+    }
+    let message = format!("broker {broker} did not answer within socket.connection.setup.timeout.ms");
+    ClientError { message, ..error }
 }
 
 /// Sends all parts of a frame without joining them.

@@ -13,6 +13,8 @@ pub mod kind {
     pub const TIMED_OUT: &str = "TIMED_OUT";
     /// Fetched bytes are not a valid record batch.
     pub const CORRUPT_BATCH: &str = "CORRUPT_BATCH";
+    /// A new leader does not have records that were read: an election gave them up.
+    pub const LOG_TRUNCATED: &str = "LOG_TRUNCATED";
     /// The caller's values make no sense; nothing was sent.
     pub const INVALID_ARGUMENT: &str = "INVALID_ARGUMENT";
     /// The object was closed or stopped.
@@ -61,6 +63,11 @@ impl ClientError {
         let message =
             format!("the thread of this {what} failed inside; please report this with what you did");
         Self::fatal(kind::INTERNAL, message)
+    }
+
+    /// Whether the broker could not be reached or did not answer: another one may.
+    pub fn is_lost(&self) -> bool {
+        self.retriable && (self.kind == kind::UNREACHABLE || self.kind == kind::TIMED_OUT)
     }
 
     /// A response that cannot be right.

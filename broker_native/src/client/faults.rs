@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::error::{ClientError, Result};
 use super::fake::{Answer, Asked, FakeBroker, frame, metadata};
 use super::fetcher::Target;
-use super::range::{Plan, RangeReader};
+use super::range::{Leg, Plan, RangeReader};
 use crate::columnar::Column;
 use crate::record::{BatchBuilder, Codec};
 use crate::wire::ErrorCode;
@@ -68,7 +68,8 @@ fn leader(fetch: impl Fn(&Asked, i64) -> Answer + Send + Sync + 'static) -> Fake
 fn read(broker: &FakeBroker, start: i64, end: i64, given: &[(&str, &str)]) -> Result<usize> {
     let target = Target { topic: "t".into(), topic_id: Uuid::nil(), partition: 0 };
     let columns = vec![Column::Value];
-    let plan = Plan { target, start, end: Some(end), columns, batch_bytes: 1_000_000, max_rows: 1_000 };
+    let legs = vec![Leg { target, start, end: Some(end) }];
+    let plan = Plan { legs, columns, batch_bytes: 1_000_000, max_rows: 1_000, ..Plan::default() };
     let mut reader = RangeReader::new(broker.settings(given), plan)?;
     let mut rows = 0;
     while let Some(batch) = reader.next(Duration::from_secs(20))? {
@@ -77,6 +78,92 @@ fn read(broker: &FakeBroker, start: i64, end: i64, given: &[(&str, &str)]) -> Re
     assert!(reader.at_end());
     assert_eq!(reader.next_offset(), end);
     Ok(rows)
+}
+
+/// A reader of ranges of partition 0 of `t`, and one of a partition that does not exist when asked for.
+fn reader(broker: &FakeBroker, ranges: &[(i32, i64, i64)], limit: Option<usize>) -> RangeReader {
+    let target = |partition| Target { topic: "t".into(), topic_id: Uuid::nil(), partition };
+    let legs = ranges.iter().map(|(partition, start, end)| Leg {
+        target: target(*partition),
+        start: *start,
+        end: Some(*end),
+    });
+    let columns = vec![Column::Value];
+    let (batch_bytes, max_rows) = (1_000_000, 1_000);
+    let plan = Plan { legs: legs.collect(), columns, batch_bytes, max_rows, limit, ..Plan::default() };
+    RangeReader::new(broker.settings(&[]), plan).unwrap()
+}
+
+/// Rows of each batch, with the range they came from.
+fn drain(reader: &mut RangeReader) -> Result<Vec<(usize, usize)>> {
+    let mut rows = Vec::new();
+    while let Some(batch) = reader.next(Duration::from_secs(20))? {
+        rows.push((reader.leg(), batch.num_rows()));
+    }
+    Ok(rows)
+}
+
+#[test]
+fn ranges_are_read_one_after_the_other() {
+    let broker = leader(|asked, offset| asked.answer(&fetched(batch(offset, 4), ErrorCode::None)));
+    let mut several = reader(&broker, &[(0, 5, 5), (0, 0, 10), (0, 7, 9), (0, 3, 3)], None);
+    assert_eq!(drain(&mut several).unwrap(), [(1, 10), (2, 2)]);
+    assert!(several.at_end());
+    let mut none = reader(&broker, &[(0, 5, 5), (0, 3, 3)], None);
+    assert_eq!(drain(&mut none).unwrap(), []);
+    assert!(none.at_end());
+}
+
+#[test]
+fn an_error_shows_the_range_it_ended() {
+    let broker = leader(|asked, offset| asked.answer(&fetched(batch(offset, 4), ErrorCode::None)));
+    let mut several = reader(&broker, &[(0, 0, 10), (3, 6, 8), (0, 7, 9)], None);
+    let error = drain(&mut several).unwrap_err();
+    assert_eq!(error.kind, "UNKNOWN_TOPIC_OR_PARTITION");
+    assert!(error.message.contains("topic t has no partition 3"), "{}", error.message);
+    assert_eq!((several.leg(), several.next_offset(), several.at_end()), (1, 6, false));
+}
+
+#[test]
+fn a_limit_counts_over_all_ranges_and_fetches_no_more_than_it_needs() {
+    let fetches = Arc::new(AtomicUsize::new(0));
+    let counted = fetches.clone();
+    let broker = leader(move |asked, offset| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        asked.answer(&fetched(batch(offset, 4), ErrorCode::None))
+    });
+    let mut several = reader(&broker, &[(0, 0, 6), (0, 20, 40), (0, 50, 60)], Some(9));
+    assert_eq!(drain(&mut several).unwrap(), [(0, 6), (1, 3)]);
+    assert!(several.at_end());
+    assert_eq!(fetches.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn one_answer_serves_the_pieces_of_a_partition_that_it_covers() {
+    let fetches = Arc::new(AtomicUsize::new(0));
+    let counted = fetches.clone();
+    let broker = leader(move |asked, offset| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        let first = offset - offset % 10;
+        let records = [batch(first, 5), batch(first + 5, 5)].concat();
+        asked.answer(&fetched(records, ErrorCode::None))
+    });
+    let mut pieces =
+        reader(&broker, &[(0, 1, 2), (0, 3, 5), (0, 6, 7), (0, 8, 12), (0, 19, 20), (0, 40, 41)], None);
+    assert_eq!(drain(&mut pieces).unwrap(), [(0, 1), (1, 2), (2, 1), (3, 4), (4, 1), (5, 1)]);
+    assert_eq!(fetches.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn offsets_that_compaction_emptied_up_to_the_end_of_the_log_are_no_hang() {
+    // The log is visible up to 1000 and holds nothing from 4 on.
+    let broker = leader(|asked, offset| {
+        let records = if offset < 4 { batch(0, 4) } else { vec![] };
+        asked.answer(&fetched(records, ErrorCode::None))
+    });
+    let mut several = reader(&broker, &[(0, 0, 50), (0, 100, 900), (0, 2, 4)], None);
+    assert_eq!(drain(&mut several).unwrap(), [(0, 4), (2, 2)]);
+    assert!(several.at_end());
 }
 
 fn assert_fails(broker: &FakeBroker, kind: &str, given: &[(&str, &str)]) -> ClientError {

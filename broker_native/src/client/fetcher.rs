@@ -1,5 +1,8 @@
 //! The records of one partition as byte runs, in order, from a given offset: follows the leader, retries, fetches ahead.
 //!
+//! A leader that moves is followed within `default.api.timeout.ms`: by what the old one says (KIP-951) or by metadata from any
+//! broker. When the leader's epoch has changed, the new one is asked first whether it has what was read ([`super::truncation`]).
+//!
 //! At most one fetch is under way; [`Fetcher::ask`] sends it before the bytes of the last answer are decoded, so that the
 //! broker and the network work meanwhile. Not for several threads.
 use std::time::{Duration, Instant};
@@ -7,24 +10,28 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::cluster::{Address, Cluster};
-use super::config::Isolation;
+use super::cluster::Cluster;
+use super::config::{Isolation, millis};
 use super::connection::Sent;
 use super::error::{ClientError, Result, code, kind};
 use super::retry::Retry;
-use super::topic_id;
+use super::sources::{Source, Sources};
+use super::{topic_id, truncation};
 use crate::wire::ErrorCode;
+use crate::wire::messages::FetchResponse;
 use crate::wire::messages::fetch::{FetchPartition, FetchRequest, FetchTopic, PartitionData};
 
-/// How long a topic may be unknown to a broker before that is believed: metadata travels.
+/// How long a topic may be unknown to the only broker before that is believed.
 const UNKNOWN_TOPIC_GRACE: Duration = Duration::from_millis(1000);
+/// The same for one of several brokers: metadata travels, and one that just started may be behind.
+const UNKNOWN_TOPIC_GRACE_SEVERAL: Duration = Duration::from_millis(5000);
 /// The fetch version from which topics are named by id.
 const TOPIC_ID_VERSION: i16 = 13;
 /// Fetch session epoch of a request without a session.
 const NO_SESSION_EPOCH: i32 = -1;
 
 /// What one answer brought.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Fetched {
     /// Whole batches, the last maybe cut; the first may begin before the offset asked for.
     pub records: Bytes,
@@ -45,27 +52,73 @@ pub struct Target {
     pub partition: i32,
 }
 
+impl Target {
+    /// Whether both are the same partition, as far as its name says.
+    pub fn is_partition_of(&self, other: &Self) -> bool {
+        self.partition == other.partition && self.topic == other.topic
+    }
+}
+
 /// Fetches one partition.
 #[derive(Debug)]
 pub struct Fetcher {
     cluster: Cluster,
     target: Target,
     position: i64,
-    leader: Option<Address>,
+    /// Largest answer in bytes; `None` leaves it to the settings.
+    max_bytes: Option<i64>,
+    source: Option<Source>,
+    sources: Sources,
+    /// Epoch of the last batch before `position`, -1 when none was read.
+    read_epoch: i32,
+    /// The leader's epoch for which `position` is known to be good.
+    checked_epoch: i32,
     under_way: Option<Sent>,
     unknown_since: Option<Instant>,
+}
+
+/// An answer's worth.
+enum Answer {
+    Records(Fetched),
+    /// Another replica is closer.
+    ReadFrom(i32),
 }
 
 impl Fetcher {
     /// Starts at offset `position`; sends nothing yet.
     pub fn new(cluster: Cluster, target: Target, position: i64) -> Self {
-        Self { cluster, target, position, leader: None, under_way: None, unknown_since: None }
+        Self {
+            cluster,
+            target,
+            position,
+            max_bytes: None,
+            source: None,
+            sources: Sources::default(),
+            read_epoch: -1,
+            checked_epoch: -1,
+            under_way: None,
+            unknown_since: None,
+        }
+    }
+
+    /// The cluster, for other uses.
+    pub fn into_cluster(mut self) -> Cluster {
+        if let (Some(_), Some(source)) = (self.under_way, &self.source) {
+            // An answer is still on its way there.
+            self.cluster.drop_connection(&source.address);
+        }
+        self.cluster
+    }
+
+    /// To how many bytes the records of one batch may decompress.
+    pub fn max_decompressed_bytes(&self) -> usize {
+        usize::try_from(self.cluster.settings().decompressed_batch_max_bytes).unwrap_or(usize::MAX)
     }
 
     /// Waits for the next answer; it may be empty when nothing came within `fetch.max.wait.ms`.
     ///
     /// # Errors
-    /// `OFFSET_OUT_OF_RANGE`, `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`, `CORRUPT_BATCH`; `UNREACHABLE`,
+    /// `OFFSET_OUT_OF_RANGE`, `LOG_TRUNCATED`, `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`, `CORRUPT_BATCH`; `UNREACHABLE`,
     /// `TIMED_OUT` and the retriable errors of brokers after `default.api.timeout.ms`; `CLOSED` when stopped.
     pub fn fetch(&mut self) -> Result<Fetched> {
         let what = format!("read partition {}", self.name());
@@ -76,21 +129,69 @@ impl Fetcher {
                 Ok(fetched) => return Ok(fetched),
                 Err(error) => error,
             };
-            self.forget_leader();
-            retry.after(error, self.cluster.settings())?;
+            self.forget_source();
+            if !self.sources.has_hint() {
+                retry.after(error, self.cluster.settings())?;
+            }
         }
     }
 
-    /// Says that everything before `position` is done; the next fetch begins there.
-    pub fn advance(&mut self, position: i64) {
+    /// Says that everything before `position` is done, the last of it in a batch of `epoch`; the next fetch begins there.
+    pub fn advance(&mut self, position: i64, epoch: Option<i32>) {
         self.position = position;
+        self.read_epoch = epoch.unwrap_or(self.read_epoch);
+    }
+
+    /// Goes on with another partition, over the same connections.
+    pub fn turn_to(&mut self, target: Target, position: i64) {
+        let same = self.target.is_partition_of(&target);
+        // An answer under way is of the old position.
+        if !same || self.under_way.is_some() {
+            self.forget_source();
+        }
+        if !same {
+            (self.target, self.unknown_since) = (target, None);
+            (self.sources, self.checked_epoch) = (Sources::default(), -1);
+        }
+        (self.position, self.read_epoch) = (position, -1);
+    }
+
+    /// Goes on at `position`, whatever was asked for already.
+    pub fn turn_back(&mut self, position: i64) {
+        self.forget_source();
+        self.position = position;
+    }
+
+    /// Lets answers be small at first, for a reader that may not want all.
+    pub fn set_max_bytes(&mut self, bytes: i64) {
+        self.max_bytes = Some(bytes.min(self.cluster.settings().max_partition_fetch_bytes));
+    }
+
+    /// Doubles what [`Fetcher::set_max_bytes`] said, up to the settings.
+    pub fn double_max_bytes(&mut self) {
+        let most = self.cluster.settings().max_partition_fetch_bytes;
+        self.max_bytes = self.max_bytes.map(|bytes| bytes.saturating_mul(2).min(most));
     }
 
     /// Sends the next fetch without waiting for it. A failure shows at the next [`Fetcher::fetch`].
     pub fn ask(&mut self) {
-        if self.under_way.is_none() && self.leader.is_some() && self.send().is_err() {
-            self.forget_leader();
+        if self.under_way.is_none() && self.source.is_some() && self.send().is_err() {
+            self.forget_source();
         }
+    }
+
+    /// How long a log may stay short of the end of a range.
+    pub fn patience(&self) -> Duration {
+        self.cluster.settings().api_timeout()
+    }
+
+    /// The error of a log that shows nothing beyond `visible_end` for so long, though `end` was asked for.
+    pub fn short(&self, visible_end: i64, end: i64) -> ClientError {
+        let (name, seconds) = (self.name(), self.patience().as_secs_f64());
+        let message = format!(
+            "partition {name} is visible up to offset {visible_end} only, {end} was asked for; nothing came for default.api.timeout.ms ({seconds} s)"
+        );
+        ClientError::fatal(kind::TIMED_OUT, message)
     }
 
     /// `topic-partition`, for messages.
@@ -98,28 +199,77 @@ impl Fetcher {
         format!("{}-{}", self.target.topic, self.target.partition)
     }
 
-    fn forget_leader(&mut self) {
-        if let Some(address) = self.leader.take() {
+    fn forget_source(&mut self) {
+        if let Some(source) = self.source.take() {
             // An answer may still be on its way there.
             if self.under_way.take().is_some() {
-                self.cluster.drop_connection(&address);
+                self.cluster.drop_connection(&source.address);
             }
         }
     }
 
     fn attempt(&mut self) -> Result<Fetched> {
-        if self.leader.is_none() {
-            self.leader = Some(self.find_leader()?);
+        loop {
+            if self.under_way.is_none() && self.source.as_ref().is_some_and(|one| one.is_over(Instant::now()))
+            {
+                self.forget_source();
+            }
+            if self.source.is_none() {
+                self.source = Some(self.find_leader()?);
+            }
+            if self.under_way.is_none() {
+                self.send()?;
+            }
+            match self.receive() {
+                Ok(Answer::Records(fetched)) => {
+                    self.unknown_since = None;
+                    return Ok(fetched);
+                }
+                Ok(Answer::ReadFrom(node)) => self.turn_to_replica(node)?,
+                Err(error) => return Err(self.blamed(error)),
+            }
         }
-        if self.under_way.is_none() {
-            self.send()?;
-        }
-        let answer = self.receive()?;
-        self.unknown_since = None;
-        Ok(answer)
     }
 
-    fn find_leader(&mut self) -> Result<Address> {
+    /// An error at a replica that is not the leader says nothing yet: the leader is asked.
+    fn blamed(&mut self, error: ClientError) -> ClientError {
+        if self.source.as_ref().is_none_or(Source::leads) {
+            return error;
+        }
+        self.leave_replicas();
+        ClientError { retriable: true, ..error }
+    }
+
+    fn leave_replicas(&mut self) {
+        self.sources.failed(Instant::now(), millis(self.cluster.settings().retry_backoff_max_ms));
+    }
+
+    fn turn_to_replica(&mut self, node: i32) -> Result<()> {
+        let until = Instant::now() + millis(self.cluster.settings().metadata_max_age_ms);
+        let address = self.cluster.address(node).inspect_err(|_| self.leave_replicas())?;
+        if let Some(source) = &mut self.source {
+            *source = Source { node, address, until: Some(until), ..*source };
+        }
+        Ok(())
+    }
+
+    /// Finds the leader, which must have what was read.
+    fn find_leader(&mut self) -> Result<Source> {
+        let (node, leader_epoch) = match self.sources.take_hint() {
+            Some(told) => told,
+            None => self.ask_for_leader()?,
+        };
+        let address = self.cluster.address(node)?;
+        let leader = Source { node, address, leader_epoch, until: None };
+        if leader_epoch > self.checked_epoch && self.read_epoch >= 0 {
+            truncation::check(&mut self.cluster, &self.target, &leader, self.read_epoch, self.position)?;
+        }
+        self.checked_epoch = leader_epoch.max(self.checked_epoch);
+        Ok(leader)
+    }
+
+    /// The leader's number and epoch, by metadata.
+    fn ask_for_leader(&mut self) -> Result<(i32, i32)> {
         let topic = match self.cluster.topic(&self.target.topic, false) {
             Err(error) if error.kind == ErrorCode::UnknownTopicOrPartition.name() => {
                 return Err(self.unknown(error));
@@ -147,13 +297,15 @@ impl Fetcher {
             let message = format!("partition {} has no leader now", self.name());
             return Err(ClientError::retriable(ErrorCode::LeaderNotAvailable.name(), message));
         }
-        self.cluster.address(partition.leader_id)
+        Ok((partition.leader_id, partition.leader_epoch))
     }
 
     /// An unknown topic is worth another look for a moment, then the error is final.
     fn unknown(&mut self, error: ClientError) -> ClientError {
         let since = *self.unknown_since.get_or_insert_with(Instant::now);
-        ClientError { retriable: since.elapsed() < UNKNOWN_TOPIC_GRACE, ..error }
+        let several = self.cluster.has_several();
+        let grace = if several { UNKNOWN_TOPIC_GRACE_SEVERAL } else { UNKNOWN_TOPIC_GRACE };
+        ClientError { retriable: since.elapsed() < grace, ..error }
     }
 
     fn recreated(&self, now: Uuid) -> ClientError {
@@ -168,8 +320,8 @@ impl Fetcher {
     }
 
     fn send(&mut self) -> Result<()> {
-        let Some(address) = self.leader.clone() else { return Ok(()) };
-        let request = self.request();
+        let Some(source) = &self.source else { return Ok(()) };
+        let (request, address) = (self.request(source), source.address.clone());
         let connection = self.cluster.connection(&address)?;
         let mut version = connection.versions().pick::<FetchRequest>(connection.broker())?;
         if self.target.topic_id.is_nil() {
@@ -178,14 +330,14 @@ impl Fetcher {
         match connection.send_as(&request, version) {
             Ok(sent) => self.under_way = Some(sent),
             Err(error) => {
-                self.cluster.drop_connection(&address);
+                self.cluster.doubt(&address);
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    fn request(&self) -> FetchRequest {
+    fn request(&self, source: &Source) -> FetchRequest {
         let settings = self.cluster.settings();
         let bytes = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
         // A long poll must end before the socket's time-out.
@@ -193,12 +345,14 @@ impl Fetcher {
         let partition = FetchPartition {
             partition: self.target.partition,
             fetch_offset: self.position,
-            partition_max_bytes: bytes(settings.max_partition_fetch_bytes),
-            current_leader_epoch: -1,
+            partition_max_bytes: bytes(self.max_bytes.unwrap_or(settings.max_partition_fetch_bytes)),
+            current_leader_epoch: source.leader_epoch,
             last_fetched_epoch: -1,
             log_start_offset: -1,
             ..Default::default()
         };
+        // A leader that is told no rack sends its own records.
+        let rack = !source.leads() || self.sources.takes_recommendations(Instant::now());
         let topic = FetchTopic {
             topic: self.target.topic.clone(),
             topic_id: self.target.topic_id,
@@ -213,27 +367,50 @@ impl Fetcher {
             session_id: 0,
             session_epoch: NO_SESSION_EPOCH,
             topics: vec![topic],
+            rack_id: if rack { settings.client_rack.clone() } else { String::new() },
             ..Default::default()
         }
     }
 
-    fn receive(&mut self) -> Result<Fetched> {
-        let (Some(address), Some(sent)) = (self.leader.clone(), self.under_way.take()) else {
+    fn receive(&mut self) -> Result<Answer> {
+        let (Some(source), Some(sent)) = (self.source.clone(), self.under_way.take()) else {
             return Err(ClientError::retriable(kind::UNREACHABLE, "no fetch under way"));
         };
-        let answer = self.cluster.connection(&address)?.receive::<FetchRequest>(sent);
-        let answer = answer.inspect_err(|_| self.cluster.drop_connection(&address))?;
+        let address = &source.address;
+        let answer = self.cluster.connection(address)?.receive::<FetchRequest>(sent);
+        let mut answer = answer.inspect_err(|_| self.cluster.doubt(address))?;
         if answer.error_code != 0 {
-            return Err(self.refused(code(answer.error_code)));
+            return Err(self.refused(code(answer.error_code), &source));
         }
-        let data = answer.responses.into_iter().next().and_then(|topic| topic.partitions.into_iter().next());
+        let data = answer.responses.first_mut().and_then(|topic| topic.partitions.pop());
         let Some(data) = data else {
             let broker = format!("{}:{}", address.0, address.1);
             return Err(ClientError::protocol(&broker, format!("no answer about partition {}", self.name())));
         };
         match code(data.error_code) {
-            ErrorCode::None => Ok(self.fetched(data)),
-            error => Err(self.refused(error)),
+            ErrorCode::None if data.preferred_read_replica >= 0 && source.leads() => {
+                Ok(Answer::ReadFrom(data.preferred_read_replica))
+            }
+            ErrorCode::None => Ok(Answer::Records(self.fetched(data))),
+            error => {
+                self.cluster.doubt_metadata();
+                self.take_hint(&answer, &data);
+                Err(self.refused(error, &source))
+            }
+        }
+    }
+
+    /// A broker that does not lead any more may say who does.
+    fn take_hint(&mut self, answer: &FetchResponse, data: &PartitionData) {
+        let (node, epoch) = (data.current_leader.leader_id, data.current_leader.leader_epoch);
+        if node < 0 || self.target.topic_id.is_nil() {
+            return;
+        }
+        let told = answer.node_endpoints.iter().find(|one| one.node_id == node);
+        let address = told.and_then(|one| Some((one.host.clone(), u16::try_from(one.port).ok()?)));
+        let place = (self.target.topic_id, self.target.partition);
+        if self.cluster.learn(place, (node, epoch), address) {
+            self.sources.hint(node, epoch);
         }
     }
 
@@ -247,10 +424,10 @@ impl Fetcher {
         }
     }
 
-    fn refused(&mut self, error: ErrorCode) -> ClientError {
+    fn refused(&mut self, error: ErrorCode, source: &Source) -> ClientError {
         let name = self.name();
         match error {
-            ErrorCode::OffsetOutOfRange => self.out_of_range(),
+            ErrorCode::OffsetOutOfRange if source.leads() => self.out_of_range(),
             ErrorCode::UnknownTopicOrPartition
             | ErrorCode::UnknownTopicId
             | ErrorCode::InconsistentTopicId => {

@@ -9,16 +9,23 @@
 //! | [`error`], [`retry`], [`stop`] | what failed; whether to try again; how waits end early |
 //! | [`connection`], [`versions`], [`frame`] | one connection: versions, pipelining, buffers used again |
 //! | [`raw`] | one connection, any API by name, any version, JSON: for tests and tools |
-//! | [`cluster`] | brokers, metadata, the connections to them |
+//! | [`cluster`], [`brokers`] | metadata, the connections to brokers; whom to ask first, whose news are old |
+//! | [`coordinator`] | who answers for a group or a transaction |
 //! | [`offsets`], [`admin`], [`topic_id`] | offsets by time; topics and configs; ids as text |
-//! | [`fetcher`], [`range`] | one partition's bytes in order; the same as Arrow batches, ahead of the consumer |
+//! | [`fetcher`], `sources`, `truncation` | one partition's bytes in order; from which replica; whether it still has what was read |
+//! | [`range`], `pump` | ranges of partitions as Arrow batches; the thread that reads ahead of the consumer |
+//! | [`advance`] | how far so many rows or bytes reach, told by the headers of batches |
 //! | [`ingest`], [`accumulator`], [`producer`] | Arrow rows into batches; the writing thread's face |
+//! | [`transaction`] | a writer's transaction; ending many |
 //! | [`delivery`], [`sender`], [`outbox`], [`produce`], [`poll`] | the sending thread: order, retries, requests, waiting |
 pub mod accumulator;
 pub mod admin;
+pub mod advance;
+pub mod brokers;
 pub mod cluster;
 pub mod config;
 pub mod connection;
+pub mod coordinator;
 pub mod delivery;
 pub mod error;
 pub mod fetcher;
@@ -29,14 +36,20 @@ pub mod outbox;
 pub mod poll;
 pub mod produce;
 pub mod producer;
+mod pump;
 pub mod range;
 pub mod raw;
 pub mod retry;
 pub mod sender;
+mod sources;
 pub mod stop;
 pub mod topic_id;
+pub mod transaction;
+mod truncation;
 pub mod versions;
 
+#[cfg(test)]
+mod cluster_faults;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]

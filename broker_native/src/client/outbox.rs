@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::cluster::Address;
 use super::config::Settings;
 use super::error::{ClientError, Result, kind};
-use super::sender::ProducerId;
+use super::sender::Author;
 use crate::record::compression::{Codec, decompress};
 use crate::record::{BatchBuilder, BatchError, BatchHeader, HeaderRef, batches, records};
 use crate::wire::ErrorCode;
@@ -38,6 +38,8 @@ pub struct Batch {
     sequence: u64,
     size_bytes: usize,
     since: Instant,
+    /// Whether what is sent is a builder's buffer.
+    reusable: bool,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,14 @@ impl Batch {
     /// The first record of `builder` has `sequence` records of this writer before it.
     pub fn new(builder: BatchBuilder, sequence: u64, size_bytes: usize) -> Self {
         let records = builder.records_count() as u64;
-        Self { body: Body::Open(builder), records, sequence, size_bytes, since: Instant::now() }
+        Self {
+            body: Body::Open(builder),
+            records,
+            sequence,
+            size_bytes,
+            since: Instant::now(),
+            reusable: false,
+        }
     }
 
     /// Number of records.
@@ -76,24 +85,40 @@ impl Batch {
         }
     }
 
-    /// Compresses and stamps the batch, once; gives the builder back.
+    /// Compresses and stamps the batch, once; gives the builder back when its buffer is not what is sent.
     ///
     /// # Errors
     /// Those of the codec.
     pub fn seal(
         &mut self,
-        producer: Option<ProducerId>,
+        author: &Author,
         codec: Codec,
     ) -> std::result::Result<Option<BatchBuilder>, BatchError> {
         let Body::Open(builder) = &mut self.body else { return Ok(None) };
-        if let Some((id, epoch)) = producer {
+        if let Some((id, epoch)) = author.producer {
             builder.set_producer(id, epoch, (self.sequence % SEQUENCE_MODULUS) as i32);
+        }
+        builder.set_transactional(author.transactional_id.is_some());
+        if codec == Codec::None {
+            let batch = std::mem::take(builder).into_batch()?;
+            self.body = Body::Sealed(Bytes::from(batch));
+            self.reusable = true;
+            return Ok(None);
         }
         let bytes = Bytes::from(builder.finish(codec)?);
         match std::mem::replace(&mut self.body, Body::Sealed(bytes)) {
             Body::Open(builder) => Ok(Some(builder)),
             Body::Sealed(_) => Ok(None),
         }
+    }
+
+    /// What is left of an acknowledged batch: its buffer, if a builder can use it again.
+    pub fn into_builder(self) -> Option<BatchBuilder> {
+        let Body::Sealed(bytes) = self.body else { return None };
+        let mut buffer = bytes.try_into_mut().ok().filter(|_| self.reusable)?;
+        // Cleared, or making a vector of it would copy what nobody wants.
+        buffer.clear();
+        Some(BatchBuilder::reusing(buffer.into()))
     }
 
     /// Two halves, to be sent in the place of this batch.
@@ -156,6 +181,11 @@ struct Retry {
 }
 
 impl Outbox {
+    /// Of a partition whose leader may be known already.
+    pub fn of(leader: Option<Address>) -> Self {
+        Self { leader, ..Self::default() }
+    }
+
     /// Adds a new batch behind all others.
     pub fn push(&mut self, batch: Batch) {
         self.waiting.push_back(batch);
@@ -276,6 +306,10 @@ mod tests {
         Batch::new(builder, sequence, size)
     }
 
+    fn author() -> Author {
+        Author { producer: Some((7, 1)), transactional_id: Some("id".to_owned()), ..Author::default() }
+    }
+
     fn lost() -> ClientError {
         ClientError::retriable("UNREACHABLE", "lost")
     }
@@ -324,17 +358,18 @@ mod tests {
     fn a_split_batch_keeps_records_order_and_sequences() {
         for codec in Codec::ALL {
             let mut whole = batch(10, 5);
-            whole.seal(Some((7, 1)), codec).unwrap();
+            whole.seal(&author(), codec).unwrap();
             let size = whole.size_bytes();
             let mut parts = whole.split(&lost()).unwrap();
             assert_eq!(parts.iter().map(Batch::size_bytes).sum::<usize>(), size);
             let mut values = Vec::new();
             for (part, sequence) in parts.iter_mut().zip([10, 12]) {
-                part.seal(Some((7, 1)), codec).unwrap();
+                part.seal(&author(), codec).unwrap();
                 let bytes = part.bytes();
                 let (header, view) = batches(&bytes).next().unwrap().unwrap();
                 header.verify_crc(view).unwrap();
                 assert_eq!((header.base_sequence, header.producer_id), (sequence, 7));
+                assert!(header.is_transactional());
                 let body = decompress(codec, crate::record::batches::body(view), 10_000).unwrap();
                 values.extend(records(&body, &header).map(|record| record.unwrap().value.unwrap()[0]));
             }
@@ -343,9 +378,36 @@ mod tests {
     }
 
     #[test]
+    fn the_buffer_of_a_batch_that_is_not_compressed_is_sent_and_used_again() {
+        let mut one = batch(0, 3);
+        let Body::Open(builder) = &one.body else { unreachable!() };
+        let expected = builder.clone().finish(Codec::None).unwrap();
+        assert!(one.seal(&Author::default(), Codec::None).unwrap().is_none());
+        let bytes = one.bytes();
+        assert_eq!(bytes, expected);
+        let place = bytes.as_ptr();
+        drop(bytes);
+        let mut again = one.into_builder().unwrap();
+        assert!(again.is_empty());
+        again.append(7, None, Some(b"v"), &[]).unwrap();
+        let mut fresh = BatchBuilder::new();
+        fresh.append(7, None, Some(b"v"), &[]).unwrap();
+        assert_eq!(again.size_bytes(), fresh.size_bytes());
+        let second = again.into_batch().unwrap();
+        assert_eq!((second.as_ptr(), second), (place, fresh.into_batch().unwrap()));
+    }
+
+    #[test]
+    fn a_compressed_batch_gives_its_builder_back_at_once_and_none_later() {
+        let mut one = batch(0, 3);
+        assert!(one.seal(&Author::default(), Codec::Lz4).unwrap().is_some());
+        assert!(one.into_builder().is_none());
+    }
+
+    #[test]
     fn a_single_record_that_is_too_large_is_an_error() {
         let mut one = batch(0, 1);
-        one.seal(None, Codec::None).unwrap();
+        one.seal(&Author::default(), Codec::None).unwrap();
         assert!(one.split(&lost()).is_err());
     }
 }

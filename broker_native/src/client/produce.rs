@@ -8,14 +8,17 @@ use super::config::Settings;
 use super::connection::{Connection, Sent};
 use super::error::{ClientError, Result, code, kind};
 use super::outbox::{Batch, Verdict};
+use super::sender::Author;
 use crate::wire::ErrorCode;
 use crate::wire::messages::metadata::MetadataResponse;
 use crate::wire::messages::produce::{
-    PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData,
+    PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData, TopicProduceResponse,
 };
 
 /// The produce version from which topics are named by id.
 const TOPIC_ID_VERSION: i16 = 13;
+/// The produce version from which a batch adds its partition to the transaction.
+const ADDS_PARTITIONS_VERSION: i16 = 12;
 
 /// A request without an answer yet.
 #[derive(Debug)]
@@ -32,7 +35,12 @@ pub struct Request {
 ///
 /// # Errors
 /// Those of the connection.
-pub fn send(connection: &mut Connection, settings: &Settings, batches: &[(Place, Batch)]) -> Result<Sent> {
+pub fn send(
+    connection: &mut Connection,
+    settings: &Settings,
+    author: &Author,
+    batches: &[(Place, Batch)],
+) -> Result<Sent> {
     let mut topics: Vec<TopicProduceData> = Vec::new();
     for (place, batch) in batches {
         let data = PartitionProduceData { index: place.partition, records: Some(batch.bytes()) };
@@ -46,23 +54,24 @@ pub fn send(connection: &mut Connection, settings: &Settings, batches: &[(Place,
         }
     }
     let request = ProduceRequest {
+        transactional_id: author.transactional_id.clone(),
         acks: settings.acks.code(),
         timeout_ms: i32::try_from(settings.request_timeout_ms).unwrap_or(i32::MAX),
         topic_data: topics,
-        ..Default::default()
     };
     let mut version = connection.versions().pick::<ProduceRequest>(connection.broker())?;
     if batches.iter().any(|(place, _)| place.topic_id.is_nil()) {
         version = version.min(TOPIC_ID_VERSION - 1);
+    }
+    if author.transactional_id.is_some() && !author.adds_partitions {
+        version = version.min(ADDS_PARTITIONS_VERSION - 1);
     }
     connection.send_as(&request, version)
 }
 
 /// What `answer` says about the batch for `place`.
 pub fn verdict(answer: &ProduceResponse, place: &Place) -> Verdict {
-    let topic = answer.responses.iter().find(|topic| {
-        topic.name.as_str() == &*place.topic || (!place.topic_id.is_nil() && topic.topic_id == place.topic_id)
-    });
+    let topic = answer.responses.iter().find(|topic| is_topic(topic, place));
     let found =
         topic.and_then(|topic| topic.partition_responses.iter().find(|one| one.index == place.partition));
     let Some(found) = found else {
@@ -83,6 +92,20 @@ pub fn verdict(answer: &ProduceResponse, place: &Place) -> Verdict {
     }
 }
 
+/// The leader that `answer` names for `place` instead of the broker that answers (KIP-951): number, epoch and address.
+pub fn hint(answer: &ProduceResponse, place: &Place) -> Option<((i32, i32), Option<Address>)> {
+    let topic = answer.responses.iter().find(|topic| is_topic(topic, place))?;
+    let found = topic.partition_responses.iter().find(|one| one.index == place.partition)?;
+    let (node, epoch) = (found.current_leader.leader_id, found.current_leader.leader_epoch);
+    let told = answer.node_endpoints.iter().find(|one| one.node_id == node);
+    let address = told.and_then(|one| Some((one.host.clone(), u16::try_from(one.port).ok()?)));
+    (node >= 0 && !place.topic_id.is_nil()).then_some(((node, epoch), address))
+}
+
+fn is_topic(topic: &TopicProduceResponse, place: &Place) -> bool {
+    topic.name.as_str() == &*place.topic || (!place.topic_id.is_nil() && topic.topic_id == place.topic_id)
+}
+
 fn error(place: &Place, code: ErrorCode, told: &str) -> ClientError {
     let name = name(place);
     let message = match code {
@@ -93,8 +116,17 @@ fn error(place: &Place, code: ErrorCode, told: &str) -> ClientError {
             "partition {name} does not follow on what this writer wrote before: the log has lost acknowledged records or expired the producer; write again with a new writer"
         ),
         ErrorCode::InvalidProducerEpoch => {
-            format!("partition {name} refuses this writer because a newer one with its producer id took over")
+            format!(
+                "partition {name} refuses this writer because a newer one with its producer id took over; write again with a new writer"
+            )
         }
+        ErrorCode::ProducerFenced
+        | ErrorCode::InvalidTxnState
+        | ErrorCode::InvalidProducerIdMapping
+        | ErrorCode::TransactionalIdNotFound
+        | ErrorCode::TransactionAbortable => format!(
+            "partition {name} refuses this writer's transaction: it timed out (transaction.timeout.ms), was ended, or a newer writer took its transactional id over; write again with a new writer"
+        ),
         ErrorCode::TopicAuthorizationFailed => format!("no permission to write to topic {}", place.topic),
         code => format!("partition {name} did not take the records: {}", code.sentence()),
     };

@@ -7,16 +7,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use super::accumulator::{Accumulator, Limits, Ready, Row};
-use super::cluster::Cluster;
+use super::cluster::{Address, Cluster};
 use super::config::{Acks, Settings, millis};
 use super::delivery::{Delivered, Delivery};
 use super::error::{ClientError, Owner, Result, code, kind};
 use super::poll;
 use super::retry::Retry;
-use super::sender::{ProducerId, Sender};
+use super::sender::{Author, ProducerId, Sender};
 use super::stop::Stop;
+use super::transaction::{Handle, Transaction};
 use crate::record::layout::HEADER_LEN;
 use crate::wire::ErrorCode;
 use crate::wire::messages::InitProducerIdRequest;
@@ -35,6 +37,7 @@ pub struct Producer {
     accumulator: Accumulator,
     cluster: Arc<Mutex<Cluster>>,
     sending: Option<Sending>,
+    transaction: Option<Transaction>,
     closed: bool,
 }
 
@@ -58,15 +61,83 @@ impl Producer {
             batch_bytes: bytes(settings.batch_size).min(request).min(quarter),
             record_bytes: request,
         };
-        let cluster = Cluster::new(settings.clone(), stop.clone())?;
+        let cluster = Arc::new(Mutex::new(Cluster::new(settings.clone(), stop.clone())?));
         Ok(Self {
             accumulator: Accumulator::new(limits),
-            cluster: Arc::new(Mutex::new(cluster)),
+            cluster,
             owner: Owner::current(),
             sending: None,
+            transaction: None,
             closed: false,
             settings,
             stop,
+        })
+    }
+
+    /// As [`Producer::new`], writing one transaction under `transactional_id`; the first batch begins it.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for settings that make no sense, or that give no guarantee.
+    pub fn transactional(settings: Settings, transactional_id: String) -> Result<Self> {
+        if settings.acks != Acks::All || !settings.enable_idempotence {
+            return Err(ClientError::invalid(
+                "a transaction needs acks=all and enable.idempotence=true; leave both settings out",
+            ));
+        }
+        if transactional_id.is_empty() {
+            return Err(ClientError::invalid("a transactional id must not be empty"));
+        }
+        let mut producer = Self::new(settings)?;
+        let (cluster, stop) = (producer.cluster.clone(), producer.stop.clone());
+        producer.transaction = Some(Transaction::new(transactional_id, &producer.settings, cluster, stop));
+        Ok(producer)
+    }
+
+    /// Begins the transaction now.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::begin`].
+    pub fn begin(&mut self) -> Result<ProducerId> {
+        self.open_transaction()?.begin()
+    }
+
+    /// Prepares the transaction ([`Transaction::prepare`]); `None` when nothing was written.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::prepare`]; `INVALID_ARGUMENT` before all is acknowledged.
+    pub fn prepare(&mut self) -> Result<Option<Handle>> {
+        let delivered = self.settled()?;
+        let transaction = self.open_transaction()?;
+        if delivered.records == 0 { Ok(None) } else { transaction.prepare().map(Some) }
+    }
+
+    /// Ends the transaction and waits until every partition knows. What is not acknowledged is given up by an abort.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::end`]; `INVALID_ARGUMENT` for a commit before all is acknowledged.
+    pub fn end(&mut self, commit: bool) -> Result<()> {
+        self.open_transaction()?;
+        if commit {
+            self.settled()?;
+        } else {
+            // What is under way must not arrive behind the abort.
+            self.join(|sending| sending.delivery.close());
+        }
+        self.open_transaction()?.end(commit)
+    }
+
+    fn open_transaction(&mut self) -> Result<&mut Transaction> {
+        self.check()?;
+        let without =
+            || ClientError::invalid("this writer has no transaction; make it with a transactional id");
+        self.transaction.as_mut().ok_or_else(without)
+    }
+
+    /// What was acknowledged, which must be all.
+    fn settled(&self) -> Result<Delivered> {
+        let delivered = self.wait_flushed(Duration::ZERO)?;
+        delivered.filter(|_| self.accumulator.open_bytes() == 0).ok_or_else(|| {
+            ClientError::invalid("records of the transaction are not acknowledged yet; flush first")
         })
     }
 
@@ -85,14 +156,12 @@ impl Producer {
         let mut retry = Retry::new(format!("look up topic {name}"), limit, &self.stop);
         let started = Instant::now();
         loop {
-            let found = self.cluster.lock().topic(name, create);
+            let found = self.look_up(name, create);
             let error = match found {
-                Ok(topic) if !topic.partitions.is_empty() => {
+                Ok((id, leaders)) if !leaders.is_empty() => {
                     // Any number will do: writers that start together should not all begin with partition 0.
                     let seed = std::process::id() as usize;
-                    let handle =
-                        self.accumulator.add_topic(name, topic.topic_id, topic.partitions.len(), seed);
-                    return Ok(handle);
+                    return Ok(self.accumulator.add_topic(name, id, leaders, seed));
                 }
                 Ok(_) => ClientError::retriable(
                     ErrorCode::LeaderNotAvailable.name(),
@@ -101,9 +170,24 @@ impl Producer {
                 Err(error) => error,
             };
             let unknown = error.kind == ErrorCode::UnknownTopicOrPartition.name();
+            let grace = grace.max(self.cluster.lock().news_take());
             let retriable = if unknown { started.elapsed() < grace } else { error.retriable };
             retry.after(ClientError { retriable, ..error }, &self.settings)?;
         }
+    }
+
+    /// The topic's id, and the leader of each partition.
+    fn look_up(&self, name: &str, create: bool) -> Result<(Uuid, Vec<Option<Address>>)> {
+        let mut cluster = self.cluster.lock();
+        let topic = cluster.topic(name, create).inspect_err(|_| cluster.doubt_metadata())?;
+        let mut leaders = vec![None; topic.partitions.len()];
+        for partition in &topic.partitions {
+            let at = usize::try_from(partition.partition_index).ok().and_then(|at| leaders.get_mut(at));
+            if let Some(leader) = at {
+                *leader = cluster.address(partition.leader_id).ok();
+            }
+        }
+        Ok((topic.topic_id, leaders))
     }
 
     /// Appends a row to a topic; may block for `buffer.memory`.
@@ -154,14 +238,22 @@ impl Producer {
     /// Gives up what is not acknowledged, ends the thread, closes the connections. Idempotent.
     pub fn close(&mut self) {
         self.closed = true;
+        let stop = self.stop.clone();
+        self.join(|sending| {
+            sending.delivery.close();
+            stop.stop();
+        });
+    }
+
+    /// Waits for the sending thread, which `end` ends.
+    fn join(&mut self, end: impl FnOnce(&Sending)) {
         let Some(sending) = self.sending.take() else { return };
         if self.owner.check("writer").is_err() {
             // The thread is not in this process; its handle must not be waited for, nor its sockets shut down.
             std::mem::forget(sending);
             return;
         }
-        sending.delivery.close();
-        self.stop.stop();
+        end(&sending);
         // The thread cannot panic with a value worth passing on.
         let _ = sending.thread.join();
     }
@@ -181,6 +273,9 @@ impl Producer {
 
     fn push(&mut self, ready: Vec<Ready>) -> Result<()> {
         self.check()?;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.add(ready.iter().map(|ready| &ready.place))?;
+        }
         let half = usize::try_from(self.settings.buffer_memory / 2).unwrap_or(usize::MAX);
         let limit = millis(self.settings.max_block_ms);
         let delivery = self.sending()?;
@@ -207,8 +302,8 @@ impl Producer {
         Ok(&self.sending.insert(sending).delivery)
     }
 
-    fn start(&self) -> Result<Sending> {
-        let producer = self.producer_id()?;
+    fn start(&mut self) -> Result<Sending> {
+        let author = self.author()?;
         let no_resources = |error: std::io::Error| {
             ClientError::fatal(kind::PROTOCOL, format!("could not start a writer: {error}"))
         };
@@ -217,9 +312,20 @@ impl Producer {
         let (settings, cluster, shared) = (self.settings.clone(), self.cluster.clone(), delivery.clone());
         let thread = std::thread::Builder::new()
             .name("pylog-sender".to_owned())
-            .spawn(move || Sender::run(settings, cluster, producer, shared, wakeable))
+            .spawn(move || Sender::run(settings, cluster, author, shared, wakeable))
             .map_err(no_resources)?;
         Ok(Sending { delivery, thread })
+    }
+
+    fn author(&mut self) -> Result<Author> {
+        let Some(transaction) = &mut self.transaction else {
+            return Ok(Author { producer: self.producer_id()?, ..Author::default() });
+        };
+        Ok(Author {
+            producer: Some(transaction.begin()?),
+            transactional_id: Some(transaction.id().to_owned()),
+            adds_partitions: transaction.batches_add(),
+        })
     }
 
     /// A producer id for idempotence, unless it is switched off or (not asked for explicitly) not to be had.

@@ -21,7 +21,7 @@ use super::outbox::{Batch, Outbox, Verdict};
 use super::poll::Wakeable;
 use super::produce::{self, Request};
 use super::stop::Stop;
-use crate::wire::messages::ProduceRequest;
+use crate::wire::messages::{ProduceRequest, ProduceResponse};
 
 /// Longest wait without looking at the time limits again.
 const IDLE: Duration = Duration::from_millis(1000);
@@ -29,12 +29,23 @@ const IDLE: Duration = Duration::from_millis(1000);
 /// Producer id and epoch.
 pub type ProducerId = (i64, i16);
 
+/// As whom a writer writes: what stands in its batches and requests.
+#[derive(Debug, Clone, Default)]
+pub struct Author {
+    /// Of an idempotent or transactional writer.
+    pub producer: Option<ProducerId>,
+    /// Of a transactional writer.
+    pub transactional_id: Option<String>,
+    /// Whether its batches add their partitions to the transaction.
+    pub adds_partitions: bool,
+}
+
 /// Everything the thread owns.
 #[derive(Debug)]
 pub struct Sender {
     settings: Settings,
     stop: Stop,
-    producer: Option<ProducerId>,
+    author: Author,
     cluster: Arc<Mutex<Cluster>>,
     delivery: Delivery,
     wakeable: Wakeable,
@@ -53,7 +64,7 @@ impl Sender {
     pub fn run(
         settings: Settings,
         cluster: Arc<Mutex<Cluster>>,
-        producer: Option<ProducerId>,
+        author: Author,
         delivery: Delivery,
         wakeable: Wakeable,
     ) {
@@ -61,7 +72,7 @@ impl Sender {
         let mut sender = Self {
             settings,
             stop,
-            producer,
+            author,
             cluster,
             delivery,
             wakeable,
@@ -78,7 +89,8 @@ impl Sender {
     fn serve(&mut self) -> Result<()> {
         while let Some(ready) = self.delivery.take() {
             for batch in ready {
-                let outbox = self.outboxes.entry(batch.place.clone()).or_default();
+                let outbox =
+                    self.outboxes.entry(batch.place.clone()).or_insert_with(|| Outbox::of(batch.leader));
                 outbox.push(Batch::new(batch.builder, batch.sequence, batch.size_bytes));
             }
             self.find_leaders()?;
@@ -154,7 +166,7 @@ impl Sender {
                 continue;
             }
             if let Some(mut batch) = outbox.take() {
-                let spare = batch.seal(self.producer, self.settings.compression_type);
+                let spare = batch.seal(&self.author, self.settings.compression_type);
                 let spare =
                     spare.map_err(|error| ClientError::invalid(format!("{}: {error}", place.topic)))?;
                 spare.into_iter().for_each(|builder| self.delivery.give_back(builder));
@@ -180,7 +192,7 @@ impl Sender {
             }
         }
         let Some(leader) = self.leaders.get_mut(address) else { return Ok(()) };
-        let sent = match produce::send(&mut leader.connection, &self.settings, &batches) {
+        let sent = match produce::send(&mut leader.connection, &self.settings, &self.author, &batches) {
             Ok(sent) => sent,
             Err(error) => return Err((error, batches)),
         };
@@ -196,6 +208,7 @@ impl Sender {
 
     /// The connection to `address` is gone: its requests' batches go back, their leaders are asked for again.
     fn lose(&mut self, address: &Address, error: &ClientError) -> Result<()> {
+        self.cluster.lock().doubt(address);
         let leader = self.leaders.remove(address);
         for request in leader.into_iter().flat_map(|leader| leader.under_way) {
             self.give_back(request.batches, error)?;
@@ -276,9 +289,26 @@ impl Sender {
         };
         for (place, batch) in request.batches {
             let verdict = produce::verdict(&answer, &place);
+            let again = matches!(verdict, Verdict::Again(_)).then(|| place.clone());
             self.settle(place, batch, verdict)?;
+            if let Some(place) = again {
+                self.follow_hint(&answer, &place);
+            }
         }
         Ok(())
+    }
+
+    /// Sends what waits for `place` to the leader that the refusal names, if that is news; else metadata is asked for.
+    fn follow_hint(&mut self, answer: &ProduceResponse, place: &Place) {
+        let mut cluster = self.cluster.lock();
+        cluster.doubt_metadata();
+        let Some((leader, address)) = produce::hint(answer, place) else { return };
+        let at = (place.topic_id, place.partition);
+        let news = cluster.learn(at, leader, address);
+        let found = cluster.address(leader.0).ok().filter(|_| news);
+        if let (Some(address), Some(outbox)) = (found, self.outboxes.get_mut(place)) {
+            outbox.leader = Some(address);
+        }
     }
 
     fn settle(&mut self, place: Place, batch: Batch, verdict: Verdict) -> Result<()> {
@@ -317,5 +347,8 @@ impl Sender {
             outbox.released();
         }
         self.delivery.done(place, base_offset, batch.records(), batch.sent_bytes(), batch.size_bytes());
+        if let Some(builder) = batch.into_builder() {
+            self.delivery.give_back(builder);
+        }
     }
 }

@@ -8,14 +8,34 @@ pub const FIRST_ASKED: i16 = 3;
 /// The version every broker answers ApiVersions in.
 pub const LAST_RESORT: i16 = 0;
 
+/// The cluster's feature that says how transactions go.
+const TRANSACTION_VERSION: &str = "transaction.version";
+
 /// What a broker said it speaks.
 #[derive(Debug, Clone, Default)]
-pub struct Versions(Vec<(i16, i16, i16)>);
+pub struct Versions {
+    /// API key, lowest and highest version.
+    apis: Vec<(i16, i16, i16)>,
+    transaction_version: i16,
+}
 
 impl Versions {
     /// Reads a broker's answer.
     pub fn new(answer: &ApiVersionsResponse) -> Self {
-        Self(answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect())
+        let transaction_version = answer
+            .finalized_features
+            .iter()
+            .find(|feature| feature.name == TRANSACTION_VERSION)
+            .map_or(0, |feature| feature.max_version_level);
+        let apis =
+            answer.api_keys.iter().map(|api| (api.api_key, api.min_version, api.max_version)).collect();
+        Self { apis, transaction_version }
+    }
+
+    /// Whether the cluster's transactions are of version 2 (KIP-890): a produced batch adds its partition, and every end
+    /// raises the epoch.
+    pub fn batches_add_partitions(&self) -> bool {
+        self.transaction_version >= 2
     }
 
     /// The highest version of `Q` that both sides speak.
@@ -31,7 +51,7 @@ impl Versions {
             ))
         };
         let name = ours.key.name();
-        match self.0.iter().find(|(key, _, _)| *key == ours.key.code()) {
+        match self.apis.iter().find(|(key, _, _)| *key == ours.key.code()) {
             None => refuse(format!("does not know {name} requests")),
             Some((_, min, max)) => {
                 let version = newest(ours.key, ours.max).min(*max);
@@ -45,7 +65,7 @@ impl Versions {
 
     /// Whether the broker knows an API at all.
     pub fn knows(&self, key: ApiKey) -> bool {
-        self.0.iter().any(|(known, _, _)| *known == key.code())
+        self.apis.iter().any(|(known, _, _)| *known == key.code())
     }
 }
 

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{group_offsets, groups, transactions};
+use super::{features, group_offsets, groups, replicas, transactions};
 use crate::client::cluster::Cluster;
 use crate::client::error::{ClientError, Result};
 
@@ -44,6 +44,11 @@ struct Partitions {
     partitions: Vec<(String, i32)>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Moves {
+    moves: Vec<replicas::Move>,
+}
+
 /// Carries out the request called `name`, with the fields that `Admin` of `pylog_spark/client` gives it.
 ///
 /// # Errors
@@ -73,6 +78,11 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
         "describe_producers" => transactions::producers(cluster, &read::<Partitions>(arguments)?.partitions),
         "abort_transaction" => Ok(vec![transactions::abort(cluster, &read(arguments)?)?]),
         "fence_producers" => transactions::fence(cluster, &read::<Names>(arguments)?.names),
+        "reassign_partitions" => replicas::reassign(cluster, &read::<Moves>(arguments)?.moves),
+        "list_reassignments" => replicas::moving(cluster),
+        "features" => features::list(cluster),
+        "update_features" => features::raise(cluster, &read(arguments)?),
+        "elect_leaders" => replicas::elect(cluster, &read(arguments)?),
         _ => Err(ClientError::invalid(format!("there is no admin request called {name:?}"))),
     }
 }

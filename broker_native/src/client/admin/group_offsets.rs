@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::coordinator::{Kind, at, settled};
 use super::{error_name, refuse, said};
 use crate::client::cluster::Cluster;
+use crate::client::coordinator::{Kind, at, settled};
 use crate::client::error::Result;
 use crate::wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use crate::wire::messages::offset_delete::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic};

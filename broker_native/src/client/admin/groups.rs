@@ -1,9 +1,9 @@
 //! Groups: which there are, who is in them, deleting them.
 use serde_json::{Value, json};
 
-use super::coordinator::{Kind, at, settled};
 use super::{error_name, said};
 use crate::client::cluster::Cluster;
+use crate::client::coordinator::{Kind, at, settled};
 use crate::client::error::{ClientError, Result, code};
 use crate::wire::ErrorCode;
 use crate::wire::consumer_protocol::assigned;
@@ -24,16 +24,13 @@ const DEAD: &str = "Dead";
 /// Those of the connection; of a coordinator that is still loading after `default.api.timeout.ms`.
 pub fn list(cluster: &mut Cluster, states: &[String], types: &[String]) -> Result<Vec<Value>> {
     let request = ListGroupsRequest { states_filter: states.to_vec(), types_filter: types.to_vec() };
-    let mut groups = Vec::new();
-    for node in super::nodes(cluster, "list groups")? {
-        let answer = cluster.retrying("list groups", |cluster| {
-            let answer = cluster.call(node, &request)?;
-            settled(answer.error_code, "list groups")?;
-            Ok(answer)
-        })?;
+    let answers = super::everywhere(cluster, "list groups", |cluster, node| {
+        let answer = cluster.call(node, &request)?;
+        settled(answer.error_code, "list groups")?;
         super::refuse(answer.error_code, "groups cannot be listed")?;
-        groups.extend(answer.groups);
-    }
+        Ok(answer.groups)
+    })?;
+    let mut groups: Vec<_> = answers.into_iter().flat_map(|(_, groups)| groups).collect();
     groups.sort_by(|left, right| left.group_id.cmp(&right.group_id));
     let group = |group: crate::wire::messages::list_groups::ListedGroup| {
         json!({

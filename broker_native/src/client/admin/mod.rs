@@ -7,12 +7,15 @@
 //! |---|---|
 //! | [`topics`], [`configs`] | topics, records and the cluster; settings |
 //! | [`groups`], [`group_offsets`], [`transactions`] | groups and their offsets; transactions and producers |
-//! | [`coordinator`], [`door`] | who answers for a group or a transactional id; requests by name |
+//! | [`features`] | levels of the cluster |
+//! | [`replicas`] | replicas that move, leaders |
+//! | [`door`] | requests by name |
 pub mod configs;
-mod coordinator;
 pub mod door;
+pub mod features;
 pub mod group_offsets;
 pub mod groups;
+pub mod replicas;
 pub mod topics;
 pub mod transactions;
 
@@ -36,10 +39,18 @@ fn leader(cluster: &mut Cluster, name: &str, partition: i32) -> Result<i32> {
     Ok(shown.leader_id)
 }
 
-/// The brokers, once one was reached.
-fn nodes(cluster: &mut Cluster, what: &str) -> Result<Vec<i32>> {
-    let answer = cluster.retrying(what, |cluster| cluster.metadata(Some(&[]), false))?;
-    Ok(answer.brokers.iter().map(|broker| broker.node_id).collect())
+/// What `ask` gives for every broker. When one fails all are asked again, as metadata shows them by then: it may have died,
+/// and another does its work.
+fn everywhere<T>(
+    cluster: &mut Cluster,
+    what: &str,
+    mut ask: impl FnMut(&mut Cluster, i32) -> Result<T>,
+) -> Result<Vec<(i32, T)>> {
+    cluster.retrying(what, |cluster| {
+        let answer = cluster.metadata(Some(&[]), false)?;
+        let nodes = answer.brokers.iter().map(|broker| broker.node_id);
+        nodes.map(|node| Ok((node, ask(cluster, node)?))).collect()
+    })
 }
 
 /// An error of the whole request.

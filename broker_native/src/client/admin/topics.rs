@@ -1,11 +1,13 @@
 //! Topics, their records, and the cluster.
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::{change, error_name, leader, said, timeout_ms};
 use crate::client::cluster::Cluster;
-use crate::client::error::Result;
+use crate::client::error::{Result, code};
+use crate::client::offsets::partition_error;
 use crate::client::topic_id;
 use crate::wire::ErrorCode;
 use crate::wire::messages::create_partitions::CreatePartitionsTopic;
@@ -17,13 +19,26 @@ use crate::wire::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest, DeleteTopicsRequest,
 };
 
-/// Topics with their partitions; all when `names` is `None`.
+/// Topics with their partitions; all when `names` is `None`. One that a broker of several does not know is looked for at
+/// others for a moment: it may have just been made.
 ///
 /// # Errors
 /// Those of [`Cluster::metadata`], retried.
 pub fn describe_topics(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<Vec<Value>> {
-    let answer = cluster.retrying("describe topics", |cluster| cluster.metadata(names, false))?;
-    Ok(answer.topics.iter().map(topic_json).collect())
+    let begun = Instant::now();
+    let mut attempt = 0;
+    loop {
+        let answer = cluster.retrying("describe topics", |cluster| cluster.metadata(names, false))?;
+        let unknown = ErrorCode::UnknownTopicOrPartition.code();
+        let complete = answer.topics.iter().all(|topic| topic.error_code != unknown);
+        if complete || begun.elapsed() >= cluster.news_take() {
+            return Ok(answer.topics.iter().map(topic_json).collect());
+        }
+        cluster.doubt_metadata();
+        let pause = cluster.settings().backoff(attempt);
+        attempt += 1;
+        cluster.stop().pause(pause);
+    }
 }
 
 /// The cluster's id, controller and brokers.
@@ -141,16 +156,23 @@ pub fn create_partitions(cluster: &mut Cluster, counts: &BTreeMap<String, i32>) 
 pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> Result<Vec<Value>> {
     let mut answers = Vec::with_capacity(before.len());
     for (name, partition, offset) in before {
-        let leader = cluster.retrying("delete records", |cluster| leader(cluster, name, *partition))?;
         let topic = DeleteRecordsTopic {
             name: name.clone(),
             partitions: vec![DeleteRecordsPartition { partition_index: *partition, offset: *offset }],
         };
         let request = DeleteRecordsRequest { topics: vec![topic], timeout_ms: timeout_ms(cluster) };
-        let answer = cluster.retrying("delete records", |cluster| cluster.call(leader, &request))?;
-        let found = answer.topics.first().and_then(|topic| topic.partitions.first());
-        let (low_watermark, error) = found
-            .map_or((-1, ErrorCode::UnknownServerError.code()), |one| (one.low_watermark, one.error_code));
+        let (low_watermark, error) = cluster.retrying("delete records", |cluster| {
+            let leader = leader(cluster, name, *partition)?;
+            let answer = cluster.call(leader, &request)?;
+            let found = answer.topics.first().and_then(|topic| topic.partitions.first());
+            match found.map(|one| (one.low_watermark, one.error_code)) {
+                Some((_, number)) if code(number) == ErrorCode::NotLeaderOrFollower => {
+                    cluster.doubt_metadata();
+                    Err(partition_error(name, *partition, code(number)))
+                }
+                found => Ok(found.unwrap_or((-1, ErrorCode::UnknownServerError.code()))),
+            }
+        })?;
         answers.push(json!({
             "topic": name, "partition": partition, "low_watermark": low_watermark, "error": error_name(error),
         }));

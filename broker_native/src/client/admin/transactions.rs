@@ -1,12 +1,13 @@
 //! Transactions: which there are, who writes to a partition, ending one that hangs.
 use std::collections::BTreeMap;
 
+use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::coordinator::{Kind, at, settled};
 use super::{error_name, leader, refuse, said};
-use crate::client::cluster::Cluster;
+use crate::client::cluster::{Address, Cluster};
+use crate::client::coordinator::{Kind, Located, at, locate, settled};
 use crate::client::error::{ClientError, Result, code};
 use crate::wire::ErrorCode;
 use crate::wire::messages::describe_producers::{ProducerState, TopicRequest};
@@ -26,6 +27,24 @@ pub struct Filter {
     pub producer_ids: Vec<i64>,
     /// Only those that are open for longer, in milliseconds.
     pub duration_ms: i64,
+    /// Only ids that match this regular expression as a whole.
+    #[serde(default)]
+    pub pattern: Option<String>,
+}
+
+/// From this version of ListTransactions on brokers know the pattern.
+const PATTERN_FROM: i16 = 2;
+
+impl Filter {
+    /// The pattern, for brokers that do not know it.
+    fn whole(&self) -> Result<Option<Regex>> {
+        let compile = |pattern: &String| Regex::new(&format!("^(?:{pattern})$"));
+        self.pattern.as_ref().map(compile).transpose().map_err(|error| {
+            ClientError::invalid(format!(
+                "the pattern of transactional ids is no regular expression: {error}"
+            ))
+        })
+    }
 }
 
 /// All transactional ids of all brokers, by name.
@@ -37,20 +56,27 @@ pub fn list(cluster: &mut Cluster, filter: &Filter) -> Result<Vec<Value>> {
         state_filters: filter.states.clone(),
         producer_id_filters: filter.producer_ids.clone(),
         duration_filter: filter.duration_ms,
-        ..Default::default()
+        transactional_id_pattern: filter.pattern.clone(),
     };
-    let mut found = BTreeMap::new();
-    for node in super::nodes(cluster, "list transactions")? {
-        let answer = cluster.retrying("list transactions", |cluster| {
-            let answer = cluster.call(node, &request)?;
-            settled(answer.error_code, "list transactions")?;
-            Ok(answer)
-        })?;
+    let pattern = filter.whole()?;
+    let answers = super::everywhere(cluster, "list transactions", |cluster, node| {
+        let address = cluster.address(node)?;
+        let mut answer = cluster.call_at(&address, &request)?;
+        settled(answer.error_code, "list transactions")?;
         refuse(answer.error_code, "transactions cannot be listed")?;
         if let Some(unknown) = answer.unknown_state_filters.first() {
             return Err(ClientError::invalid(format!("the broker knows no transaction state {unknown:?}")));
         }
-        for one in answer.transaction_states {
+        let connection = cluster.connection(&address)?;
+        let version = connection.versions().pick::<ListTransactionsRequest>(connection.broker())?;
+        if let Some(pattern) = pattern.as_ref().filter(|_| version < PATTERN_FROM) {
+            answer.transaction_states.retain(|one| pattern.is_match(&one.transactional_id));
+        }
+        Ok(answer.transaction_states)
+    })?;
+    let mut found = BTreeMap::new();
+    for (node, states) in answers {
+        for one in states {
             let shown = json!({
                 "transactional_id": one.transactional_id,
                 "producer_id": one.producer_id,
@@ -63,22 +89,36 @@ pub fn list(cluster: &mut Cluster, filter: &Filter) -> Result<Vec<Value>> {
     Ok(found.into_values().collect())
 }
 
-/// The state of each transactional id.
+/// The state of each transactional id; one request to each coordinator.
 ///
 /// # Errors
 /// Those of the connection.
 pub fn describe(cluster: &mut Cluster, ids: &[String]) -> Result<Vec<Value>> {
-    let describe = |id: &String| {
-        let request = DescribeTransactionsRequest { transactional_ids: vec![id.clone()] };
-        at(cluster, "describe transactions", Kind::Transaction, id, |cluster, node| {
-            let answer = cluster.call(node, &request)?;
-            let missing = || ClientError::protocol("any", format!("no answer about transactional id {id}"));
-            let state = answer.transaction_states.into_iter().next().ok_or_else(missing)?;
-            settled(state.error_code, id)?;
-            Ok(state_json(&state, id, node))
-        })
-    };
-    ids.iter().map(describe).collect()
+    let what = "describe transactions";
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    cluster.retrying(what, |cluster| cluster.metadata(Some(&[]), false).map(drop))?;
+    let known = cluster.retrying(what, |cluster| describe_all(cluster, ids))?;
+    let missing = |id: &str| ClientError::protocol("any", format!("no answer about transactional id {id}"));
+    ids.iter().map(|id| known.get(id).cloned().ok_or_else(|| missing(id))).collect()
+}
+
+fn describe_all(cluster: &mut Cluster, ids: &[String]) -> Result<BTreeMap<String, Value>> {
+    let mut asked: BTreeMap<i32, (Address, Vec<String>)> = BTreeMap::new();
+    for (id, found) in ids.iter().zip(locate(cluster, Kind::Transaction, ids)?) {
+        let Located { node, address } = found?;
+        asked.entry(node).or_insert_with(|| (address, Vec::new())).1.push(id.clone());
+    }
+    let mut known = BTreeMap::new();
+    for (node, (address, transactional_ids)) in asked {
+        let answer = cluster.call_at(&address, &DescribeTransactionsRequest { transactional_ids })?;
+        for state in answer.transaction_states {
+            settled(state.error_code, &state.transactional_id)?;
+            known.insert(state.transactional_id.clone(), state_json(&state, &state.transactional_id, node));
+        }
+    }
+    Ok(known)
 }
 
 fn state_json(state: &TransactionState, id: &str, node: i32) -> Value {
