@@ -13,7 +13,7 @@ class NativeError(Exception):
     """Raised by everything native. `args == (kind, message)`.
 
     `kind` is a Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``OFFSET_OUT_OF_RANGE``, ...) or one of
-    ``UNREACHABLE``, ``TIMED_OUT``, ``CORRUPT_BATCH``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
+    ``UNREACHABLE``, ``TIMED_OUT``, ``CORRUPT_BATCH``, ``LOG_TRUNCATED``, ``INVALID_ARGUMENT``, ``IO``, ``LOCKED``, ``CLOSED``, ``FORKED``.
     `message` is one sentence that names the broker, topic, partition, offset or file concerned.
     """
 
@@ -33,7 +33,20 @@ class NativeBroker:
         """`settings_json`: see `pylog_spark.broker.config.native_settings`, which makes it."""
     def apply_topics(self, topics_json: str) -> None:
         """Create or update topics: JSON list of {name, topic_id, internal, config: {LogConfig fields}, partitions: [
-        {partition, leader, leader_epoch, replicas, isr}]}. Opens (recovers) or creates their logs before it returns."""
+        {partition, leader, leader_epoch, replicas, isr, partition_epoch, adding, removing, elr}]}. Opens (recovers) or creates the
+        logs of this broker's replicas before it returns, begins to lead or to follow, and removes replicas that moved away."""
+    def apply_cluster(self, view_json: str) -> None:
+        """Replace what is known of the brokers: {"controller_id" (-1: none), "brokers": [{id, host, port, rack, epoch}]}, this one
+        included."""
+    def lease_clock_ms(self) -> int:
+        """What the clock of the lease shows; it is monotonic."""
+    def lease_until(self, clock_ms: int) -> None:
+        """This broker may lead until the lease's clock shows `clock_ms`; 0 ends it at once. Without a cluster (setting `clustered`
+        false) it always may. In a cluster the lease is over until the first call."""
+    def set_throttles(self, leader: int, follower: int) -> None:
+        """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
+    def was_clean(self) -> bool:
+        """Whether the last user of the data directory stopped cleanly; False of a new directory."""
     def remove_topic(self, name: str) -> None:
         """Stop serving the topic and delete its directories."""
     def listen(self, host: str, port: int) -> int:
@@ -42,8 +55,11 @@ class NativeBroker:
         """Wait for a request that needs a decision: (event id, kind, JSON). None after `timeout_ms` or when closed.
 
         Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
-        describe_configs, auto_create_topics. The JSON is the wire request, fields in snake_case
-        (for auto_create_topics: {"topics": [names]})."""
+        describe_configs, auto_create_topics, alter_partition, allocate_producer_ids, alter_partition_reassignments,
+        list_partition_reassignments, elect_leaders, update_features. The JSON is the wire request, fields in snake_case
+        (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`)."""
+    def wake(self) -> None:
+        """Let `next_event` return, the one that waits or the next one. Callable from every thread."""
     def complete(self, event_id: int, answer_json: str) -> None:
         """Answer an event: JSON of the wire response body in snake_case (for auto_create_topics: {})."""
     def stats(self) -> dict[str, Any]:
@@ -69,6 +85,12 @@ class Client:
     ) -> list[tuple[str, int, int, int]]:
         """(topic, partition, timestamp or -1 latest / -2 earliest / -3 max timestamp) -> (topic, partition, offset,
         timestamp), same order; offset -1 when no record is at or after the timestamp."""
+    def advance(
+        self, wishes: Sequence[tuple[str, int, int, int, int | None, int | None, bool]]
+    ) -> list[tuple[int, int, int]]:
+        """(topic, partition, start, end, most records, most bytes, take one stored batch at least) -> (offset reached, records,
+        bytes of stored batches), same order. Batches are fetched and counted by their headers; only what a reader of the
+        client's isolation.level sees counts. Record limits are met exactly; stored batches are not cut by bytes."""
     def create_topics(self, topics: Sequence[Mapping[str, Any]], validate_only: bool = False) -> list[dict[str, Any]]:
         """[{name, num_partitions, replication_factor, configs: {k: v}}] -> [{name, topic_id, error, message,
         num_partitions, replication_factor}]; -1 = broker default."""
@@ -86,18 +108,31 @@ class Client:
     def request(self, name: str, arguments_json: str) -> list[dict[str, Any]]:
         """Groups, their offsets, transactions: the methods of `pylog_spark.client.groups` and `.transactions`, by name
         and with their arguments as a JSON object."""
+    def end_transactions(
+        self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
+    ) -> list[dict[str, Any]]:
+        """End transactions, each (transactional id, producer id, epoch): [{transactional_id, error, message}], same order.
+
+        Returns when every partition of each knows: a reader of committed data then sees them. A transaction that had
+        ended in this way before is a success. An error (a Kafka error name or a kind of `NativeError`) is its
+        transaction's alone: INVALID_TXN_STATE or PRODUCER_FENCED when it ended otherwise (its time-out, a newer
+        producer), INVALID_PRODUCER_ID_MAPPING when its coordinator does not know it (any more), TIMED_OUT after
+        `timeout_ms`, with the last cause. Lost connections, moving coordinators and ends that are under way are retried
+        inside. Many at once are pipelined."""
     def close(self) -> None: ...
 
 class RangeReader:
-    """Records of one partition in [start, end) as a stream of Arrow batches (`__arrow_c_stream__`, once only).
+    """Records of ranges [start, end) of partitions as a stream of Arrow batches (`__arrow_c_stream__`, once only).
 
     Fetches and decodes ahead in native threads, started at the first pull; stops early when dropped.
     Columns, in the order asked: key, value binary; topic string; partition int32; offset int64; timestamp
     timestamp[us, UTC]; timestampType int32; headers list<struct<key: string, value: binary>>. Only those asked are built.
-    Control batches and, with read_committed, aborted records are left out. A batch ends at about `batch_bytes` bytes.
+    Control batches and, with read_committed, aborted records are left out. A batch ends at about `batch_bytes` bytes and
+    holds rows of one range only. Ranges are read one after the other, in the order given, over the same connections.
 
-    Errors in mid-stream: OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_ID (topic deleted or recreated), CORRUPT_BATCH, UNREACHABLE
-    and TIMED_OUT after the configured time-outs; leader changes and lost connections are retried inside.
+    Errors in mid-stream: OFFSET_OUT_OF_RANGE, LOG_TRUNCATED (a new leader does not have what was read), UNKNOWN_TOPIC_ID
+    (topic deleted or recreated), CORRUPT_BATCH, UNREACHABLE and TIMED_OUT after the configured time-outs; leader changes and
+    lost connections are retried inside. With `client.rack` the leader may send the reader to a closer replica.
     """
 
     def __init__(
@@ -113,8 +148,17 @@ class RangeReader:
         batch_bytes: int = 1_500_000,
         max_rows: int = 10_000,
         follow: bool = False,
+        then: Sequence[tuple[str, int, int, int, str]] = (),
+        timestamps: Sequence[tuple[int, int]] | None = None,
+        keys: Sequence[tuple[str, Sequence[bytes | None]]] = (),
+        limit: int | None = None,
     ) -> None:
-        """With `follow`, the end is ignored and `next_batch` waits for new records."""
+        """`then`: further ranges, (topic, partition, start, end, topic_id). With `follow`, the end of the last one is ignored
+        and `next_batch` waits for new records.
+
+        Rows are left out before they are built unless one of `timestamps` holds their timestamp ((first, last) in ms, both
+        included, ascending) and each of `keys` their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
+        [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def next_batch(self, timeout_ms: int) -> Any | None:
         """For programs that poll: an object with `__arrow_c_array__` (pyarrow.record_batch() takes it), or None when
@@ -122,7 +166,14 @@ class RangeReader:
     @property
     def at_end(self) -> bool: ...
     @property
-    def next_offset(self) -> int: ...
+    def range_index(self) -> int:
+        """The number of the range that is being handed out, or that an error ended; from 0."""
+    @property
+    def next_offset(self) -> int:
+        """Everything of that range before this offset was handed out."""
+    @property
+    def bytes_fetched(self) -> int:
+        """Bytes of records that came from the brokers."""
     @property
     def error(self) -> tuple[str, str] | None:
         """(kind, message) of the error that ended the reader. Through the Arrow stream pyarrow raises an exception of
@@ -135,18 +186,33 @@ class RecordWriter:
     Columns are found by name: value (required), key, topic, partition, headers, timestamp; string or binary, also the
     large and view variants; timestamp of any unit. `config` adds producer settings: acks, compression.type,
     batch.size, linger.ms, max.request.size, enable.idempotence, delivery.timeout.ms, retries, ...
+
+    With a transactional id all that is written is one transaction: seen by readers of committed data when it is
+    committed, and not at all when it is aborted or was left open for `transaction.timeout.ms` without being prepared.
     """
 
-    def __init__(self, config: Mapping[str, str], topic: str | None = None) -> None:
-        """`topic` wins over the column."""
+    def __init__(
+        self, config: Mapping[str, str], topic: str | None = None, *, transactional_id: str | None = None
+    ) -> None:
+        """`topic` wins over the column. Connects to nobody yet."""
     def write(self, batch: Any) -> None:
         """Takes an object with `__arrow_c_array__`. Returns when its records are queued; blocks while the buffer
         (`buffer.memory`) is full. Raises the first delivery error of earlier records."""
     def flush(self) -> dict[str, Any]:
         """Wait until all is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}, counted from
         the first write of this writer; an offset is -1 where the broker told none (``acks=0``)."""
+    def begin(self) -> dict[str, Any]:
+        """Begin the transaction: {producer_id, producer_epoch}. Whoever held the transactional id before is fenced, and
+        its open transaction aborted, when this returns. Without this the first batch that is sent begins it."""
+    def prepare(self) -> dict[str, Any] | None:
+        """After `flush`: {transactional_id, producer_id, producer_epoch, prepared}, which end the transaction through
+        `Client.end_transactions`, from anywhere. `prepared` True: it never times out, takes nothing more, and only these
+        end it. False: the brokers do not offer that (KIP-939); it stays an ordinary transaction with its time-out.
+        None when no record was written: there is nothing to end."""
+    def end(self, commit: bool) -> None:
+        """Commit (after `flush`) or abort, and wait until every partition knows. The writer then takes nothing more."""
     def close(self) -> None:
-        """Give up what is not acknowledged and close the connections."""
+        """Give up what is not acknowledged and close the connections. An open transaction stays open."""
 
 class RawConnection:
     """The raw door to a broker, for tests and tools: one connection, any request the codec knows, its answer as it is.

@@ -8,7 +8,8 @@
 //! | [`storage`] | segments, indexes, recovery, retention; the disk and clock traits | `record` |
 //! | [`wire`] | sans-IO codec of Kafka's messages; error codes; API table | nothing |
 //! | [`coordinator`] | groups and transactions as pure state machines | `wire`, `record` |
-//! | [`server`] | sockets, connections, one handler per request | `wire`, `record`, `storage`, `coordinator` |
+//! | [`replica`] | leaders and followers of replicated partitions | `wire`, `record`, `storage`, `client` |
+//! | [`server`] | sockets, connections, one handler per request | `wire`, `record`, `storage`, `coordinator`, `replica` |
 //! | [`client`] | metadata, consumer, producer, admin over blocking sockets | `wire`, `record`, `columnar` |
 //! | `py` | the only room that sees Python (feature `python`) | all |
 //!
@@ -19,6 +20,7 @@ pub mod coordinator;
 #[cfg(feature = "python")]
 mod py;
 pub mod record;
+pub mod replica;
 pub mod server;
 pub mod storage;
 pub mod wire;

@@ -33,6 +33,8 @@ struct Queue {
     waiting: VecDeque<(u64, Question)>,
     /// Taken by Python, not completed.
     taken: HashMap<u64, oneshot::Sender<String>>,
+    /// Python wants `next` to return, now or at its next call.
+    woken: bool,
     closed: bool,
 }
 
@@ -62,13 +64,21 @@ impl Events {
         let deadline = Instant::now().checked_add(timeout)?;
         let mut queue = self.queue.lock();
         while queue.waiting.is_empty() {
-            if queue.closed || self.came.wait_until(&mut queue, deadline).timed_out() {
+            if std::mem::take(&mut queue.woken)
+                || queue.closed
+                || self.came.wait_until(&mut queue, deadline).timed_out()
+            {
                 break;
             }
         }
         let (id, question) = queue.waiting.pop_front()?;
         queue.taken.insert(id, question.reply);
         Some((id, question.kind.name(), question.json))
+    }
+
+    fn wake(&self) {
+        self.queue.lock().woken = true;
+        self.came.notify_one();
     }
 
     fn complete(&self, id: u64, json: String) {
@@ -132,6 +142,42 @@ impl NativeBroker {
         })
     }
 
+    fn apply_cluster(&self, py: Python<'_>, view_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.server.apply_cluster(serde_json::from_str(view_json)?);
+            Ok::<_, Failure>(())
+        })
+    }
+
+    fn lease_clock_ms(&self) -> PyResult<u64> {
+        self.check()?;
+        Ok(u64::try_from(self.server.shared().cluster.lease_clock().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn lease_until(&self, clock_ms: u64) -> PyResult<()> {
+        self.check()?;
+        self.server.lease_until(Duration::from_millis(clock_ms));
+        Ok(())
+    }
+
+    fn set_throttles(&self, leader: i64, follower: i64) -> PyResult<()> {
+        self.check()?;
+        self.server.set_throttles(leader, follower);
+        Ok(())
+    }
+
+    fn was_clean(&self) -> PyResult<bool> {
+        self.check()?;
+        Ok(self.server.was_clean())
+    }
+
+    fn wake(&self) -> PyResult<()> {
+        self.check()?;
+        self.events.wake();
+        Ok(())
+    }
+
     fn remove_topic(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         enter(py, || {
             self.check()?;
@@ -165,7 +211,7 @@ impl NativeBroker {
         self.check()?;
         let shared = self.server.shared();
         let numbers = PyDict::new(py);
-        for (name, number) in shared.metrics.snapshot() {
+        for (name, number) in shared.metrics.snapshot().into_iter().chain(self.server.replicas().snapshot()) {
             numbers.set_item(name, number)?;
         }
         let picture = shared.topics.now();

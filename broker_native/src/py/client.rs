@@ -1,5 +1,6 @@
 //! `Client` of `_native.pyi`: metadata, offsets, admin.
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -10,11 +11,13 @@ use super::door::enter;
 use super::error::Failure;
 use crate::client::admin::topics::NewTopic;
 use crate::client::admin::{configs, door, topics as admin};
+use crate::client::advance::{self, Wish};
 use crate::client::cluster::Cluster;
 use crate::client::config::{Isolation, Setting, Settings, TABLE};
 use crate::client::error::{ClientError, Owner, kind};
 use crate::client::offsets::{self, Wanted};
 use crate::client::stop::Stop;
+use crate::client::transaction::end::{self, Ending};
 
 /// What an administrator's request does when a topic names no number of partitions or replicas.
 const BROKER_DEFAULT: i32 = -1;
@@ -119,6 +122,18 @@ impl Client {
         Ok(wanted.into_iter().zip(found).map(row).collect())
     }
 
+    fn advance(&self, py: Python<'_>, wishes: Vec<RawWish>) -> PyResult<Vec<(i64, i64, i64)>> {
+        enter(py, || {
+            self.owner.check("client")?;
+            let mut cluster = self.cluster.lock();
+            let closed = || ClientError::fatal(kind::CLOSED, "this client is closed; make a new one");
+            let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
+            let (kept, taken) = advance::advance(cluster.take().ok_or_else(closed)?, &wishes);
+            *cluster = Some(kept);
+            Ok::<_, ClientError>(taken?.iter().map(|one| (one.offset, one.records, one.bytes)).collect())
+        })
+    }
+
     #[pyo3(signature = (topics, validate_only=false))]
     fn create_topics<'py>(
         &self,
@@ -171,6 +186,23 @@ impl Client {
         self.ask(py, |cluster| door::call(cluster, name, arguments_json))
     }
 
+    fn end_transactions<'py>(
+        &self,
+        py: Python<'py>,
+        transactions: Vec<(String, i64, i16)>,
+        commit: bool,
+        timeout_ms: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let ending = |(transactional_id, producer_id, producer_epoch)| Ending {
+            transactional_id,
+            producer_id,
+            producer_epoch,
+        };
+        let endings: Vec<Ending> = transactions.into_iter().map(ending).collect();
+        let limit = Duration::from_millis(timeout_ms);
+        self.ask(py, |cluster| Ok(end::report(&endings, end::all(cluster, &endings, commit, limit))))
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         enter(py, || -> Result<(), ClientError> {
             // In a forked child the sockets are still the parent's: nothing to shut down here.
@@ -181,6 +213,14 @@ impl Client {
             Ok(())
         })
     }
+}
+
+/// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
+type RawWish = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+
+fn wish(raw: RawWish) -> Wish {
+    let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
+    Wish { topic, partition, start, end, max_records, max_bytes, at_least_one }
 }
 
 fn new_topic(topic: &Bound<'_, PyAny>) -> PyResult<NewTopic> {

@@ -1,5 +1,5 @@
-//! `RangeReader` of `_native.pyi`: one partition's records as an Arrow stream or batch by batch.
-use std::collections::HashMap;
+//! `RangeReader` of `_native.pyi`: the records of ranges as an Arrow stream or batch by batch.
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,15 +16,20 @@ use super::door::enter;
 use super::error::{Failure, kind};
 use crate::client::error::{ClientError, Owner};
 use crate::client::fetcher::Target;
-use crate::client::range::{Plan, RangeReader};
+use crate::client::range::{Leg, Plan, RangeReader};
 use crate::client::stop::Stop;
 use crate::client::topic_id;
-use crate::columnar::Column;
+use crate::columnar::{Column, KeyCondition, RowFilter};
 
 /// How long Python's signal handlers may have to wait.
 pub const SIGNAL_SLICE: Duration = Duration::from_millis(100);
 /// One wait of a stream's consumer, which waits again.
 const STREAM_SLICE: Duration = Duration::from_secs(60);
+
+/// Topic, partition, start, end, topic id of a further range.
+type Further = (String, i32, i64, i64, String);
+/// `in`, `prefix` or `range`, and its keys; `None` among them is no key, or no bound.
+type KeyTest = (String, Vec<Option<Vec<u8>>>);
 
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", name = "RangeReader", frozen)]
@@ -63,7 +68,7 @@ impl Shared {
 impl PyRangeReader {
     #[new]
     #[pyo3(signature = (config, topic, partition, start, end, columns, *, topic_id="", batch_bytes=1_500_000,
-        max_rows=10_000, follow=false))]
+        max_rows=10_000, follow=false, then=Vec::new(), timestamps=None, keys=Vec::new(), limit=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         config: HashMap<String, String>,
@@ -76,16 +81,24 @@ impl PyRangeReader {
         batch_bytes: usize,
         max_rows: usize,
         follow: bool,
+        then: Vec<Further>,
+        timestamps: Option<Vec<(i64, i64)>>,
+        keys: Vec<KeyTest>,
+        limit: Option<usize>,
     ) -> PyResult<Self> {
         let columns: Vec<Column> = columns
             .iter()
             .map(|name| Column::from_name(name))
             .collect::<Result<_, _>>()
             .map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
-        let topic_id = topic_id::parse(topic_id).map_err(Failure::from)?;
-        let target = Target { topic, topic_id, partition };
-        let end = (!follow).then_some(end);
-        let plan = Plan { target, start, end, columns, batch_bytes, max_rows };
+        let mut legs = vec![leg((topic, partition, start, end, topic_id.to_owned()))?];
+        legs.extend(then.into_iter().map(leg).collect::<Result<Vec<_>, _>>()?);
+        if let Some(last) = legs.last_mut().filter(|_| follow) {
+            last.end = None;
+        }
+        let keys = keys.into_iter().map(condition).collect::<Result<_, _>>()?;
+        let filter = RowFilter { timestamps, keys };
+        let plan = Plan { legs, columns, filter, limit, batch_bytes, max_rows };
         let reader = RangeReader::new(settings(&config)?, plan).map_err(Failure::from)?;
         let stop = reader.stopper();
         let owner = Owner::current();
@@ -133,6 +146,16 @@ impl PyRangeReader {
     }
 
     #[getter]
+    fn range_index(&self) -> usize {
+        self.shared.reader.lock().leg()
+    }
+
+    #[getter]
+    fn bytes_fetched(&self) -> u64 {
+        self.shared.reader.lock().bytes_fetched()
+    }
+
+    #[getter]
     fn error(&self) -> Option<(&'static str, String)> {
         self.shared.error.lock().as_ref().map(|error| (error.kind, error.message.clone()))
     }
@@ -142,6 +165,27 @@ impl PyRangeReader {
             self.shared.stop();
             Ok(())
         })
+    }
+}
+
+fn leg((topic, partition, start, end, topic_id): Further) -> Result<Leg, Failure> {
+    let topic_id = topic_id::parse(&topic_id).map_err(Failure::from)?;
+    Ok(Leg { target: Target { topic, topic_id, partition }, start, end: Some(end) })
+}
+
+fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {
+    match (how.as_str(), &keys[..]) {
+        ("in", _) => {
+            let null = keys.contains(&None);
+            Ok(KeyCondition::In { keys: keys.into_iter().flatten().collect::<HashSet<_>>(), null })
+        }
+        ("prefix", _) => Ok(KeyCondition::Prefix(keys.into_iter().flatten().collect())),
+        ("range", [low, high]) => Ok(KeyCondition::Range { low: low.clone(), high: high.clone() }),
+        _ => {
+            let message =
+                format!("no condition on keys {how:?} with {} keys; in, prefix or range", keys.len());
+            Err(Failure::new(kind::INVALID_ARGUMENT, message))
+        }
     }
 }
 

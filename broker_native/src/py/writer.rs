@@ -26,9 +26,18 @@ pub struct RecordWriter {
 #[pymethods]
 impl RecordWriter {
     #[new]
-    #[pyo3(signature = (config, topic=None))]
-    fn new(config: HashMap<String, String>, topic: Option<String>) -> PyResult<Self> {
-        let producer = Producer::new(settings(&config)?).map_err(Failure::from)?;
+    #[pyo3(signature = (config, topic=None, *, transactional_id=None))]
+    fn new(
+        config: HashMap<String, String>,
+        topic: Option<String>,
+        transactional_id: Option<String>,
+    ) -> PyResult<Self> {
+        let settings = settings(&config)?;
+        let producer = match transactional_id {
+            Some(id) => Producer::transactional(settings, id),
+            None => Producer::new(settings),
+        };
+        let producer = producer.map_err(Failure::from)?;
         Ok(Self { producer: Mutex::new(producer), topic })
     }
 
@@ -45,6 +54,28 @@ impl RecordWriter {
             }
             py.check_signals()?;
         }
+    }
+
+    fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (producer_id, producer_epoch) = enter(py, || self.producer.lock().begin())?;
+        let begun = PyDict::new(py);
+        begun.set_item("producer_id", producer_id)?;
+        begun.set_item("producer_epoch", producer_epoch)?;
+        Ok(begun)
+    }
+
+    fn prepare<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(handle) = enter(py, || self.producer.lock().prepare())? else { return Ok(None) };
+        let prepared = PyDict::new(py);
+        prepared.set_item("transactional_id", handle.ending.transactional_id)?;
+        prepared.set_item("producer_id", handle.ending.producer_id)?;
+        prepared.set_item("producer_epoch", handle.ending.producer_epoch)?;
+        prepared.set_item("prepared", handle.prepared)?;
+        Ok(Some(prepared))
+    }
+
+    fn end(&self, py: Python<'_>, commit: bool) -> PyResult<()> {
+        enter(py, || self.producer.lock().end(commit))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
