@@ -1,28 +1,58 @@
 """Every document that pylog stores about a cluster: its path, its JSON, its version. Shared by all stores.
 
 ==========================  =====================================================================================
-path                        JSON, version 1
+path                        JSON
 ==========================  =====================================================================================
 ``cluster``                 {"version": 1, "cluster_id": "22 characters"}
 ``topics/<name>``           {"version": 1, "name", "topic_id", "deleting": false, "configs": {name: text},
-                            "partitions": [{"partition", "replicas": [], "leader", "leader_epoch", "isr": []}]}
+                            "partitions": [{"partition", "replicas": [], "leader", "leader_epoch", "isr": []}]}; version 2 when
+                            some have "partition_epoch", "adding": [], "removing": [] or "elr": [] that are not 0 or empty
 ``brokers/<id>/config``     {"version": 1, "configs": {name: text}}: changed while running; wins over the start's
 ==========================  =====================================================================================
 
-Not guaranteed: that an older pylog reads a newer one's documents. A newer version is refused, never guessed at; an
-unknown field of a known version is refused too, because dropping it at the next write would lose it silently.
+Only where several brokers share a store (the ephemeral ones last as long as their broker's session):
+
+==========================  =====================================================================================
+``features``                {"version": 1, "level"}: what all brokers of the cluster must understand (`cluster.features`)
+``brokers/ids/<id>``        ephemeral {"version": 1, "host", "port", "rack", "level_min", "level_max", "min_isr",
+                            "directory", "leaving"}; its creation is the broker's epoch
+``controller``              ephemeral {"version": 1, "broker_id"}
+``controller_epoch``        {"version": 1, "epoch"}: one more with each elected controller
+``producer_ids``            {"version": 1, "next"}: the first id that no broker has
+``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "token"}: what a write changed; kept a while
+==========================  =====================================================================================
+
+Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
+unknown field of a known version is refused too, because dropping it at the next write would lose it silently. Fields of
+registrations and notices that a newer broker adds are passed over: nobody writes them again.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
-from pylog_spark.cluster.model import Partition, Topic
+from pylog_spark.cluster.model import BrokerInfo, Partition, Topic
 
 VERSION = 1
+TOPIC_VERSION = 2
+# Of a partition in version 1.
+_PARTITION_FIELDS = 5
+
+#: For each level that this pylog understands, the newest version of a topic's document that such a cluster may hold.
+TOPIC_VERSIONS = {1: TOPIC_VERSION}
+#: What its brokers store and say to each other. `features` holds the cluster's level.
+LEVEL_MIN = min(TOPIC_VERSIONS)
+LEVEL_MAX = max(TOPIC_VERSIONS)
 
 CLUSTER = "cluster"
+FEATURES = "features"
 TOPICS = "topics/"
+REGISTRATIONS = "brokers/ids/"
+CONTROLLER = "controller"
+CONTROLLER_EPOCH = "controller_epoch"
+PRODUCER_IDS = "producer_ids"
+CHANGES = "changes/"
 
 
 class DocumentError(Exception):
@@ -50,18 +80,12 @@ def decode_cluster(data: bytes) -> str:
     return _text(CLUSTER, body, "cluster_id")
 
 
-def encode_topic(topic: Topic) -> bytes:
-    """The document of one topic."""
-    partitions = [
-        {
-            "partition": one.partition,
-            "replicas": one.replicas,
-            "leader": one.leader,
-            "leader_epoch": one.leader_epoch,
-            "isr": one.isr,
-        }
-        for one in topic.partitions
-    ]
+def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
+    """The document of one topic, in the oldest version that has room for it; a cluster of `level` reads it."""
+    partitions = [_partition_body(one) for one in topic.partitions]
+    version = TOPIC_VERSION if any(len(body) > _PARTITION_FIELDS for body in partitions) else VERSION
+    if version > TOPIC_VERSIONS[level]:
+        raise DocumentError(f"Topic {topic.name} says what a cluster of level {level} does not read: raise the level.")
     return _encode(
         {
             "name": topic.name,
@@ -69,21 +93,46 @@ def encode_topic(topic: Topic) -> bytes:
             "deleting": topic.deleting,
             "configs": dict(topic.configs),
             "partitions": partitions,
-        }
+        },
+        version,
+    )
+
+
+def _partition_body(one: Partition) -> dict[str, Any]:
+    rare = {"partition_epoch": one.partition_epoch, "adding": one.adding, "removing": one.removing, "elr": one.elr}
+    return {
+        "partition": one.partition,
+        "replicas": one.replicas,
+        "leader": one.leader,
+        "leader_epoch": one.leader_epoch,
+        "isr": one.isr,
+        **{name: value for name, value in rare.items() if value},
+    }
+
+
+def _partition(body: Mapping[str, Any]) -> Partition:
+    unknown = body.keys() - {field.name for field in fields(Partition)}
+    if unknown:
+        raise KeyError(*unknown)
+    return Partition(
+        body["partition"],
+        tuple(body["replicas"]),
+        body["leader"],
+        body["leader_epoch"],
+        tuple(body["isr"]),
+        body.get("partition_epoch", 0),
+        *(tuple(body.get(name, ())) for name in ("adding", "removing", "elr")),
     )
 
 
 def decode_topic(path: str, data: bytes) -> Topic:
     """The topic stored at `path`. Raises `DocumentError`."""
-    body = _decode(path, data, {"name", "topic_id", "deleting", "configs", "partitions"})
+    body = _decode(path, data, {"name", "topic_id", "deleting", "configs", "partitions"}, TOPIC_VERSION)
     name = _text(path, body, "name")
     if topic_path(name) != path:
         raise DocumentError(f"The document {path} says it is topic {name}: restore the right file from a copy.")
     try:
-        partitions = tuple(
-            Partition(one["partition"], tuple(one["replicas"]), one["leader"], one["leader_epoch"], tuple(one["isr"]))
-            for one in body["partitions"]
-        )
+        partitions = tuple(_partition(one) for one in body["partitions"])
         configs = {str(key): str(value) for key, value in body["configs"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"The document {path} is damaged ({error!r}): restore it from a copy.") from error
@@ -105,25 +154,92 @@ def decode_broker_config(path: str, data: bytes) -> dict[str, str]:
     return {str(key): str(value) for key, value in configs.items()}
 
 
-def _encode(body: Mapping[str, Any]) -> bytes:
-    return json.dumps({"version": VERSION, **body}, separators=(",", ":")).encode()
+def encode_number(name: str, number: int) -> bytes:
+    """A document of one number: `features` (level), `controller` (broker_id), `controller_epoch` (epoch), `producer_ids` (next)."""
+    return _encode({name: number})
 
 
-def _decode(path: str, data: bytes, fields: set[str]) -> dict[str, Any]:
+def decode_number(path: str, data: bytes, name: str) -> int:
+    """The number of such a document. Raises `DocumentError`."""
+    value = _decode(path, data, {name})[name]
+    if not isinstance(value, int):
+        raise DocumentError(f"The document {path} is damaged ({name} is not a number): restore it from a copy.")
+    return value
+
+
+def registration_path(broker_id: int) -> str:
+    """Where broker `broker_id` is registered while it lives."""
+    return f"{REGISTRATIONS}{broker_id}"
+
+
+def encode_registration(broker: BrokerInfo, directory: str, leaving: bool) -> bytes:
+    """The registration of a broker; its epoch is not in it. `directory` names its data directory."""
+    return _encode(
+        {
+            "host": broker.host,
+            "port": broker.port,
+            "rack": broker.rack,
+            "level_min": broker.level_min,
+            "level_max": broker.level_max,
+            "min_isr": broker.min_isr,
+            "directory": directory,
+            "leaving": leaving,
+        }
+    )
+
+
+def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo, str, bool]:
+    """The broker registered at `path`, the name of its data directory, and whether it is being stopped."""
+    body = _decode(path, data, None)
+    try:
+        broker = BrokerInfo(
+            int(path.rpartition("/")[2]),
+            str(body["host"]),
+            int(body["port"]),
+            body["rack"],
+            epoch,
+            int(body["level_min"]),
+            int(body["level_max"]),
+            int(body["min_isr"]),
+        )
+        return broker, str(body["directory"]), bool(body["leaving"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DocumentError(
+            f"The document {path} is damaged ({error!r}): stop that broker and start it again."
+        ) from error
+
+
+def encode_notice(topics: Iterable[str], brokers: bool, token: str) -> bytes:
+    """What a write changed: topics, and whether a registration was changed in place. `token` is no other notice's."""
+    return _encode({"topics": list(topics), "brokers": brokers, "token": token})
+
+
+def decode_notice(path: str, data: bytes) -> tuple[list[str], bool]:
+    """The topics that a write changed, and whether it changed registrations. Raises `DocumentError`."""
+    body = _decode(path, data, None)
+    return [str(name) for name in body.get("topics", ())], bool(body.get("brokers"))
+
+
+def _encode(body: Mapping[str, Any], version: int = VERSION) -> bytes:
+    return json.dumps({"version": version, **body}, separators=(",", ":")).encode()
+
+
+def _decode(path: str, data: bytes, expected: set[str] | None, newest: int = VERSION) -> dict[str, Any]:
+    """The JSON at `path` without its version; with exactly the `expected` fields, if they are given."""
     try:
         body = json.loads(data)
     except ValueError as error:
         raise DocumentError(f"The document {path} is not JSON ({error}): restore it from a copy.") from error
     version = body.pop("version", None) if isinstance(body, dict) else None
-    if isinstance(version, int) and version > VERSION:
+    if isinstance(version, int) and version > newest:
         raise DocumentError(
-            f"The document {path} has version {version}, written by a newer pylog; this one reads up to {VERSION}: "
+            f"The document {path} has version {version}, written by a newer pylog; this one reads up to {newest}: "
             "start the newer pylog."
         )
-    if version != VERSION or not isinstance(body, dict):
+    if not isinstance(version, int) or version < VERSION or not isinstance(body, dict):
         raise DocumentError(f"The document {path} is damaged (version {version}): restore it from a copy.")
-    if body.keys() != fields:
-        wrong = ", ".join(sorted(body.keys() ^ fields))
+    if expected is not None and body.keys() != expected:
+        wrong = ", ".join(sorted(body.keys() ^ expected))
         raise DocumentError(f"The document {path} is damaged (missing or unknown: {wrong}): restore it from a copy.")
     return body
 

@@ -1,10 +1,11 @@
-"""Where the documents of a cluster are kept: one small interface, several stores.
+"""Where the documents of a cluster are kept: one small interface, two stores.
 
-All stores promise the same: `compare_and_set` is atomic and, once it returns, survives a kill of the process and power
-loss; it writes only when the stored revision is the expected one; a watcher hears of each change after it is stored.
+`file` is the store of a single broker, `zookeeper` the one that several brokers share. Both promise: a write is atomic and,
+once it returns, survives a kill of the process and power loss; it happens only when the stored revision is the expected one.
+What only brokers that share a store need (ephemeral documents, notices, sessions) is in `SharedStore`.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,15 +18,54 @@ class RevisionConflict(StoreError):
     """Somebody else changed the document first: read it again and decide again."""
 
 
+class SessionLost(StoreError):
+    """The session with the store is over, and with it every ephemeral document of this broker."""
+
+
+class OutcomeUnknown(StoreError):
+    """The store went away during a write and stayed away: whether it happened can only be read later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A document and its revision: 1 when created, one more with each change."""
+    """A document.
+
+    Attributes
+    ----------
+    revision : int
+        1 when created, one more with each change.
+    created : int
+        In a shared store, when it was created, as a number that is larger for what was created later; else 0.
+    """
 
     data: bytes
     revision: int
+    created: int = 0
 
 
-Watcher = Callable[[str], None]
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write of a document: `data` None deletes it. It happens only at `revision` (0: there must be none)."""
+
+    path: str
+    data: bytes | None
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A document that must still have this revision for a write to happen; it is not changed."""
+
+    path: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session that surely lives until `until`, by `time.monotonic()`."""
+
+    number: int
+    until: float
 
 
 class Store(Protocol):
@@ -33,6 +73,12 @@ class Store(Protocol):
 
     def get(self, path: str) -> Stored | None:
         """The document at `path`, None when there is none."""
+
+    def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
+        """As `get` of each, in one go."""
+
+    def paths(self, prefix: str) -> list[str]:
+        """Paths that begin with `prefix`, sorted. `prefix` ends with ``/``."""
 
     def compare_and_set(self, path: str, data: bytes, revision: int) -> int:
         """Write `data` when the stored revision is `revision` (0: there must be none); return the new revision.
@@ -43,17 +89,62 @@ class Store(Protocol):
             When the stored revision is another one.
         """
 
+    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
+        """Carry out all writes or none, when `guard` holds; return the new revisions (0 of what was deleted).
+
+        A shared store also leaves `notice` for the other brokers, which must differ from every other one: by it is found
+        out, after a lost connection, whether the writes happened.
+
+        Raises
+        ------
+        RevisionConflict
+            Nothing was written.
+        OutcomeUnknown
+            The connection was lost for too long.
+        """
+
     def delete(self, path: str, revision: int) -> None:
         """Remove the document when its revision is `revision`. Raises `RevisionConflict`."""
 
-    def list(self, prefix: str) -> list[str]:
-        """Paths that begin with `prefix`, sorted."""
-
-    def watch(self, prefix: str, watcher: Watcher) -> None:
-        """Call `watcher(path)` after each change of a document whose path begins with `prefix`."""
-
-    def put_ephemeral(self, path: str, data: bytes) -> None:
-        """Keep `data` at `path` until this store is closed or its process is gone. Raises `RevisionConflict`."""
-
     def close(self) -> None:
         """Give up the store; ephemeral documents go."""
+
+
+class SharedStore(Store, Protocol):
+    """What brokers that share a store need besides. Its notifications (see the store) come from other threads."""
+
+    def session(self) -> int | None:
+        """The number of the session that is connected now; None while there is none."""
+
+    def renew(self) -> Session:
+        """Ask the store something and tell until when its answer proves that the session lives. Raises `StoreError`."""
+
+    def sync(self) -> None:
+        """Let what is read from now on be at least as new as this moment."""
+
+    def put_ephemeral(self, path: str, data: bytes) -> int:
+        """Create `data` at `path`, for as long as the session lives; returns its `Stored.created`.
+
+        Raises
+        ------
+        RevisionConflict
+            Another session has it.
+        """
+
+    def claim(self, path: str, data: bytes, write: Write) -> int:
+        """As `put_ephemeral` and `write`, both or none; returns the `Stored.created` of what is ephemeral.
+
+        Raises
+        ------
+        RevisionConflict
+            It is there already, or what is to be written was changed.
+        """
+
+    def release(self, path: str) -> None:
+        """Remove the ephemeral document at `path` when it is of this session."""
+
+    def watch_children(self, path: str) -> list[str]:
+        """The names of the documents right under `path`, sorted; the next change of them is told once."""
+
+    def watch(self, path: str) -> Stored | None:
+        """The document at `path`; the next change of it is told once."""

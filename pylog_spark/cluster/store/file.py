@@ -12,13 +12,14 @@ it first. Not thread-safe: the control loop is its only caller.
 import json
 import os
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
-from pylog_spark.cluster.store import RevisionConflict, Stored, StoreError, Watcher
+from pylog_spark.cluster.store import Guard, RevisionConflict, Stored, StoreError, Write
+from pylog_spark.cluster.store.durable import make_directory, replace_file, sync_directory
 
 DIRECTORY = ".pylog"
 _SUFFIX = ".json"
-_TEMPORARY = "document.tmp"
 
 
 class FileStore:
@@ -26,12 +27,8 @@ class FileStore:
 
     def __init__(self, data_dir: str | os.PathLike[str]) -> None:
         self._root = Path(data_dir) / DIRECTORY
-        self._ephemeral: dict[str, bytes] = {}
-        self._watchers: list[tuple[str, Watcher]] = []
 
     def get(self, path: str) -> Stored | None:
-        if path in self._ephemeral:
-            return Stored(self._ephemeral[path], 1)
         file = self._file(path)
         try:
             raw = file.read_bytes()
@@ -43,17 +40,34 @@ class FileStore:
             ) from error
         return _unseal(file, raw)
 
+    def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
+        return [self.get(path) for path in paths]
+
+    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
+        """One after the other: a kill in between leaves the first ones. A single broker leaves no notices."""
+        for path, revision in [
+            *((one.path, one.revision) for one in writes),
+            *([(guard.path, guard.revision)] if guard else []),
+        ]:
+            self._expect(path, revision)
+        return [self._write(one) for one in writes]
+
+    def _write(self, one: Write) -> int:
+        if one.data is None:
+            self.delete(one.path, one.revision)
+            return 0
+        return self.compare_and_set(one.path, one.data, one.revision)
+
     def compare_and_set(self, path: str, data: bytes, revision: int) -> int:
         self._expect(path, revision)
         file = self._file(path)
         try:
-            _make_directory(file.parent)
-            _replace(file, _seal(data, revision + 1))
+            make_directory(file.parent)
+            replace_file(file, _seal(data, revision + 1))
         except OSError as error:
             raise StoreError(
                 f"{file} cannot be written ({error.strerror}): check the disk and its permissions."
             ) from error
-        self._tell(path)
         return revision + 1
 
     def delete(self, path: str, revision: int) -> None:
@@ -61,32 +75,22 @@ class FileStore:
         file = self._file(path)
         try:
             file.unlink()
-            _sync_directory(file.parent)
+            sync_directory(file.parent)
         except OSError as error:
             raise StoreError(
                 f"{file} cannot be deleted ({error.strerror}): check the disk and its permissions."
             ) from error
-        self._tell(path)
 
-    def list(self, prefix: str) -> list[str]:
-        found = [path for path in self._ephemeral if path.startswith(prefix)]
+    def paths(self, prefix: str) -> list[str]:
+        found: list[str] = []
         start = self._root / prefix.rpartition("/")[0]
         for folder, _, names in os.walk(start):
             base = Path(folder).relative_to(self._root)
             found += [(base / name[: -len(_SUFFIX)]).as_posix() for name in names if name.endswith(_SUFFIX)]
         return sorted(path for path in found if path.startswith(prefix))
 
-    def watch(self, prefix: str, watcher: Watcher) -> None:
-        self._watchers.append((prefix, watcher))
-
-    def put_ephemeral(self, path: str, data: bytes) -> None:
-        self._expect(path, 0)
-        self._ephemeral[path] = data
-        self._tell(path)
-
     def close(self) -> None:
-        self._ephemeral.clear()
-        self._watchers.clear()
+        """Nothing is held open."""
 
     def _file(self, path: str) -> Path:
         if not path or any(part in ("", ".", "..") or "\0" in part for part in path.split("/")):
@@ -98,11 +102,6 @@ class FileStore:
         actual = stored.revision if stored is not None else 0
         if actual != revision:
             raise RevisionConflict(f"The document {path} is at revision {actual}, not {revision}: read it again.")
-
-    def _tell(self, path: str) -> None:
-        for prefix, watcher in self._watchers:
-            if path.startswith(prefix):
-                watcher(path)
 
 
 def _seal(data: bytes, revision: int) -> bytes:
@@ -124,35 +123,3 @@ def _unseal(file: Path, raw: bytes) -> Stored:
     if _checksum(data, revision) != checksum:
         raise StoreError(f"{file} is damaged (its checksum does not match): restore it from a copy.")
     return Stored(data, revision)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write `content` so that after a crash `file` is the old one or the new one, whole."""
-    temporary = file.parent / _TEMPORARY
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.rename(temporary, file)
-    _sync_directory(file.parent)
-
-
-def _make_directory(directory: Path) -> None:
-    """Create `directory` and its parents, each one synced into its parent."""
-    if directory.is_dir():
-        return
-    _make_directory(directory.parent)
-    directory.mkdir(exist_ok=True)
-    _sync_directory(directory.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

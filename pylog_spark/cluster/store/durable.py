@@ -1,0 +1,43 @@
+"""Small files that survive a kill and a loss of power: the old one or the new one is there, whole.
+
+Not thread-safe for two files of one directory: they share the name of the temporary file, which is ignored when it is left over.
+Every function raises OSError.
+"""
+
+import os
+from pathlib import Path
+
+_TEMPORARY = "document.tmp"
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write `content` so that after a crash `file` is the old one or the new one, whole."""
+    temporary = file.parent / _TEMPORARY
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.rename(temporary, file)
+    sync_directory(file.parent)
+
+
+def make_directory(directory: Path) -> None:
+    """Create `directory` and its parents, each one synced into its parent."""
+    if directory.is_dir():
+        return
+    make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync_directory(directory.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """What was made, renamed or removed in it survives a loss of power."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,366 @@
+"""The store that several brokers share: Apache ZooKeeper. The only file that imports kazoo.
+
+Sessions. kazoo keeps one and, when ZooKeeper says that it has expired, begins a new one by itself. All ephemeral nodes went
+with the old one, so whoever registered something compares `session()` with the number it registered under. kazoo's callbacks
+run in its own threads; here they do nothing but call `notify`, which must only put a value into a queue.
+
+Lost connections. A read is repeated. A write is never repeated blindly: when its connection is lost, nobody knows whether
+ZooKeeper carried it out. Requests of one session are carried out in order, and a session that has expired carries out nothing
+more; so once the connection is back, after a `sync`, the notice that belongs to the write is either there (it happened) or
+not (it never will, and is tried again). Notices are kept for `NOTICES_KEPT_S` at least (`broker/elected`), longer than
+that is not searched. A write without a notice is judged by the document itself.
+
+Documents that are large are stored compressed (a byte ``z``, then zlib): a topic of 10,000 partitions fits into the 1 MiB that
+ZooKeeper takes.
+"""
+
+import contextlib
+import logging
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kazoo import exceptions as zk
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
+
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.store import (
+    Guard,
+    OutcomeUnknown,
+    RevisionConflict,
+    Session,
+    SessionLost,
+    Stored,
+    StoreError,
+    Write,
+)
+
+log = logging.getLogger("pylog.zookeeper")
+
+#: What is said to `notify` when the session's state changes; otherwise the path of what changed.
+SESSION = "session"
+NOTICES_KEPT_S = 120.0
+_COMPRESSED_FROM_BYTES = 16 * 1024
+# jute.maxbuffer of ZooKeeper is 1 MiB - 1 for a whole request.
+_DOCUMENT_BYTES_MAX = 1_000_000
+_CLOSING_LOOK_S = 0.2
+_UNKNOWN = (zk.ConnectionLoss, zk.ConnectionClosedError, zk.OperationTimeoutError, zk.SessionExpiredError)
+_CONFLICTS = (zk.BadVersionError, zk.NoNodeError, zk.NodeExistsError, zk.RolledBackError, zk.RuntimeInconsistency)
+
+
+class _Client(KazooClient):
+    """kazoo's client, which forgets the session time-out that ZooKeeper granted: this one remembers it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.granted_s = 0.0
+        connect = self._connection._connect
+
+        def remembered(*address: Any) -> tuple[float, float]:
+            read_timeout_ms, connect_timeout_ms = connect(*address)
+            # kazoo waits for two thirds of what was granted.
+            self.granted_s = read_timeout_ms * 1.5 / 1000
+            return read_timeout_ms, connect_timeout_ms
+
+        self._connection._connect = remembered
+
+
+class ZooKeeperStore:
+    """Documents as nodes under a chroot. Safe for several threads.
+
+    Parameters
+    ----------
+    connect : str
+        ``HOST:PORT,HOST:PORT/chroot``, as Kafka's zookeeper.connect. The chroot is made when missing.
+    session_timeout_ms, connection_timeout_ms : int
+        What is asked of ZooKeeper, which may grant another; how long to wait for the first connection.
+    notify : callable
+        Takes `SESSION` or the path of what changed. Called from kazoo's threads: it may only put that into a queue.
+    """
+
+    def __init__(
+        self, connect: str, session_timeout_ms: int, connection_timeout_ms: int, notify: Callable[[str], None]
+    ) -> None:
+        hosts, slash, chroot = connect.strip().partition("/")
+        self._root = "/" + chroot.strip("/") if slash and chroot.strip("/") else ""
+        self._where = connect
+        self._notify = notify
+        self._closing = False
+        self._watchers: dict[str, Callable[[object], None]] = {}
+        # A read is given up after so long without ZooKeeper; a lost session is found out in about that time.
+        self._patience_s = max(session_timeout_ms, connection_timeout_ms) / 1000
+        quickly = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=0.5)
+        self._client = _Client(
+            hosts=hosts, timeout=session_timeout_ms / 1000, connection_retry=quickly, logger=_quiet_logger()
+        )
+        self._client.add_listener(self._state_changed)
+        try:
+            self._client.start(connection_timeout_ms / 1000)
+            for path in ("", documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES):
+                self._make_sure_of(self._node(path))
+        except StoreError:
+            self.close()
+            raise
+        except KazooTimeoutError as error:
+            self.close()
+            raise StoreError(
+                f"No ZooKeeper answers at {connect} within {connection_timeout_ms / 1000:g} s: start it, or correct the address."
+            ) from error
+        except (zk.KazooException, ValueError) as error:
+            self.close()
+            raise StoreError(f"ZooKeeper at {connect} cannot be used: {error!r}.") from error
+
+    def _make_sure_of(self, node: str) -> None:
+        # That a connection is lost or a session ends at the first question is no reason not to start.
+        self._read(lambda: self._client.ensure_path_async(node))
+
+    # Sessions
+
+    def session(self) -> int | None:
+        identity = self._client.client_id
+        return None if identity is None else identity[0]
+
+    def renew(self) -> Session:
+        before, sent = self.session(), time.monotonic()
+        try:
+            self._wait(self._client.exists_async(self._root or "/"))
+        except _UNKNOWN as error:
+            raise StoreError(f"ZooKeeper at {self._where} does not answer: {error!r}.") from error
+        if before is None or self.session() != before:
+            raise SessionLost(f"The session with ZooKeeper at {self._where} changed.")
+        return Session(before, sent + self._client.granted_s)
+
+    def sync(self) -> None:
+        self._read(lambda: self._client.sync_async(self._root or "/"))
+
+    def close(self) -> None:
+        self._closing = True
+        self._client.stop()
+        self._client.close()
+
+    # Reading
+
+    def get(self, path: str) -> Stored | None:
+        return self.get_all([path])[0]
+
+    def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
+        def ask() -> list[Stored | None]:
+            asked = [self._client.get_async(self._node(path)) for path in paths]
+            return [self._stored(one) for one in asked]
+
+        found: list[Stored | None] = self._repeated(ask)
+        return found
+
+    def paths(self, prefix: str) -> list[str]:
+        names = self._children(prefix.rstrip("/"), None)
+        return sorted(prefix + name for name in names)
+
+    def watch_children(self, path: str) -> list[str]:
+        return sorted(self._children(path.rstrip("/"), self._watcher(path)))
+
+    def watch(self, path: str) -> Stored | None:
+        found = self._read(lambda: self._client.exists_async(self._node(path), watch=self._watcher(path)))
+        return None if found is None else self.get(path)
+
+    # Writing
+
+    def compare_and_set(self, path: str, data: bytes, revision: int) -> int:
+        return self.write_all([Write(path, data, revision)])[0]
+
+    def delete(self, path: str, revision: int) -> None:
+        self.write_all([Write(path, None, revision)])
+
+    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
+        revisions = [0 if one.data is None else one.revision + 1 for one in writes]
+        began = time.monotonic()
+        while not self._written(writes, guard, notice):
+            # The connection was lost: it is not known whether that happened.
+            try:
+                if time.monotonic() - began > NOTICES_KEPT_S / 2:
+                    raise StoreError(f"ZooKeeper at {self._where} was away too long.")
+                self.sync()
+                if self._left(notice) if notice is not None else self._as_written(writes):
+                    return revisions
+            except StoreError as error:  # noqa: PERF203
+                raise OutcomeUnknown(f"{error} Whether a write happened is not known.") from error
+        return revisions
+
+    def put_ephemeral(self, path: str, data: bytes) -> int:
+        while True:
+            try:
+                _, stat = self._wait(
+                    self._client.create_async(
+                        self._node(path), _pack(path, data), ephemeral=True, makepath=False, include_data=True
+                    )
+                )
+                return int(stat.czxid)
+            except (zk.NodeExistsError, *_UNKNOWN):  # noqa: PERF203
+                created = self._own(path)
+                if created is not None:
+                    return created
+                if self.get(path) is not None:
+                    raise RevisionConflict(f"{path} belongs to another session.") from None
+
+    def claim(self, path: str, data: bytes, write: Write) -> int:
+        assert write.data is not None
+        while True:
+            transaction = self._client.transaction()
+            transaction.create(self._node(path), _pack(path, data), ephemeral=True)
+            self._add(transaction, write)
+            if not self._committed(transaction, f"{path}, {write.path}"):
+                # The connection was lost: what that did is found in what is there after it.
+                self.sync()
+            created = self._own(path)
+            if created is not None:
+                return created
+            if self.get(path) is not None:
+                raise RevisionConflict(f"{path} belongs to another session.")
+
+    def release(self, path: str) -> None:
+        if self._own(path) is not None:
+            # A conflict: it went by itself.
+            with contextlib.suppress(RevisionConflict):
+                self.delete(path, 1)
+
+    def _written(self, writes: Sequence[Write], guard: Guard | None, notice: bytes | None) -> bool:
+        """Try once. False: the connection was lost, nobody knows. Raises `RevisionConflict`."""
+        transaction = self._client.transaction()
+        if guard is not None:
+            transaction.check(self._node(guard.path), guard.revision - 1)
+        for one in writes:
+            self._add(transaction, one)
+        if notice is not None:
+            transaction.create(self._node(documents.CHANGES) + "/c-", _pack(documents.CHANGES, notice), sequence=True)
+        return self._committed(transaction, ", ".join(one.path for one in writes[:3]))
+
+    def _add(self, transaction: Any, one: Write) -> None:
+        node = self._node(one.path)
+        if one.data is None:
+            transaction.delete(node, one.revision - 1)
+        elif one.revision == 0:
+            parent = node.rpartition("/")[0]
+            if parent.count("/") > self._root.count("/") + 1:
+                self._client.ensure_path(parent)
+            transaction.create(node, _pack(one.path, one.data))
+        else:
+            transaction.set_data(node, _pack(one.path, one.data), one.revision - 1)
+
+    def _committed(self, transaction: Any, what: str) -> bool:
+        try:
+            results = self._wait(transaction.commit_async())
+        except _UNKNOWN:
+            self._check_open()
+            return False
+        except zk.KazooException as error:
+            raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {error!r}.") from error
+        failed = [one for one in results if isinstance(one, Exception)]
+        if not failed:
+            return True
+        if all(isinstance(one, _CONFLICTS) for one in failed):
+            raise RevisionConflict(f"{what} changed meanwhile: read again.")
+        raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {failed!r}.")
+
+    def _left(self, notice: bytes) -> bool:
+        """Whether `notice` is among those that are there."""
+        return any(one is not None and one.data == notice for one in self.get_all(self.paths(documents.CHANGES)))
+
+    def _as_written(self, writes: Sequence[Write]) -> bool:
+        """Whether each document is exactly what was to be written."""
+        for one, now in zip(writes, self.get_all([one.path for one in writes]), strict=True):
+            wanted = None if one.data is None else (one.data, one.revision + 1)
+            if (None if now is None else (now.data, now.revision)) != wanted:
+                return False
+        return True
+
+    def _own(self, path: str) -> int | None:
+        """When the node at `path` is of this session: its `Stored.created`."""
+        stat = self._read(lambda: self._client.exists_async(self._node(path)))
+        return int(stat.czxid) if stat is not None and stat.ephemeralOwner == self._client._session_id else None
+
+    # Requests
+
+    def _node(self, path: str) -> str:
+        return f"{self._root}/{path}".rstrip("/") or "/"
+
+    def _children(self, path: str, watcher: Callable[[object], None] | None) -> Any:
+        try:
+            return self._read(lambda: self._client.get_children_async(self._node(path), watch=watcher))
+        except zk.NoNodeError:
+            return []
+
+    def _stored(self, asked: Any) -> Stored | None:
+        try:
+            data, stat = self._wait(asked)
+        except zk.NoNodeError:
+            return None
+        return Stored(_unpack(data), stat.version + 1, stat.czxid)
+
+    def _read(self, ask: Callable[[], Any]) -> Any:
+        return self._repeated(lambda: self._wait(ask()))
+
+    def _repeated(self, ask: Callable[[], Any]) -> Any:
+        """Repeat a read until the connection is back, for a bounded time."""
+        give_up = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return ask()
+            except _UNKNOWN as error:  # noqa: PERF203
+                self._check_open()
+                if time.monotonic() > give_up:
+                    raise StoreError(f"ZooKeeper at {self._where} does not answer: {error!r}.") from error
+                # kazoo tells at once that an expired session is over, and begins the next one a moment later.
+                self._client._live.wait(0.05)
+            except zk.NoNodeError:
+                raise
+            except zk.KazooException as error:
+                raise StoreError(f"ZooKeeper at {self._where} refuses to read: {error!r}.") from error
+
+    def _wait(self, asked: Any) -> Any:
+        give_up = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return asked.get(timeout=_CLOSING_LOOK_S)
+            except KazooTimeoutError:  # noqa: PERF203
+                self._check_open()
+                if time.monotonic() > give_up:
+                    raise zk.OperationTimeoutError from None
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise StoreError("The broker is stopping.")
+
+    # What kazoo's threads call
+
+    def _state_changed(self, state: str) -> None:
+        words = {KazooState.LOST: "the session is over", KazooState.SUSPENDED: "the connection is lost"}
+        if state in words and not self._closing:
+            log.warning("ZooKeeper at %s: %s.", self._where, words[state])
+        self._notify(SESSION)
+
+    def _watcher(self, path: str) -> Callable[[object], None]:
+        """One function for each path: kazoo keeps a function that is given twice only once."""
+        return self._watchers.setdefault(path, lambda _event: self._notify(path))
+
+
+def _pack(path: str, data: bytes) -> bytes:
+    if len(data) < _COMPRESSED_FROM_BYTES:
+        return data
+    packed = b"z" + zlib.compress(data, 1)
+    if len(packed) > _DOCUMENT_BYTES_MAX:
+        raise StoreError(f"The document {path} takes {len(packed)} bytes, more than ZooKeeper stores in one node.")
+    return packed
+
+
+def _unpack(data: bytes) -> bytes:
+    return zlib.decompress(data[1:]) if data[:1] == b"z" else data
+
+
+def _quiet_logger() -> logging.Logger:
+    """kazoo's own lines, only when they matter: reconnecting is told by `_state_changed`."""
+    logger = logging.getLogger("pylog.zookeeper.kazoo")
+    logger.setLevel(logging.ERROR)
+    return logger
