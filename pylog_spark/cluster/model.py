@@ -12,14 +12,57 @@ _RESERVED_IDS = frozenset({uuid.UUID(int=0), uuid.UUID(int=1)})
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerInfo:
+    """A live broker as it registered.
+
+    Attributes
+    ----------
+    epoch : int
+        Of its registration; a broker that registers again has a larger one.
+    level_min, level_max : int
+        The feature levels it understands: of stored documents and of requests between brokers.
+    min_isr : int
+        Its default of min.insync.replicas; all brokers of a cluster have the same.
+    """
+
+    id: int
+    host: str = ""
+    port: int = 0
+    rack: str | None = None
+    epoch: int = 0
+    level_min: int = 1
+    level_max: int = 1
+    min_isr: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition of a topic: who holds it and who leads it (-1: nobody)."""
+    """One partition of a topic: who holds it and who leads it (-1: nobody).
+
+    Attributes
+    ----------
+    replicas : tuple of int
+        Broker ids, the preferred leader first; while replicas move, the old and the new ones.
+    isr : tuple of int
+        Those that have every committed record.
+    partition_epoch : int
+        One more with each change of anything here.
+    adding, removing : tuple of int
+        Of `replicas`, those that come and go while replicas move.
+    elr : tuple of int
+        Replicas outside the ISR that have every committed record all the same, because none was committed since they left:
+        the ISR was smaller than min.insync.replicas (KIP-966).
+    """
 
     partition: int
     replicas: tuple[int, ...]
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
+    partition_epoch: int = 0
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

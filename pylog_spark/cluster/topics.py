@@ -1,17 +1,19 @@
 """What may happen to topics: pure decisions of the present topics, the request and the rules. Nothing is stored here.
 
 Each function answers with the new `Topic` or with a `Refusal` that carries Kafka's error code; a refused topic never
-affects another one of the same request. Codes and conditions are Apache Kafka's (ReplicationControlManager, Topic); there
-is one broker, so every replica is on it.
+affects another one of the same request. Codes and conditions are Apache Kafka's (ReplicationControlManager, Topic).
+Replicas are placed on live brokers only, all of them in sync: there is nothing yet that one could lack.
 """
 
 import string
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pylog_spark.cluster.assignment import assign
 from pylog_spark.cluster.errors import ErrorCode, Refusal
-from pylog_spark.cluster.model import Partition, Topic
+from pylog_spark.cluster.model import BrokerInfo, Partition, Topic
 
 NAME_LENGTH_MAX = 249
 # Kafka refuses more in one request too (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
@@ -30,6 +32,8 @@ class Rules:
     ----------
     check_config : callable
         Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
+    brokers : sequence of BrokerInfo
+        Those that take new replicas: alive and not being stopped. Nobody named: this broker alone.
     """
 
     node_id: int
@@ -37,6 +41,12 @@ class Rules:
     replication_factor: int
     delete_enabled: bool
     check_config: Callable[[str, str], str]
+    brokers: Sequence[BrokerInfo] = ()
+
+    @property
+    def takers(self) -> Sequence[BrokerInfo]:
+        """The brokers that take new replicas, at least this one."""
+        return self.brokers or (BrokerInfo(self.node_id),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +110,21 @@ def _create_one(
     if other is not None:
         sentence = f"Topic '{one.name}' collides with '{other}': they differ only in '.' and '_'."
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, sentence)
-    count = _manual_count(one, rules) if one.assignments else _count(one, rules)
-    if isinstance(count, Refusal):
-        return count
+    replicas = _manual(one, rules) if one.assignments else _placed(one, rules)
+    if isinstance(replicas, Refusal):
+        return replicas
     configs = _configs(one.configs, rules)
     if isinstance(configs, Refusal):
         return configs
-    return Topic(one.name, new_id(), configs, tuple(_led(index, rules) for index in range(count)))
+    return Topic(one.name, new_id(), configs, tuple(map(_led, range(len(replicas)), replicas)))
 
 
 def _collision_key(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _led(index: int, rules: Rules) -> Partition:
-    return Partition(index, (rules.node_id,), rules.node_id, 0, (rules.node_id,))
+def _led(index: int, replicas: Sequence[int]) -> Partition:
+    return Partition(index, tuple(replicas), replicas[0], 0, tuple(replicas))
 
 
 def _too_many_partitions() -> Refusal:
@@ -124,38 +134,56 @@ def _too_many_partitions() -> Refusal:
     )
 
 
-def _count(one: NewTopic, rules: Rules) -> int | Refusal:
+def _placed(one: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
     factor = rules.replication_factor if one.replication_factor == -1 else one.replication_factor
     if factor < 1:
         return Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be at least 1, or -1 for the default."
         )
-    if factor > 1:
-        sentence = f"Replication factor {factor} is larger than the number of brokers, 1."
-        return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, sentence)
     count = rules.num_partitions if one.num_partitions == -1 else one.num_partitions
     if count < 1:
         return Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be at least 1, or -1 for the default.")
     if count > NEW_PARTITIONS_MAX:
         return _too_many_partitions()
-    return count
+    return assign(rules.takers, count, factor, start=_start(one.name))
 
 
-def _manual_count(one: NewTopic, rules: Rules) -> int | Refusal:
+def _start(name: str) -> int:
+    """Where the placement of this topic begins: the same at each try, another one for another topic."""
+    return zlib.crc32(name.encode())
+
+
+def _manual(one: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
     if one.num_partitions != -1 or one.replication_factor != -1:
         sentence = "With a manual assignment, number of partitions and replication factor must both be -1."
         return Refusal(ErrorCode.INVALID_REQUEST, sentence)
-    if sorted(index for index, _ in one.assignments) != list(range(len(one.assignments))):
+    in_order = sorted(one.assignments, key=lambda assignment: assignment[0])
+    if [index for index, _ in in_order] != list(range(len(in_order))):
         return Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Assigned partitions must be numbered 0, 1, 2... without a gap."
         )
-    return _check_brokers([brokers for _, brokers in one.assignments], rules) or len(one.assignments)
+    assignments = [brokers for _, brokers in in_order]
+    return _check_brokers(assignments, len(assignments[0]), rules) or assignments
 
 
-def _check_brokers(assignments: Sequence[Sequence[int]], rules: Rules) -> Refusal | None:
+def _check_brokers(assignments: Sequence[Sequence[int]], factor: int, rules: Rules) -> Refusal | None:
+    known = {broker.id for broker in rules.takers}
     for brokers in assignments:
-        if list(brokers) != [rules.node_id]:
-            sentence = f"Partitions can only be assigned to broker {rules.node_id}, not to {list(brokers)}."
+        sentence = None
+        missing = [broker for broker in brokers if broker not in known]
+        if not brokers:
+            sentence = "The manual assignment has an empty list of replicas: name at least one broker."
+        elif missing:
+            sentence = (
+                f"The manual assignment {list(brokers)} has broker {missing[0]}, but no such broker is registered."
+            )
+        elif len(set(brokers)) < len(brokers):
+            sentence = f"The manual assignment {list(brokers)} has a broker more than once."
+        elif len(brokers) != factor:
+            sentence = (
+                f"The manual assignment {list(brokers)} has {len(brokers)} replica(s), other partitions have {factor}."
+            )
+        if sentence is not None:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
     return None
 
@@ -211,12 +239,17 @@ def add_partitions(
         return Refusal(ErrorCode.INVALID_PARTITIONS, sentence)
     if count - present > NEW_PARTITIONS_MAX:
         return _too_many_partitions()
-    if assignments is not None:
-        if len(assignments) != count - present:
-            sentence = f"{count - present} partitions are added, but {len(assignments)} are assigned."
-            return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
-        refused = _check_brokers(assignments, rules)
-        if refused is not None:
-            return refused
-    added = tuple(_led(index, rules) for index in range(present, count))
-    return replace(topic, partitions=topic.partitions + added)
+    first = topic.partitions[0]
+    factor = len(first.replicas) - len(first.removing)
+    if assignments is None:
+        placed = assign(rules.takers, count - present, factor, start=_start(name), first_partition=present)
+        if isinstance(placed, Refusal):
+            return placed
+        assignments = placed
+    elif len(assignments) != count - present:
+        sentence = f"{count - present} partitions are added, but {len(assignments)} are assigned."
+        return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
+    refused = _check_brokers(assignments, factor, rules)
+    if refused is not None:
+        return refused
+    return replace(topic, partitions=(*topic.partitions, *map(_led, range(present, count), assignments)))

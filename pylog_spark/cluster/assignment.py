@@ -1,0 +1,85 @@
+"""Where the replicas of new partitions go: a pure, deterministic decision. No IO, no clock, no randomness.
+
+In this order of weight: the replicas of a partition are on different brokers; over as many racks as there are, evenly; each broker
+leads as many partitions as the others; each broker has as many replicas as the others; the followers of one broker's partitions are
+spread over all the others, so that its death burdens all of them. A broker that names no rack stands in one with its like.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import BrokerInfo
+
+
+def assign(
+    brokers: Sequence[BrokerInfo], partitions: int, factor: int, *, start: int, first_partition: int = 0
+) -> tuple[tuple[int, ...], ...] | Refusal:
+    """Replicas of `partitions` partitions on `factor` brokers each, the preferred leader first.
+
+    `start` is where to begin: topics with different ones burden different brokers when they have few partitions.
+    `first_partition` is how many partitions the topic has already; it goes on where those ended.
+    """
+    refused = _refused(len(brokers), factor)
+    if refused is not None:
+        return refused
+    ring = _ring(brokers)
+    begin = start + first_partition
+    racks = {one.id: one.rack for one in brokers}
+    led: Counter[int] = Counter()
+    held: Counter[int] = Counter()
+    placed = []
+    for index in range(partitions):
+        turn = begin + index
+        order = {broker: (place - turn) % len(ring) for place, broker in enumerate(ring)}
+        leader = min(ring, key=lambda one: (led[one], held[one], order[one]))
+        # After each round over all brokers the followers of the same leader are others.
+        order = {broker: (place - turn - 1 - turn // len(ring)) % len(ring) for place, broker in enumerate(ring)}
+        replicas = _with_followers(leader, ring, factor, racks, held, order)
+        led[leader] += 1
+        held.update(replicas)
+        placed.append(replicas)
+    return tuple(placed)
+
+
+def _refused(brokers: int, factor: int) -> Refusal | None:
+    if factor < 1:
+        sentence = "Replication factor must be at least 1, or -1 for the default."
+    elif not brokers:
+        sentence = f"Unable to replicate the partition {factor} time(s): no broker is ready to take it; try again."
+    elif factor > brokers:
+        sentence = (
+            f"Unable to replicate the partition {factor} time(s): the replication factor of {factor} cannot be reached, "
+            f"because only {brokers} broker(s) are registered."
+        )
+    else:
+        return None
+    return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, sentence)
+
+
+def _ring(brokers: Sequence[BrokerInfo]) -> list[int]:
+    """The brokers in a circle in which neighbours stand in different racks."""
+    racks: defaultdict[str, list[int]] = defaultdict(list)
+    for one in sorted(brokers, key=lambda one: one.id):
+        racks[one.rack or ""].append(one.id)
+    rows = [racks[name] for name in sorted(racks)]
+    longest = max(map(len, rows))
+    return [row[place] for place in range(longest) for row in rows if place < len(row)]
+
+
+def _with_followers(
+    leader: int,
+    ring: Sequence[int],
+    factor: int,
+    racks: dict[int, str | None],
+    held: Counter[int],
+    order: dict[int, int],
+) -> tuple[int, ...]:
+    replicas = [leader]
+    used = Counter([racks[leader]])
+    while len(replicas) < factor:
+        left = [broker for broker in ring if broker not in replicas]
+        best = min(left, key=lambda one: (used[racks[one]], held[one], order[one]))
+        replicas.append(best)
+        used[racks[best]] += 1
+    return tuple(replicas)

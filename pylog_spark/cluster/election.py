@@ -1,0 +1,274 @@
+"""Who leads: pure decisions of a topic, who is alive, and the topic's rules. No IO, no clock.
+
+Promises, whatever the order of calls:
+
+- A leader comes from the ISR, else from the ELR; from elsewhere only where unclean elections are allowed.
+- Each change of leader, to nobody too, has a leader_epoch of its own, and each change of a partition a partition_epoch.
+- An ISR is never empty: the last ones stay until somebody of them is back, so that nobody else can lead without being asked for.
+- The same topic object comes back when nothing is to be done; `settle` of its own result does nothing.
+
+The ELR (KIP-966) are replicas outside the ISR that have every committed record all the same: they left when the ISR fell below
+min.insync.replicas, and below it nothing is committed. So whoever changes min.insync.replicas of a topic runs `reconfigured` on
+it before it is stored, in the same write, and the default of it is the same at all brokers.
+
+Not guaranteed: with records only in the page cache, the last replica of ISR and ELR can lose its tail with its power; it
+leads again all the same, because nobody else has more of what was committed.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import Partition, Topic
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """Which brokers are there. `leaving`: alive, but being stopped, so they lead nothing new and leave every ISR.
+
+    `epochs` are those of their registrations, as far as they are known.
+    """
+
+    alive: frozenset[int]
+    leaving: frozenset[int] = frozenset()
+    epochs: Mapping[int, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def active(self) -> frozenset[int]:
+        """Alive and here to stay."""
+        return self.alive - self.leaving
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRules:
+    """What a topic's settings say (or the brokers' defaults): min.insync.replicas, unclean.leader.election.enable."""
+
+    min_isr: int
+    unclean: bool
+
+
+def settle(topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
+    """What the controller does: who is dead leaves the ISRs, leaders are elected, reassignments that are done completed."""
+    if topic.deleting:
+        return topic
+    active = live.active
+    return with_partitions(topic, [_settled(one, live.alive, active, rules) for one in topic.partitions])
+
+
+def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -> Topic:
+    """Before `broker_id` stops in good order: it leads nothing and is in no ISR that has somebody else.
+
+    It never makes an unclean election: its partitions that nobody else may lead have no leader until the controller sees it gone.
+    """
+    if topic.deleting:
+        return topic
+    alive, active = live.alive - {broker_id}, live.active - {broker_id}
+    careful = replace(rules, unclean=False)
+    partitions = [
+        _settled(one, alive, active, careful) if broker_id in (one.leader, *one.isr) else one
+        for one in topic.partitions
+    ]
+    return with_partitions(topic, partitions)
+
+
+def rejoin(topic: Topic, broker_id: int, clean: bool, live: Liveness, rules: PartitionRules) -> Topic:
+    """Before `broker_id` registers again: it leads nothing, because what it knew as a leader is gone.
+
+    `clean` says that its logs surely are what they were: it was stopped in good order, or its machine has not lost power since.
+    Else it leaves ISR and ELR, unless it is the last of them, and each partition that it has a replica of gets a new
+    leader_epoch: no leader may go on counting what it had fetched before.
+    """
+    if topic.deleting:
+        return topic
+    others = live.active - {broker_id}
+    return with_partitions(topic, [_rejoined(one, broker_id, clean, others, rules) for one in topic.partitions])
+
+
+def reconfigured(topic: Topic, rules: PartitionRules) -> Topic:
+    """Before a topic with other settings is stored, in the same write: by laxer rules nobody is eligible any more who was.
+
+    Once the leader sees the new settings it may commit without them, and nobody could tell that later.
+    """
+    partitions = [changed(one, elr=eligible(one, one.isr, rules)) for one in topic.partitions]
+    return with_partitions(topic, partitions)
+
+
+def elect_preferred(
+    topic: Topic, partitions: Iterable[int], live: Liveness, rules: PartitionRules
+) -> tuple[Topic, dict[int, Refusal]]:
+    """Let the first replica of each of `partitions` lead; the topic and why some of them stay as they are."""
+
+    def elected(one: Partition) -> Partition | Refusal:
+        preferred = one.replicas[0]
+        if one.leader == preferred:
+            return Refusal(
+                ErrorCode.ELECTION_NOT_NEEDED, f"Its preferred leader, broker {preferred}, leads it already."
+            )
+        if preferred not in live.active or preferred not in one.isr:
+            sentence = f"Its preferred leader, broker {preferred}, is not there or not in sync: ask again later."
+            return Refusal(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, sentence)
+        return changed(one, leader=preferred)
+
+    return _elected(topic, partitions, elected)
+
+
+def elect_unclean(
+    topic: Topic, partitions: Iterable[int], live: Liveness, rules: PartitionRules
+) -> tuple[Topic, dict[int, Refusal]]:
+    """Give each of `partitions` that has no leader one, even one that lacks committed records (they are lost then)."""
+
+    def elected(one: Partition) -> Partition | Refusal:
+        if one.leader != NOBODY:
+            return Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {one.leader} leads it.")
+        settled = _settled(one, live.alive, live.active, replace(rules, unclean=True))
+        if settled.leader == NOBODY:
+            return Refusal(
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "None of its replicas is there: start one of them."
+            )
+        return settled
+
+    return _elected(topic, partitions, elected)
+
+
+def _elected(
+    topic: Topic, partitions: Iterable[int], elected: Callable[[Partition], Partition | Refusal]
+) -> tuple[Topic, dict[int, Refusal]]:
+    after = list(topic.partitions)
+    refused: dict[int, Refusal] = {}
+    for index in partitions:
+        if topic.deleting or not 0 <= index < len(after):
+            sentence = f"Topic '{topic.name}' has no partition {index}."
+            refused[index] = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, sentence)
+            continue
+        decision = elected(after[index])
+        if isinstance(decision, Refusal):
+            refused[index] = decision
+        else:
+            after[index] = decision
+    return with_partitions(topic, after), refused
+
+
+def imbalanced(topics: Collection[Topic], live: Liveness, percentage: int) -> list[tuple[str, int]]:
+    """The partitions that `elect_preferred` should move, as (topic, partition).
+
+    Those of each broker that prefers to lead more than `percentage` per cent (leader.imbalance.per.broker.percentage) of
+    partitions that it does not lead; without those it cannot lead now and those whose replicas are being moved.
+    """
+    preferred: defaultdict[int, int] = defaultdict(int)
+    astray: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    for topic in topics:
+        for one in () if topic.deleting else topic.partitions:
+            preferred[one.replicas[0]] += 1
+            if one.leader != one.replicas[0]:
+                astray[one.replicas[0]].append((topic.name, one.partition))
+    by_name = {topic.name: topic for topic in topics}
+    found = []
+    for broker, partitions in astray.items():
+        if broker in live.active and len(partitions) * 100 > percentage * preferred[broker]:
+            found += [
+                (name, index)
+                for name, index in partitions
+                if broker in (one := by_name[name].partitions[index]).isr and not (one.adding or one.removing)
+            ]
+    return sorted(found)
+
+
+def effective_min_isr(replicas: Sequence[int], rules: PartitionRules) -> int:
+    """min.insync.replicas, at most the number of replicas: below it the high watermark stands still."""
+    return min(rules.min_isr, len(replicas))
+
+
+def eligible(
+    one: Partition, isr: Collection[int], rules: PartitionRules, unclean: Collection[int] = ()
+) -> tuple[int, ...]:
+    """The ELR of `one` once its ISR is `isr`. `unclean`: may have lost records, so never in it."""
+    if len(isr) >= effective_min_isr(one.replicas, rules):
+        return ()
+    return in_order(one.replicas, {*one.isr, *one.elr}.difference(isr, unclean))
+
+
+def in_order(replicas: Sequence[int], brokers: Collection[int]) -> tuple[int, ...]:
+    """Those of `brokers` that have a replica, in the order of `replicas`."""
+    return tuple(broker for broker in replicas if broker in brokers)
+
+
+def first_of(replicas: Sequence[int], *sets: Collection[int]) -> int:
+    """The first of `replicas` that is in all of `sets`, `NOBODY` when there is none."""
+    return next((broker for broker in replicas if all(broker in one for one in sets)), NOBODY)
+
+
+def changed(one: Partition, *, bump: bool = False, **fields: Any) -> Partition:
+    """`one` with these fields and its epochs: another leader, or `bump`, makes a leader_epoch; no change, the same object."""
+    after = replace(one, **fields)
+    elected = bump or after.leader != one.leader
+    if after == one and not elected:
+        return one
+    return replace(after, leader_epoch=one.leader_epoch + elected, partition_epoch=one.partition_epoch + 1)
+
+
+def with_partitions(topic: Topic, partitions: Sequence[Partition]) -> Topic:
+    """`topic` with these partitions; the same object when each of them is the one it has."""
+    if all(new is old for new, old in zip(partitions, topic.partitions, strict=True)):
+        return topic
+    return replace(topic, partitions=tuple(partitions))
+
+
+def _settled(one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules) -> Partition:
+    if one.leader in active and active.issuperset(one.isr) and not (one.adding or one.removing or one.elr):
+        return one
+    # What the rules of now say about it first: under laxer ones something may have been committed without them.
+    one_now = replace(one, elr=eligible(one, one.isr, rules))
+    isr, unclean = _surviving(one_now, alive, active, rules)
+    target = tuple(broker for broker in one.replicas if broker not in one.removing)
+    moved = bool(one.adding or one.removing) and set(isr).issuperset(target) and not active.isdisjoint(target)
+    replicas = target if moved else one.replicas
+    isr = in_order(replicas, isr) if moved or set(isr) != set(one.isr) else one.isr
+    leader = one.leader if one.leader in isr and one.leader in active else first_of(replicas, isr, active)
+    if leader == NOBODY and one.leader in isr and one.leader in alive:
+        leader = one.leader
+    return changed(
+        one,
+        # A leader that missed the change, and one that brings a replica back, would count what it had once.
+        bump=len(replicas) < len(one.replicas),
+        replicas=replicas,
+        adding=() if moved else one.adding,
+        removing=() if moved else one.removing,
+        isr=isr,
+        leader=leader,
+        elr=() if unclean else eligible(replace(one_now, replicas=replicas), isr, rules),
+    )
+
+
+def _surviving(
+    one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules
+) -> tuple[tuple[int, ...], bool]:
+    """The ISR without who is gone, and whether it took somebody who may lack committed records."""
+    for there in (active.intersection(one.isr), {first_of(one.replicas, one.elr, active)} - {NOBODY}):
+        if there:
+            return in_order(one.replicas, there), False
+    staying = alive.intersection(one.isr)
+    if staying:
+        return in_order(one.replicas, staying), False
+    anybody = first_of(one.replicas, active)
+    if rules.unclean and anybody != NOBODY:
+        return (anybody,), True
+    return one.isr, False
+
+
+def _rejoined(one: Partition, broker_id: int, clean: bool, others: frozenset[int], rules: PartitionRules) -> Partition:
+    if broker_id not in one.replicas:
+        return one
+    isr, elr = one.isr, one.elr
+    if not clean:
+        spare = tuple(broker for broker in eligible(one, one.isr, rules) if broker != broker_id)
+        left = tuple(broker for broker in one.isr if broker != broker_id)
+        if not left and spare:
+            left = (next((broker for broker in spare if broker in others), spare[0]),)
+        if left:
+            isr, elr = left, eligible(one, left, rules, unclean=(broker_id,))
+    leader = first_of(one.replicas, isr, others) if one.leader == broker_id else one.leader
+    return changed(one, bump=not clean and leader != NOBODY, isr=isr, elr=elr, leader=leader)

@@ -1,0 +1,43 @@
+"""The level of a cluster: what all its brokers understand of stored documents and of each other's requests. Pure.
+
+A broker understands the levels `documents.LEVEL_MIN` to `documents.LEVEL_MAX` and says so where it registers. Whatever only a
+higher level than the cluster's understands is not written, so that brokers of two versions can live together and each can be
+replaced by the other. Once all are new the level is raised, by hand, and from then on an older broker is refused at its start.
+"""
+
+from collections.abc import Iterable
+
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import BrokerInfo
+
+#: The level's name among Kafka's features.
+FEATURE = "pylog.version"
+
+
+def not_understood(level: int) -> str | None:
+    """Why this pylog does not fit a cluster of `level`; None when it does."""
+    if documents.LEVEL_MIN <= level <= documents.LEVEL_MAX:
+        return None
+    which = "a newer" if level > documents.LEVEL_MAX else "an older"
+    return (
+        f"The cluster is at level {level}, this pylog understands {documents.LEVEL_MIN} to {documents.LEVEL_MAX}: "
+        f"start {which} pylog."
+    )
+
+
+def raised(now: int, wanted: int, brokers: Iterable[BrokerInfo]) -> Refusal | None:
+    """Why the level may not become `wanted`; None when it may. `brokers` are all that are registered."""
+    if wanted < now:
+        sentence = f"The cluster is at level {now} and never goes back: what was stored since may need it."
+        return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
+    unable = sorted(
+        (one for one in brokers if not one.level_min <= wanted <= one.level_max), key=lambda broker: broker.id
+    )
+    if not unable:
+        return None
+    named = ", ".join(f"broker {one.id} ({one.level_min} to {one.level_max})" for one in unable)
+    return Refusal(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Level {wanted} is not understood by {named}: start a pylog there that understands it, then raise the level.",
+    )

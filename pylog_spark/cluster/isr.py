@@ -1,0 +1,71 @@
+"""What the leader of a partition says about its ISR: followed or refused, a pure decision. No IO, no clock.
+
+A proposal is followed only when it was made on exactly what is stored: another leader_epoch or partition_epoch refuses it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pylog_spark.cluster.election import Liveness, PartitionRules, changed, eligible, in_order, with_partitions
+from pylog_spark.cluster.errors import ErrorCode
+from pylog_spark.cluster.model import Partition, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class IsrProposal:
+    """The ISR that the leader of a partition wants, and the epochs of the state it decided on.
+
+    `epochs` are those of the members' registrations, in the order of `new_isr`; -1 where none matters. Who was registered anew
+    since the leader looked may have lost what the leader counted (KIP-903).
+    """
+
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: tuple[int, ...]
+    epochs: tuple[int, ...] = ()
+
+
+def alter(
+    topic: Topic, broker_id: int, proposals: Sequence[IsrProposal], live: Liveness, rules: PartitionRules
+) -> tuple[Topic, dict[int, ErrorCode]]:
+    """Apply what `broker_id` proposes as leader; the topic, the same object when nothing changes, and an answer each.
+
+    Anything but `ErrorCode.NONE` is final: the proposal is not in the topic.
+    """
+    partitions = {one.partition: one for one in topic.partitions}
+    answers: dict[int, ErrorCode] = {}
+    for proposal in proposals:
+        one = None if topic.deleting else partitions.get(proposal.partition)
+        if one is None:
+            answers[proposal.partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            continue
+        answer = _refused(one, broker_id, proposal, live)
+        answers[proposal.partition] = answer
+        if answer is ErrorCode.NONE and set(proposal.new_isr) != set(one.isr):
+            isr = in_order(one.replicas, proposal.new_isr)
+            partitions[one.partition] = changed(one, isr=isr, elr=eligible(one, isr, rules))
+    return with_partitions(topic, [partitions[one.partition] for one in topic.partitions]), answers
+
+
+def _refused(one: Partition, broker_id: int, proposal: IsrProposal, live: Liveness) -> ErrorCode:
+    """Why `proposal` cannot be followed; NONE when it can. In Kafka's order of checks."""
+    if proposal.leader_epoch > one.leader_epoch:
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+    if proposal.leader_epoch < one.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if broker_id != one.leader:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if proposal.partition_epoch != one.partition_epoch:
+        return ErrorCode.INVALID_UPDATE_VERSION
+    isr = set(proposal.new_isr)
+    if len(isr) < len(proposal.new_isr) or broker_id not in isr:
+        return ErrorCode.INVALID_REQUEST
+    # A member that is gone but not yet dropped may stay: only who comes in has to be there.
+    come = isr.difference(one.isr)
+    if not isr.issubset(one.replicas) or not live.active.issuperset(come):
+        return ErrorCode.INELIGIBLE_REPLICA
+    counted = zip(proposal.new_isr, proposal.epochs, strict=False)
+    if any(member in come and 0 <= epoch != live.epochs.get(member, epoch) for member, epoch in counted):
+        return ErrorCode.INELIGIBLE_REPLICA
+    return ErrorCode.NONE

@@ -1,0 +1,102 @@
+"""Moving replicas to other brokers: how it begins, how it is given up, what is going on. Pure; no IO, no clock.
+
+A move has three steps. `start` adds the new replicas and says which ones are to go; the new ones fetch until the leader takes them
+into the ISR; `election.settle` completes it: when all replicas that stay are in sync, the others leave. Until then it can be
+cancelled or replaced by another one; both count from the replicas before the first of them.
+
+Not guaranteed: the order of the replicas before, after a cancelled move; those that both have keep the order of the target.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pylog_spark.cluster.election import (
+    Liveness,
+    PartitionRules,
+    changed,
+    effective_min_isr,
+    first_of,
+    in_order,
+    with_partitions,
+)
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import Partition, Topic
+
+
+def start(
+    topic: Topic, targets: Mapping[int, Sequence[int] | None], live: Liveness, rules: PartitionRules | None = None
+) -> tuple[Topic, dict[int, Refusal]]:
+    """Begin to move partitions to the replicas of `targets` (None: cancel); the topic and why some are not moved.
+
+    `settle` the topic before it is stored: a change of the order alone is complete at once. With `rules` nothing is given up that
+    would leave fewer than min.insync.replicas in sync.
+    """
+    after = list(topic.partitions)
+    refused: dict[int, Refusal] = {}
+    for index, target in targets.items():
+        if topic.deleting or not 0 <= index < len(after):
+            sentence = f"Topic '{topic.name}' has no partition {index}."
+            refused[index] = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, sentence)
+            continue
+        decision = _begun(after[index], target, live, rules or PartitionRules(min_isr=1, unclean=False))
+        if isinstance(decision, Refusal):
+            refused[index] = decision
+        else:
+            after[index] = decision
+    return with_partitions(topic, after), refused
+
+
+def listing(topic: Topic) -> tuple[Partition, ...]:
+    """The partitions whose replicas are being moved; `replicas`, `adding` and `removing` say from where to where."""
+    return tuple(one for one in topic.partitions if one.adding or one.removing)
+
+
+def original(one: Partition) -> tuple[int, ...]:
+    """The replicas before the move that is going on, if any."""
+    return tuple(broker for broker in one.replicas if broker not in one.adding)
+
+
+def _begun(one: Partition, target: Sequence[int] | None, live: Liveness, rules: PartitionRules) -> Partition | Refusal:
+    if target is None:
+        if not (one.adding or one.removing):
+            return Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No reassignment of this partition is in progress.")
+        return _moving(one, original(one), live, rules)
+    return _invalid(one, target, live) or _moving(one, tuple(target), live, rules)
+
+
+def _invalid(one: Partition, target: Sequence[int], live: Liveness) -> Refusal | None:
+    sentence = None
+    unknown = [broker for broker in target if broker not in live.alive and broker not in one.replicas]
+    if not target:
+        sentence = "The assignment has an empty list of replicas: name at least one broker."
+    elif len(set(target)) < len(target):
+        sentence = f"The assignment {list(target)} has a broker more than once."
+    elif unknown:
+        sentence = f"The assignment {list(target)} has broker {unknown[0]}, but no such broker is registered."
+    return None if sentence is None else Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
+
+
+def _moving(one: Partition, target: tuple[int, ...], live: Liveness, rules: PartitionRules) -> Partition | Refusal:
+    before = original(one)
+    removing = tuple(broker for broker in before if broker not in target)
+    replicas = (*target, *removing)
+    isr = in_order(replicas, one.isr)
+    # What was committed is on that many replicas; giving up a move must not leave it on fewer.
+    whole = {*one.isr, *one.elr}
+    staying = in_order(replicas, whole)
+    if not isr or len(staying) < min(len(whole), effective_min_isr(replicas, rules)):
+        sentence = (
+            f"Of brokers {sorted(whole)}, which have every record, only {sorted(staying)} would stay: wait for others."
+        )
+        return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
+    dropped = not set(replicas).issuperset(one.replicas)
+    return changed(
+        one,
+        # As when a move completes: no leader may go on counting what a replica had that comes back later.
+        bump=dropped,
+        replicas=replicas,
+        adding=tuple(broker for broker in target if broker not in before),
+        removing=removing,
+        isr=isr if dropped else one.isr,
+        leader=one.leader if one.leader in (*replicas, -1) else first_of(replicas, isr, live.active),
+        elr=in_order(replicas, one.elr) if dropped else one.elr,
+    )

@@ -1,0 +1,96 @@
+"""Where the replicas of partitions should be when brokers come, go or get more of them. Pure; no IO, no clock, deterministic.
+
+As few replicas as possible move: those on brokers that stay keep their place, unless the burden of two brokers differs by more than
+one replica. Then leadership is spread by the order of the replicas, which moves no record.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import BrokerInfo
+
+Placement = dict[tuple[str, int], tuple[int, ...]]
+
+
+def spread(
+    present: Mapping[tuple[str, int], Sequence[int]], brokers: Sequence[BrokerInfo], factor: int | None = None
+) -> Placement | Refusal:
+    """New replicas of each (topic, partition), the preferred leader first.
+
+    Parameters
+    ----------
+    present : mapping
+        The replicas now.
+    brokers : sequence of BrokerInfo
+        Who may have replicas.
+    factor : int, optional
+        How many replicas each partition gets; as many as it has when None.
+    """
+    racks = {one.id: one.rack for one in brokers}
+    for partition, replicas in present.items():
+        wanted = len(replicas) if factor is None else factor
+        if not 1 <= wanted <= len(racks):
+            sentence = f"{partition[0]}-{partition[1]} would have {wanted} replicas on {len(racks)} brokers: name more brokers."
+            return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, sentence)
+    held: Counter[int] = Counter(dict.fromkeys(sorted(racks), 0))
+    placed: dict[tuple[str, int], list[int]] = {}
+    for partition, replicas in sorted(present.items()):
+        wanted = len(replicas) if factor is None else factor
+        placed[partition] = [broker for broker in replicas if broker in racks][:wanted]
+        held.update(placed[partition])
+    for partition, replicas in sorted(present.items()):
+        wanted = len(replicas) if factor is None else factor
+        while len(placed[partition]) < wanted:
+            broker = _least(placed[partition], held, racks)
+            placed[partition].append(broker)
+            held[broker] += 1
+    _even_out(placed, held, racks)
+    return _led_evenly(placed)
+
+
+def _least(taken: Sequence[int], held: Counter[int], racks: Mapping[int, str | None]) -> int:
+    """Whom a partition on `taken` is given to: a rack that it is not in first, then the least burdened."""
+    used = {racks[broker] for broker in taken if racks[broker] is not None}
+    return min((one for one in racks if one not in taken), key=lambda one: (racks[one] in used, held[one], one))
+
+
+def _even_out(placed: Mapping[tuple[str, int], list[int]], held: Counter[int], racks: Mapping[int, str | None]) -> None:
+    """Move replicas from the most to the least burdened broker while they differ by more than one and a partition can move."""
+    stuck: set[tuple[int, int]] = set()
+    while True:
+        pairs = [
+            (held[low] - held[high], low, high)
+            for low in held
+            for high in held
+            if held[high] - held[low] > 1 and (low, high) not in stuck
+        ]
+        if not pairs:
+            return
+        _, low, high = min(pairs)
+        movable = [one for one in sorted(placed) if _can_move(placed[one], high, low, racks)]
+        if not movable:
+            stuck.add((low, high))
+            continue
+        replicas = placed[movable[-1]]
+        replicas[replicas.index(high)] = low
+        held[high] -= 1
+        held[low] += 1
+
+
+def _can_move(replicas: Sequence[int], high: int, low: int, racks: Mapping[int, str | None]) -> bool:
+    """Whether `low` may take the place of `high`: it has none of the partition, and no rack gets a second one."""
+    if high not in replicas or low in replicas:
+        return False
+    others = {racks[broker] for broker in replicas if broker != high}
+    return racks[low] is None or racks[low] not in others or racks[high] in others
+
+
+def _led_evenly(placed: Mapping[tuple[str, int], list[int]]) -> Placement:
+    led: Counter[int] = Counter()
+    result = {}
+    for partition, replicas in placed.items():
+        leader = min(replicas, key=lambda one: (led[one], replicas.index(one)))
+        led[leader] += 1
+        result[partition] = (leader, *(one for one in replicas if one != leader))
+    return result
