@@ -37,7 +37,9 @@ _PART = Range(0, 1)
 _ONLY_PRODUCER = OneOf(("producer",), "the broker keeps batches as the producer compressed them")
 _TIMESTAMP_TYPES = OneOf(("CreateTime", "LogAppendTime"))
 _DURABILITY = OneOf(("page-cache", "flushed"))
-_ONE_REPLICA = Range(1, 1)
+_FACTOR = Range(1, 2**15 - 1)
+_RACK_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+_THROTTLED = "Replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER or * for all; empty: none."
 
 
 def _log(
@@ -84,8 +86,14 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
     _log("flush.ms", Type.LONG, LONG_MAX,
          "Sync the log when its oldest unsynced record is this old.",
          ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"), at_least(0)),
+    Setting("follower.replication.throttled.replicas", Type.LIST, (),
+            f"{_THROTTLED} They fetch at most follower.replication.throttled.rate bytes a second.",
+            dynamic=True, native="follower_replication_throttled_replicas"),
     _log("index.interval.bytes", Type.INT, 4096,
          "Bytes of log between two entries of the offset index.", ("log.index.interval.bytes",), at_least(0)),
+    Setting("leader.replication.throttled.replicas", Type.LIST, (),
+            f"{_THROTTLED} Leaders send at most leader.replication.throttled.rate bytes a second to them.",
+            dynamic=True, native="leader_replication_throttled_replicas"),
     _log("max.compaction.lag.ms", Type.LONG, LONG_MAX,
          "Records older than this are compacted even when little of the log is dirty.",
          ("log.cleaner.max.compaction.lag.ms",), at_least(1)),
@@ -107,8 +115,8 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
          "Records younger than this are not compacted.", ("log.cleaner.min.compaction.lag.ms",), at_least(0)),
     Setting(
         "min.insync.replicas", Type.INT, 1,
-        "Replicas that must have a record before acks=all is answered. This broker keeps one replica, so 1 is the only value.",
-        valid=_ONE_REPLICA, dynamic=True, synonyms=(Synonym("min.insync.replicas"),),
+        "Replicas that must be in sync for acks=all to be taken, and for the high watermark to move.",
+        valid=at_least(1), dynamic=True, native="min_insync_replicas", synonyms=(Synonym("min.insync.replicas"),),
     ),
     _log("preallocate", Type.BOOLEAN, False,
          "Reserve a new segment's whole size on disk when it is created.", ("log.preallocate",)),
@@ -129,7 +137,7 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
          ("log.roll.ms", Synonym("log.roll.hours", _HOUR_MS)), at_least(1)),
     Setting(
         "unclean.leader.election.enable", Type.BOOLEAN, False,
-        "Whether a replica that is behind may become leader. Without replicas it changes nothing; shown for Kafka's tools.",
+        "Whether a replica that is behind may become leader when no other one is left. Acknowledged records are lost then.",
         dynamic=True, synonyms=(Synonym("unclean.leader.election.enable"),),
     ),
 )  # fmt: skip
@@ -160,14 +168,23 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "Address told to clients, as PLAINTEXT://HOST:PORT. Not set: the address the client itself dialled.", "high"),
     _server("auto.create.topics.enable", Type.BOOLEAN, True,
             "Create a topic when a client that allows it asks for one that does not exist.", "high"),
+    Setting("auto.leader.rebalance.enable", Type.BOOLEAN, True,
+            "Whether the controller gives leadership back to the first replica of each partition.", "high"),
+    Setting("broker.rack", Type.STRING, None,
+            "Where this broker stands. The replicas of a partition are spread over racks, and consumers with the same client.rack "
+            "may read from it.", native="rack"),
     Setting("compression.type", Type.STRING, "producer", "Default of compression.type for topics that do not set it.", "high",
             _ONLY_PRODUCER, dynamic=True),
     _server("connections.max.idle.ms", Type.LONG, 10 * _MINUTE_MS,
             "A connection without a request for this long is closed. -1: never.", valid=at_least(-1)),
-    Setting("default.replication.factor", Type.INT, 1,
-            "Replication factor of topics created without one. There is one broker, so 1 is the only value.", valid=_ONE_REPLICA),
+    Setting("controlled.shutdown.enable", Type.BOOLEAN, True,
+            "Whether a broker that is stopped moves its leadership to others first."),
+    Setting("default.replication.factor", Type.INT, 1, "Replication factor of topics created without one.", valid=_FACTOR),
     Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
     _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
+    Setting("follower.replication.throttled.rate", Type.LONG, LONG_MAX,
+            "Most bytes a second that this broker fetches of throttled replicas (follower.replication.throttled.replicas).",
+            valid=at_least(0), dynamic=True, native="follower_replication_throttled_rate"),
     _server("group.consumer.heartbeat.interval.ms", Type.INT, 5 * _SECOND_MS,
             "How often a member of a group of the consumer protocol (KIP-848) is told to report.", valid=at_least(1)),
     _server("group.consumer.max.size", Type.INT, INT_MAX, "Most members of a group of the consumer protocol.",
@@ -185,6 +202,14 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("inter.broker.protocol.version", Type.STRING, "3.9-IV0",
             "Fixed. Changes nothing; user interfaces read it to know that configurations can be edited.",
             valid=OneOf(("3.9-IV0",))),
+    Setting("leader.imbalance.check.interval.seconds", Type.LONG, 300,
+            "How often the controller looks whether leadership is to be given back.", "high", at_least(1)),
+    Setting("leader.imbalance.per.broker.percentage", Type.INT, 10,
+            "Leadership is given back to a broker that does not lead more than this part of the partitions it is the first "
+            "replica of.", "high", at_least(0)),
+    Setting("leader.replication.throttled.rate", Type.LONG, LONG_MAX,
+            "Most bytes a second that this broker sends to throttled replicas (leader.replication.throttled.replicas).",
+            valid=at_least(0), dynamic=True, native="leader_replication_throttled_rate"),
     Setting("listeners", Type.STRING, "PLAINTEXT://127.0.0.1:9092",
             "Address to listen on, as PLAINTEXT://HOST:PORT; port 0 takes a free one. The command line's --listen wins.", "high"),
     _server("log.cleaner.backoff.ms", Type.LONG, 15 * _SECOND_MS,
@@ -237,13 +262,14 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("max.incremental.fetch.session.cache.slots", Type.INT, 1000,
             "Most fetch sessions. Consumers without one name all their partitions in every fetch.", valid=at_least(0)),
     _fallback("message.max.bytes", Type.INT, _MIB + 12, "max.message.bytes", at_least(0)),
-    Setting("min.insync.replicas", Type.INT, 1, "Default of min.insync.replicas for topics that do not set it.", "high",
-            _ONE_REPLICA, dynamic=True),
-    _server("node.id", Type.INT, 1, "Number of this broker.", "high", at_least(0)),
+    Setting("min.insync.replicas", Type.INT, 1, "Default of min.insync.replicas for topics that do not set it; "
+            "the same at all brokers of a cluster.", "high", at_least(1), dynamic=True),
+    _server("node.id", Type.INT, 1, "Number of this broker, its own in the cluster.", "high", at_least(0)),
     _server("num.network.threads", Type.INT, 2, "Threads that serve requests.", "high", Range(1, 256)),
     Setting("num.partitions", Type.INT, 1, "Partitions of a topic created without a number.", valid=at_least(1)),
     _server("num.recovery.threads.per.data.dir", Type.INT, 2, "Threads that open and recover logs at the start.", "high",
             Range(1, 256)),
+    _server("num.replica.fetchers", Type.INT, 1, "Threads that fetch from each leader.", "high", Range(1, 256)),
     _server("offset.metadata.max.bytes", Type.INT, 4096, "Longest text that may be committed beside an offset.", "high",
             at_least(0)),
     _server("offsets.retention.check.interval.ms", Type.LONG, 10 * _MINUTE_MS,
@@ -253,14 +279,30 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             at_least(1)),
     Setting("offsets.topic.num.partitions", Type.INT, 50, "Partitions of __consumer_offsets; counts when it is made.", "high",
             at_least(1)),
-    Setting("offsets.topic.replication.factor", Type.INT, 1,
-            "Replication factor of __consumer_offsets. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
+    Setting("offsets.topic.replication.factor", Type.INT, 3,
+            "Replication factor of __consumer_offsets, and of __pylog_sink; counts when they are made. They are made when so many "
+            "brokers live. A broker without a cluster makes one replica.", "high", _FACTOR),
     Setting("offsets.topic.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __consumer_offsets; counts when it is made.", "high", at_least(14)),
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
-            "An idempotent producer that wrote nothing for this long is forgotten.", "low", at_least(1)),
+            "An idempotent producer that wrote nothing for this long is forgotten; after 10 minutes already, when the end of a "
+            "transaction raised its epoch: nothing but that is remembered of it.", "low", at_least(1)),
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together.", valid=at_least(1)),
+    _server("replica.fetch.backoff.ms", Type.INT, _SECOND_MS, "A fetcher whose leader did not answer waits so long.",
+            valid=at_least(0)),
+    _server("replica.fetch.max.bytes", Type.INT, _MIB, "Most bytes of one partition in a follower's fetch.", valid=at_least(0)),
+    _server("replica.fetch.response.max.bytes", Type.INT, 10 * _MIB, "Most bytes of a follower's fetch.", valid=at_least(0)),
+    _server("replica.fetch.wait.max.ms", Type.INT, 500, "A follower's fetch waits so long for records.", "high", at_least(0)),
+    _server("replica.high.watermark.checkpoint.interval.ms", Type.LONG, 5 * _SECOND_MS,
+            "How often high watermarks are written down.", "high", at_least(1)),
+    _server("replica.lag.time.max.ms", Type.LONG, 30 * _SECOND_MS,
+            "A follower that was not at the end of its leader's log for so long leaves the ISR.", "high", at_least(1)),
+    Setting("replica.selector.class", Type.STRING, None,
+            "Which replica a consumer is told to read from. Not set: the leader. The other value is Kafka's selector that "
+            "prefers a replica in the consumer's rack.", valid=OneOf((_RACK_SELECTOR,)), native="replica_selector_class"),
+    _server("replica.socket.timeout.ms", Type.INT, 30 * _SECOND_MS, "A request between brokers is given up after so long.",
+            "high", at_least(1)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
     _server("transaction.abort.timed.out.transaction.cleanup.interval.ms", Type.INT, 10 * _SECOND_MS,
             "Timeouts of transactions are exact; but after a start, an overdue one can still be ended by its producer for this long.",
@@ -270,21 +312,36 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", Type.INT, _HOUR_MS,
             "Changes nothing: transactional ids are forgotten on time (transactional.id.expiration.ms). Shown for Kafka's tools.",
             "low", valid=at_least(1)),
-    Setting("transaction.state.log.min.isr", Type.INT, 1,
-            "min.insync.replicas of __transaction_state. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
+    Setting("transaction.state.log.min.isr", Type.INT, 2,
+            "min.insync.replicas of __transaction_state, at most its replication factor; counts when it is made.", "high",
+            at_least(1)),
     Setting("transaction.state.log.num.partitions", Type.INT, 50,
             "Partitions of __transaction_state; counts when it is made.", "high", at_least(1)),
-    Setting("transaction.state.log.replication.factor", Type.INT, 1,
-            "Replication factor of __transaction_state. There is one broker, so 1 is the only value.", "high", _ONE_REPLICA),
+    Setting("transaction.state.log.replication.factor", Type.INT, 3,
+            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers live. A broker "
+            "without a cluster makes one replica.", "high", _FACTOR),
     Setting("transaction.state.log.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __transaction_state; counts when it is made.", "high", at_least(14)),
-    _server("transaction.two.phase.commit.enable", Type.BOOLEAN, False,
-            "Whether producers may prepare transactions (KIP-939): they never time out, and a restarted producer can end them.",
+    _server("transaction.two.phase.commit.enable", Type.BOOLEAN, True,
+            "Whether producers may prepare transactions (KIP-939): they never time out, and a restarted producer can end them. "
+            "Off by default in Kafka, where every producer would need a permission for it; on here, because a Spark write is "
+            "exactly once only when no transaction of its tasks can time out between the driver's decision and its commit.",
             "low"),
     _server("transactional.id.expiration.ms", Type.INT, _WEEK_HOURS * _HOUR_MS,
             "A transactional id without a transaction that nobody used for this long is forgotten.", "high", at_least(1)),
+    _server("transactional.id.single.use.expiration.ms", Type.INT, 10 * _MINUTE_MS,
+            "The same for ids that begin with `pylog-once.`: each is of one attempt of one Spark task and never used again. "
+            "Only pylog has this setting. Never longer than transactional.id.expiration.ms.", "low", at_least(1)),
     Setting("unclean.leader.election.enable", Type.BOOLEAN, False,
             "Default of unclean.leader.election.enable for topics that do not set it.", "high", dynamic=True),
+    Setting("zookeeper.connect", Type.STRING, None,
+            "The ZooKeeper of the cluster, as HOST:PORT,HOST:PORT/chroot. Not set: this broker is alone and keeps its own documents.",
+            "high"),
+    Setting("zookeeper.connection.timeout.ms", Type.INT, None,
+            "How long to wait for ZooKeeper at the start. Not set: as long as zookeeper.session.timeout.ms.", "high", at_least(1)),
+    Setting("zookeeper.session.timeout.ms", Type.INT, 18 * _SECOND_MS,
+            "A broker that ZooKeeper did not hear of for so long is dead for the cluster, and leads nothing from a little earlier on.",
+            "high", at_least(1)),
 )  # fmt: skip
 
 TOPIC: Mapping[str, Setting] = {setting.name: setting for setting in TOPIC_SETTINGS}
@@ -397,7 +454,8 @@ def native_settings(broker: BrokerConfig, cluster_id: str) -> str:
     if advertised is not None:
         host, port = parse_listener("advertised.listeners", advertised)
     fields: dict[str, Any] = {setting.native: broker[setting.name] for setting in BROKER_SETTINGS if setting.native}
-    return json.dumps({**fields, "cluster_id": cluster_id, "advertised_host": host, "advertised_port": port})
+    given = {"cluster_id": cluster_id, "advertised_host": host, "advertised_port": port}
+    return json.dumps({**fields, **given, "clustered": broker.text("zookeeper.connect") is not None})
 
 
 def parse_listener(name: str, text: str) -> tuple[str, int]:

@@ -9,7 +9,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pylog_spark.broker import config
@@ -17,15 +18,36 @@ from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.setting import ConfigError, Value, show
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.changes import ConfigRules
+from pylog_spark.cluster.election import Liveness, PartitionRules
 from pylog_spark.cluster.errors import ErrorCode, Refusal
-from pylog_spark.cluster.model import Topic, topic_id_uuid
-from pylog_spark.cluster.store import Store, StoreError
-from pylog_spark.cluster.topics import Rules
+from pylog_spark.cluster.model import BrokerInfo, Topic, topic_id_uuid
+from pylog_spark.cluster.store import (
+    Guard,
+    OutcomeUnknown,
+    RevisionConflict,
+    SessionLost,
+    Store,
+    Stored,
+    StoreError,
+    Write,
+)
+from pylog_spark.cluster.topics import Rules, unknown_topic
 
 log = logging.getLogger("pylog.broker")
 
 _PARTITION_DIRECTORY = re.compile(r"(.+)-(\d+)")
 _NAMED_STRAYS = 5
+# One request to ZooKeeper takes 1 MiB; the documents in it are JSON of about this size.
+_BATCH_BYTES = 512 * 1024
+_PARTITION_BYTES = 200
+_TOPIC_BYTES = 1000
+
+#: Somebody else changed the topic first: read it again and decide again. After so many times a client is told to try again.
+CONFLICT = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Others change the same topics all the time: try again.")
+CONFLICTS_MAX = 50
+
+_MIN_ISR = "min.insync.replicas"
+_UNCLEAN = "unclean.leader.election.enable"
 
 
 class NativeTopics(Protocol):
@@ -33,6 +55,7 @@ class NativeTopics(Protocol):
 
     def apply_topics(self, topics_json: str) -> None: ...
     def remove_topic(self, name: str) -> None: ...
+    def set_throttles(self, leader: int, follower: int) -> None: ...
 
 
 def stored_cluster_id(store: Store) -> str | None:
@@ -58,33 +81,104 @@ class Controller:
     ----------
     topics : dict of str to Topic
         What is stored, by name, topics being deleted included.
+    brokers : tuple of BrokerInfo
+        Those that take new replicas; empty when this broker is alone.
+    liveness : Liveness
+        Who lives in the cluster; nobody but this broker when it is alone.
+    level : int
+        The cluster's: what is written is understood by all its brokers.
+    told : dict of str to str
+        Why an internal topic cannot be made yet, as it was logged last.
 
-    `native_error` is what `native` raises; it is handed in so that decisions can be tested without the native module.
+    `native_error` is what `native` raises; it is handed in so that decisions can be tested without the native module. `shared`
+    says that other brokers write the same store: a change is then stored together with a notice for them, a conflict is told
+    as `CONFLICT`, and whoever decided reads (`refresh`) and decides again.
     """
 
     def __init__(
-        self, store: Store, native: NativeTopics, broker: BrokerConfig, native_error: type[Exception] = Exception
+        self,
+        store: Store,
+        native: NativeTopics,
+        broker: BrokerConfig,
+        native_error: type[Exception] = Exception,
+        *,
+        shared: bool = False,
     ) -> None:
         self.broker = broker
         self.topics: dict[str, Topic] = {}
+        self.brokers: tuple[BrokerInfo, ...] = ()
+        self.liveness = Liveness(frozenset({broker.number("node.id")}))
+        self.level = documents.LEVEL_MAX
+        self.told: dict[str, str] = {}
+        self.store = store
+        self.shared = shared
         self._revisions: dict[str, int] = {}
-        self._store = store
         self._native = native
         self._native_error = native_error
+        #: Called with the names of topics that changed here, whoever changed them.
+        self.on_change: Callable[[Iterable[str]], None] = lambda _names: None
 
     def start(self) -> None:
         """Read all stored topics and hand them to the native server. Raises `StoreError`, `DocumentError`, `NativeError`."""
-        for path in self._store.list(documents.TOPICS):
-            stored = self._store.get(path)
-            if stored is not None:
-                topic = documents.decode_topic(path, stored.data)
-                self.topics[topic.name] = topic
-                self._revisions[topic.name] = stored.revision
+        self.read_all()
         unfinished = [topic for topic in self.topics.values() if topic.deleting]
-        self._apply(list(self.topics.values()))
+        self.apply_all()
         for topic in unfinished:
             log.info("Finishing the deletion of topic %s.", topic.name)
             self.remove(topic)
+
+    def read_all(self) -> None:
+        """Read every stored topic; those that are gone are forgotten. Nothing is served yet that was not before."""
+        paths = self.store.paths(documents.TOPICS)
+        gone = set(self.topics) - {path.removeprefix(documents.TOPICS) for path in paths}
+        for path, stored in zip(paths, self.store.get_all(paths), strict=True):
+            self._take(path, stored)
+        for name in gone:
+            self._take(documents.topic_path(name), None)
+
+    def refresh(self, names: Sequence[str]) -> None:
+        """Read these topics again and serve what changed."""
+        paths = [documents.topic_path(name) for name in names]
+        changed = [
+            name
+            for name, path, stored in zip(names, paths, self.store.get_all(paths), strict=True)
+            if self._take(path, stored)
+        ]
+        self._serve([self.topics[name] for name in changed if name in self.topics])
+        if changed:
+            self.on_change(changed)
+
+    def apply_all(self) -> None:
+        """Hand all topics to the native server."""
+        self._serve(list(self.topics.values()))
+        self.on_change(list(self.topics))
+
+    def _take(self, path: str, stored: Stored | None) -> bool:
+        """Remember what is stored; True when it is another one than before. A topic that is gone is not served any more."""
+        name = path.removeprefix(documents.TOPICS)
+        known = self.topics.get(name)
+        topic = None if stored is None else documents.decode_topic(path, stored.data)
+        if known is not None and (topic is None or topic.topic_id != known.topic_id):
+            self._native.remove_topic(name)
+            del self.topics[name], self._revisions[name]
+            if topic is None:
+                log.info("Topic %s is deleted.", name)
+        if topic is not None and stored is not None:
+            self.topics[name], self._revisions[name] = topic, stored.revision
+        return topic != known
+
+    def _serve(self, topics: Sequence[Topic]) -> None:
+        """As `_apply`; a log that cannot be opened takes its own partition only, and is said."""
+        try:
+            self._apply(topics)
+        except self._native_error as error:
+            if not self.shared:
+                raise
+            log.error(
+                "Not everything of %s can be served: %s",
+                [one.name for one in topics][:_NAMED_STRAYS],
+                message_of(error),
+            )
 
     def rules(self) -> Rules:
         """What the settings say about topics now."""
@@ -94,39 +188,107 @@ class Controller:
             replication_factor=self.broker.number("default.replication.factor"),
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
+            brokers=self.brokers,
         )
+
+    def live(self) -> Liveness:
+        """Which brokers are there, and who of them is being stopped; this one when it is alone."""
+        return self.liveness
+
+    def partition_rules(self, topic: Topic) -> PartitionRules:
+        """What the settings say about electing leaders of `topic`."""
+        values = self.overrides(topic)
+
+        def value(name: str) -> Value:
+            return config.topic_value(self.broker, config.find(config.TOPIC, name), values)
+
+        return PartitionRules(int(str(value(_MIN_ISR))), bool(value(_UNCLEAN)))
+
+    def change(
+        self, name: str, decide: Callable[[Topic], tuple[Topic, Mapping[int, Refusal]]]
+    ) -> Refusal | Mapping[int, Refusal]:
+        """Store and serve topic `name` as `decide` wants it; why all of it, or some partitions, are refused."""
+        for _ in range(CONFLICTS_MAX):
+            topic = self.topics.get(name)
+            if topic is None or topic.deleting:
+                return unknown_topic(name)
+            after, refused = decide(topic)
+            not_stored = self.commit([after])[0]
+            if not_stored is not CONFLICT:
+                return not_stored or refused
+            self.refresh([name])
+        return CONFLICT
 
     def overrides(self, topic: Topic) -> dict[str, Value]:
         """The topic's own settings as values."""
         return config.parse(config.TOPIC, topic.configs.items())
 
-    def commit(self, topics: Sequence[Topic]) -> list[Refusal | None]:
-        """Store new or changed topics and serve them; for each, None or why the disk refused it."""
-        results: list[Refusal | None] = []
-        stored = []
-        for topic in topics:
-            refused = self._write(topic)
-            results.append(refused)
-            if refused is None:
-                stored.append(topic)
-        try:
-            self._apply(stored)
-        except self._native_error as error:
-            log.error(
-                "Topics %s are stored but cannot be served: %s", [topic.name for topic in stored], message_of(error)
-            )
-            refused = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message_of(error))
-            return [one or refused for one in results]
-        return results
+    def commit(self, topics: Sequence[Topic], guard: Guard | None = None) -> list[Refusal | None]:
+        """Store new or changed topics and serve them; for each, None, why the disk refused it, or `CONFLICT`.
+
+        Raises
+        ------
+        OutcomeUnknown
+            The shared store went away: what is stored has to be read.
+        """
+        outcomes: dict[str, Refusal | None] = {}
+        for batch in self._batches([topic for topic in topics if self.topics.get(topic.name) != topic]):
+            outcomes.update(self._write(batch, guard))
+            stored = [topic for topic in batch if outcomes[topic.name] is None]
+            try:
+                self._apply(stored)
+            except self._native_error as error:
+                names = [topic.name for topic in stored]
+                log.error("Topics %s are stored but cannot be served: %s", names, message_of(error))
+                outcomes.update(dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message_of(error))))
+            self.on_change([topic.name for topic in stored])
+        return [outcomes.get(topic.name) for topic in topics]
+
+    def revise(
+        self,
+        names: Iterable[str],
+        decide: Callable[[Topic], Topic],
+        guard: Guard | None = None,
+        on_conflict: Callable[[], None] = lambda: None,
+    ) -> list[str]:
+        """Change topics as `decide` says (it gives the same object for no change), deciding again where others were faster.
+
+        Returns
+        -------
+        list of str
+            The names of those that changed. `on_conflict` is called before each further try; it may raise.
+
+        Raises
+        ------
+        StoreError
+            Not all of what was decided is stored.
+        """
+        left, changed = list(names), []
+        for _ in range(CONFLICTS_MAX):
+            present = [self.topics[name] for name in left if name in self.topics]
+            wanted = [after for before in present if (after := decide(before)) is not before]
+            outcomes = list(zip(wanted, self.commit(wanted, guard), strict=True))
+            changed += [topic.name for topic, refused in outcomes if refused is None]
+            left = [topic.name for topic, refused in outcomes if refused is CONFLICT]
+            for topic, refused in outcomes:
+                if refused is not None and refused is not CONFLICT and self.topics.get(topic.name) is not topic:
+                    raise StoreError(refused.message)
+            if not left:
+                return changed
+            on_conflict()
+            self.refresh(left)
+        raise StoreError(f"Topics {left[:_NAMED_STRAYS]} are changed by others all the time: try again later.")
 
     def remove(self, topic: Topic) -> Refusal | None:
         """Make the deletion of `topic` (marked so) durable, stop serving it, delete its directories, forget it."""
-        refused = self._write(topic)
+        if self.shared:
+            return self._remove_everywhere(topic)
+        refused = self._write([topic])[topic.name] if self.topics.get(topic.name) != topic else None
         if refused is not None:
             return refused
         try:
             self._native.remove_topic(topic.name)
-            self._store.delete(documents.topic_path(topic.name), self._revisions[topic.name])
+            self.store.delete(documents.topic_path(topic.name), self._revisions[topic.name])
         except (self._native_error, StoreError) as error:
             log.error(
                 "Topic %s is deleted, but not yet off the disk (the next start goes on): %s",
@@ -137,17 +299,47 @@ class Controller:
         del self.topics[topic.name], self._revisions[topic.name]
         return None
 
+    def _remove_everywhere(self, topic: Topic) -> Refusal | None:
+        """Its document goes; every broker that hears of it, or comes back and does not find it, takes its directories away."""
+        write = Write(documents.topic_path(topic.name), None, self._revisions[topic.name])
+        try:
+            self.store.write_all([write], None, notice([topic.name]))
+        except RevisionConflict:
+            return CONFLICT
+        del self.topics[topic.name], self._revisions[topic.name]
+        try:
+            self._native.remove_topic(topic.name)
+        except self._native_error as error:
+            log.error("Topic %s is deleted, but not yet off the disk: %s", topic.name, message_of(error))
+        return None
+
     def change_broker(self, configs: Mapping[str, str]) -> Refusal | None:
         """Store the changed broker settings (all of them) and let every topic feel them."""
+        wanted = BrokerConfig(self.broker.given, config.parse(config.BROKER, configs.items()))
+        if self.shared and wanted.number(_MIN_ISR) != self.broker.number(_MIN_ISR):
+            sentence = (
+                f"{_MIN_ISR} is the same at all brokers of a cluster, so it cannot change at one of them: set it per topic, "
+                "or start all brokers anew with another one."
+            )
+            return Refusal(ErrorCode.INVALID_CONFIG, sentence)
         path = documents.broker_config_path(self.broker.number("node.id"))
-        stored = self._store.get(path)
+        stored = self.store.get(path)
         try:
-            self._store.compare_and_set(path, documents.encode_broker_config(configs), stored.revision if stored else 0)
+            self.store.compare_and_set(path, documents.encode_broker_config(configs), stored.revision if stored else 0)
         except StoreError as error:
             return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-        self.broker = BrokerConfig(self.broker.given, config.parse(config.BROKER, configs.items()))
+        self.broker = wanted
+        self.set_throttles()
         self._apply([topic for topic in self.topics.values() if not topic.deleting])
         return None
+
+    def set_throttles(self) -> None:
+        """Let the native server copy replicas as fast as the settings say. Alone there are none."""
+        if self.shared:
+            leader, follower = (
+                self.broker.number(f"{one}.replication.throttled.rate") for one in ("leader", "follower")
+            )
+            self._native.set_throttles(leader, follower)
 
     def strays(self, data_dir: str) -> list[str]:
         """Partition directories that belong to no stored topic: never touched, only named."""
@@ -166,18 +358,45 @@ class Controller:
             named = ", ".join(found[:_NAMED_STRAYS]) + (" ..." if len(found) > _NAMED_STRAYS else "")
             log.warning("%d directories belong to no known topic and are not served: %s.", len(found), named)
 
-    def _write(self, topic: Topic) -> Refusal | None:
-        if self.topics.get(topic.name) == topic:
-            return None
-        revision = self._revisions.get(topic.name, 0)
-        path = documents.topic_path(topic.name)
+    def _batches(self, topics: Sequence[Topic]) -> Iterator[list[Topic]]:
+        """What is stored in one go: alone each topic by itself; shared, as many as ZooKeeper takes in one request."""
+        batch: list[Topic] = []
+        room = _BATCH_BYTES
+        for topic in topics:
+            size = len(topic.partitions) * _PARTITION_BYTES + _TOPIC_BYTES
+            if batch and (size > room or not self.shared):
+                yield batch
+                batch, room = [], _BATCH_BYTES
+            batch.append(topic)
+            room -= size
+        if batch:
+            yield batch
+
+    def _write(self, topics: Sequence[Topic], guard: Guard | None = None) -> dict[str, Refusal | None]:
+        names = [topic.name for topic in topics]
+        writes = [
+            Write(
+                documents.topic_path(one.name),
+                documents.encode_topic(one, self.level),
+                self._revisions.get(one.name, 0),
+            )
+            for one in topics
+        ]
         try:
-            self._revisions[topic.name] = self._store.compare_and_set(path, documents.encode_topic(topic), revision)
+            revisions = self.store.write_all(writes, guard, notice(names) if self.shared else None)
+        except (OutcomeUnknown, SessionLost):
+            raise
+        except RevisionConflict as error:
+            if len(topics) > 1:
+                return {topic.name: self._write([topic], guard)[topic.name] for topic in topics}
+            log.log(logging.DEBUG if self.shared else logging.ERROR, "Topic %s is not stored: %s", names[0], error)
+            return {names[0]: CONFLICT}
         except StoreError as error:
-            log.error("Topic %s is not stored: %s", topic.name, error)
-            return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-        self.topics[topic.name] = topic
-        return None
+            log.error("Topics %s are not stored: %s", names[:_NAMED_STRAYS], error)
+            return dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+        for topic, revision in zip(topics, revisions, strict=True):
+            self.topics[topic.name], self._revisions[topic.name] = topic, revision
+        return dict.fromkeys(names)
 
     def _apply(self, topics: Sequence[Topic]) -> None:
         if topics:
@@ -196,10 +415,19 @@ class Controller:
                     "leader_epoch": one.leader_epoch,
                     "replicas": one.replicas,
                     "isr": one.isr,
+                    "partition_epoch": one.partition_epoch,
+                    "adding": one.adding,
+                    "removing": one.removing,
+                    "elr": one.elr,
                 }
                 for one in topic.partitions
             ],
         }
+
+
+def notice(names: Sequence[str], *, brokers: bool = False) -> bytes:
+    """What the other brokers are told of a write: the topics that it changed, and whether what all brokers share changed."""
+    return documents.encode_notice(names, brokers, uuid.uuid4().hex)
 
 
 def check_topic_config(name: str, text: str) -> str:

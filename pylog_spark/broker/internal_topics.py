@@ -1,28 +1,56 @@
-"""The topics in which the broker itself keeps something: how each is made when it is first needed."""
+"""The topics in which the broker itself keeps something: how each is made when it is first needed.
+
+In a cluster each has as many replicas as its setting says, and is made when so many brokers live, as in Kafka: made by the first
+broker of three alone it would stay on that one for ever. Until then whoever needs it is told to try again. A broker without a
+cluster is all there will be, so what it makes has one replica.
+"""
+
+from dataclasses import replace
 
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.cluster.topics import NewTopic
 
 GROUPS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
+# Decisions of exactly-once writes: made by a client, which leaves the factor to the broker.
+SINK = "__pylog_sink"
+#: The settings that say how many replicas those have that nobody asks for by name.
+FACTORS = {
+    GROUPS: "offsets.topic.replication.factor",
+    TRANSACTIONS: "transaction.state.log.replication.factor",
+}
 
 
-def new_topic(broker: BrokerConfig, name: str) -> NewTopic:
-    """The topic as the broker makes it when somebody needs it: of an internal one also its settings, as Kafka sets them."""
+def new_topic(broker: BrokerConfig, name: str, alone: bool) -> NewTopic:
+    """The topic as the broker makes it when somebody needs it: of an internal one also its settings, as Kafka sets them.
+
+    `alone`: there is no cluster.
+    """
     if name == GROUPS:
         prefix, configs = "offsets.topic", [("cleanup.policy", "compact"), ("compression.type", "producer")]
     elif name == TRANSACTIONS:
-        isr = str(broker.number("transaction.state.log.min.isr"))
+        prefix = "transaction.state.log"
         configs = [
             ("cleanup.policy", "compact"),
-            ("min.insync.replicas", isr),
+            ("min.insync.replicas", str(min(broker.number(f"{prefix}.min.isr"), _factor(broker, prefix, alone)))),
             ("unclean.leader.election.enable", "false"),
         ]
-        prefix = "transaction.state.log"
     else:
         return NewTopic(name)
     return NewTopic(
         name,
         num_partitions=broker.number(f"{prefix}.num.partitions"),
+        replication_factor=_factor(broker, prefix, alone),
         configs=[*configs, ("segment.bytes", str(broker.number(f"{prefix}.segment.bytes")))],
     )
+
+
+def with_factor(broker: BrokerConfig, asked: NewTopic, alone: bool) -> NewTopic:
+    """The topic as it is made when a client asks for it and leaves the replication factor open."""
+    if asked.name == SINK and asked.replication_factor == -1 and not asked.assignments:
+        return replace(asked, replication_factor=_factor(broker, "offsets.topic", alone))
+    return asked
+
+
+def _factor(broker: BrokerConfig, prefix: str, alone: bool) -> int:
+    return 1 if alone else broker.number(f"{prefix}.replication.factor")

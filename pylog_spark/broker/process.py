@@ -4,26 +4,31 @@ The native server's threads do everything that touches a record. One Python thre
 that need a decision (create a topic, describe configs...), and is the only one that touches the store and the controller.
 
 Start: read the cluster's documents, lock and open the data directory, apply all topics, listen. Stop (`Broker.close`):
-answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `controller`.
+answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `controller`. What a
+broker does besides that shares a ZooKeeper with others: `clustered`.
 """
 
 import atexit
 import json
 import logging
+import math
 import os
 import threading
 import time
 from collections.abc import Iterable
 from types import TracebackType
+from typing import cast
 
-from pylog_spark.broker import config, requests
+from pylog_spark.broker import config, partitions, requests
+from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id, connect, reached_at
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.controller import Controller, message_of, stored_cluster_id, stored_config
+from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.cluster.model import new_topic_id
-from pylog_spark.cluster.store import StoreError
+from pylog_spark.cluster.store import SharedStore, Store, StoreError
 from pylog_spark.cluster.store.file import FileStore
 
 log = logging.getLogger("pylog.broker")
@@ -31,6 +36,8 @@ log = logging.getLogger("pylog.broker")
 # The control loop looks up this often even when nothing happens; closing wakes it at once.
 _EVENT_WAIT_MS = 60_000
 CLOSE_TIMEOUT_MS = 30_000
+# What went wrong once may do so again and again.
+_ERROR_PAUSE_S = 0.2
 
 
 class BrokerError(Exception):
@@ -54,33 +61,57 @@ class Broker:
         self._native_error = NativeError
         self._closing = threading.Event()
         self._pid = os.getpid()
+        self._cluster: Clustered | None = None
+        shared = given.text("zookeeper.connect") is not None
+        heard = Heard() if shared else None
         try:
             os.makedirs(self.data_dir, exist_ok=True)
-            store = FileStore(self.data_dir)
-            known_id = stored_cluster_id(store)
+            store: Store = connect(given, heard) if heard is not None else FileStore(self.data_dir)
+        except (StoreError, MembershipError) as error:
+            raise BrokerError(str(error)) from error
+        except OSError as error:
+            raise BrokerError(f"The data directory {self.data_dir} cannot be used: {error.strerror}.") from error
+        try:
+            known_id = agreed_cluster_id(store) if shared else stored_cluster_id(store)
             self.cluster_id = known_id or new_topic_id()
             broker = stored_config(store, given)
             self._native = NativeBroker(self.data_dir, config.native_settings(broker, self.cluster_id))
         except NativeError as error:
+            store.close()
             raise BrokerError(_start_sentence(error, self.data_dir)) from error
-        except OSError as error:
-            raise BrokerError(f"The data directory {self.data_dir} cannot be used: {error.strerror}.") from error
-        except (StoreError, DocumentError) as error:
+        except (StoreError, DocumentError, MembershipError) as error:
+            store.close()
             raise BrokerError(str(error)) from error
         try:
-            if known_id is None:
-                store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
-            self._controller = Controller(store, self._native, broker, NativeError)
-            self._controller.start()
+            self._controller = Controller(store, self._native, broker, NativeError, shared=shared)
+            if heard is not None:
+                self._cluster = Clustered(
+                    cast(SharedStore, store),
+                    heard,
+                    self._native,
+                    self._controller,
+                    broker,
+                    self.data_dir,
+                    self.cluster_id,
+                )
+                self._cluster.prepare()
+            else:
+                if known_id is None:
+                    store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
+                self._controller.start()
             self.host, self.port = host, self._native.listen(host, port)
-        except (NativeError, StoreError, DocumentError, ConfigError) as error:
+            if self._cluster is not None:
+                self._cluster.join(*reached_at(broker, host, self.port))
+        except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
             self._native.close(CLOSE_TIMEOUT_MS)
+            store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
         self._controller.broker = _shown(broker, self.data_dir, self.bootstrap_servers)
         self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
-        self._controller.warn_of_strays(self.data_dir)
+        if self._cluster is None:
+            self._controller.warn_of_strays(self.data_dir)
         atexit.register(self.close)
 
     @property
@@ -103,13 +134,33 @@ class Broker:
         return self._native.stats()
 
     def close(self) -> None:
-        """Stop: answer what is in flight, sync, mark the stop as clean, unlock. Safe to call twice."""
+        """Stop: answer what is in flight, sync, mark the stop as clean, unlock. Safe to call twice.
+
+        Raises
+        ------
+        BrokerError
+            When not everything could be written. The broker has stopped all the same, and nothing acknowledged is lost.
+        """
         if self._closing.is_set() or os.getpid() != self._pid:
             return
         self._closing.set()
         atexit.unregister(self.close)
-        self._native.close(CLOSE_TIMEOUT_MS)
+        if self._cluster is not None:
+            # The control loop leaves the cluster: it is the one that may.
+            self._native.wake()
+            self._thread.join(CLOSE_TIMEOUT_MS / 1000)
+        failure: Exception | None = None
+        try:
+            self._native.close(CLOSE_TIMEOUT_MS)
+        except self._native_error as error:
+            failure = error
         self._thread.join(CLOSE_TIMEOUT_MS / 1000)
+        if self._cluster is not None:
+            self._cluster.close()
+        if failure is not None:
+            raise BrokerError(
+                f"Stopped, but not in good order ({message_of(failure)}): the next start checks the logs."
+            ) from failure
 
     def __enter__(self) -> "Broker":
         return self
@@ -126,20 +177,37 @@ class Broker:
     def _control_loop(self) -> None:
         while not self._closing.is_set():
             self._serve_one()
+        if self._cluster is not None:
+            self._cluster.leave()
 
     def _serve_one(self) -> None:
         try:
-            event = self._native.next_event(_EVENT_WAIT_MS)
+            wait_ms = _EVENT_WAIT_MS
+            if self._cluster is not None:
+                self._cluster.turn()
+                wait_ms = math.ceil(self._cluster.wait_s(_EVENT_WAIT_MS / 1000) * 1000)
+            event = self._native.next_event(wait_ms)
             if event is not None:
                 self._decide(*event)
         except self._native_error as error:
             if not self._closing.is_set():
                 log.error("The control loop goes on after an error of the native server: %s", message_of(error))
+                self._closing.wait(_ERROR_PAUSE_S)
+        except Exception:
+            # Without this loop nobody would take in what the cluster decides, while the lease to lead goes on.
+            log.exception("The control loop goes on after an error of its own.")
+            self._closing.wait(_ERROR_PAUSE_S)
 
     def _decide(self, event_id: int, kind: str, request_json: str) -> None:
         request = json.loads(request_json)
+        if self._cluster is not None and kind in partitions.HANDLERS:
+            self._cluster.answer(event_id, kind, request)
+            return
         try:
             answer = requests.HANDLERS[kind](self._controller, request)
+        except StoreError as error:
+            log.error("A %s request failed: %s", kind, error)
+            answer = requests.failed(kind, request, str(error))
         except Exception:
             log.exception("A %s request failed.", kind)
             answer = requests.failed(kind, request)

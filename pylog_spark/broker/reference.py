@@ -8,7 +8,7 @@ from pylog_spark.broker.setting import INT_MAX, LONG_MAX, Setting, show
 _INTRODUCTION = """\
 # Settings
 
-Names, types and defaults are Apache Kafka's. Written from the declarations in `pylog_spark/broker/config.py` by
+Names, types and defaults are Apache Kafka's, but where the meaning says otherwise. Written from the declarations in `pylog_spark/broker/config.py` by
 `pylog broker --list-settings`; a test keeps this page equal to them.
 
 A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, or as keywords of `start_broker`

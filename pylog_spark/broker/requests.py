@@ -7,18 +7,25 @@ its own answer, and a refusal of one never stops another. Called by the control 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from pylog_spark.broker import describe, internal_topics
+from pylog_spark.broker import describe, features, internal_topics, replica_requests
+from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.config import BROKER
-from pylog_spark.broker.controller import Controller, broker_config_rules, log, topic_config_rules
+from pylog_spark.broker.controller import (
+    CONFLICT,
+    CONFLICTS_MAX,
+    Controller,
+    broker_config_rules,
+    log,
+    topic_config_rules,
+)
 from pylog_spark.broker.setting import show
 from pylog_spark.cluster import changes, topics
 from pylog_spark.cluster.changes import Change, ConfigRules
+from pylog_spark.cluster.election import reconfigured
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.model import Topic, new_topic_id, topic_id_text, topic_id_uuid
-
-Json = dict[str, Any]
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
@@ -27,11 +34,10 @@ NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
 def create_topics(controller: Controller, request: Json) -> Json:
     """CreateTopics."""
-    wanted = [_new_topic(one) for one in request["topics"]]
+    alone = not controller.shared
+    wanted = [internal_topics.with_factor(controller.broker, _new_topic(one), alone) for one in request["topics"]]
     twice = _more_than_once(one.name for one in wanted)
-    decisions = topics.create(controller.topics, wanted, controller.rules(), new_topic_id)
-    if not request["validate_only"]:
-        decisions = _committed(controller, decisions)
+    decisions = _created_all(controller, wanted, request["validate_only"])
     return {
         "throttle_time_ms": 0,
         # One that is named twice is refused, once.
@@ -49,47 +55,62 @@ def create_topics(controller: Controller, request: Json) -> Json:
 def auto_create_topics(controller: Controller, request: Json) -> Json:
     """Topics that a Metadata request asked for and that are not there; what cannot be created is not mentioned again."""
     missing = [name for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
-    wanted = [internal_topics.new_topic(controller.broker, name) for name in missing]
-    decisions = _committed(controller, topics.create(controller.topics, wanted, controller.rules(), new_topic_id))
+    wanted = [internal_topics.new_topic(controller.broker, name, not controller.shared) for name in missing]
+    decisions = _created_all(controller, wanted, False)
     for one, decision in zip(wanted, decisions, strict=True):
-        if isinstance(decision, Refusal):
-            log.warning("Topic %r is not created for a client that asked for it: %s", one.name, decision.message)
+        if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            _say_not_created(controller, one.name, decision.message)
     return {}
+
+
+def _say_not_created(controller: Controller, name: str, why: str) -> None:
+    """Once for each reason where clients ask again and again, as they do for what they cannot go on without."""
+    setting = internal_topics.FACTORS.get(name)
+    if setting is not None:
+        why = f"{why} Start more brokers, or set {setting} to what there is."
+        if controller.told.get(name) == why:
+            return
+        controller.told[name] = why
+    log.warning("Topic %r is not created for a client that asked for it: %s", name, why)
 
 
 def delete_topics(controller: Controller, request: Json) -> Json:
     """DeleteTopics, by name or by id."""
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
     twice = _more_than_once(one["name"] for one in asked if one.get("name") is not None)
-    responses = [{"name": name, "topic_id": NO_TOPIC_ID, **_error(_named_twice(name))} for name in twice]
+    responses = [{"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice]
     for one in asked:
         if one.get("name") in twice:
             continue
         wire_id = one.get("topic_id") or NO_TOPIC_ID
         topic_id = topic_id_text(topic_id_uuid(wire_id)) if wire_id != NO_TOPIC_ID else None
-        decision = topics.delete(controller.topics, one.get("name"), topic_id, controller.rules())
-        refused = controller.remove(decision) if isinstance(decision, Topic) else decision
+        decision, refused = _deleted(controller, one.get("name"), topic_id)
         if isinstance(decision, Topic) and refused is None:
             log.info("Topic %s is deleted.", decision.name)
         name = decision.name if isinstance(decision, Topic) else one.get("name")
         answered_id = _wire_id(decision.topic_id) if isinstance(decision, Topic) else wire_id
-        responses.append({"name": name, "topic_id": answered_id, **_error(refused)})
+        responses.append({"name": name, "topic_id": answered_id, **error_of(refused)})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
 def create_partitions(controller: Controller, request: Json) -> Json:
     """CreatePartitions."""
     twice = _more_than_once(one["name"] for one in request["topics"])
-    results = [{"name": name, **_error(_named_twice(name))} for name in twice]
+    results = [{"name": name, **error_of(_named_twice(name))} for name in twice]
     for one in request["topics"]:
         if one["name"] in twice:
             continue
         assigned = one["assignments"]
         brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
-        decision = topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
-        if not request["validate_only"]:
-            decision = _committed(controller, [decision])[0]
-        results.append({"name": one["name"], **_error(decision)})
+
+        def decide(asked: Sequence[Json], brokers: Any = brokers) -> list[Topic | Refusal]:
+            return [
+                topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
+                for one in asked
+            ]
+
+        (decision,) = decide([one]) if request["validate_only"] else _settled(controller, [one], decide)
+        results.append({"name": one["name"], **error_of(decision)})
     return {"throttle_time_ms": 0, "results": results}
 
 
@@ -103,7 +124,7 @@ def describe_configs(controller: Controller, request: Json) -> Json:
         found = entries if isinstance(entries, list) else []
         configs = [entry for entry in found if not keys or entry["name"] in keys]
         named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
-        results.append({**_error(entries), **named, "configs": configs})
+        results.append({**error_of(entries), **named, "configs": configs})
     return {"throttle_time_ms": 0, "results": results}
 
 
@@ -134,14 +155,20 @@ HANDLERS: dict[str, Callable[[Controller, Json], Json]] = {
     "describe_configs": describe_configs,
     "incremental_alter_configs": incremental_alter_configs,
     "alter_configs": alter_configs,
+    "elect_leaders": replica_requests.elect_leaders,
+    "alter_partition_reassignments": replica_requests.alter_partition_reassignments,
+    "list_partition_reassignments": replica_requests.list_partition_reassignments,
+    "update_features": features.update_features,
 }
 
 
-def failed(kind: str, request: Json) -> Json:
+def failed(kind: str, request: Json, why: str = "The broker failed at this request; its log says why.") -> Json:
     """The answer when deciding itself went wrong: UNKNOWN_SERVER_ERROR for each item (the log has the cause)."""
-    error = _error(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed at this request; its log says why."))
+    error = error_of(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, why))
     if kind == "auto_create_topics":
         return {}
+    if kind in ("elect_leaders", "alter_partition_reassignments", "list_partition_reassignments", "update_features"):
+        return {"throttle_time_ms": 0, **error, "replica_election_results": [], "responses": [], "topics": []}
     if "resources" in request:
         items = [{**error, "resource_type": one["resource_type"], "resource_name": one["resource_name"], "configs": []}
                  for one in request["resources"]]  # fmt: skip
@@ -170,28 +197,65 @@ def _named_twice(name: str) -> Refusal:
     return Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{name}' is in the request more than once.")
 
 
-def _committed(controller: Controller, decisions: Sequence[Topic | Refusal]) -> list[Topic | Refusal]:
-    """Store and apply the accepted ones; those that the disk refuses become refusals."""
-    results = iter(controller.commit([one for one in decisions if isinstance(one, Topic)]))
-    after: list[Topic | Refusal] = []
-    for one in decisions:
-        refused = next(results) if isinstance(one, Topic) else None
-        if isinstance(one, Topic) and refused is None:
-            log.info("Topic %s has %d partitions (id %s).", one.name, len(one.partitions), one.topic_id)
-        after.append(refused or one)
-    return after
+Asked = TypeVar("Asked")
+
+
+def _settled(
+    controller: Controller, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
+) -> list[Topic | Refusal]:
+    """Decide, store and apply; what the store refuses becomes a refusal, what others changed meanwhile is decided again."""
+    settled: list[Topic | Refusal] = [CONFLICT] * len(asked)
+    for _ in range(CONFLICTS_MAX):
+        still = [index for index, one in enumerate(settled) if one is CONFLICT]
+        if not still:
+            break
+        decisions = decide([asked[index] for index in still])
+        outcomes = iter(controller.commit([one for one in decisions if isinstance(one, Topic)]))
+        for index, one in zip(still, decisions, strict=True):
+            settled[index] = (next(outcomes) or one) if isinstance(one, Topic) else one
+        controller.refresh(
+            [
+                one.name
+                for index, one in zip(still, decisions, strict=True)
+                if isinstance(one, Topic) and settled[index] is CONFLICT
+            ]
+        )
+    for done in settled:
+        if isinstance(done, Topic):
+            log.info("Topic %s has %d partitions (id %s).", done.name, len(done.partitions), done.topic_id)
+    return settled
+
+
+def _created_all(
+    controller: Controller, wanted: Sequence[topics.NewTopic], validate_only: bool
+) -> list[Topic | Refusal]:
+    def decide(asked: Sequence[topics.NewTopic]) -> list[Topic | Refusal]:
+        return topics.create(controller.topics, asked, controller.rules(), new_topic_id)
+
+    return decide(wanted) if validate_only else _settled(controller, wanted, decide)
+
+
+def _deleted(controller: Controller, name: str | None, topic_id: str | None) -> tuple[Topic | Refusal, Refusal | None]:
+    """The topic that is deleted, or why not; and why the store refused it."""
+    for _ in range(CONFLICTS_MAX):
+        decision = topics.delete(controller.topics, name, topic_id, controller.rules())
+        refused = controller.remove(decision) if isinstance(decision, Topic) else decision
+        if refused is not CONFLICT or not isinstance(decision, Topic):
+            break
+        controller.refresh([decision.name])
+    return decision, refused
 
 
 def _created(controller: Controller, name: str, decision: Topic | Refusal) -> Json:
     if isinstance(decision, Refusal):
         blank = {"topic_id": NO_TOPIC_ID, "num_partitions": -1, "replication_factor": -1, "configs": []}
-        return {"name": name, **_error(decision), "topic_config_error_code": 0, **blank}
+        return {"name": name, **error_of(decision), "topic_config_error_code": 0, **blank}
     entries = describe.topic_entries(controller.broker, controller.overrides(decision), False, False)
     shown = ("name", "value", "read_only", "config_source", "is_sensitive")
     return {
         "name": name,
         "topic_id": _wire_id(decision.topic_id),
-        **_error(None),
+        **error_of(None),
         "topic_config_error_code": 0,
         "num_partitions": len(decision.partitions),
         "replication_factor": len(decision.partitions[0].replicas),
@@ -226,11 +290,13 @@ def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
         else:
             refused = _alter(controller, resource, decide, request["validate_only"])
         named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
-        responses.append({**_error(refused), **named})
+        responses.append({**error_of(refused), **named})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
-def _alter(controller: Controller, resource: Json, decide: Decide, validate_only: bool) -> Refusal | None:
+def _alter(
+    controller: Controller, resource: Json, decide: Decide, validate_only: bool, again: int = CONFLICTS_MAX
+) -> Refusal | None:
     kind, name = resource["resource_type"], resource["resource_name"]
     if kind == RESOURCE_TOPIC:
         if name == "":
@@ -241,7 +307,12 @@ def _alter(controller: Controller, resource: Json, decide: Decide, validate_only
         configs = decide(dict(topic.configs), resource, topic_config_rules(controller.broker))
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
-        return controller.commit([replace(topic, configs=configs)])[0]
+        after = replace(topic, configs=configs)
+        refused = controller.commit([reconfigured(after, controller.partition_rules(after))])[0]
+        if refused is CONFLICT and again > 0:
+            controller.refresh([name])
+            return _alter(controller, resource, decide, validate_only, again - 1)
+        return refused
     if kind == RESOURCE_BROKER:
         refused = _other_broker(controller, name)
         if refused is not None:
@@ -276,12 +347,6 @@ def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_REQUEST, f"Configs of resource type {kind} are not there: ask for topics (2) or brokers (4)."
     )
-
-
-def _error(outcome: object) -> Json:
-    if isinstance(outcome, Refusal):
-        return {"error_code": int(outcome.code), "error_message": outcome.message}
-    return {"error_code": int(ErrorCode.NONE), "error_message": None}
 
 
 def _wire_id(text: str) -> str:

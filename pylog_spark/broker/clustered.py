@@ -1,0 +1,219 @@
+"""What a broker has besides when it shares a ZooKeeper with others: it is put together, run and taken apart here.
+
+Start: connect, agree on the cluster's id, lock and open the data directory, wait for the broker id, give up what cannot be kept
+over a restart, serve, register, lease, run for controller. Stop: tell the others, move leadership away, and only when the
+native server has closed end the session. All but `heard` is called by one thread at a time: the starting one, the control loop.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pylog_spark.broker import partitions, strays
+from pylog_spark.broker.config import BrokerConfig, parse_listener
+from pylog_spark.broker.controller import Controller, stored_cluster_id
+from pylog_spark.broker.elected import Elected
+from pylog_spark.broker.lease import Lease
+from pylog_spark.broker.membership import Membership, MembershipError, boot_id, directory_name, understood_level
+from pylog_spark.broker.setting import ConfigError
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.election import leave
+from pylog_spark.cluster.model import BrokerInfo, new_topic_id
+from pylog_spark.cluster.store import RevisionConflict, SharedStore, Store, StoreError
+
+log = logging.getLogger("pylog.broker")
+
+# A registration of another broker with the same id goes when its session ends; a little later than that it is refused.
+_ID_PATIENCE = 1.5
+_RETRY_S = 0.2
+BOOT = os.path.join(".pylog", "boot")
+
+
+class Heard:
+    """What kazoo's threads tell: put into a queue, and the control loop woken. Nothing else may happen in their threads."""
+
+    def __init__(self) -> None:
+        self.queue: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.wake: Callable[[], None] = lambda: None
+
+    def __call__(self, what: str) -> None:
+        self.queue.put(what)
+        self.wake()
+
+
+def connect(broker: BrokerConfig, heard: Heard) -> SharedStore:
+    """The store that `broker` shares with others. Raises `StoreError`, `MembershipError`."""
+    address = broker.text("zookeeper.connect")
+    assert address is not None
+    try:
+        from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "kazoo":
+            raise
+        raise MembershipError("A broker in a cluster needs kazoo: pip install 'pylog-spark[zookeeper]'.") from error
+    session_ms = broker.number("zookeeper.session.timeout.ms")
+    connection_ms = broker["zookeeper.connection.timeout.ms"] or session_ms
+    assert isinstance(connection_ms, int)
+    return ZooKeeperStore(address, session_ms, connection_ms, heard)
+
+
+def agreed_cluster_id(store: Store) -> str:
+    """The id of the cluster, made by its first broker. Raises `MembershipError` when this pylog does not fit it."""
+    stored = store.get(documents.FEATURES)
+    if stored is None:
+        _make(store, documents.FEATURES, documents.encode_number("level", documents.LEVEL_MAX))
+        stored = store.get(documents.FEATURES)
+        assert stored is not None
+    understood_level(stored)
+    known = stored_cluster_id(store)
+    if known is None:
+        _make(store, documents.CLUSTER, documents.encode_cluster(new_topic_id()))
+        known = stored_cluster_id(store)
+        assert known is not None
+    return known
+
+
+def _make(store: Store, path: str, data: bytes) -> None:
+    # A conflict: another broker started at the same moment.
+    with contextlib.suppress(RevisionConflict):
+        store.compare_and_set(path, data, 0)
+
+
+class Clustered:
+    """A broker of a cluster. Made with its data directory open; `join` when it listens."""
+
+    def __init__(
+        self,
+        store: SharedStore,
+        heard: Heard,
+        native: Any,
+        controller: Controller,
+        broker: BrokerConfig,
+        data_dir: str,
+        cluster_id: str,
+    ) -> None:
+        self._store = store
+        self._native = native
+        self._controller = controller
+        self._session_s = broker.number("zookeeper.session.timeout.ms") / 1000
+        self._data_dir = data_dir
+        self._lease: Lease | None = None
+        self._open: list[tuple[int, str, dict[str, Any]]] = []
+        self._ask_again_at = 0.0
+        me = BrokerInfo(
+            broker.number("node.id"), rack=broker.text("broker.rack"),
+            level_min=documents.LEVEL_MIN, level_max=documents.LEVEL_MAX, min_isr=broker.number("min.insync.replicas"),
+        )  # fmt: skip
+        self.membership = Membership(store, heard.queue, controller, me, directory_name(data_dir), cluster_id)
+        self.elected = Elected(self.membership, controller)
+        heard.wake = native.wake
+
+    def prepare(self) -> None:
+        """Before serving: the id is this broker's, and the documents say what it can keep. Raises `MembershipError`..."""
+        kept = self._kept()
+        self.membership.wait_for_id(self._session_s * _ID_PATIENCE)
+        self.membership.read_all()
+        strays.put_aside(self._data_dir, self._controller.topics, self.membership.me.id)
+        self.membership.rejoin(kept)
+        self._controller.set_throttles()
+        self._controller.apply_all()
+
+    def join(self, host: str, port: int) -> None:
+        """Register as reached at `host`:`port` and lead from now on."""
+        self.membership.reached_at(host, port)
+        self._lease = Lease(self._store, self._native, self._session_s)
+        self.membership.register(self._native, self._lease)
+        self._remember_boot()
+
+    # The control loop
+
+    def turn(self) -> None:
+        """Take in what the others did, and do what the controller has to."""
+        self.membership.turn()
+        self.elected.turn()
+        if self._open and time.monotonic() >= self._ask_again_at:
+            waiting, self._open = self._open, []
+            for event_id, kind, request in waiting:
+                self.answer(event_id, kind, request)
+
+    def wait_s(self, otherwise: float) -> float:
+        """How long the control loop may wait for a request."""
+        asked = max(0.0, self._ask_again_at - time.monotonic()) if self._open else otherwise
+        return min(asked, self.membership.wait_s(otherwise), self.elected.wait_s(otherwise))
+
+    def answer(self, event_id: int, kind: str, request: dict[str, Any]) -> None:
+        """Answer a question of `partitions`; while the store is away it stays open."""
+        try:
+            answer = partitions.HANDLERS[kind](self._controller, request)
+        except StoreError as error:
+            log.warning("A %s request waits: %s", kind, error)
+            self._open.append((event_id, kind, request))
+            self._ask_again_at = time.monotonic() + _RETRY_S
+            return
+        self._native.complete(event_id, json.dumps(answer))
+
+    # Stop
+
+    def leave(self) -> None:
+        """Before the native server closes: the others lead what this broker led."""
+        membership = self.membership
+        if not self._controller.broker["controlled.shutdown.enable"]:
+            return
+        if membership.session is None or membership.session != self._store.session():
+            return
+        try:
+            membership.announce_leaving()
+            rules = self._controller.partition_rules
+            self._controller.revise(
+                list(self._controller.topics),
+                lambda topic: leave(topic, membership.me.id, membership.liveness(), rules(topic)),
+            )
+        except StoreError as error:
+            log.warning("Leadership could not be moved away before the stop: %s", error)
+
+    def close(self) -> None:
+        """After the native server has closed: end the session."""
+        if self._lease is not None:
+            self._lease.stop()
+        self._store.close()
+
+    def _kept(self) -> bool:
+        """Whether the logs are what they were when this broker registered last.
+
+        A note beside them says so: stopped in good order, or on a machine that was not started anew, nothing is lost. Else
+        the note goes, before a start that fails could stop in good order itself; it comes back with the registration.
+        """
+        path = os.path.join(self._data_dir, BOOT)
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            noted = file.read().strip()
+            if self._native.was_clean() or (noted == boot_id() != ""):
+                return True
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        return False
+
+    def _remember_boot(self) -> None:
+        # Without the note, which a full disk may not take, the logs are not believed to be what they were.
+        try:
+            with open(os.path.join(self._data_dir, BOOT), "w", encoding="ascii") as file:
+                file.write(boot_id())
+        except OSError as error:
+            log.warning("The start of this machine could not be noted: %s", error)
+
+
+def reached_at(broker: BrokerConfig, host: str, port: int) -> tuple[str, int]:
+    """Where others reach this broker: advertised.listeners, else where it listens. Raises `ConfigError`."""
+    advertised = broker.text("advertised.listeners")
+    if advertised is not None:
+        return parse_listener("advertised.listeners", advertised)
+    if host in ("", "0.0.0.0", "::"):
+        raise ConfigError(
+            f"In a cluster others must know how to reach this broker, and {host or 'every address'} does not say: set "
+            "advertised.listeners=PLAINTEXT://HOST:PORT."
+        )
+    return host, port

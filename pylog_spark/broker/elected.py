@@ -1,0 +1,185 @@
+"""What the elected controller of a cluster does: it sees who lives, and keeps every topic settled.
+
+Elected is who made the ephemeral `controller`; in the same write the number in `controller_epoch` goes up by one. Each of its
+writes checks that number, so one that was deposed without knowing (paused, cut off) changes nothing any more.
+
+All decisions are `cluster.election`'s; here is when they are taken: on becoming controller and when brokers come and go
+of all topics, else of those that changed. Called by the control loop only.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.membership import Membership
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, settle
+from pylog_spark.cluster.model import Topic
+from pylog_spark.cluster.store import Guard, RevisionConflict, StoreError, Write
+
+log = logging.getLogger("pylog.broker")
+
+#: So many notices stay, whatever their age; and those that one look at them has seen stay until the next, so much later.
+_NOTICES_KEPT = 100
+PURGE_EVERY_S = 150.0
+_PURGED_AT_ONCE = 500
+_RETRY_S = 0.5
+
+
+class Elected:
+    """Runs for controller, and does its work while it is. `turn` is called by the control loop again and again."""
+
+    def __init__(self, membership: Membership, controller: Controller) -> None:
+        self._membership = membership
+        self._controller = controller
+        self._store = membership.store
+        self._guard: Guard | None = None
+        self._elected_in: int | None = None
+        self._live: Liveness | None = None
+        self._unsettled: set[str] = set()
+        self._retry_at = 0.0
+        now = time.monotonic()
+        self._balance_at = now + self._balance_every_s()
+        self._purge_at = now + PURGE_EVERY_S
+        self._seen_notices: frozenset[str] = frozenset()
+        controller.on_change = self._unsettled.update
+
+    @property
+    def elected(self) -> bool:
+        """Whether this broker is the controller, as far as it knows."""
+        return self._guard is not None
+
+    def turn(self) -> None:
+        """Do what is due. What fails is tried again soon."""
+        if time.monotonic() < self._retry_at:
+            return
+        try:
+            self._turn()
+        except RevisionConflict:
+            self._resign("another broker controls the cluster by now")
+        except StoreError as error:
+            log.warning("The controller's work waits: %s", error)
+            self._retry_at = time.monotonic() + _RETRY_S
+
+    def wait_s(self, otherwise: float) -> float:
+        """How long the control loop may wait when nothing happens."""
+        now = time.monotonic()
+        if self._retry_at > now:
+            return min(otherwise, self._retry_at - now)
+        if not self.elected:
+            return otherwise
+        if self._unsettled:
+            return 0.0
+        return max(0.0, min(otherwise, self._balance_at - now, self._purge_at - now))
+
+    def _turn(self) -> None:
+        session, controller_id = self._membership.session, self._membership.controller_id
+        if self._guard is not None and session != self._elected_in:
+            self._resign("its session is over")
+        elif self._guard is not None and controller_id not in (-1, self._membership.me.id):
+            self._resign(f"broker {controller_id} is")
+        if session is None:
+            return
+        if self._guard is None and controller_id == self._membership.me.id:
+            # Elected in a session that began meanwhile, and then held for lost: nobody else could be elected.
+            self._store.release(documents.CONTROLLER)
+            self._membership.hear(documents.CONTROLLER)
+        if self._guard is None and self._membership.controller_id == -1:
+            self._run_for_it(session)
+        if self._guard is None:
+            self._unsettled.clear()
+            return
+        live = self._membership.liveness()
+        if live != self._live:
+            self._unsettled.update(self._controller.topics)
+        if self._unsettled:
+            names, self._live = sorted(self._unsettled), live
+            self._unsettled.clear()
+            try:
+                self._settle(names, live)
+            except StoreError:
+                self._unsettled.update(names)
+                raise
+        self._on_time()
+
+    def _run_for_it(self, session: int) -> None:
+        stored = self._store.get(documents.CONTROLLER_EPOCH)
+        epoch = 0 if stored is None else documents.decode_number(documents.CONTROLLER_EPOCH, stored.data, "epoch")
+        write = Write(
+            documents.CONTROLLER_EPOCH,
+            documents.encode_number("epoch", epoch + 1),
+            0 if stored is None else stored.revision,
+        )
+        me = self._membership.me.id
+        try:
+            self._store.claim(documents.CONTROLLER, documents.encode_number("broker_id", me), write)
+        except RevisionConflict:
+            # Somebody else was faster; the watch tells who.
+            self._membership.hear(documents.CONTROLLER)
+            return
+        self._guard, self._elected_in, self._live = Guard(documents.CONTROLLER_EPOCH, write.revision + 1), session, None
+        self._membership.hear(documents.CONTROLLER)
+        self._unsettled.update(self._controller.topics)
+        log.info("Broker %d is the controller, epoch %d.", me, epoch + 1)
+
+    def _resign(self, why: str) -> None:
+        log.info("This broker is the controller no more: %s.", why)
+        self._guard, self._elected_in, self._live = None, None, None
+        self._unsettled.clear()
+        self._membership.hear(documents.CONTROLLER)
+
+    def _settle(self, names: Iterable[str], live: Liveness) -> None:
+        started = time.perf_counter()
+        changed = self._decide(names, lambda topic: settle(topic, live, self._controller.partition_rules(topic)))
+        if changed:
+            log.info(
+                "Settled %d topics (%s%s) in %.3f s.", len(changed), ", ".join(changed[:3]),
+                "..." if len(changed) > 3 else "", time.perf_counter() - started,
+            )  # fmt: skip
+
+    def _decide(self, names: Iterable[str], decide: Callable[[Topic], Topic]) -> list[str]:
+        return self._controller.revise(names, decide, self._guard, self._check_guard)
+
+    def _check_guard(self) -> None:
+        """Raises `RevisionConflict` when this broker was deposed."""
+        stored = self._store.get(documents.CONTROLLER_EPOCH)
+        if self._guard is None or stored is None or stored.revision != self._guard.revision:
+            raise RevisionConflict("The controller's epoch went on.")
+
+    def _on_time(self) -> None:
+        now = time.monotonic()
+        if now >= self._balance_at:
+            self._balance_at = now + self._balance_every_s()
+            if self._controller.broker["auto.leader.rebalance.enable"]:
+                self._balance()
+        if now >= self._purge_at:
+            self._purge_at = now + PURGE_EVERY_S
+            self._purge()
+
+    def _balance_every_s(self) -> float:
+        return float(self._controller.broker.number("leader.imbalance.check.interval.seconds"))
+
+    def _balance(self) -> None:
+        live = self._membership.liveness()
+        percentage = self._controller.broker.number("leader.imbalance.per.broker.percentage")
+        astray: dict[str, list[int]] = defaultdict(list)
+        for name, partition in imbalanced(list(self._controller.topics.values()), live, percentage):
+            astray[name].append(partition)
+
+        def given_back(topic: Topic) -> Topic:
+            return elect_preferred(topic, astray[topic.name], live, self._controller.partition_rules(topic))[0]
+
+        changed = self._decide(astray, given_back)
+        if changed:
+            log.info("Leadership was given back to preferred replicas in %d topics.", len(changed))
+
+    def _purge(self) -> None:
+        """Delete notices that were there at the last purge already; every live broker has read them since."""
+        names: Sequence[str] = self._store.paths(documents.CHANGES)
+        old = [name for name in names[:-_NOTICES_KEPT] if name in self._seen_notices]
+        for start in range(0, len(old), _PURGED_AT_ONCE):
+            batch = old[start : start + _PURGED_AT_ONCE]
+            self._store.write_all([Write(name, None, 1) for name in batch], self._guard)
+        self._seen_notices = frozenset(names)

@@ -1,0 +1,388 @@
+"""One broker as a member of a cluster: its session and registration, who else lives, what the others changed.
+
+Called by the control loop only. kazoo's threads put what they hear into a queue and wake the loop; `turn` takes it out. Watches
+are told once and are lost with a connection, so after each the list is read again, and after a lost session everything is.
+
+Session loss: the lease ends at once; then this broker registers under the new session and reads everything anew. It lives on.
+"""
+
+import contextlib
+import json
+import logging
+import queue
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from pylog_spark.broker.controller import CONFLICTS_MAX, Controller, notice, stored_cluster_id
+from pylog_spark.broker.lease import Lease, NativeLease
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.documents import DocumentError
+from pylog_spark.cluster.election import Liveness, rejoin
+from pylog_spark.cluster.features import not_understood
+from pylog_spark.cluster.model import BrokerInfo
+from pylog_spark.cluster.store import RevisionConflict, SharedStore, Stored, StoreError, Write
+from pylog_spark.cluster.store.durable import make_directory, replace_file
+
+log = logging.getLogger("pylog.broker")
+
+SESSION = "session"
+_RETRY_S = 0.5
+_LOOK_S = 0.05
+
+
+class MembershipError(Exception):
+    """This broker cannot be a member. `args[0]` is one sentence that says what to do."""
+
+
+class NativeMember(NativeLease, Protocol):
+    """What membership needs of `NativeBroker`."""
+
+    def apply_cluster(self, view_json: str) -> None: ...
+
+
+class Membership:
+    """See the module.
+
+    Attributes
+    ----------
+    me : BrokerInfo
+        This broker as it registers; its epoch is 0 until it has.
+    brokers : dict of int to BrokerInfo
+        Those that live, this one included once it has registered.
+    controller_id : int
+        Who controls the cluster, -1 for nobody.
+    """
+
+    def __init__(
+        self,
+        store: SharedStore,
+        heard: "queue.SimpleQueue[str]",
+        controller: Controller,
+        me: BrokerInfo,
+        directory: str,
+        cluster_id: str,
+    ) -> None:
+        self.me = me
+        self.brokers: dict[int, BrokerInfo] = {}
+        self.leaving: frozenset[int] = frozenset()
+        self.controller_id = -1
+        self.store = store
+        self.session: int | None = None
+        self._heard = heard
+        self._controller = controller
+        self._directory = directory
+        self.cluster_id = cluster_id
+        self._lease: Lease | None = None
+        self._native: Any = None
+        self._due: set[str] = set()
+        self._retry_at = 0.0
+        self._last_notice = ""
+
+    # Start
+
+    def read_all(self) -> None:
+        """Read every document anew; the next change of any is heard.
+
+        Raises
+        ------
+        MembershipError
+            The store is not this cluster's any more. A topic that is not there would be taken for a deleted one.
+        """
+        self.store.sync()
+        known = stored_cluster_id(self.store)
+        if known != self.cluster_id:
+            raise MembershipError(
+                f"ZooKeeper has {'forgotten this cluster' if known is None else f'another cluster, {known}'}; this broker belongs "
+                f"to {self.cluster_id} and leads nothing: restore ZooKeeper's data, or stop the broker."
+            )
+        names = self.store.watch_children(documents.CHANGES)
+        self._last_notice = names[-1] if names else ""
+        self._read_brokers()
+        self._controller.read_all()
+
+    def wait_for_id(self, patience_s: float) -> None:
+        """Wait until no other broker with this id lives; one that had this very data directory is dead for sure.
+
+        Raises
+        ------
+        MembershipError
+            It goes on living.
+        """
+        path, give_up = documents.registration_path(self.me.id), time.monotonic() + patience_s
+        while (stored := self.store.get(path)) is not None:
+            other, directory, _ = documents.decode_registration(path, stored.data, stored.created)
+            if directory == self._directory:
+                # Its process held the lock of the directory that this one holds now.
+                log.info("The registration of this broker's last run is still there: it is taken away.")
+                self._delete(path, stored)
+                continue
+            if time.monotonic() > give_up:
+                raise MembershipError(
+                    f"Broker id {self.me.id} is taken: a broker with it lives at {other.host}:{other.port}. "
+                    "Stop that one, or give this one another --broker-id."
+                )
+            time.sleep(_LOOK_S)
+
+    def rejoin(self, clean: bool) -> None:
+        """Before registering: give up what cannot be kept over a restart. `clean`: the logs are what they were.
+
+        Raises `StoreError` when not all of it could be given up, `MembershipError` when the brokers do not agree.
+        """
+        self._agree()
+        rules = self._controller.partition_rules
+        self._controller.revise(
+            list(self._controller.topics),
+            lambda topic: rejoin(topic, self.me.id, clean, self.liveness(), rules(topic)),
+        )
+
+    def _agree(self) -> None:
+        """The leader commits, and the controller elects, by the same min.insync.replicas where the topic has none."""
+        for other in self.brokers.values():
+            if other.id != self.me.id and other.min_isr != self.me.min_isr:
+                raise MembershipError(
+                    f"min.insync.replicas is {self.me.min_isr} here, but {other.min_isr} at broker {other.id}: "
+                    "give all brokers the same, and set another one per topic."
+                )
+
+    def reached_at(self, host: str, port: int) -> None:
+        """Say in the registration to come where the others reach this broker."""
+        self.me = replace(self.me, host=host, port=port)
+
+    def register(self, native: NativeMember, lease: Lease) -> None:
+        """Be alive for the others from now on, and lead what is to be led. Raises `StoreError`, `MembershipError`."""
+        self._native, self._lease = native, lease
+        while (session := self.store.session()) is None:
+            # Between two connections, or two sessions; raises when that takes too long.
+            self.store.sync()
+        self._put_registration()
+        self.session = session
+        self._read_brokers()
+        self._read_controller()
+        lease.grant(session)
+
+    # The control loop
+
+    def turn(self) -> None:
+        """Take in what was heard since the last turn. What fails is tried again soon."""
+        while True:
+            try:
+                self._due.add(self._heard.get_nowait())
+            except queue.Empty:  # noqa: PERF203
+                break
+        if not self._due or time.monotonic() < self._retry_at or self.store.session() is None:
+            # Without a connection nothing can be read, and the lease runs out by itself; its return is heard.
+            return
+        try:
+            self._take_in()
+            self._retry_at = 0.0
+        except (StoreError, DocumentError, MembershipError) as error:
+            log.warning("What changed in the cluster is not taken in yet: %s", error)
+            self._retry_at = time.monotonic() + _RETRY_S
+
+    def hear(self, path: str) -> None:
+        """Read this again in the next turn."""
+        self._due.add(path)
+
+    def wait_s(self, otherwise: float) -> float:
+        """How long the control loop may wait when nothing happens."""
+        if not self._due or self.store.session() is None:
+            return otherwise
+        return min(otherwise, max(0.0, self._retry_at - time.monotonic()))
+
+    def _take_in(self) -> None:
+        if SESSION in self._due:
+            self._look_after_session()
+            self._due.discard(SESSION)
+        for path, take_in in (
+            (documents.REGISTRATIONS, self._read_brokers),
+            (documents.CONTROLLER, self._read_controller),
+            (documents.CHANGES, self._read_changes),
+        ):
+            if path in self._due and self.session is not None:
+                take_in()
+                self._due.discard(path)
+
+    def _look_after_session(self) -> None:
+        now = self.store.session()
+        if now is not None and now != self.session:
+            self._register_again(now)
+        # The watches went with the connection.
+        self._due.update((documents.REGISTRATIONS, documents.CONTROLLER, documents.CHANGES))
+
+    def _register_again(self, session: int) -> None:
+        assert self._lease is not None
+        if self.session is not None:
+            log.warning("The session with ZooKeeper is over: this broker leads nothing until it is registered again.")
+        self.session = None
+        self.controller_id = -1
+        self._lease.revoke()
+        self.wait_for_id(0)
+        self.read_all()
+        # The process lived on, so its logs are what they were; what it led is led on only as somebody decides anew.
+        self.rejoin(clean=True)
+        self._put_registration()
+        self.session = session
+        self._controller.apply_all()
+        self._read_brokers()
+        self._lease.grant(session)
+        log.info("Registered again as broker %d, epoch %d.", self.me.id, self.me.epoch)
+
+    def _put_registration(self) -> None:
+        """Register, and write the level as it is: whoever raises it at the same moment finds a conflict, or is found here."""
+        path, data = (
+            documents.registration_path(self.me.id),
+            documents.encode_registration(self.me, self._directory, False),
+        )
+        for _ in range(CONFLICTS_MAX):
+            stored = self.store.get(documents.FEATURES)
+            understood_level(stored)
+            assert stored is not None
+            try:
+                epoch = self.store.claim(path, data, Write(documents.FEATURES, stored.data, stored.revision))
+            except RevisionConflict as error:
+                if self.store.get(path) is None:
+                    continue
+                raise MembershipError(
+                    f"Broker id {self.me.id} was taken by another broker this moment: give this one another --broker-id."
+                ) from error
+            self.me = replace(self.me, epoch=epoch)
+            return
+        raise StoreError("Too many brokers register at the same moment: start again.")
+
+    def _read_brokers(self) -> None:
+        names = self.store.watch_children(documents.REGISTRATIONS)
+        paths = [documents.REGISTRATIONS + name for name in names]
+        brokers, leaving = {}, set()
+        level, *registered = self.store.get_all([documents.FEATURES, *paths])
+        self._take_level(understood_level(level))
+        for path, stored in zip(paths, registered, strict=True):
+            if stored is not None:
+                broker, _, leaves = documents.decode_registration(path, stored.data, stored.created)
+                brokers[broker.id] = broker
+                if leaves:
+                    leaving.add(broker.id)
+        if brokers != self.brokers:
+            log.info("Live brokers: %s.", ", ".join(map(str, sorted(brokers))) or "none")
+        self.brokers, self.leaving = brokers, frozenset(leaving)
+        self._tell()
+
+    def _take_level(self, level: int) -> None:
+        if self._native is not None and level != self._controller.level:
+            log.info("The cluster is at level %d.", level)
+        self._controller.level = level
+
+    def _read_controller(self) -> None:
+        stored = self.store.watch(documents.CONTROLLER)
+        before = self.controller_id
+        self.controller_id = (
+            -1 if stored is None else documents.decode_number(documents.CONTROLLER, stored.data, "broker_id")
+        )
+        if self.controller_id != before:
+            self._tell()
+
+    def _read_changes(self) -> None:
+        names = self.store.watch_children(documents.CHANGES)
+        new = [name for name in names if name > self._last_notice]
+        if not new:
+            return
+        if self._last_notice not in names:
+            # Notices were purged before this broker read them, or it never read one.
+            self._controller.read_all()
+            self._controller.apply_all()
+            self._read_brokers()
+        else:
+            self._follow(new)
+        self._last_notice = new[-1]
+
+    def _follow(self, names: list[str]) -> None:
+        topics: dict[str, None] = {}
+        registrations = False
+        paths = [documents.CHANGES + name for name in names]
+        for path, stored in zip(paths, self.store.get_all(paths), strict=True):
+            if stored is not None:
+                changed, brokers = documents.decode_notice(path, stored.data)
+                topics.update(dict.fromkeys(changed))
+                registrations = registrations or brokers
+        if registrations:
+            self._read_brokers()
+        self._controller.refresh(list(topics))
+
+    # What others ask
+
+    def liveness(self) -> Liveness:
+        """Who lives, and who of them is being stopped."""
+        epochs = {broker.id: broker.epoch for broker in self.brokers.values()}
+        return Liveness(frozenset(self.brokers), self.leaving, epochs)
+
+    def announce_leaving(self) -> None:
+        """Tell the others that this broker is being stopped: it is to lead nothing new. Raises `StoreError`."""
+        path = documents.registration_path(self.me.id)
+        stored = self.store.get(path)
+        if stored is None or stored.created != self.me.epoch:
+            return
+        data = documents.encode_registration(self.me, self._directory, True)
+        self.store.write_all([Write(path, data, stored.revision)], None, notice([], brokers=True))
+        self._read_brokers()
+
+    def _tell(self) -> None:
+        self._controller.brokers = tuple(broker for broker in self.brokers.values() if broker.id not in self.leaving)
+        self._controller.liveness = self.liveness()
+        if self._native is not None:
+            self._native.apply_cluster(view(self.controller_id, self.brokers, self._controller.level))
+
+    def _delete(self, path: str, stored: Stored) -> None:
+        # A conflict: it went by itself.
+        with contextlib.suppress(RevisionConflict):
+            self.store.delete(path, stored.revision)
+
+
+def understood_level(stored: Stored | None) -> int:
+    """The level of the cluster, as stored. Raises `MembershipError` when this pylog does not understand it."""
+    if stored is None:
+        raise MembershipError("ZooKeeper has forgotten this cluster's level: restore its data, or stop the broker.")
+    level = documents.decode_number(documents.FEATURES, stored.data, "level")
+    sentence = not_understood(level)
+    if sentence is not None:
+        raise MembershipError(sentence)
+    return level
+
+
+def view(controller_id: int, brokers: dict[int, BrokerInfo], level: int) -> str:
+    """The live brokers, and the cluster's level, as the native server takes them."""
+    shown = [
+        {"id": one.id, "host": one.host, "port": one.port, "rack": one.rack, "epoch": one.epoch}
+        for one in brokers.values()
+    ]
+    levels = {"now": level, "min": documents.LEVEL_MIN, "max": documents.LEVEL_MAX}
+    return json.dumps({"controller_id": controller_id, "brokers": shown, "level": levels})
+
+
+def boot_id() -> str:
+    """What names this start of the machine; empty where the system does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def directory_name(data_dir: str) -> str:
+    """A name of the data directory that no other one has; made at its first use, and durable.
+
+    Raises `MembershipError` when it cannot be read or written.
+    """
+    path = Path(data_dir) / ".pylog" / "directory"
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_text(encoding="ascii").strip()
+        name = uuid.uuid4().hex
+        make_directory(path.parent)
+        replace_file(path, name.encode())
+    except OSError as error:
+        raise MembershipError(
+            f"{path} cannot be used ({error.strerror}): check the disk and its permissions."
+        ) from error
+    return name

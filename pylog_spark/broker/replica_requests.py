@@ -1,0 +1,116 @@
+"""The requests about replicas: elections and moves. The wire's JSON in, the wire's JSON out, as `requests`.
+
+What is decided here is stored; the controller's next look at the topic carries it further.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pylog_spark.broker.answers import Json, error_of
+from pylog_spark.broker.controller import Controller
+from pylog_spark.cluster import election, reassignment
+from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.model import Topic
+
+PREFERRED = 0
+UNCLEAN = 1
+
+
+def elect_leaders(controller: Controller, request: Json) -> Json:
+    """ElectLeaders: of the partitions named, or of all; for all, those that need none are not mentioned."""
+    asked = request.get("topic_partitions")
+    kind = request.get("election_type", PREFERRED)
+    if kind not in (PREFERRED, UNCLEAN):
+        return {"throttle_time_ms": 0, "error_code": int(ErrorCode.INVALID_REQUEST), "replica_election_results": []}
+    elect = election.elect_preferred if kind == PREFERRED else election.elect_unclean
+    wanted: Iterable[tuple[str, list[int]]]
+    if asked is None:
+        wanted = [(one.name, [each.partition for each in one.partitions]) for one in _present(controller)]
+    else:
+        wanted = [(one["topic"], one["partitions"]) for one in asked]
+    results = []
+    for name, partitions in wanted:
+
+        def decide(topic: Topic, partitions: list[int] = partitions) -> tuple[Topic, dict[int, Refusal]]:
+            return elect(topic, partitions, controller.live(), controller.partition_rules(topic))
+
+        refused = controller.change(name, decide)
+        answered = [
+            {"partition_id": index, **error_of(_of(refused, index))}
+            for index in partitions
+            if asked is not None or not _needs_none(_of(refused, index))
+        ]
+        if answered:
+            results.append({"topic": name, "partition_result": answered})
+    return {"throttle_time_ms": 0, "error_code": 0, "replica_election_results": results}
+
+
+def alter_partition_reassignments(controller: Controller, request: Json) -> Json:
+    """AlterPartitionReassignments: moves begin, or end where they began."""
+    may_change_factor = bool(request.get("allow_replication_factor_change", True))
+    responses = []
+    for one in request["topics"]:
+        targets = {each["partition_index"]: each["replicas"] for each in one["partitions"]}
+
+        def decide(topic: Topic, targets: Mapping[int, Any] = targets) -> tuple[Topic, dict[int, Refusal]]:
+            refused = {} if may_change_factor else _other_factor(topic, targets)
+            allowed = {index: to for index, to in targets.items() if index not in refused}
+            live, rules = controller.live(), controller.partition_rules(topic)
+            moved, more = reassignment.start(topic, allowed, live, rules)
+            return election.settle(moved, live, rules), {**refused, **more}
+
+        refused = controller.change(one["name"], decide)
+        partitions = [{"partition_index": index, **error_of(_of(refused, index))} for index in targets]
+        responses.append({"name": one["name"], "partitions": partitions})
+    return {
+        "throttle_time_ms": 0,
+        "allow_replication_factor_change": may_change_factor,
+        **error_of(None),
+        "responses": responses,
+    }
+
+
+def list_partition_reassignments(controller: Controller, request: Json) -> Json:
+    """ListPartitionReassignments: of the partitions named, or all."""
+    asked = request.get("topics")
+    named = None if asked is None else {one["name"]: set(one["partition_indexes"]) for one in asked}
+    found = []
+    for topic in _present(controller):
+        partitions = [
+            {
+                "partition_index": one.partition,
+                "replicas": one.replicas,
+                "adding_replicas": one.adding,
+                "removing_replicas": one.removing,
+            }
+            for one in reassignment.listing(topic)
+            if named is None or one.partition in named.get(topic.name, ())
+        ]
+        if partitions:
+            found.append({"name": topic.name, "partitions": partitions})
+    return {"throttle_time_ms": 0, **error_of(None), "topics": found}
+
+
+def _present(controller: Controller) -> list[Topic]:
+    return [topic for name, topic in sorted(controller.topics.items()) if not topic.deleting]
+
+
+def _other_factor(topic: Topic, targets: Mapping[int, Any]) -> dict[int, Refusal]:
+    refused = {}
+    for index, to in targets.items():
+        if to is None or not 0 <= index < len(topic.partitions):
+            continue
+        before = len(reassignment.original(topic.partitions[index]))
+        if len(to) != before:
+            sentence = f"It has {before} replicas, and {len(to)} were asked for where their number may not change."
+            refused[index] = Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, sentence)
+    return refused
+
+
+def _of(refused: Refusal | Mapping[int, Refusal], index: int) -> Refusal | None:
+    """What is said of one partition when the whole topic, or some partitions, were refused."""
+    return refused if isinstance(refused, Refusal) else refused.get(index)
+
+
+def _needs_none(refused: Refusal | None) -> bool:
+    return refused is not None and refused.code == ErrorCode.ELECTION_NOT_NEEDED
