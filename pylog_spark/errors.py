@@ -9,7 +9,7 @@ No pyspark and no native module is imported here: the broker, the command line a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,13 +23,25 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_UNREACHABLE": "no broker answered",
     "PYLOG_OFFSET_OUT_OF_RANGE": "an offset asked for that the log does not hold",
     "PYLOG_NO_OFFSET_FOR_TIMESTAMP": "no record at or after a starting timestamp",
-    "PYLOG_DATA_LOSS": "records that a query still needed are no longer in the log",
+    "PYLOG_START_AFTER_END": "a batch read whose start lies after its end",
+    "PYLOG_DATA_LOSS": "records that a query still needed were removed from the beginning of the log, by retention or by DeleteRecords",
+    "PYLOG_LOG_TRUNCATED": "a log ends before an offset that a query has read or planned to read",
     "PYLOG_TOPIC_RECREATED": "a topic was deleted and made again while a query was reading it",
-    "PYLOG_INVALID_CHECKPOINT": "an offset in Spark's checkpoint that pylog did not write",
+    "PYLOG_TOPIC_DELETED": "a topic that a query was reading does not exist any more",
+    "PYLOG_PARTITION_GONE": "a partition that a query was reading is not there any more, or its topic is no longer subscribed to",
+    "PYLOG_AVAILABLE_NOW_PARTITIONS": "with Trigger.AvailableNow, a batch whose partitions are not those seen at the start (Spark's MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED)",
+    "PYLOG_AVAILABLE_NOW_BEYOND": "with Trigger.AvailableNow, a batch that ends after the end seen at the start (Spark's END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED)",
+    "PYLOG_AVAILABLE_NOW_LOST": "with Trigger.AvailableNow, partitions that went away meanwhile (Spark's LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW)",
+    "PYLOG_AVAILABLE_NOW_TRUNCATED": "with Trigger.AvailableNow, a log that ends before the end of a batch (Spark's END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW)",
+    "PYLOG_INVALID_CHECKPOINT": "an offset in Spark's checkpoint that neither pylog nor Spark's Kafka connector wrote",
     "PYLOG_UNSUPPORTED_MODE": "a save or output mode that a log cannot offer",
     "PYLOG_UNSUPPORTED_SPARK": "a feature that this version of Spark cannot offer",
     "PYLOG_CORRUPT_BATCH": "stored bytes whose checksum is wrong",
     "PYLOG_DELIVERY": "a record that the brokers refused or did not acknowledge",
+    "PYLOG_NO_TRANSACTIONS": "brokers that cannot do what exactly-once writing needs",
+    "PYLOG_SINK_FENCED": "a write that runs twice at the same time: the other one goes on",
+    "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be made, read or trusted",
+    "PYLOG_TRANSACTION_LOST": "a transaction that the brokers ended before the write was committed",
     "PYLOG_NATIVE_MISSING": "the compiled part of pylog is not installed",
     "PYLOG_BROKER": "any other error answered by a broker or by the native client",
 }
@@ -65,17 +77,32 @@ _NATIVE_KINDS: dict[str, tuple[str, str]] = {
     "UNKNOWN_TOPIC_ID": ("PYLOG_TOPIC_RECREATED", "see failOnDataLoss"),
     "INCONSISTENT_TOPIC_ID": ("PYLOG_TOPIC_RECREATED", "see failOnDataLoss"),
     "OFFSET_OUT_OF_RANGE": ("PYLOG_DATA_LOSS", "set failOnDataLoss to false to go on with what is left"),
+    "LOG_TRUNCATED": ("PYLOG_LOG_TRUNCATED", "set failOnDataLoss to false to go on with what is left"),
     "CORRUPT_BATCH": ("PYLOG_CORRUPT_BATCH", "restore the segment from a replica or a backup"),
     "INVALID_ARGUMENT": ("PYLOG_INVALID_OPTION", "correct the option"),
     "INVALID_CONFIG": ("PYLOG_INVALID_OPTION", "correct the option"),
     "MESSAGE_TOO_LARGE": ("PYLOG_DELIVERY", "raise message.max.bytes of the broker or max.message.bytes of the topic"),
     "RECORD_LIST_TOO_LARGE": ("PYLOG_DELIVERY", "lower kafka.batch.size or raise message.max.bytes"),
+    "INVALID_TRANSACTION_TIMEOUT": (
+        "PYLOG_INVALID_OPTION",
+        "lower kafka.transaction.timeout.ms to what transaction.max.timeout.ms of the brokers allows",
+    ),
     "INVALID_TIMESTAMP": ("PYLOG_DELIVERY", "see message.timestamp.before.max.ms of the topic"),
     "NOT_ENOUGH_REPLICAS": ("PYLOG_DELIVERY", "bring the missing brokers back or lower min.insync.replicas"),
 }
 
-#: Native kinds that mean "the log moved under the reader" and that failOnDataLoss=false may survive.
-LOSS_KINDS = frozenset({"OFFSET_OUT_OF_RANGE", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
+#: Native kinds that may mean "the log moved under the reader", which failOnDataLoss=false may survive. A reader also times
+#: out when the log ends before its range does.
+LOSS_KINDS = frozenset(
+    {
+        "OFFSET_OUT_OF_RANGE",
+        "LOG_TRUNCATED",
+        "UNKNOWN_TOPIC_ID",
+        "INCONSISTENT_TOPIC_ID",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "TIMED_OUT",
+    }
+)
 
 
 def from_native(kind: str, message: str) -> PylogError:
@@ -109,8 +136,8 @@ def native() -> Any:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn a ``NativeError`` raised inside the block into a `PylogError`, without a chain of causes.
+def translated(to: Callable[[str, str], PylogError] = from_native) -> Iterator[None]:
+    """Turn a ``NativeError`` raised inside the block into the `PylogError` that `to` gives, without a chain of causes.
 
     Spark prints a whole chain of Python exceptions; the native error says nothing that the translated one does not.
     """
@@ -120,7 +147,7 @@ def translated() -> Iterator[None]:
         kind_and_message = native_kind(error)
         if kind_and_message is None:
             raise
-        raise from_native(*kind_and_message) from None
+        raise to(*kind_and_message) from None
 
 
 def native_kind(error: BaseException) -> tuple[str, str] | None:

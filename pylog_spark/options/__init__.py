@@ -1,0 +1,41 @@
+"""Every option of ``format("pylog")``, once: name, type, default, where it may stand, and what it means.
+
+The names and meanings are those of Spark's Kafka connector where it has them. Spark gives option names in lower case;
+sentences use the spelling of the table. `read_options` and `write_options` give frozen values, or a `PylogError` that says
+what to do. No pyspark here.
+
+| file | what is there |
+|---|---|
+| `table` | the options |
+| `names` | which names are known, refused, ignored; texts to values; settings of the native client |
+| `java` | settings of the Java clients that are ignored or refused |
+| `read`, `write` | the options of a query as one value |
+| `page` | the documentation, made from the table |
+"""
+
+from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
+from pylog_spark.options.names import check_names
+from pylog_spark.options.page import options_table, page
+from pylog_spark.options.read import ReadOptions, Subscription, read_options
+from pylog_spark.options.table import ALL, BATCH, OPTIONS, READ, STREAM, WRITE, Option
+from pylog_spark.options.write import WriteOptions, write_options
+
+__all__ = [
+    "ALL",
+    "AT_LEAST_ONCE",
+    "BATCH",
+    "EXACTLY_ONCE",
+    "OPTIONS",
+    "READ",
+    "STREAM",
+    "WRITE",
+    "Option",
+    "ReadOptions",
+    "Subscription",
+    "WriteOptions",
+    "check_names",
+    "options_table",
+    "page",
+    "read_options",
+    "write_options",
+]

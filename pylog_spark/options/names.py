@@ -1,0 +1,101 @@
+"""Which option names are known, and from the user's texts to values; of the native client's settings, to its table."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from pylog_spark.errors import PylogError
+from pylog_spark.offsets.limits import LimitError
+from pylog_spark.offsets.pattern import PatternError
+from pylog_spark.options import java
+from pylog_spark.options.table import OPTIONS, Option
+
+#: Where the sink keeps its decisions. No pattern finds it, although the brokers do not count it as internal.
+SINK_TOPIC = "__pylog_sink"
+
+BY_KEY = {option.name.lower(): option for option in OPTIONS}
+
+#: Names that Spark itself puts among the options, or that belong to it.
+_SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
+
+#: Names that a user may well try, and why they are refused.
+_REFUSED = {
+    "path": "reading a log directory without a broker is not built yet; start one (pylog broker) and give kafka.bootstrap.servers",
+    **{f"kafka.{name}": reason for name, reason in java.REFUSED.items()},
+}
+
+#: Settings that are no business of the native client: those of the Java client that mean nothing here, and those that the
+#: rooms of this package read themselves.
+_NOT_NATIVE = frozenset({*java.IGNORED, "group.id"})
+_CLIENT_PREFIX = "kafka."
+
+
+def check_names(given: Mapping[str, str]) -> None:
+    """Check that every option is known, whatever it is used for. What Spark can call before it knows more.
+
+    Raises
+    ------
+    PylogError
+        For an unknown option, with the nearest known name; for a refused one, with the reason.
+    """
+    for key in given:
+        name = key.lower()
+        if name in _REFUSED:
+            raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"The option {key} is not supported: {_REFUSED[name]}.")
+        known = name in BY_KEY or name in _SPARKS_OWN or name == "bootstrap.servers"
+        if not known and not name.startswith(_CLIENT_PREFIX):
+            raise PylogError("PYLOG_UNKNOWN_OPTION", f"There is no option {key!r}; {_nearest(name)}.")
+
+
+def option_values(given: Mapping[str, str], scope: str) -> dict[str, Any]:
+    """Give the value of every option of the table by its name; None where there is no text and no default."""
+    check_names(given)
+    said = {key.lower(): text for key, text in given.items()}
+    for key in said:
+        option = BY_KEY.get(key)
+        if option and scope not in option.scopes + option.ignored_in:
+            where = " or ".join(f"a {name}" for name in option.scopes)
+            raise PylogError(
+                "PYLOG_INVALID_OPTION",
+                f"The option {option.name} has no meaning in a {scope}, only in {where}; leave it out.",
+            )
+    return {option.name: _value(option, said.get(option.name.lower(), option.default)) for option in OPTIONS}
+
+
+def _value(option: Option, text: str) -> Any:
+    if text == "" and option.default == "":
+        return None
+    try:
+        return option.parse(text)
+    except (LimitError, PatternError) as error:
+        raise PylogError("PYLOG_INVALID_OPTION", f"The option {option.name} cannot be used: {error}.") from None
+    except ValueError as error:
+        raise PylogError("PYLOG_INVALID_OPTION", f"The option {option.name} {error}.") from None
+
+
+def client_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """Give the settings of the native client, which knows their names and values."""
+    settings: dict[str, str] = {}
+    for key, text in given.items():
+        name = key.lower()
+        if name == "bootstrap.servers":
+            name = _CLIENT_PREFIX + name
+        if name.startswith(_CLIENT_PREFIX):
+            settings[name.removeprefix(_CLIENT_PREFIX)] = text
+    if not settings.get("bootstrap.servers", "").strip():
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            'The option kafka.bootstrap.servers is missing; give the brokers as "host:port[,host:port...]".',
+        )
+    return {name: text for name, text in settings.items() if name not in _NOT_NATIVE}
+
+
+def _nearest(name: str) -> str:
+    known = {option.name.lower(): option.name for option in OPTIONS}
+    candidates = {**known, **{key.removeprefix(_CLIENT_PREFIX): full for key, full in known.items()}}
+    found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+    if found:
+        return f"did you mean {candidates[found[0]]}"
+    return f"the options are {', '.join(option.name for option in OPTIONS)}, and kafka.* for the client"

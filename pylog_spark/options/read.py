@@ -1,0 +1,253 @@
+"""The options of a query that reads, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pylog_spark.errors import PylogError
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.filters import RecordFilter
+from pylog_spark.offsets.limits import (
+    EARLIEST,
+    LATEST,
+    AtTimestamp,
+    Earliest,
+    Latest,
+    Limit,
+    Specific,
+    Word,
+)
+from pylog_spark.offsets.pattern import compile_pattern
+from pylog_spark.offsets.spans import EVERY, Spans
+from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values
+from pylog_spark.options.table import BATCH
+
+#: What a rack begins with that stands in an environment variable of the executors.
+RACK_VARIABLE = "env:"
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """What to read: exactly one of the three is set."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str = ""
+    partitions: tuple[TopicPartition, ...] = ()
+
+    def matches(self, topic: str) -> bool:
+        """Whether `pattern` is found in the name, which must not be the sink's own topic."""
+        return topic != SINK_TOPIC and compile_pattern(self.pattern).search(topic) is not None
+
+    def includes(self, partition: TopicPartition) -> bool:
+        """Whether `partition` is read, if it exists."""
+        if self.pattern:
+            return self.matches(partition.topic)
+        return partition.topic in self.topics or partition in self.partitions
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The options of a reading query, checked and typed; plain values, so it can be pickled."""
+
+    subscription: Subscription
+    start: Limit
+    start_option: str
+    end: Limit
+    end_option: str
+    fail_on_data_loss: bool
+    include_headers: bool
+    min_partitions: int | None
+    max_records: int | None
+    min_records: int | None
+    wanted: RecordFilter
+    pushdown: bool
+    limit: int | None
+    max_offsets: int | None
+    min_offsets: int | None
+    max_delay_ms: int
+    trigger_records: int | None
+    trigger_bytes: int | None
+    group_id: str | None
+    offset_retries: int
+    offset_retry_ms: int
+    batch_bytes: int
+    client: Mapping[str, str]
+    rack: str
+
+
+def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
+    """Read the options of a query that reads.
+
+    Parameters
+    ----------
+    given : mapping of str to str
+        As Spark delivers them; names in any case.
+    scope : str
+        `BATCH` or `STREAM`.
+
+    Raises
+    ------
+    PylogError
+        Naming the option and what to do.
+    """
+    values = option_values(given, scope)
+    client = client_settings(given)
+    if (wait_ms := values["kafkaConsumer.pollTimeoutMs"]) is not None:
+        client.setdefault("default.api.timeout.ms", str(wait_ms))
+    rack = _rack(values["clientRack"], client.pop("client.rack", None))
+    client["isolation.level"] = _isolation(values["isolationLevel"], client.get("isolation.level"))
+    start, start_option = _limit(values, "starting", Earliest() if scope == BATCH else Latest())
+    end, end_option = _limit(values, "ending", Latest())
+    if scope == BATCH:
+        _refuse(
+            start, Latest, LATEST, start_option, "a batch would be empty; begin at earliest, at offsets or at a time"
+        )
+        _refuse(end, Earliest, EARLIEST, end_option, "a batch would be empty; end at latest, at offsets or at a time")
+        _check_order(start, start_option, end, end_option)
+    return ReadOptions(
+        subscription=_subscription(values),
+        start=start,
+        start_option=start_option,
+        end=end,
+        end_option=end_option,
+        fail_on_data_loss=values["failOnDataLoss"],
+        include_headers=values["includeHeaders"],
+        min_partitions=values["minPartitions"],
+        **_task_sizes(values),
+        wanted=_wanted(values),
+        pushdown=values["pushdown"],
+        limit=values["limit"],
+        **_trigger_limits(values),
+        group_id=values["kafka.group.id"],
+        offset_retries=values["fetchOffset.numRetries"],
+        offset_retry_ms=values["fetchOffset.retryIntervalMs"],
+        batch_bytes=values["batchBytes"],
+        client=client,
+        rack=rack,
+    )
+
+
+def _subscription(values: Mapping[str, Any]) -> Subscription:
+    given = [name for name in ("subscribe", "subscribePattern", "assign") if values[name]]
+    if len(given) != 1:
+        said = "none is given" if not given else f"{' and '.join(given)} are given"
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"Exactly one of the options subscribe, subscribePattern and assign is needed; {said}.",
+        )
+    return Subscription(
+        topics=values["subscribe"] or (),
+        pattern=values["subscribePattern"] or "",
+        partitions=values["assign"] or (),
+    )
+
+
+def _limit(values: Mapping[str, Any], edge: str, default: Limit) -> tuple[Limit, str]:
+    """Give the starting or ending limit and the option it comes from; a time for all wins, then times, then offsets."""
+    latest_when_missing = edge == "ending" or values["startingOffsetsByTimestampStrategy"] == "latest"
+    if values[f"{edge}Timestamp"] is not None:
+        return AtTimestamp(values[f"{edge}Timestamp"], {}, latest_when_missing), f"{edge}Timestamp"
+    if values[f"{edge}OffsetsByTimestamp"] is not None:
+        times = values[f"{edge}OffsetsByTimestamp"]
+        return AtTimestamp(None, times, latest_when_missing), f"{edge}OffsetsByTimestamp"
+    return values[f"{edge}Offsets"] or default, f"{edge}Offsets"
+
+
+def _refuse(limit: Limit, kind: type[Word], number: int, option: str, reason: str) -> None:
+    named = isinstance(limit, Specific) and number in limit.offsets.values()
+    of_topic = isinstance(limit, Specific) and any(isinstance(word, kind) for word in limit.topics.values())
+    if isinstance(limit, kind) or named or of_topic:
+        word = "latest" if number == LATEST else "earliest"
+        number_text = f" ({number})" if named else ""
+        raise PylogError(
+            "PYLOG_INVALID_OPTION", f"The option {option} cannot be {word}{number_text} in a batch read: {reason}."
+        )
+
+
+def _check_order(start: Limit, start_option: str, end: Limit, end_option: str) -> None:
+    """Refuse a start after the end where both are given as numbers; others are compared when they are resolved."""
+    before: Mapping[TopicPartition, int]
+    after: Mapping[TopicPartition, int]
+    if isinstance(start, Specific) and isinstance(end, Specific):
+        before, after = start.offsets, end.offsets
+    elif isinstance(start, AtTimestamp) and isinstance(end, AtTimestamp):
+        before, after = start.by_partition, end.by_partition
+        if start.timestamp_ms is not None and end.timestamp_ms is not None:
+            whole = TopicPartition("every partition", 0)
+            before, after = {whole: start.timestamp_ms}, {whole: end.timestamp_ms}
+    else:
+        return
+    for partition in sorted(before.keys() & after.keys()):
+        first, last = before[partition], after[partition]
+        if first > last >= 0:
+            place = partition.topic if partition.topic == "every partition" else str(partition)
+            raise PylogError(
+                "PYLOG_START_AFTER_END",
+                f"{start_option} is {first} and {end_option} is {last} for {place}, which lies before it; exchange them or "
+                "choose a later end.",
+            )
+
+
+def _trigger_limits(values: Mapping[str, Any]) -> dict[str, Any]:
+    most, fewest = values["maxOffsetsPerTrigger"], values["minOffsetsPerTrigger"]
+    if most is not None and fewest is not None and fewest > most:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION", f"minOffsetsPerTrigger ({fewest}) must not be above maxOffsetsPerTrigger ({most})."
+        )
+    return {
+        "max_offsets": most,
+        "min_offsets": fewest,
+        "max_delay_ms": values["maxTriggerDelay"],
+        "trigger_records": values["maxRecordsPerTrigger"],
+        "trigger_bytes": values["maxBytesPerTrigger"],
+    }
+
+
+def _task_sizes(values: Mapping[str, Any]) -> dict[str, Any]:
+    most, fewest = values["maxRecordsPerPartition"], values["minRecordsPerPartition"]
+    if most is not None and fewest is not None and fewest > most:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"minRecordsPerPartition ({fewest}) must not be above maxRecordsPerPartition ({most}).",
+        )
+    return {"max_records": most, "min_records": fewest}
+
+
+def _wanted(values: Mapping[str, Any]) -> RecordFilter:
+    def spans(name: str) -> Spans:
+        return EVERY if values[name] is None else values[name]
+
+    keys = (values["filterKey"], values["filterKeyPrefix"])
+    return RecordFilter(
+        partitions=spans("filterPartition"),
+        offsets=spans("filterOffset"),
+        timestamps=spans("filterTimestamp"),
+        keys=tuple(test for test in keys if test is not None),
+    )
+
+
+def _rack(said: str | None, setting: str | None) -> str:
+    """Where tasks are, said by either name: a rack, or ``env:`` and a variable that names it; "" for nowhere."""
+    if said is not None and setting is not None and said != setting:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The options clientRack ({said}) and kafka.client.rack ({setting}) say different things; leave one out.",
+        )
+    rack = (said or setting or "").strip()
+    if rack == RACK_VARIABLE:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION", "The option clientRack is env: without a variable; name one, such as env:RACK."
+        )
+    return rack
+
+
+def _isolation(said: str | None, setting: str | None) -> str:
+    """Committed records unless the user says otherwise, by either name."""
+    if said is not None and setting is not None and said != setting.strip().lower():
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The options isolationLevel ({said}) and kafka.isolation.level ({setting}) say different things; leave one out.",
+        )
+    return said or setting or "read_committed"

@@ -1,0 +1,88 @@
+"""The options of a query that writes, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pylog_spark.errors import PylogError
+from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
+from pylog_spark.options.names import client_settings, option_values
+from pylog_spark.options.table import WRITE
+
+_TO_GIVE_IT_UP = f"leave it out, or set delivery to {AT_LEAST_ONCE}"
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """The options of a writing query, checked and typed; plain values, so it can be pickled.
+
+    Attributes
+    ----------
+    topic : str or None
+        Topic of all rows.
+    delivery : str
+        `EXACTLY_ONCE` or `AT_LEAST_ONCE`.
+    named : tuple of str and int, or None
+        `txnAppId` and `txnVersion`.
+    client : mapping
+        Settings of the native client.
+    """
+
+    topic: str | None
+    delivery: str
+    named: tuple[str, int] | None
+    client: Mapping[str, str]
+
+
+def write_options(given: Mapping[str, str], *, streaming: bool = False) -> WriteOptions:
+    """Read the options of a query that writes. Raises `PylogError` as `read_options` does."""
+    values = option_values(given, WRITE)
+    client = client_settings(given)
+    codec = values["compression"]
+    if codec is not None and client.setdefault("compression.type", codec) != codec:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The options compression ({codec}) and kafka.compression.type ({client['compression.type']}) say "
+            "different things; leave one out.",
+        )
+    delivery = values["delivery"]
+    if delivery == EXACTLY_ONCE:
+        _check_client(client)
+    named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
+    return WriteOptions(topic=values["topic"], delivery=delivery, named=named, client=client)
+
+
+def _check_client(client: Mapping[str, str]) -> None:
+    """Refuse settings that transactions cannot live with."""
+    if (acks := client.get("acks", "all").strip().lower()) not in ("all", "-1"):
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The option kafka.acks={acks} does not go with exactly-once delivery, which waits for all in-sync replicas; "
+            f"{_TO_GIVE_IT_UP}.",
+        )
+    if client.get("enable.idempotence", "true").strip().lower() == "false":
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The option kafka.enable.idempotence=false does not go with exactly-once delivery; {_TO_GIVE_IT_UP}.",
+        )
+
+
+def _named(app_id: str | None, version: int | None, delivery: str, *, streaming: bool) -> tuple[str, int] | None:
+    if app_id is None and version is None:
+        return None
+    if streaming:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            "The options txnAppId and txnVersion name a batch write; a stream is known by its query's id and the number of its "
+            "batch, so leave them out.",
+        )
+    if app_id is None or version is None:
+        given, missing = ("txnVersion", "txnAppId") if app_id is None else ("txnAppId", "txnVersion")
+        raise PylogError("PYLOG_INVALID_OPTION", f"The option {given} needs {missing} beside it; give both or none.")
+    if delivery != EXACTLY_ONCE:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The options txnAppId and txnVersion have no meaning with delivery={delivery}; leave them out, or leave delivery out.",
+        )
+    return app_id, version
