@@ -1,4 +1,4 @@
-"""`subscribePattern`: a regular expression as Java writes it, matched against whole topic names, by Python's `re`.
+"""`subscribePattern`: a regular expression as Java writes it, looked for in topic names by Python's `re`.
 
 Translated: named groups ``(?<n>...)`` and ``\\k<n>``, quoting ``\\Q...\\E``, POSIX classes ``\\p{Alpha}`` and ``\\P{..}``,
 ``\\h``, ``\\z``, ``\\Z``. Refused, rather than understood differently: class intersection ``[a&&b]``, nested classes, other
@@ -33,7 +33,7 @@ class PatternError(ValueError):
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a Java pattern; use its ``fullmatch``, as Java's ``matches`` is meant.
+    """Compile a Java pattern; use its ``search``, as Spark's connector uses Java's ``find``.
 
     Raises
     ------

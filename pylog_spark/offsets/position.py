@@ -2,7 +2,8 @@
 
     {"@pylog": {"topic_ids": {"flights": "Qm1..."}, "version": 1}, "flights": {"0": 12, "1": 7}}
 
-The topics look as in the offsets of Spark's Kafka connector; ``@`` cannot begin a topic's name. An offset is that of the
+The topics look as in the offsets of Spark's Kafka connector; ``@`` cannot begin a topic's name. The connector's own
+documents, which are the same without ``@pylog``, are read too: a query may go on with pylog from its checkpoint. An offset is that of the
 next record to read. Spark compares offsets as JSON TEXT, so the document is canonical: topics sorted, partitions sorted
 by number, always written by `to_document`. Topic ids are absent where the brokers have none (Kafka before 2.8).
 """
@@ -20,7 +21,7 @@ VERSION = 1
 
 
 class PositionError(ValueError):
-    """A document in the checkpoint that pylog did not write; the argument is one sentence."""
+    """A document in the checkpoint that cannot be read; the argument is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,18 @@ class Position:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Position:
-        """Read a document of `to_document`.
+        """Read a document of `to_document`, or one of Spark's Kafka connector.
 
         Raises
         ------
         PositionError
             When it is something else, or of a later version.
         """
-        meta = document.get(META)
+        meta = document.get(META, {"version": 0} if _is_connectors(document) else None)
         if not isinstance(meta, dict) or not isinstance(meta.get("version"), int):
             raise PositionError(
-                "the checkpoint holds offsets that pylog did not write (of another source?); use a new "
-                "checkpointLocation and give these offsets as startingOffsets"
+                "the checkpoint holds offsets that neither pylog nor Spark's Kafka connector wrote (of another source?); "
+                "use a new checkpointLocation"
             )
         if meta["version"] > VERSION:
             raise PositionError(
@@ -84,3 +85,12 @@ class Position:
             for topic, topic_id in self.topic_ids.items()
             if topic_id and now.topic_ids.get(topic) and now.topic_ids[topic] != topic_id
         }
+
+
+def _is_connectors(document: Mapping[str, Any]) -> bool:
+    """Whether this is ``{"topic": {"0": 12, ...}, ...}``."""
+    return all(
+        isinstance(partitions, dict)
+        and all(name.isdecimal() and type(offset) is int and offset >= 0 for name, offset in partitions.items())
+        for partitions in document.values()
+    )

@@ -1,13 +1,12 @@
-"""The ranges of offsets that Spark's tasks read, and their splitting (Spark's KafkaOffsetRangeCalculator)."""
+"""The ranges of offsets that Spark's tasks read, and their splitting: cut for cut that of Spark's KafkaOffsetRangeCalculator."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple
 
 from pylog_spark.offsets import TopicPartition
-from pylog_spark.offsets.ratelimit import pieces
 
 
 class OffsetRange(NamedTuple):
@@ -33,7 +32,8 @@ def plan(
     ranges : iterable of OffsetRange
         One for each log partition.
     min_partitions : int, optional
-        Wanted number of ranges: when there are fewer, the larger ones are split in proportion to their size.
+        Wanted number of ranges: when there are fewer, the larger ones are split in proportion to their size. Rounding may
+        make one more or one less.
     max_records : int, optional
         Most offsets in one range; applied before `min_partitions`.
 
@@ -44,21 +44,35 @@ def plan(
     """
     found = sorted(offsets for offsets in ranges if offsets.size > 0)
     if max_records is not None:
-        found = [part for offsets in found for part in _split(offsets, -(-offsets.size // max_records))]
+        found = [part for offsets in found for part in _split(offsets, math.ceil(offsets.size / max_records))]
     if min_partitions is None or len(found) >= min_partitions:
         return found
     total = sum(offsets.size for offsets in found)
-    # Ranges too small for a piece of their own do not take part: the large ones share the pieces that remain.
-    small = [offsets for offsets in found if pieces(offsets.size, total, min_partitions) == 1]
-    large = [offsets for offsets in found if pieces(offsets.size, total, min_partitions) > 1]
-    total_large = sum(offsets.size for offsets in large)
-    wanted = min_partitions - len(small)
-    split = [part for offsets in large for part in _split(offsets, pieces(offsets.size, total_large, wanted))]
-    return sorted(small + split)
+    # Ranges too small for a piece of their own do not take part: the large ones share the pieces that remain. Told apart by
+    # their partition, so that a partition that was already split and has one small piece is left alone as a whole.
+    small = [offsets for offsets in found if _pieces(offsets.size, total, min_partitions) == 1]
+    whole = {offsets.partition for offsets in small}
+    total_large = total - sum(offsets.size for offsets in small)
+    wanted = max(min_partitions - len(small), 1)
+    return [
+        part
+        for offsets in found
+        for part in _split(offsets, 1 if offsets.partition in whole else _pieces(offsets.size, total_large, wanted))
+    ]
 
 
 def _split(offsets: OffsetRange, count: int) -> list[OffsetRange]:
-    """Cut into `count` ranges whose sizes differ by at most one; fewer when there are fewer offsets."""
-    count = min(count, offsets.size)
-    bounds = [offsets.start + offsets.size * index // count for index in range(count + 1)]
-    return [OffsetRange(offsets.partition, low, high) for low, high in pairwise(bounds)]
+    """Cut into `count` ranges whose sizes differ by at most one, the later ones being the larger; none is empty."""
+    parts: list[OffsetRange] = []
+    start = offsets.start
+    for index in range(count):
+        end = start + (offsets.end - start) // (count - index)
+        if end > start:
+            parts.append(OffsetRange(offsets.partition, start, end))
+        start = end
+    return parts
+
+
+def _pieces(size: int, total: int, wanted: int) -> int:
+    """The number of pieces for a range of `size` offsets out of `total` when `wanted` pieces are wanted in all; half up."""
+    return max(1, math.floor(size / total * wanted + 0.5))

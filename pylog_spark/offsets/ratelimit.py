@@ -1,7 +1,8 @@
-"""How much of the new records one micro-batch takes. The rules are those of Spark's Kafka connector
-(KafkaMicroBatchStream.rateLimit and delayBatch), whose names the options have.
+"""How much of the new records one micro-batch takes, counted in offsets. The arithmetic is that of Spark's Kafka connector
+(KafkaMicroBatchStream.rateLimit and delayBatch), floating point included: its options have the same names here, and a query
+moved from it has the same batch boundaries.
 
-Limits count offsets, not records: compaction and transaction markers leave gaps.
+Offsets are not records: compaction and transaction markers leave gaps. `records` counts what a reader sees.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ def rate_limit(limit: int, start: Mapping[TopicPartition, int], end: Mapping[Top
     """Cut the ends so that about `limit` offsets are taken, shared in proportion to what each partition has.
 
     A partition with anything new gets at least one offset, so with more such partitions than `limit` the batch is
-    larger than `limit`: a small partition is never starved. No end passes the given one.
+    larger than `limit`: a small partition is never starved. No end passes the given one. A share is rounded down, so that
+    what fits may leave an offset for the next batch.
 
     Parameters
     ----------
@@ -28,14 +30,13 @@ def rate_limit(limit: int, start: Mapping[TopicPartition, int], end: Mapping[Top
         What is there now.
     """
     sizes = {partition: last - start[partition] for partition, last in end.items() if last > start[partition]}
-    total = sum(sizes.values())
-    if total <= limit:
-        return dict(end)
+    total = float(sum(sizes.values()))
     limited = dict(end)
     for partition, size in sizes.items():
-        # Whole numbers: a float share loses single offsets from 2**53 on.
-        share = max(1, limit * size // total)
-        limited[partition] = min(end[partition], start[partition] + share)
+        share = limit * (size / total)
+        # A share below one is still one offset.
+        whole = math.ceil(share) if share < 1 else math.floor(share)
+        limited[partition] = min(end[partition], start[partition] + whole)
     return limited
 
 
@@ -47,11 +48,3 @@ def waits_for_more(new_offsets: int, min_offsets: int | None, waited_ms: float, 
 def new_offsets(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> int:
     """Count the offsets between; partitions whose end lies before their start count nothing."""
     return sum(max(0, last - start[partition]) for partition, last in end.items())
-
-
-def pieces(size: int, total: int, wanted: int) -> int:
-    """Give the number of pieces for a range of `size` offsets out of `total` when `wanted` pieces are wanted in all.
-
-    Half up, as Spark's KafkaOffsetRangeCalculator rounds; at least one.
-    """
-    return max(1, math.floor(size / total * wanted + 0.5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pylog_spark.offsets import TopicPartition
-from pylog_spark.offsets.limits import parse_per_partition
+from pylog_spark.offsets.limits import parse_times
 from pylog_spark.offsets.pattern import compile_pattern
 
 
@@ -31,11 +31,40 @@ def count(text: str) -> int:
     return int(text)
 
 
+def number(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not re.fullmatch(r"\+?\d+", text.strip()):
+        raise ValueError(f"must be a whole number, 0 or more, not {text!r}")
+    return int(text)
+
+
 def time_ms(text: str) -> int:
     """A time in ms since 1970."""
     if not re.fullmatch(r"\d+", text.strip()):
         raise ValueError(f"must be a time in ms since 1970-01-01 UTC, a whole number, not {text!r}")
     return int(text)
+
+
+_SIZES = {
+    "": 1,
+    "b": 1,
+    "k": 2**10,
+    "kb": 2**10,
+    "m": 2**20,
+    "mb": 2**20,
+    "g": 2**30,
+    "gb": 2**30,
+    "t": 2**40,
+    "tb": 2**40,
+}
+
+
+def size(text: str) -> int:
+    """``64m``, ``1g``, ``100kb`` as Spark writes sizes (powers of 1024), or a plain number of bytes."""
+    found = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in _SIZES or int(found[1]) < 1:
+        raise ValueError(f"must be a size such as 64m, 1g or 500000 (bytes), at least 1, not {text!r}")
+    return int(found[1]) * _SIZES[found[2]]
 
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -65,7 +94,7 @@ def pattern(text: str) -> str:
 
 def times(text: str) -> dict[TopicPartition, int]:
     """A time in ms for each partition, as JSON."""
-    return parse_per_partition(text, "time in ms")
+    return parse_times(text)
 
 
 def strategy(text: str) -> str:
@@ -73,3 +102,38 @@ def strategy(text: str) -> str:
     if text.strip().lower() not in ("error", "latest"):
         raise ValueError(f"must be error or latest, not {text!r}")
     return text.strip().lower()
+
+
+EXACTLY_ONCE = "exactly-once"
+AT_LEAST_ONCE = "at-least-once"
+_APP_ID_MAX = 200
+
+
+def delivery(text: str) -> str:
+    """How often a row may arrive."""
+    word = text.strip().lower()
+    if word not in (EXACTLY_ONCE, AT_LEAST_ONCE):
+        raise ValueError(f"must be {EXACTLY_ONCE} or {AT_LEAST_ONCE}, not {text!r}")
+    return word
+
+
+def app_id(text: str) -> str:
+    """A name that becomes a part of transactional ids."""
+    if not text.strip() or len(text) > _APP_ID_MAX or not text.isprintable():
+        raise ValueError(f"must be 1 to {_APP_ID_MAX} printable characters, not {text!r}")
+    return text
+
+
+def version(text: str) -> int:
+    """A version of a write."""
+    if not re.fullmatch(r"\d{1,18}", text.strip()):
+        raise ValueError(f"must be a whole number of at least 0, not {text!r}")
+    return int(text)
+
+
+def isolation(text: str) -> str:
+    """Which records of transactions are read."""
+    word = text.strip().lower()
+    if word not in ("read_committed", "read_uncommitted"):
+        raise ValueError(f"must be read_committed or read_uncommitted, not {text!r}")
+    return word

@@ -1,0 +1,132 @@
+"""Which records a query wants, as plain values: by topic, partition and offset, which cut the planned ranges, and by
+timestamp and key, which the native reader looks at before it builds a row.
+
+Texts of the options `filterKey` and `filterKeyPrefix` are read here. Keys and topics are compared byte by byte, unsigned, as
+Spark compares BINARY and STRING.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pylog_spark.offsets.ranges import OffsetRange
+from pylog_spark.offsets.spans import EVERY, Spans
+
+IN = "in"
+PREFIX = "prefix"
+RANGE = "range"
+
+
+@dataclass(frozen=True)
+class BytesTest:
+    """A condition on a key (or on a topic's name in UTF-8).
+
+    Attributes
+    ----------
+    how : str
+        `IN`: one of `values`, None among them standing for no key. `PREFIX`: begins with one of them. `RANGE`: there is
+        one and it lies in ``[values[0], values[1])``, where None is no bound.
+    values : tuple
+        See `how`.
+    """
+
+    how: str
+    values: tuple[bytes | None, ...]
+
+    def takes(self, value: bytes | None) -> bool:
+        """Whether `value` meets it."""
+        if self.how == IN or value is None:
+            return self.how == IN and value in self.values
+        if self.how == PREFIX:
+            return any(prefix is not None and value.startswith(prefix) for prefix in self.values)
+        low, high = self.values
+        return (low is None or low <= value) and (high is None or value < high)
+
+
+@dataclass(frozen=True)
+class RecordFilter:
+    """What a query wants; all of it must hold."""
+
+    partitions: Spans = EVERY
+    offsets: Spans = EVERY
+    timestamps: Spans = EVERY
+    keys: tuple[BytesTest, ...] = ()
+    topics: tuple[BytesTest, ...] = ()
+
+    def __and__(self, other: RecordFilter) -> RecordFilter:
+        """What both want."""
+        return RecordFilter(
+            self.partitions & other.partitions,
+            self.offsets & other.offsets,
+            self.timestamps & other.timestamps,
+            self.keys + other.keys,
+            self.topics + other.topics,
+        )
+
+    def cut(self, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+        """Leave out partitions that are not wanted, and of the others keep the offsets that are."""
+        if not self.timestamps:
+            return []
+        return [part for offsets in ranges if self._takes(offsets) for part in self._parts(offsets)]
+
+    @property
+    def first_ms(self) -> int | None:
+        """The lowest timestamp wanted; None when an index of times cannot help (no record is older than 0)."""
+        lowest = self.timestamps.spans[0][0] if self.timestamps else 0
+        return lowest if lowest > 0 else None
+
+    def native(self) -> dict[str, Any]:
+        """Give the native reader's arguments for timestamps and keys."""
+        given: dict[str, Any] = {}
+        if self.timestamps != EVERY:
+            given["timestamps"] = [(start, end - 1) for start, end in self.timestamps.spans]
+        if self.keys:
+            given["keys"] = [(test.how, list(test.values)) for test in self.keys]
+        return given
+
+    def _takes(self, offsets: OffsetRange) -> bool:
+        topic, partition = offsets.partition
+        return partition in self.partitions and all(test.takes(topic.encode()) for test in self.topics)
+
+    def _parts(self, offsets: OffsetRange) -> list[OffsetRange]:
+        inside = self.offsets & Spans.of([(offsets.start, offsets.end)])
+        return [OffsetRange(offsets.partition, start, end) for start, end in inside.spans]
+
+
+def parse_keys(text: str) -> BytesTest:
+    """Read a key as text, or several as a JSON array. Raises ValueError with the rest of the sentence "The option x ..."."""
+    return BytesTest(IN, tuple(_keys(text, null=True)))
+
+
+def parse_prefixes(text: str) -> BytesTest:
+    """Read a prefix of keys, or several, as `parse_keys` does."""
+    return BytesTest(PREFIX, tuple(_keys(text, null=False)))
+
+
+def _keys(text: str, *, null: bool) -> list[bytes | None]:
+    if not text.lstrip().startswith("["):
+        return [text.encode()]
+    try:
+        items = json.loads(text)
+    except ValueError:
+        raise ValueError(
+            f'begins with [ and is not a JSON array, {text!r}; write a key that begins so as ["[..."]'
+        ) from None
+    return [_key(item, null=null) for item in items]
+
+
+def _key(item: Any, *, null: bool) -> bytes | None:
+    if isinstance(item, str):
+        return item.encode()
+    if item is None and null:
+        return None
+    if isinstance(item, dict) and list(item) == ["hex"] and isinstance(item["hex"], str):
+        try:
+            return bytes.fromhex(item["hex"])
+        except ValueError:
+            pass
+    absent = ', null for "no key"' if null else ""
+    raise ValueError(f'takes texts{absent} and {{"hex":"00ff"}} in its array, not {json.dumps(item)}')
