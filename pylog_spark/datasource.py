@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource
 from pylog_spark import schema as columns
 from pylog_spark.errors import PylogError
 from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
+from pylog_spark.worker import settle
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
     from pylog_spark.sink.task import Target
     from pylog_spark.source.partition import RangeSource
+
+
+#: Options besides ``ending...`` that only a batch read has, in lower case.
+_OF_BATCH = frozenset({"limit", "pushdown"})
 
 
 class PylogDataSource(DataSource):
@@ -54,11 +59,11 @@ class PylogDataSource(DataSource):
         """Give the columns of a read. Spark asks at ``load()`` unless ``.schema()`` says them; so this is also where a
         broker that does not answer or a topic that does not exist is found at once.
 
-        Batch and stream cannot be told apart yet, except that only a batch has an end; the rest is checked by `reader`
-        and `streamReader`.
+        Batch and stream cannot be told apart yet, except that only a batch has an end or a limit; the rest is checked by
+        `reader` and `streamReader`.
         """
-        has_end = any(key.lower().startswith("ending") for key in self.options)
-        options = read_options(self.options, BATCH if has_end else STREAM)
+        of_batch = any(key.lower().startswith("ending") or key.lower() in _OF_BATCH for key in self.options)
+        options = read_options(self.options, BATCH if of_batch else STREAM)
         from pylog_spark.source.log import Log
 
         Log(options).check()
@@ -69,7 +74,12 @@ class PylogDataSource(DataSource):
         from pylog_spark.source.batch import PylogReader
 
         options = read_options(self.options, BATCH)
-        return PylogReader(options, self._range_source(schema, BATCH))
+        source = self._range_source(schema, BATCH)
+        if not options.pushdown:
+            return PylogReader(options, source)
+        from pylog_spark.source.pushdown import pushdown_reader
+
+        return pushdown_reader(options, source)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Give the reader of a streaming query."""
@@ -90,25 +100,39 @@ class PylogDataSource(DataSource):
             )
         from pylog_spark.sink.batch import PylogWriter
 
-        return PylogWriter(self._target(schema))
+        return PylogWriter(self._target(schema, streaming=False))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Give the writer of a streaming query. The output mode complete arrives as `overwrite`; each batch is
         appended all the same, as Spark's Kafka connector does."""
         from pylog_spark.sink.stream import stream_writer
 
-        return stream_writer(self._target(schema))
+        return stream_writer(self._target(schema, streaming=True))
 
     def _range_source(self, schema: StructType, scope: str) -> RangeSource:
         from pylog_spark.source.partition import RangeSource
 
+        settle()
         options = read_options(self.options, scope)
         names = columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
-        return RangeSource(options.client, names, nullable, options.batch_bytes, options.fail_on_data_loss)
+        return RangeSource(
+            options.client,
+            names,
+            nullable,
+            options.batch_bytes,
+            options.fail_on_data_loss,
+            options.wanted,
+            options.limit,
+            options.rack,
+        )
 
-    def _target(self, schema: StructType) -> Target:
+    def _target(self, schema: StructType, *, streaming: bool) -> Target:
+        from pylog_spark.sink.identity import batch_write
         from pylog_spark.sink.task import Target
 
-        options = write_options(self.options)
-        return Target(options.client, options.topic, columns.write_columns(schema, options.topic))
+        settle()
+        options = write_options(self.options, streaming=streaming)
+        names = columns.write_columns(schema, options.topic)
+        batch = None if streaming else batch_write(options.named, options.topic)
+        return Target(options.client, options.topic, names, options.delivery, batch)

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from pylog_spark.errors import PylogError
 from pylog_spark.offsets import Offsets
 from pylog_spark.offsets.limits import Limit
 from pylog_spark.offsets.position import Position
-from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options import ReadOptions
 from pylog_spark.source.log import Log
 from pylog_spark.source.partition import RangePartition, RangeSource
 from pylog_spark.source.planner import check_in_log
+from pylog_spark.source.tasks import TaskPlanner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,11 +34,11 @@ class PylogReader(DataSourceReader):
         self._source = source
 
     def partitions(self) -> list[InputPartition]:  # Spark insists on a list
-        """Resolve starts and ends, and give one partition for each range that is not empty."""
+        """Resolve starts and ends, and give the tasks that read what lies between."""
         log = Log(self._options)
         try:
             log.check()
-            return [*self._ranges(log)]
+            return [*self._tasks(log)]
         finally:
             log.close()
 
@@ -44,14 +46,20 @@ class PylogReader(DataSourceReader):
         """Give the records of one range."""
         return self._source.read(partition)
 
-    def _ranges(self, log: Log) -> Iterator[RangePartition]:
+    def _tasks(self, log: Log) -> list[RangePartition]:
         options = self._options
         assigned = log.assigned()
         start = self._bound(log, assigned, options.start, options.start_option)
         end = self._bound(log, assigned, options.end, options.end_option)
+        for partition in assigned.offsets:
+            if start[partition] > end[partition]:
+                raise PylogError(
+                    "PYLOG_START_AFTER_END",
+                    f"{options.start_option} is offset {start[partition]} of {partition} and {options.end_option} offset "
+                    f"{end[partition]}, which lies before it; choose an earlier start or a later end.",
+                )
         ranges = [OffsetRange(partition, start[partition], end[partition]) for partition in assigned.offsets]
-        for offsets in plan(ranges, options.min_partitions, options.max_records):
-            yield RangePartition(offsets, assigned.topic_ids.get(offsets.partition.topic, ""))
+        return TaskPlanner(options, log).tasks(ranges, assigned.topic_ids, self._source.wanted)
 
     def _bound(self, log: Log, assigned: Position, limit: Limit, option: str) -> Offsets:
         offsets = log.resolve(limit, option, assigned.offsets)

@@ -1,12 +1,15 @@
 """What the driver asks the brokers: which partitions there are and where they begin and end.
 
-The connection is opened at the first question and belongs to the process; a pickled `Log` holds only its options.
+The connection is opened at the first question and belongs to the process; a pickled `Log` holds only its options. A question
+is one round of requests: `assigned` asks for metadata, whose leaders the client remembers; `bounds` and `latest` ask them for
+offsets, all partitions at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from pylog_spark.contact import first_contact, topic_error
 from pylog_spark.errors import PylogError, native, translated
@@ -14,37 +17,69 @@ from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.limits import (
     EARLIEST,
     LATEST,
+    Ago,
     AtTimestamp,
+    Back,
     Earliest,
-    Latest,
     Limit,
     LimitError,
+    Specific,
     check_names,
 )
 from pylog_spark.offsets.position import Position
+from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
+
+_UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+class Bounds(NamedTuple):
+    """First offset held and offset after the last readable record, of each partition."""
+
+    earliest: Offsets
+    latest: Offsets
 
 
 class Log:
-    """The partitions that a query is subscribed to, at the brokers."""
+    """The partitions that a query is subscribed to, at the brokers.
 
-    def __init__(self, options: ReadOptions) -> None:
+    Parameters
+    ----------
+    options : ReadOptions
+        Of the query.
+    now_s : callable
+        The clock from which "-10 minutes" counts, in seconds since the epoch.
+    """
+
+    def __init__(self, options: ReadOptions, now_s: Callable[[], float] = time.time) -> None:
         self._options = options
+        self._now_s = now_s
         self._client: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_client": None}
+        return {**self.__dict__, "_client": None}
 
     def check(self) -> None:
-        """Check at ``load()`` that a broker answers and the named topics exist. Raises `PylogError` in seconds."""
+        """Check at ``load()`` that a broker answers and the named topics exist. Raises `PylogError` in seconds.
+
+        A query that may go on after a loss (failOnDataLoss=false) needs only one of its topics.
+        """
         subscription = self._options.subscription
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-        for topic in first_contact(self._options.client, names):
-            if topic["error"] is not None:
+        found = first_contact(self._options.client, names)
+        missing = [topic for topic in found if topic["error"] is not None]
+        may_miss = not self._options.fail_on_data_loss and len(missing) < len(found)
+        for topic in missing:
+            if not (may_miss and topic["error"] == _UNKNOWN_TOPIC):
                 raise topic_error(topic["name"], topic["error"])
 
-    def assigned(self) -> Position:
+    def assigned(self, known: Collection[TopicPartition] = ()) -> Position:
         """Give the subscribed partitions that exist now (offsets 0) with the ids of their topics.
+
+        Parameters
+        ----------
+        known : collection of TopicPartition
+            What the query has read: if it is not there any more, it is left out, for the caller to judge.
 
         Raises
         ------
@@ -52,29 +87,37 @@ class Log:
             When a topic or partition that the user named does not exist.
         """
         subscription = self._options.subscription
-        topics = self._describe()
+        topics = self._describe({partition.topic for partition in known})
         found = {
             TopicPartition(topic["name"], partition["partition"])
             for topic in topics
             for partition in topic["partitions"]
         }
         if subscription.partitions:
-            missing = sorted(set(subscription.partitions) - found)
+            missing = sorted(set(subscription.partitions) - found - set(known))
             if missing:
                 raise PylogError(
                     "PYLOG_UNKNOWN_TOPIC", f"The brokers have no partition {missing[0]}; correct the option assign."
                 )
-            found = set(subscription.partitions)
+            found &= set(subscription.partitions)
         ids = {topic["name"]: topic["topic_id"] for topic in topics}
         return Position(dict.fromkeys(sorted(found), 0), ids)
 
-    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """Give the first offset that each partition holds."""
-        return self._list(dict.fromkeys(partitions, EARLIEST))
+    def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
+        """Give where each partition begins and ends."""
+        partitions = list(partitions)
+        answers = self._ask([(each, mark) for mark in (EARLIEST, LATEST) for each in partitions])
+        return Bounds(dict(answers[: len(partitions)]), dict(answers[len(partitions) :]))
 
-    def latest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        """Give the offset after the last readable record of each partition."""
-        return self._list(dict.fromkeys(partitions, LATEST))
+    def latest(self, partitions: Iterable[TopicPartition], isolation: str | None = None) -> Offsets:
+        """Give the offset after the last readable record of each partition, for readers of another `isolation` if given."""
+        return dict(self._ask([(each, LATEST) for each in partitions], isolation))
+
+    def advance(self, wishes: Sequence[Wish]) -> list[Taken]:
+        """Look at the batches of each range, by their headers, and say how far its limits reach."""
+        ranges = [(*wish.partition, *wish[1:]) for wish in wishes]
+        with translated():
+            return [Taken(*taken) for taken in self._connected().advance(ranges)]
 
     def resolve(self, limit: Limit, option: str, partitions: Iterable[TopicPartition]) -> Offsets:
         """Turn what the user said into offsets.
@@ -98,13 +141,22 @@ class Log:
             check_names(limit, partitions, option)
         except LimitError as error:
             raise PylogError("PYLOG_INVALID_OPTION", f"The option {error}.") from None
-        if isinstance(limit, Earliest):
-            return self.earliest(partitions)
-        if isinstance(limit, Latest):
-            return self.latest(partitions)
         if isinstance(limit, AtTimestamp):
             return self._at_timestamp(limit, option, partitions)
-        return self._numbers(limit.offsets, partitions)
+        if isinstance(limit, Specific):
+            return self._specific(limit, option, partitions)
+        if isinstance(limit, Back):
+            held = self.bounds(partitions)
+            return {each: max(held.earliest[each], end - limit.offsets) for each, end in held.latest.items()}
+        if isinstance(limit, Ago):
+            since = AtTimestamp(max(0, int(self._now_s() * 1_000) - limit.ms), {}, latest_when_missing=True)
+            return self._at_timestamp(since, option, partitions)
+        mark = EARLIEST if isinstance(limit, Earliest) else LATEST
+        return dict(self._ask([(each, mark) for each in partitions]))
+
+    def first_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
+        """Give the first offset at or after a time, -1 for a partition that has none."""
+        return dict(self._ask([(each, timestamp_ms) for each in partitions]))
 
     def close(self) -> None:
         """Close the connections; the next question opens them again."""
@@ -112,19 +164,21 @@ class Log:
         if client is not None:
             client.close()
 
-    def _numbers(self, offsets: Any, partitions: list[TopicPartition]) -> Offsets:
-        """Replace -1 and -2 by what they stand for now."""
-        marks = {partition: offsets[partition] for partition in partitions if offsets[partition] < 0}
-        resolved = self._list(marks)
-        return {partition: resolved.get(partition, offsets[partition]) for partition in partitions}
+    def _specific(self, limit: Specific, option: str, partitions: list[TopicPartition]) -> Offsets:
+        """Replace words for topics, -1 and -2 by what they stand for now."""
+        resolved = {each: limit.offsets[each] for each in partitions if each in limit.offsets}
+        marks = [(each, offset) for each, offset in resolved.items() if offset < 0]
+        resolved.update(self._ask(marks))
+        for topic, word in limit.topics.items():
+            resolved.update(self.resolve(word, option, [each for each in partitions if each.topic == topic]))
+        return resolved
 
     def _at_timestamp(self, limit: AtTimestamp, option: str, partitions: list[TopicPartition]) -> Offsets:
         times = {
             partition: limit.by_partition[partition] if limit.timestamp_ms is None else limit.timestamp_ms
             for partition in partitions
         }
-        # A negative number is a mark on the wire; no record is older than 0.
-        found = self._list({partition: max(0, time_ms) for partition, time_ms in times.items()})
+        found = dict(self._ask(list(times.items())))
         missing = sorted(partition for partition, offset in found.items() if offset < 0)
         if missing and not limit.latest_when_missing:
             raise PylogError(
@@ -134,28 +188,37 @@ class Log:
             )
         return {**found, **self.latest(missing)}
 
-    def _list(self, wanted: dict[TopicPartition, int]) -> Offsets:
+    def _ask(
+        self, wanted: list[tuple[TopicPartition, int]], isolation: str | None = None
+    ) -> list[tuple[TopicPartition, int]]:
+        """Ask for the offset of a time or a mark (`LATEST`, `EARLIEST`) of each partition; answers in the same order."""
         if not wanted:
-            return {}
-        questions = [(partition.topic, partition.partition, time) for partition, time in wanted.items()]
-        isolation = self._options.client.get("isolation.level", "read_uncommitted")
+            return []
+        questions = [(partition.topic, partition.partition, time_ms) for partition, time_ms in wanted]
+        isolation = isolation or self._options.client.get("isolation.level", "read_uncommitted")
         with translated():
             answers = self._connected().list_offsets(questions, isolation)
-        return {TopicPartition(topic, partition): offset for topic, partition, offset, _ in answers}
+        return [(TopicPartition(topic, partition), offset) for topic, partition, offset, _ in answers]
 
-    def _describe(self) -> list[dict[str, Any]]:
+    def _describe(self, known: Collection[str]) -> list[dict[str, Any]]:
+        """The topics of the subscription; those of `known` that are not there any more are left out."""
         subscription = self._options.subscription
         with translated():
             if subscription.pattern:
-                topics = self._connected().describe_topics(None)
+                every = self._connected().describe_topics(None)
                 # By the brokers' flag: a name that begins with __ may be a user's.
-                return [topic for topic in topics if not topic["is_internal"] and subscription.matches(topic["name"])]
+                named = [topic for topic in every if not topic["is_internal"] and subscription.matches(topic["name"])]
+                # One that is just being made has no leader yet; it is there at the next look.
+                return [topic for topic in named if topic["error"] is None or topic["name"] in known]
             names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
             topics = list(self._connected().describe_topics(list(names)))
+        # A query that went on after a topic was deleted does not know it any more.
+        forgiving = bool(known) and not self._options.fail_on_data_loss
         for topic in topics:
-            if topic["error"] is not None:
+            gone = topic["error"] == _UNKNOWN_TOPIC and (forgiving or topic["name"] in known)
+            if topic["error"] is not None and not gone:
                 raise topic_error(topic["name"], topic["error"])
-        return topics
+        return [topic for topic in topics if topic["error"] is None]
 
     def _connected(self) -> Any:
         if self._client is None:

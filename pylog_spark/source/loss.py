@@ -1,10 +1,16 @@
-"""The one place that decides what missing records mean: an error, or a warning and going on with what is left."""
+"""The one place that decides what missing records mean: which of the named conditions, an error or a warning, and where to
+go on. `verdict` is pure; `after_loss` asks the brokers for what it needs, in a task.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from pylog_spark.errors import PylogError
+from pylog_spark.errors import PylogError, from_native, native, translated
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.limits import EARLIEST, LATEST
 
 _log = logging.getLogger("pylog_spark")
 
@@ -12,6 +18,30 @@ _ADVICE = (
     "The records between are gone. To go on with what is left, set failOnDataLoss to false; to begin anew, use another "
     "checkpointLocation"
 )
+
+
+class Held(NamedTuple):
+    """What the brokers say of a partition: its topic's id ("" where they have none), its first offset and its end."""
+
+    topic_id: str
+    earliest: int
+    latest: int
+
+
+class Verdict(NamedTuple):
+    """What is lost.
+
+    Attributes
+    ----------
+    condition, sentence : str
+        As in `PylogError`; the sentence without a final dot.
+    left : (int, int) or None
+        What is left of the offsets, ``[start, end)``; None when nothing is.
+    """
+
+    condition: str
+    sentence: str
+    left: tuple[int, int] | None
 
 
 def report_loss(fail: bool, sentence: str, condition: str = "PYLOG_DATA_LOSS") -> None:
@@ -24,7 +54,7 @@ def report_loss(fail: bool, sentence: str, condition: str = "PYLOG_DATA_LOSS") -
     sentence : str
         What is gone, naming topic, partition and offsets, without a final dot.
     condition : str
-        ``PYLOG_DATA_LOSS`` or ``PYLOG_TOPIC_RECREATED``.
+        Which loss it is.
 
     Raises
     ------
@@ -34,3 +64,99 @@ def report_loss(fail: bool, sentence: str, condition: str = "PYLOG_DATA_LOSS") -
     if fail:
         raise PylogError(condition, f"{sentence}. {_ADVICE}.")
     _log.warning("%s: %s; going on because failOnDataLoss is false", condition, sentence)
+
+
+def verdict(partition: TopicPartition, wanted: int, end: int, topic_id: str, held: Held | None) -> Verdict | None:
+    """Say what is lost of the offsets ``[wanted, end)``; None when nothing is.
+
+    Parameters
+    ----------
+    partition : TopicPartition
+        Of the range.
+    wanted, end : int
+        Next offset to read, and the one to stop before.
+    topic_id : str
+        Of the topic when the range was planned, or "".
+    held : Held or None
+        What is there now; None when the topic is not.
+    """
+    if held is None:
+        return Verdict(
+            "PYLOG_TOPIC_DELETED",
+            f"The topic {partition.topic!r} was deleted; {partition} was read up to offset {wanted} of {end}",
+            None,
+        )
+    if topic_id and held.topic_id and held.topic_id != topic_id:
+        return Verdict(
+            "PYLOG_TOPIC_RECREATED",
+            f"The topic {partition.topic!r} was deleted and created again (its id was {topic_id} and is now "
+            f"{held.topic_id}); {partition} was read up to offset {wanted} of {end}",
+            None,
+        )
+    if held.earliest > wanted:
+        sentence = (
+            f"{partition} holds nothing before offset {held.earliest}, and this query needs it from offset {wanted}"
+        )
+        return Verdict("PYLOG_DATA_LOSS", sentence, (held.earliest, end) if held.earliest < end else None)
+    if held.latest < end:
+        sentence = (
+            f"{partition} ends at offset {held.latest}, before offset {end}, up to which this query was to read it"
+        )
+        return Verdict("PYLOG_LOG_TRUNCATED", sentence, (wanted, held.latest) if wanted < held.latest else None)
+    return None
+
+
+def after_loss(
+    client: Mapping[str, str],
+    fail: bool,
+    partition: TopicPartition,
+    span: tuple[int, int],
+    topic_id: str,
+    cause: tuple[str, str],
+) -> tuple[int, int] | None:
+    """Report why a reader ended before its range did, and give the range to go on with; None when nothing is left.
+
+    Parameters
+    ----------
+    client : mapping
+        Settings of the native client.
+    fail : bool
+        The option `failOnDataLoss`.
+    partition : TopicPartition
+        Of the range.
+    span : (int, int)
+        Next offset to read, and the one to stop before.
+    topic_id : str
+        Of the topic when the range was planned, or "".
+    cause : (str, str)
+        Kind and message of the native error, raised when the brokers hold all that is missing.
+
+    Raises
+    ------
+    PylogError
+        When `fail`, or when nothing is lost and the error is another one.
+    """
+    wanted, end = span
+    found = verdict(partition, wanted, end, topic_id, _held(client, partition))
+    if found is None and cause[0] == "LOG_TRUNCATED":
+        # The new leader has written on since: what it has up to `end` is not what was there before.
+        found = Verdict("PYLOG_LOG_TRUNCATED", cause[1].rstrip(". "), span)
+    if found is None:
+        raise from_native(*cause)
+    report_loss(fail, found.sentence, found.condition)
+    return found.left
+
+
+def _held(client: Mapping[str, str], partition: TopicPartition) -> Held | None:
+    with translated():
+        asked = native().Client(dict(client))
+        try:
+            (topic,) = asked.describe_topics([partition.topic])
+            if topic["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
+                return None
+            # The end of everything, committed or not: records of an open transaction are late and not lost.
+            bounds = asked.list_offsets([(*partition, EARLIEST), (*partition, LATEST)])
+        finally:
+            asked.close()
+    (_, _, earliest, _), (_, _, latest, _) = bounds
+    return Held(topic["topic_id"], earliest, latest)

@@ -1,4 +1,4 @@
-"""One task's reading: an offset range of one log partition as Arrow batches. Runs in Spark's Python workers.
+"""One task's reading: offset ranges of log partitions as Arrow batches. Runs in Spark's Python workers.
 
 Fetching and decoding happen in native threads, started at the first pull and ended when the iterator is dropped; no
 Python object is made per record.
@@ -6,38 +6,41 @@ Python object is made per record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
-from pylog_spark.errors import LOSS_KINDS, PylogError, from_native, native, translated
-from pylog_spark.offsets.limits import EARLIEST
+from pylog_spark.errors import LOSS_KINDS, from_native, native, translated
+from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.ranges import OffsetRange
+from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.schema import arrow_schema
-from pylog_spark.source.loss import report_loss
+from pylog_spark.source.loss import after_loss
+from pylog_spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+#: A range and the id of its topic when the range was planned, or "" when the brokers have none.
+Piece = tuple[OffsetRange, str]
+
+
 class RangePartition(InputPartition):
-    """Offsets ``[start, end)`` of one log partition, as Spark carries them to a task.
+    """What one task reads, as Spark carries it there.
 
     Parameters
     ----------
-    offsets : OffsetRange
-        What to read.
-    topic_id : str
-        Id of the topic when the range was planned, or "" when the brokers have none.
+    pieces : iterable of (OffsetRange, str)
+        Ranges, read in this order, with the ids of their topics.
     """
 
-    def __init__(self, offsets: OffsetRange, topic_id: str) -> None:
+    def __init__(self, pieces: Iterable[Piece]) -> None:
         super().__init__(None)
-        self.topic, self.partition = offsets.partition
-        self.start, self.end = offsets.start, offsets.end
-        self.topic_id = topic_id
+        self.pieces = tuple(pieces)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class RangeSource:
         Size at which a batch is complete.
     fail_on_data_loss : bool
         What to do about records that vanished after the plan was made.
+    wanted : RecordFilter
+        Which records to read; the planner has cut the ranges by it already.
+    limit : int or None
+        Most rows of one task.
+    rack : str
+        Where this task is, or ``env:`` and the variable of its process that says so.
     """
 
     client: Mapping[str, str]
@@ -63,38 +72,52 @@ class RangeSource:
     nullable: Mapping[str, bool]
     batch_bytes: int
     fail_on_data_loss: bool
+    wanted: RecordFilter = field(default_factory=RecordFilter)
+    limit: int | None = None
+    rack: str = ""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Give the records of `partition`; of Spark's placeholder for "no partitions", none."""
         if not isinstance(partition, RangePartition):
             return
-        start = partition.start
-        while start < partition.end:
-            reader = self._open(partition, start)
+        left, rows_left = list(partition.pieces), self.limit
+        while left and rows_left != 0:
+            reader = self._open(left, rows_left)
             try:
-                yield from self._batches(reader)
+                for batch in self._batches(reader):
+                    rows_left = None if rows_left is None else rows_left - batch.num_rows
+                    yield batch
                 return
             except _Lost as lost:
-                start = self._after_loss(partition, max(start, reader.next_offset), lost)
+                left = self._after_loss(left[reader.range_index :], reader.next_offset, lost)
             finally:
                 reader.stop()
 
-    def _open(self, partition: RangePartition, start: int) -> Any:
+    def _open(self, pieces: list[Piece], limit: int | None) -> Any:
+        (first, topic_id), *others = pieces
         with translated():
             return native().RangeReader(
-                dict(self.client),
-                partition.topic,
-                partition.partition,
-                start,
-                partition.end,
+                {**self.client, "client.rack": self._rack()},
+                *first.partition,
+                first.start,
+                first.end,
                 list(self.columns),
-                topic_id=partition.topic_id,
+                topic_id=topic_id,
                 batch_bytes=self.batch_bytes,
+                then=[(*offsets.partition, offsets.start, offsets.end, other_id) for offsets, other_id in others],
+                limit=limit,
+                **self.wanted.native(),
             )
+
+    def _rack(self) -> str:
+        if self.rack.startswith(RACK_VARIABLE):
+            return os.environ.get(self.rack.removeprefix(RACK_VARIABLE), "")
+        return self.rack
 
     def _batches(self, reader: Any) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
+        settle()
         schema = arrow_schema(self.columns, self.nullable)
         stream = pa.RecordBatchReader.from_stream(reader)
         while True:
@@ -110,26 +133,14 @@ class RangeSource:
                 raise (_Lost(kind, message) if kind in LOSS_KINDS else from_native(kind, message)) from None
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
-    def _after_loss(self, partition: RangePartition, wanted: int, lost: _Lost) -> int:
-        """Give the offset to go on from, or the partition's end when nothing is left. Raises when loss is an error."""
-        condition = from_native(lost.kind, "").condition
-        place = f"{partition.topic}-{partition.partition}"
-        report_loss(self.fail_on_data_loss, f"{place}, offset {wanted}: {lost.message.rstrip('.')}", condition)
-        if condition == "PYLOG_TOPIC_RECREATED":
-            return partition.end
-        try:
-            with translated():
-                client = native().Client(dict(self.client))
-                try:
-                    ((_, _, earliest, _),) = client.list_offsets([(partition.topic, partition.partition, EARLIEST)])
-                finally:
-                    client.close()
-        except PylogError as error:
-            if error.condition != "PYLOG_UNKNOWN_TOPIC":
-                raise
-            return partition.end
-        # The log now ends before the offset wanted: nothing of this range is left.
-        return int(earliest) if earliest > wanted else partition.end
+    def _after_loss(self, left: list[Piece], next_offset: int, lost: _Lost) -> list[Piece]:
+        """Give what is left to read after the first of `left` met `lost`. Raises when loss is an error."""
+        (offsets, topic_id), *others = left
+        # Rows that were not handed out yet are read again.
+        span = (max(offsets.start, next_offset), offsets.end)
+        cause = (lost.kind, lost.message)
+        rest = after_loss(self.client, self.fail_on_data_loss, offsets.partition, span, topic_id, cause)
+        return [(OffsetRange(offsets.partition, *rest), topic_id), *others] if rest else others
 
 
 class _Lost(Exception):

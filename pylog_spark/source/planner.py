@@ -1,25 +1,45 @@
 """What a streaming query reads next, decided on positions. Asks a `Log`, knows no Spark.
 
-A position that the brokers no longer agree with (topic gone or recreated, log shorter than what was read) is reported
-through `report_loss` once, and with failOnDataLoss=false the query goes on: gone partitions are dropped, recreated topics
-begin at their earliest offset. A partition that is new to the query begins at its earliest offset.
+A position that the brokers no longer agree with (topic gone or recreated, log shorter than what was read) is looked at again
+before it is believed, then reported through `report_loss`; with failOnDataLoss=false the query goes on: what is gone is
+dropped, recreated topics begin at their earliest offset. A partition that is new to the query begins at its earliest offset.
+
+Requests of one trigger: metadata and one round for the bounds of all partitions, in `latest`; none in `ranges`, which takes
+what `latest` has just seen, except for a batch that is run again after a restart and for Trigger.AvailableNow.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.limits import Limit, Specific
 from pylog_spark.offsets.position import Position, PositionError
-from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.offsets.ratelimit import new_offsets, rate_limit, waits_for_more
+from pylog_spark.offsets.visible import cut_visible
 from pylog_spark.options import ReadOptions
+from pylog_spark.source.available_now import check_available_now
 from pylog_spark.source.log import Log
 from pylog_spark.source.loss import report_loss
+
+
+class Seen(NamedTuple):
+    """The log as it was at one look: the end of each partition with the topics' ids, and where each begins."""
+
+    end: Position
+    earliest: Offsets
+
+
+class Clock(NamedTuple):
+    """Time, for `maxTriggerDelay` and for pauses between two looks."""
+
+    monotonic_s: Callable[[], float] = time.monotonic
+    sleep_s: Callable[[float], None] = time.sleep
 
 
 class StreamPlanner:
@@ -31,17 +51,21 @@ class StreamPlanner:
         Of the query.
     log : Log
         Where the partitions are.
-    monotonic_s : callable
-        The clock for `maxTriggerDelay`, in seconds.
+    clock : Clock
+        Time.
     """
 
-    def __init__(self, options: ReadOptions, log: Log, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: ReadOptions, log: Log, clock: Clock | None = None) -> None:
         self._options = options
         self._log = log
-        self._monotonic_s = monotonic_s
+        self._clock = clock or Clock()
+        self._available_now = False
         self._frozen: Position | None = None
         self._latest: Position | None = None
-        self._last_batch_s: float | None = None
+        #: The last batch that `latest` gave, as (start, end), with what was seen then.
+        self._given: tuple[Mapping[str, Any], Mapping[str, Any], Seen] | None = None
+        self._last_batch_s = -math.inf
+        self._told_empty = False
 
     def initial(self) -> dict[str, Any]:
         """Give the position at which a new query starts."""
@@ -52,8 +76,8 @@ class StreamPlanner:
         return Position(offsets, assigned.topic_ids).to_document()
 
     def freeze(self) -> None:
-        """Take the present end as the end of the query (Trigger.AvailableNow)."""
-        self._frozen = self._now()
+        """Take the end at the next look as the end of the query (Trigger.AvailableNow)."""
+        self._available_now = True
 
     def latest(self, start: Mapping[str, Any], limit: int | None, may_wait: bool) -> dict[str, Any]:
         """Give the end of the next micro-batch; `start` itself, the same object, when there is nothing to read.
@@ -65,24 +89,43 @@ class StreamPlanner:
         limit : int or None
             Most offsets to take; None takes all.
         may_wait : bool
-            Whether `minOffsetsPerTrigger` applies.
+            Whether the options that limit a trigger apply; else everything is taken at once.
         """
+        unchanged = start if isinstance(start, dict) else dict(start)
         reached = _position(start)
-        now = self._latest = self._frozen or self._now()
+        seen = self._look(reached, self._frozen)
+        now = self._latest = seen.end
+        if self._available_now:
+            self._frozen = now
+        if not now.offsets:
+            return self._stay(unchanged, reached, now)
+        self._told_empty = False
         lost = self._check_against(reached, now)
-        begin = self._begin(reached, now)
+        begin = _begin(reached, seen)
         count = new_offsets(begin, now.offsets)
-        if count == 0 and not lost:
-            return dict(start) if not isinstance(start, dict) else start
-        if may_wait and not lost and self._waits(count):
-            return dict(start) if not isinstance(start, dict) else start
-        self._last_batch_s = self._monotonic_s()
+        waits = may_wait and self._waits(reached, now)
+        if not lost and (waits or count == 0):
+            return unchanged
         end = now.offsets if limit is None else rate_limit(limit, begin, now.offsets)
-        return Position(end, now.topic_ids).to_document()
+        if may_wait:
+            end = self._cut_visible(seen, begin, end)
+        if not lost and all(end[partition] <= begin[partition] for partition in end):
+            return unchanged
+        document = Position(end, now.topic_ids).to_document()
+        self._given = (start, document, seen)
+        return document
+
+    def _stay(self, unchanged: dict[str, Any], reached: Position, now: Position) -> dict[str, Any]:
+        """Keep the position while no partition is there, and report that once. An empty position would forget what was
+        read: all of it would be read anew when the topics are seen again."""
+        if not self._told_empty:
+            self._told_empty = self._check_against(reached, now)
+        return unchanged
 
     def all_latest(self) -> dict[str, Any]:
         """Give the end of the log, for Spark versions that do not pass the start. Equal positions give equal text."""
-        self._latest = self._now()
+        assigned = self._log.assigned()
+        self._latest = Position(self._log.latest(assigned.offsets), assigned.topic_ids)
         return self._latest.to_document()
 
     def reported_latest(self) -> dict[str, Any] | None:
@@ -97,64 +140,103 @@ class StreamPlanner:
         if start == end:
             return []
         first, last = _position(start), _position(end)
+        if self._given is not None and self._given[:2] == (start, end) and not self._frozen:
+            seen = self._given[2]
+        else:
+            seen = self._look(last, None)
+        if self._frozen is not None:
+            check_available_now(self._frozen, last, seen.end)
         self._check_recreated(first, last)
+        self._lost(last, seen.end)
+        recreated = last.recreated(seen.end)
+        found = []
+        for partition, offset in self._checked_begin(first, last, seen).items():
+            end_offset = min(last.offsets[partition], seen.end.offsets[partition])
+            if partition.topic not in recreated and offset < end_offset:
+                begin_offset = self._held(partition, offset, seen.earliest[partition])
+                found.append(OffsetRange(partition, begin_offset, end_offset))
+        return [(offsets, last.topic_ids.get(offsets.partition.topic, "")) for offsets in found]
+
+    def _look(self, reached: Position, frozen: Position | None) -> Seen:
+        """See the log, once more after a pause while it contradicts `reached`: a broker may be behind another for a moment."""
+        if frozen is not None:
+            begins = self._log.bounds(sorted(_unknown(reached, frozen))).earliest
+            return Seen(frozen, {**reached.offsets, **begins})
+        attempts = max(2, self._options.offset_retries)
+        for attempt in range(attempts):
+            if attempt:
+                self._clock.sleep_s(self._options.offset_retry_ms / 1_000)
+            assigned = self._log.assigned(reached.offsets)
+            try:
+                earliest, latest = self._log.bounds(assigned.offsets)
+            except PylogError as error:
+                # Deleted between the two questions: the next look does not show it any more.
+                if error.condition != "PYLOG_UNKNOWN_TOPIC" or attempt + 1 == attempts:
+                    raise
+                continue
+            recreated = reached.recreated(assigned)
+            shorter = [
+                partition
+                for partition, offset in reached.offsets.items()
+                if partition.topic not in recreated and latest.get(partition, offset) < offset
+            ]
+            if shorter:
+                # A reader of committed data that goes on where one of all data stopped is ahead of the last stable offset.
+                ends = self._log.latest(shorter, "read_uncommitted")
+                late = {each: reached.offsets[each] for each in shorter if ends[each] >= reached.offsets[each]}
+                latest = {**latest, **late}
+                shorter = [each for each in shorter if each not in late]
+            seen = Seen(Position(latest, assigned.topic_ids), earliest)
+            gone = reached.offsets.keys() - latest.keys()
+            if not shorter and not any(self._options.subscription.includes(each) for each in gone):
+                break
+        return seen
+
+    def _cut_visible(self, seen: Seen, begin: Offsets, end: Offsets) -> Offsets:
+        records, size = self._options.trigger_records, self._options.trigger_bytes
+        if records is None and size is None:
+            return end
+        # What is gone cannot be looked at; the loss is reported when the batch is planned.
+        held = {each: max(offset, seen.earliest[each]) for each, offset in begin.items()}
         try:
-            begin = self._begin(first, last)
-            earliest = self._log.earliest(last.offsets)
+            return cut_visible(held, end, records, size, self._log.advance)
         except PylogError as error:
-            if error.condition != "PYLOG_UNKNOWN_TOPIC":
+            if error.condition != "PYLOG_DATA_LOSS":
                 raise
-            report_loss(
-                self._options.fail_on_data_loss, f"A topic of this query does not exist any more: {error.sentence}"
-            )
-            return []
-        found = [
-            OffsetRange(partition, self._held(partition, begin[partition], earliest[partition]), offset)
-            for partition, offset in last.offsets.items()
-            if begin[partition] < offset
-        ]
-        options = self._options
-        return [
-            (offsets, last.topic_ids.get(offsets.partition.topic, ""))
-            for offsets in plan(found, options.min_partitions, options.max_records)
-        ]
-
-    def _now(self) -> Position:
-        assigned = self._log.assigned()
-        return Position(self._log.latest(assigned.offsets), assigned.topic_ids)
-
-    def _begin(self, reached: Position, now: Position) -> Offsets:
-        """Where each partition of `now` goes on; earliest for those that `reached` does not know or knew by another id."""
-        recreated = reached.recreated(now)
-        known = {
-            partition: offset
-            for partition, offset in reached.offsets.items()
-            if partition in now.offsets and partition.topic not in recreated
-        }
-        return {**known, **self._log.earliest(sorted(now.offsets.keys() - known.keys()))}
+            return end
 
     def _check_against(self, reached: Position, now: Position) -> bool:
         """Report what the log has lost since `reached`; whether there was anything."""
         recreated = self._check_recreated(reached, now)
+        return self._lost(reached, now) or bool(recreated)
+
+    def _lost(self, reached: Position, now: Position) -> bool:
+        """Report partitions of `reached` that are gone or shorter; whether there are any."""
+        recreated = reached.recreated(now)
         gone = sorted(reached.offsets.keys() - now.offsets.keys())
+        topics = {partition.topic for partition in now.offsets}
+        fail = self._options.fail_on_data_loss
         if gone:
-            report_loss(
-                self._options.fail_on_data_loss,
-                f"{gone[0]}{_more(gone)} was read up to offset {reached.offsets[gone[0]]} and is not there any more (topic "
-                "deleted, or no longer subscribed to)",
-            )
+            deleted = gone[0].topic not in topics and self._options.subscription.includes(gone[0])
+            what = f"{gone[0]}{_more(gone)} was read up to offset {reached.offsets[gone[0]]}"
+            if deleted:
+                report_loss(fail, f"The topic {gone[0].topic!r} was deleted: {what}", "PYLOG_TOPIC_DELETED")
+            else:
+                report_loss(
+                    fail, f"{what} and is not there any more, or no longer subscribed to", "PYLOG_PARTITION_GONE"
+                )
         shorter = sorted(
             partition
             for partition, offset in reached.offsets.items()
             if partition.topic not in recreated and now.offsets.get(partition, offset) < offset
         )
         if shorter:
-            report_loss(
-                self._options.fail_on_data_loss,
+            sentence = (
                 f"{shorter[0]}{_more(shorter)} ends at offset {now.offsets[shorter[0]]}, before offset "
-                f"{reached.offsets[shorter[0]]}, which this query has read up to",
+                f"{reached.offsets[shorter[0]]}, which this query has read up to"
             )
-        return bool(recreated or gone or shorter)
+            report_loss(fail, sentence, "PYLOG_LOG_TRUNCATED")
+        return bool(gone or shorter)
 
     def _check_recreated(self, before: Position, after: Position) -> set[str]:
         recreated = before.recreated(after)
@@ -168,6 +250,21 @@ class StreamPlanner:
             )
         return recreated
 
+    def _checked_begin(self, first: Position, last: Position, seen: Seen) -> Offsets:
+        """Where each partition of the batch goes on; reports a new one that has lost its beginning already."""
+        batch = Seen(
+            Position({each: 0 for each in last.offsets if each in seen.end.offsets}, last.topic_ids), seen.earliest
+        )
+        begin = _begin(first, batch)
+        recreated = first.recreated(last)
+        for partition in sorted(begin.keys() - first.offsets.keys()):
+            if begin[partition] > 0 and partition.topic not in recreated:
+                report_loss(
+                    self._options.fail_on_data_loss,
+                    f"{partition}, which is new to this query, begins at offset {begin[partition]} and not at 0",
+                )
+        return begin
+
     def _held(self, partition: TopicPartition, offset: int, earliest: int) -> int:
         if offset >= earliest:
             return offset
@@ -177,12 +274,15 @@ class StreamPlanner:
         )
         return earliest
 
-    def _waits(self, count: int) -> bool:
-        now_s = self._monotonic_s()
-        if self._last_batch_s is None:
-            self._last_batch_s = now_s
+    def _waits(self, reached: Position, now: Position) -> bool:
+        """Whether `minOffsetsPerTrigger` puts the batch off; counted as Spark's connector does: a new partition from 0."""
+        count = sum(offset - reached.offsets.get(partition, 0) for partition, offset in now.offsets.items())
+        now_s = self._clock.monotonic_s()
         waited_ms = (now_s - self._last_batch_s) * 1_000
-        return waits_for_more(count, self._options.min_offsets, waited_ms, self._options.max_delay_ms)
+        waits = waits_for_more(count, self._options.min_offsets, waited_ms, self._options.max_delay_ms)
+        if not waits:
+            self._last_batch_s = now_s
+        return waits
 
 
 def check_in_log(log: Log, offsets: Offsets, limit: Limit, option: str, fail: bool) -> Offsets:
@@ -204,7 +304,7 @@ def check_in_log(log: Log, offsets: Offsets, limit: Limit, option: str, fail: bo
     if not isinstance(limit, Specific):
         return offsets
     numbers = [partition for partition, offset in limit.offsets.items() if offset >= 0]
-    earliest, latest = log.earliest(numbers), log.latest(numbers)
+    earliest, latest = log.bounds(numbers)
     for partition in sorted(numbers):
         offset, low, high = offsets[partition], earliest[partition], latest[partition]
         if fail and not low <= offset <= high:
@@ -215,6 +315,20 @@ def check_in_log(log: Log, offsets: Offsets, limit: Limit, option: str, fail: bo
             )
     inside = {partition: min(max(offsets[partition], earliest[partition]), latest[partition]) for partition in numbers}
     return {**offsets, **inside}
+
+
+def _begin(reached: Position, seen: Seen) -> Offsets:
+    """Where each partition goes on; earliest for those that `reached` does not know or knew by another id."""
+    unknown = _unknown(reached, seen.end)
+    return {
+        partition: seen.earliest[partition] if partition in unknown else reached.offsets[partition]
+        for partition in seen.end.offsets
+    }
+
+
+def _unknown(reached: Position, now: Position) -> set[TopicPartition]:
+    recreated = reached.recreated(now)
+    return {each for each in now.offsets if each not in reached.offsets or each.topic in recreated}
 
 
 def _position(document: Mapping[str, Any]) -> Position:

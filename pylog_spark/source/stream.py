@@ -16,8 +16,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pylog_spark.errors import PylogError
 from pylog_spark.options import ReadOptions
 from pylog_spark.source.log import Log
-from pylog_spark.source.partition import RangePartition, RangeSource
+from pylog_spark.source.partition import RangeSource
 from pylog_spark.source.planner import StreamPlanner
+from pylog_spark.source.progress import Progress
+from pylog_spark.source.tasks import TaskPlanner
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,20 +46,26 @@ class _Reader(DataSourceStreamReader):
         self._source = source
         self._log = Log(options)
         self._planner = StreamPlanner(options, self._log)
+        self._tasks = TaskPlanner(options, self._log)
+        self._progress = Progress(options)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return self._planner.initial()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [RangePartition(offsets, topic_id) for offsets, topic_id in self._planner.ranges(start, end)]
+        found = self._planner.ranges(start, end)
+        topic_ids = {offsets.partition.topic: topic_id for offsets, topic_id in found}
+        return [*self._tasks.tasks([offsets for offsets, _ in found], topic_ids, self._source.wanted)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._source.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to do: the checkpoint is the truth."""
+        """Show the progress to Kafka's tools when a group is named; the checkpoint is the truth."""
+        self._progress.show(end)
 
     def stop(self) -> None:
+        self._progress.close()
         self._log.close()
 
 
@@ -68,6 +76,8 @@ class _ReaderBefore42(_Reader):
         for name, given in (
             ("maxOffsetsPerTrigger", options.max_offsets),
             ("minOffsetsPerTrigger", options.min_offsets),
+            ("maxRecordsPerTrigger", options.trigger_records),
+            ("maxBytesPerTrigger", options.trigger_bytes),
         ):
             if given is not None:
                 raise PylogError(
@@ -127,12 +137,13 @@ if _admission is not None:
         def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
             """Give the limit that the options ask for; Spark replaces it by ReadAllAvailable for Trigger.Once.
 
-            There is no limit that says "at least": with `minOffsetsPerTrigger` alone, a limit that never binds tells such
-            a call from one in which everything must be read.
+            There is no limit that says "at least", nor one in bytes: with these, a limit that never binds tells such a
+            call from one in which everything must be read.
             """
-            if self._options.max_offsets is not None:
-                return _admission.ReadMaxRows(self._options.max_offsets)
-            if self._options.min_offsets is not None:
+            options = self._options
+            if options.max_offsets is not None:
+                return _admission.ReadMaxRows(options.max_offsets)
+            if any(one is not None for one in (options.min_offsets, options.trigger_records, options.trigger_bytes)):
                 return _admission.ReadMaxRows(_NO_LIMIT)
             return _admission.ReadAllAvailable()
 

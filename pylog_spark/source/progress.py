@@ -1,0 +1,82 @@
+"""A stream's progress shown in a consumer group, for Kafka's tools: the offsets of finished batches, committed there.
+
+Only shown: never read back, and nothing that goes wrong with it stops or slows the query. Spark tells of a batch when it
+plans the next one, so the group is one batch behind, and the last batch of a stopped query is not told.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.offsets.position import Position, PositionError
+from pylog_spark.options import ReadOptions
+
+_log = logging.getLogger("pylog_spark")
+
+#: Longest wait in ms for one commit, and pause in seconds after one that failed: a coordinator that is away costs little.
+COMMIT_MS = 2_000
+PAUSE_S = 30.0
+
+
+class Progress:
+    """Commits positions to the group of the option `kafka.group.id`; does nothing without one.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        Of the query.
+    monotonic_s : callable
+        The clock of the pause after a failure.
+    """
+
+    def __init__(self, options: ReadOptions, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._group = options.group_id
+        self._config = {
+            **options.client,
+            "default.api.timeout.ms": str(COMMIT_MS),
+            "request.timeout.ms": str(COMMIT_MS),
+        }
+        self._monotonic_s = monotonic_s
+        self._client: Any = None
+        self._paused_until_s = 0.0
+        self._warned = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_client": None}
+
+    def show(self, end: Mapping[str, Any]) -> None:
+        """Commit the offsets of a position; a failure is a warning, once."""
+        if self._group is None or self._monotonic_s() < self._paused_until_s:
+            return
+        try:
+            failed = self._commit(Position.from_document(end))
+        except (PylogError, PositionError) as error:
+            failed = str(error)
+        if failed:
+            self._paused_until_s = self._monotonic_s() + PAUSE_S
+            if not self._warned:
+                _log.warning("The progress of this query is not shown in the group %r: %s", self._group, failed)
+            self._warned = True
+
+    def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _commit(self, position: Position) -> str | None:
+        offsets = [(*partition, offset, "") for partition, offset in sorted(position.offsets.items())]
+        if not offsets:
+            return None
+        with translated():
+            if self._client is None:
+                self._client = native().Client(self._config)
+            results = self._client.request(
+                "alter_group_offsets", json.dumps({"group": self._group, "offsets": offsets})
+            )
+        return next((str(one["message"]) for one in results if one["error"] is not None), None)

@@ -1,0 +1,166 @@
+"""Conditions of a query as filters of a batch read, asked for with ``option("pushdown", "true")``.
+
+A class of its own, because with ``spark.sql.python.filterPushdown.enabled=false``, Spark's default, a reader that defines
+`pushFilters` fails every read (DATA_SOURCE_PUSHDOWN_DISABLED). A condition that is taken is not looked at by Spark again, so
+it is taken only when the native reader's answer is exactly Spark's; the others stay with Spark.
+
+Spark (up to 4.3) keeps the reader of a query with the loaded frame, and uses it again for a later query that pushes nothing.
+Nothing here can see that; so the documentation says to load the frame anew for each query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pyspark.sql.datasource as spark
+
+from pylog_spark.errors import PylogError
+from pylog_spark.offsets.filters import IN, RANGE, BytesTest, RecordFilter
+from pylog_spark.offsets.spans import BEYOND, EVERY, LOWEST, Spans
+from pylog_spark.source.batch import PylogReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+    from pylog_spark.options import ReadOptions
+    from pylog_spark.source.partition import RangeSource
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MS = timedelta(milliseconds=1)
+
+#: How a condition compares, by the name of Spark's class.
+_COMPARISONS = {
+    "EqualTo": "=",
+    "EqualNullSafe": "=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+
+
+class PushdownReader(PylogReader):
+    """A batch reader that takes conditions of the query."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Take the conditions that are understood and give back the others."""
+        wanted, left = self._source.wanted, []
+        for condition in filters:
+            understood = as_filter(condition)
+            if understood is None:
+                left.append(condition)
+            else:
+                wanted = wanted & understood
+        self._source = replace(self._source, wanted=wanted)
+        return left
+
+
+def pushdown_reader(options: ReadOptions, source: RangeSource) -> PylogReader:
+    """Give a `PushdownReader`, or say that this version of Spark has no such thing."""
+    if not hasattr(spark, "Filter"):
+        raise PylogError(
+            "PYLOG_UNSUPPORTED_SPARK",
+            "The option pushdown needs Spark 4.1 or later; leave it out and use filterPartition, filterOffset, "
+            "filterTimestamp and filterKey.",
+        )
+    return PushdownReader(options, source)
+
+
+def as_filter(condition: Filter) -> RecordFilter | None:
+    """Give the filter that takes exactly the rows for which `condition` is true; None for one that Spark must look at."""
+    name = type(condition).__name__
+    column = ".".join(getattr(condition, "attribute", ()))
+    if name in ("IsNull", "IsNotNull"):
+        return _of_null(column, wanted=name == "IsNull")
+    understand = _COLUMNS.get(column)
+    value = getattr(condition, "value", None)
+    if understand is None or value is None:
+        return None
+    if name == "In":
+        # A null among the values makes a condition null where it is not true: no row more, none less.
+        values = [one for one in value if one is not None]
+        return understand("in", values) if values else None
+    comparison = _COMPARISONS.get(name)
+    return None if comparison is None else understand(comparison, [value])
+
+
+def _of_null(column: str, *, wanted: bool) -> RecordFilter | None:
+    if column == "key":
+        return RecordFilter(keys=(BytesTest(IN, (None,)) if wanted else BytesTest(RANGE, (None, None)),))
+    if column in _COLUMNS:  # a record always has these
+        return RecordFilter(partitions=Spans.of([])) if wanted else RecordFilter()
+    return None
+
+
+def _of_partition(comparison: str, values: list[Any]) -> RecordFilter | None:
+    spans = _spans(comparison, values)
+    return None if spans is None else RecordFilter(partitions=spans)
+
+
+def _of_offset(comparison: str, values: list[Any]) -> RecordFilter | None:
+    spans = _spans(comparison, values)
+    return None if spans is None else RecordFilter(offsets=spans)
+
+
+def _of_timestamp(comparison: str, values: list[Any]) -> RecordFilter | None:
+    """The column has microseconds and records have milliseconds, so ``= ...000001`` is true of no record."""
+    if not all(isinstance(value, datetime) and value.tzinfo is not None for value in values):
+        return None
+    # (ms before or at the value, whether it is the value)
+    at = [((value - _EPOCH) // _MS, not (value - _EPOCH) % _MS) for value in values]
+    if comparison in ("=", "in"):
+        return RecordFilter(timestamps=Spans.only(ms for ms, whole in at if whole))
+    ((ms, whole),) = at
+    # In whole milliseconds, < 5.3 is <= 5, and >= 5.3 is > 5.
+    rounded = {"<": "<" if whole else "<=", ">=": ">=" if whole else ">"}.get(comparison, comparison)
+    spans = _spans(rounded, [ms])
+    return None if spans is None else RecordFilter(timestamps=spans)
+
+
+def _of_key(comparison: str, values: list[Any]) -> RecordFilter | None:
+    if not all(isinstance(value, (bytes, bytearray)) for value in values):
+        return None
+    return RecordFilter(keys=(_bytes_test(comparison, [bytes(value) for value in values]),))
+
+
+def _of_topic(comparison: str, values: list[Any]) -> RecordFilter | None:
+    if not all(isinstance(value, str) for value in values):
+        return None
+    return RecordFilter(topics=(_bytes_test(comparison, [value.encode() for value in values]),))
+
+
+_COLUMNS: dict[str, Callable[[str, list[Any]], RecordFilter | None]] = {
+    "partition": _of_partition,
+    "offset": _of_offset,
+    "timestamp": _of_timestamp,
+    "key": _of_key,
+    "topic": _of_topic,
+}
+
+
+def _spans(comparison: str, values: list[Any]) -> Spans | None:
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return None
+    if comparison in ("=", "in"):
+        return Spans.only(values)
+    (value,) = values
+    bounds = {
+        "<": (LOWEST, value),
+        "<=": (LOWEST, value + 1),
+        ">": (value + 1, BEYOND),
+        ">=": (value, BEYOND),
+    }
+    return EVERY & Spans.of([bounds[comparison]])
+
+
+def _bytes_test(comparison: str, values: list[bytes]) -> BytesTest:
+    if comparison in ("=", "in"):
+        return BytesTest(IN, tuple(values))
+    (value,) = values
+    # The next larger text is the same with a zero byte.
+    after = value + b"\0"
+    bounds = {"<": (None, value), "<=": (None, after), ">": (after, None), ">=": (value, None)}
+    return BytesTest(RANGE, bounds[comparison])

@@ -1,0 +1,76 @@
+"""From the offsets that a read covers to the Spark tasks that read them: filters, splitting, sharing, the limit.
+
+Asks the brokers one thing only: where the first record at or after the lowest time wanted is. Records before it are older,
+all of them, whatever the order of timestamps is after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.filters import RecordFilter
+from pylog_spark.offsets.packing import Group, pack
+from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.source.partition import RangePartition
+
+if TYPE_CHECKING:
+    from pylog_spark.options import ReadOptions
+    from pylog_spark.source.log import Log
+
+
+class TaskPlanner:
+    """Makes the tasks of a batch or of each micro-batch.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        Of the query.
+    log : Log
+        Where the partitions are.
+    """
+
+    def __init__(self, options: ReadOptions, log: Log) -> None:
+        self._options = options
+        self._log = log
+        #: Partitions, each with its topic's id, that are past the first time wanted and need not be asked for again.
+        self._past: set[tuple[TopicPartition, str]] = set()
+
+    def tasks(
+        self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter
+    ) -> list[RangePartition]:
+        """Give the tasks that read what is `wanted` of `ranges`, which has each log partition once at most."""
+        groups = self._groups(ranges, topic_ids, wanted)
+        return [RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in group]) for group in groups]
+
+    def _groups(self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter) -> list[Group]:
+        options = self._options
+        found = self._from_first_time(wanted.cut(ranges), topic_ids, wanted.first_ms)
+        if options.limit is not None:
+            return [tuple(found)] if found else []
+        planned = plan(found, options.min_partitions, options.max_records)
+        in_pieces = len({part.partition for part in found}) < len(found)
+        if options.min_records is None and not in_pieces:
+            return [(part,) for part in planned]
+        return pack(planned, options.min_records, options.max_records, options.min_partitions)
+
+    def _from_first_time(
+        self, ranges: list[OffsetRange], topic_ids: Mapping[str, str], first_ms: int | None
+    ) -> list[OffsetRange]:
+        if first_ms is None:
+            return plan(ranges)
+        names = {part.partition: (part.partition, topic_ids.get(part.partition.topic, "")) for part in ranges}
+        unknown = [partition for partition, name in names.items() if name not in self._past]
+        first = self._log.first_at(unknown, first_ms) if unknown else {}
+        begins = {part.partition: part.start for part in reversed(ranges)}
+        for partition in unknown:
+            if 0 <= first[partition] <= begins[partition] and names[partition][1]:
+                self._past.add(names[partition])
+        # -1: there is none, so nothing that can be read yet is young enough.
+        cut = [
+            part if (at := first.get(part.partition, 0)) == 0 else part._replace(start=max(part.start, at))
+            for part in ranges
+            if first.get(part.partition, 0) >= 0
+        ]
+        return plan(cut)
