@@ -4,16 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pylog_spark.broker.process import Broker, start_broker
+    from pylog_spark.foreach import foreach_batch
 
 __version__ = "0.1.0"
 
-__all__ = ["Broker", "__version__", "start_broker"]
+__all__ = ["Broker", "__version__", "foreach_batch", "start_broker"]
 
 
 def __getattr__(name: str) -> Any:
-    # Spark's workers import this package in every process: the broker's rooms come in only when they are asked for.
+    # Spark's workers import this package in every process: its rooms come in only when they are asked for.
     if name in ("Broker", "start_broker"):
         from pylog_spark.broker import process
 
         return getattr(process, name)
+    if name == "foreach_batch":
+        from pylog_spark import foreach
+
+        return foreach.foreach_batch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

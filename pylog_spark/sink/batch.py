@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import commit
+from pylog_spark.sink.decision import is_decided
+from pylog_spark.sink.identity import BATCH, Write
+from pylog_spark.sink.ledger import Ledger
+from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.task import Target, Written
 
 if TYPE_CHECKING:
@@ -21,16 +29,36 @@ class PylogWriter(DataSourceArrowWriter):
 
     def __init__(self, target: Target) -> None:
         target.check()
-        self._target = target
+        self._target = replace(target, decided=target.exactly_once and _decided(target))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self._target.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        if self._target.batch is not None and self._target.exactly_once:
+            commit.commit(self._target.client, self._target.batch, outcomes_of(messages))
         log_written(messages, "")
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        log_aborted(messages, "")
+        target = self._target
+        if target.batch is not None and target.exactly_once and not target.decided:
+            give_up(target, target.batch, target.job, outcomes_of(messages))
+        else:
+            log_aborted(messages, "")
+
+
+def outcomes_of(messages: Sequence[WriterCommitMessage | None]) -> list[Outcome]:
+    """Give the tasks' parts in the protocol."""
+    return [one.outcome for one in messages if isinstance(one, Written) and one.outcome is not None]
+
+
+def give_up(target: Target, write: Write, job: str, outcomes: Sequence[Outcome]) -> None:
+    """Abort what a failed write has left behind. Its own failures are told and not raised: the cause is another."""
+    transactions = [one.transaction for one in outcomes if one.transaction is not None]
+    try:
+        commit.abort(target.client, write, job, transactions)
+    except PylogError as error:
+        _log.warning("What %s has written could not be aborted: %s", write.name, error.sentence)
 
 
 def log_written(messages: Sequence[WriterCommitMessage | None], where: str) -> None:
@@ -44,3 +72,14 @@ def log_aborted(messages: Sequence[WriterCommitMessage | None], where: str) -> N
     done = sum(message.records for message in messages if isinstance(message, Written))
     if done:
         _log.warning("The write failed%s; %d records of its finished tasks stay in the log", where, done)
+
+
+def _decided(target: Target) -> bool:
+    """Whether the write was done before, as far as one can tell without waiting: the commit makes sure. Only one that has a name
+    can have been."""
+    write = target.batch
+    if write is None or write.kind != BATCH:
+        return False
+    with closing(Ledger(target.client)) as ledger:
+        stored = ledger.decision(write.key, settled=False)
+    return is_decided(stored, write)

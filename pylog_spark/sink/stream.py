@@ -1,6 +1,7 @@
-"""``df.writeStream.format("pylog")``: each micro-batch is appended, at least once.
+"""``df.writeStream.format("pylog")``: each micro-batch is a write of its own.
 
-Spark makes a fresh one for every call, so it keeps nothing and connects only in tasks. Before Spark 4.1 there is no Arrow
+Spark makes a fresh writer for every call, so it keeps nothing: a commit learns from the tasks' messages which query it is for,
+and an abort without any message can do nothing (the next commit of the query cleans up). Before Spark 4.1 there is no Arrow
 writer for streams; rows are gathered into Arrow batches there, which is slower and otherwise the same.
 """
 
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource as _spark
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 
-from pylog_spark.sink.batch import log_aborted, log_written
+from pylog_spark.sink import commit
+from pylog_spark.sink.batch import give_up, log_aborted, log_written, outcomes_of
+from pylog_spark.sink.protocol import agreed
 from pylog_spark.sink.task import Target
 
 if TYPE_CHECKING:
@@ -32,17 +35,26 @@ class _Outcome:
         self._target = target
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        outcomes = outcomes_of(messages)
+        speaker = agreed(outcomes)
+        if speaker is not None:
+            commit.commit(self._target.client, speaker.write, outcomes)
         log_written(messages, f" of batch {batchId}")
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        log_aborted(messages, f" in batch {batchId}")
+        outcomes = outcomes_of(messages)
+        speaker = agreed(outcomes)
+        if speaker is not None:
+            give_up(self._target, speaker.write, speaker.job, outcomes)
+        elif not self._target.exactly_once:
+            log_aborted(messages, f" in batch {batchId}")
 
 
 class _RowWriter(_Outcome, DataSourceStreamWriter):
     """For Spark 4.0."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        self._target.check_first_batch()
+        self._target.check_once()
         return self._target.write(row_batches(iterator, self._target.columns))
 
 
@@ -73,5 +85,5 @@ if _ArrowWriter is not None:
         """For Spark 4.1 and later."""
 
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-            self._target.check_first_batch()
+            self._target.check_once()
             return self._target.write(iterator)

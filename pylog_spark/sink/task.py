@@ -1,6 +1,6 @@
-"""One task's writing: Arrow batches in, acknowledged records out. Runs in Spark's Python workers.
+"""One task's writing: Arrow batches in, acknowledged records out, in a transaction when the write is exactly once.
 
-At least once: a task that Spark runs again writes its rows again.
+Runs in Spark's Python workers. `Target` is made on the driver and carried there by pickling.
 """
 
 from __future__ import annotations
@@ -13,10 +13,22 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from pylog_spark.contact import first_contact, require_topic
-from pylog_spark.errors import native, translated
+from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.options import EXACTLY_ONCE
+from pylog_spark.sink.attempt import Attempt, decided_before, ledger_of_process
+from pylog_spark.sink.identity import STREAM, Write, fresh_job
+from pylog_spark.sink.protocol import Outcome
+from pylog_spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: Names of the local properties by which Spark tells a task which query and which batch it works for.
+_QUERY_ID = "sql.streaming.queryId"
+_BATCH_ID = "streaming.sql.batchId"
+
+#: When this process last spoke to the brokers of an address: those are known to be right, and waited for.
+_reached: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -29,16 +41,19 @@ class Written(WriterCommitMessage):
         Counts, of the records as they were given.
     offsets : mapping
         (topic, partition) -> (first, last) offset.
+    outcome : Outcome or None
+        Its part in the protocol; None when the write is at least once.
     """
 
     records: int = 0
     bytes: int = 0
     offsets: Mapping[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where tasks write: plain values, pickled with the writer.
+    """Where tasks write, and how: plain values, pickled with the writer.
 
     Attributes
     ----------
@@ -48,24 +63,46 @@ class Target:
         Topic of all rows, or None when the column `topic` says it.
     columns : tuple of str
         Columns that make a record; others are left alone.
+    delivery : str
+        An option of that name.
+    batch : Write or None
+        Which write it is; None for a stream, whose tasks know it from Spark.
+    decided : bool
+        The batch was decided before: tasks read their rows and write none.
+    job : str
+        This attempt at the write.
     """
 
     client: Mapping[str, str]
     topic: str | None
     columns: tuple[str, ...]
+    delivery: str = EXACTLY_ONCE
+    batch: Write | None = None
+    decided: bool = False
+    job: str = field(default_factory=fresh_job)
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether tasks write in transactions."""
+        return self.delivery == EXACTLY_ONCE
 
     def check(self) -> None:
-        """Check that a broker answers and that the topic can be written to. Raises `PylogError` in seconds."""
+        """Check that brokers answer, that the topic can be written to, and that there are transactions when they are needed.
+        Raises `PylogError` in seconds."""
         if self.topic is None:
             first_contact(self.client, [])
         else:
             require_topic(self.client, self.topic)
+        if self.exactly_once:
+            ledger_of_process(self.client).check()
 
-    def check_first_batch(self) -> None:
-        """Check in the tasks of a query's first batch. Later ones may meet a broker that is restarting: they wait."""
-        task = TaskContext.get()
-        if task is not None and task.getLocalProperty("streaming.sql.batchId") == "0":
+    def check_once(self) -> None:
+        """Check where this process has not spoken to these brokers before: a wrong address is told in seconds. Brokers
+        that were reached once may be restarting: they are waited for as long as the client's settings say."""
+        address = f"{self.client['bootstrap.servers']} {self.topic}"
+        if address not in _reached:
             self.check()
+            _reached.add(address)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
         """Write all rows and wait until they are acknowledged.
@@ -75,14 +112,49 @@ class Target:
         PylogError
             For the first record that the brokers refused or did not acknowledge in time.
         """
+        settle()
+        selected = (batch.select(self.columns) for batch in batches)
+        if not self.exactly_once:
+            return self._append(selected)
+        write = self.batch or _micro_batch()
+        if self.decided or decided_before(self.client, write):
+            for _ in batches:  # state stores upstream save their state when they are read to the end
+                pass
+            return Written(outcome=Outcome(write, self.job, None, skipped=True))
+        told, transaction = Attempt(self.client, self.topic, write, _partition(), self.job).run(selected)
+        late = transaction is None and told["records"] > 0
+        outcome = Outcome(write, self.job, transaction, skipped=late)
+        return Written(told["records"], told["bytes"], _offsets(told), outcome)
+
+    def _append(self, batches: Iterator[pa.RecordBatch]) -> Written:
         with translated():
             writer = native().RecordWriter(dict(self.client), self.topic)
             try:
                 for batch in batches:
                     if batch.num_rows:
-                        writer.write(batch.select(self.columns))
+                        writer.write(batch)
                 told = writer.flush()
             finally:
                 writer.close()
-        offsets = {place: (first, last) for place, (first, last) in told["offsets"].items()}
-        return Written(told["records"], told["bytes"], offsets)
+        return Written(told["records"], told["bytes"], _offsets(told))
+
+
+def _micro_batch() -> Write:
+    task = TaskContext.get()
+    query, batch = (task.getLocalProperty(name) if task else None for name in (_QUERY_ID, _BATCH_ID))
+    if not query or not batch:
+        raise PylogError(
+            "PYLOG_UNSUPPORTED_SPARK",
+            "This version of Spark does not tell its tasks which query and batch they work for, which exactly-once writing "
+            "needs; set the option delivery to at-least-once.",
+        )
+    return Write(STREAM, query, int(batch))
+
+
+def _partition() -> int:
+    task = TaskContext.get()
+    return task.partitionId() if task else 0
+
+
+def _offsets(told: Mapping[str, Mapping[tuple[str, int], tuple[int, int]]]) -> dict[tuple[str, int], tuple[int, int]]:
+    return {place: (first, last) for place, (first, last) in told["offsets"].items()}

@@ -1,0 +1,147 @@
+"""One attempt at a task, in a transaction of its own. Runs in Spark's Python workers.
+
+Each step that a crash could separate from the next is a function of its own:
+
+    open_transaction    a producer under a name that nobody else uses
+    flush               every row is acknowledged
+    prepare             from here on only a decision ends the transaction (or, at brokers that do not offer it, its time-out)
+    look_again          was the version decided without this attempt? Then nobody else may ever end it: a driver cleans up
+                        once, after its decision, and what is prepared later it has not seen
+
+An attempt that fails ends its transaction if it still can; else the driver's abort does, or the next commit, or the time-out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pylog_spark.errors import native
+from pylog_spark.sink.decision import Transaction, is_decided
+from pylog_spark.sink.faults import told
+from pylog_spark.sink.identity import Write, task_transaction_id
+from pylog_spark.sink.ledger import Ledger
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("pylog_spark")
+
+#: Kafka's default `transaction.max.timeout.ms`: no broker allows more unless told so.
+TIMEOUT_MS = 900_000
+#: Ledgers that one worker process keeps: one for each set of client settings that its tasks came with.
+_LEDGERS_MAX = 4
+
+_ledgers: dict[tuple[tuple[str, str], ...], Ledger] = {}
+_looked_at: dict[str, int] = {}
+
+
+def ledger_of_process(client: Mapping[str, str]) -> Ledger:
+    """Give the ledger that the tasks of this worker process share."""
+    key = tuple(sorted(client.items()))
+    if key not in _ledgers:
+        if len(_ledgers) >= _LEDGERS_MAX:
+            _ledgers.pop(next(iter(_ledgers))).close()
+        _ledgers[key] = Ledger(client)
+    return _ledgers[key]
+
+
+def decided_before(client: Mapping[str, str], write: Write) -> bool:
+    """Whether the version was decided before this attempt: then it can be spared. May say no though it was.
+
+    A process that looked at the version before has no need to look: only a restart runs a decided version again.
+    """
+    last = _looked_at.get(write.key)
+    _looked_at[write.key] = write.version
+    if len(_looked_at) > 1000:
+        _looked_at.clear()
+    if last is not None and last == write.version - 1:
+        return False
+    with told(write):
+        stored = ledger_of_process(client).decision(write.key, settled=False)
+    return is_decided(stored, write)
+
+
+class Attempt:
+    """Writes rows in one transaction; opened at the first row."""
+
+    def __init__(self, client: Mapping[str, str], topic: str | None, write: Write, partition: int, job: str) -> None:
+        self._client = {"transaction.timeout.ms": str(TIMEOUT_MS), **client}
+        self._topic = topic
+        self._write = write
+        self._name = task_transaction_id(write, partition, job)
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, Any], Transaction | None]:
+        """Write all rows: (what `flush` told, the prepared transaction). The transaction is None when there was no row, or when
+        the version was decided without it."""
+        rows = (batch for batch in batches if batch.num_rows)
+        first = next(rows, None)
+        if first is None:
+            return {"records": 0, "bytes": 0, "offsets": {}}, None
+        writer = open_transaction(self._client, self._topic, self._write, self._name)
+        try:
+            report, transaction = self._fill(writer, first, rows)
+        except BaseException:
+            give_up(writer)
+            raise
+        finally:
+            writer.close()
+        return report, transaction
+
+    def _fill(
+        self, writer: Any, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
+    ) -> tuple[dict[str, Any], Transaction | None]:
+        with told(self._write):
+            writer.write(first)
+        for batch in rest:
+            with told(self._write):
+                writer.write(batch)
+        report = flush(writer, self._write)
+        transaction = prepare(writer, self._write)
+        if look_again(self._client, self._write):
+            give_up(writer)
+            return report, None
+        return report, transaction
+
+
+def open_transaction(client: Mapping[str, str], topic: str | None, write: Write, name: str) -> Any:
+    """Give a writer whose transactional id is `name`."""
+    with told(write):
+        writer = native().RecordWriter(dict(client), topic, transactional_id=name)
+        try:
+            writer.begin()
+        except BaseException:
+            writer.close()
+            raise
+    return writer
+
+
+def flush(writer: Any, write: Write) -> dict[str, Any]:
+    """Wait until every row is acknowledged."""
+    with told(write):
+        report: dict[str, Any] = writer.flush()
+    return report
+
+
+def prepare(writer: Any, write: Write) -> Transaction:
+    """Hand the transaction over to whoever decides."""
+    with told(write):
+        done = writer.prepare()
+    return Transaction(done["transactional_id"], done["producer_id"], done["producer_epoch"], done["prepared"])
+
+
+def look_again(client: Mapping[str, str], write: Write) -> bool:
+    """Whether the version was decided meanwhile, so that this attempt is too late; a write that is never repeated may be over
+    already, its decision dropped."""
+    ledger = ledger_of_process(client)
+    stored = ledger.decision(write.key, settled=True)
+    return is_decided(stored, write) or (stored is None and ledger.is_dropped(write.key))
+
+
+def give_up(writer: Any) -> None:
+    """Abort the transaction, if that is still possible."""
+    try:
+        writer.end(False)
+    except Exception as error:  # noqa: BLE001 - why the task failed counts, not this
+        _log.debug("A transaction could not be aborted by its task: %s", error)

@@ -1,0 +1,218 @@
+"""The driver: committing a write, and giving one up. Stateless and idempotent, since Spark calls each in a fresh process.
+
+Each step that a crash could separate from the next is a function of its own:
+
+    fence           be the only driver; what the one before stored is decided, one way or other
+    read_decision   the last decision about the key
+    decide          store the decision: from here on the write has happened
+    end             commit all its transactions and wait: from here on readers see it
+    clean_up        abort whatever else of the key is open: it can never be decided any more
+    forget          a batch needs its list no more
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from pylog_spark.errors import PylogError, from_native
+from pylog_spark.sink.decision import Decision, Transaction, is_decided
+from pylog_spark.sink.identity import BATCH, STREAM, Write
+from pylog_spark.sink.ledger import Driver, Ledger
+from pylog_spark.sink.protocol import (
+    Decide,
+    Finish,
+    Nothing,
+    Outcome,
+    abort_step,
+    given_up,
+    losers,
+    needs_help,
+    next_step,
+    not_safe,
+    over,
+)
+
+_log = logging.getLogger("pylog_spark")
+
+#: Answers to EndTxn after which trying again is of no use: the transaction is not open any more.
+_NOT_OPEN = frozenset(
+    {
+        "INVALID_TXN_STATE",
+        "INVALID_PRODUCER_EPOCH",
+        "PRODUCER_FENCED",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "TRANSACTIONAL_ID_NOT_FOUND",
+    }
+)
+#: Of those, the ones of an id that the brokers have forgotten.
+_FORGOTTEN = frozenset({"INVALID_PRODUCER_ID_MAPPING", "TRANSACTIONAL_ID_NOT_FOUND"})
+_COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
+#: Longest wait in ms of one request while a write is given up: the brokers may be why it failed.
+_ABORT_TIMEOUT_MS = 10_000
+
+
+def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome]) -> None:
+    """Commit what the tasks have written, or finish what was decided before. When this returns, readers see it.
+
+    Raises
+    ------
+    PylogError
+        ``PYLOG_SINK_FENCED``, ``PYLOG_SINK_STATE``, ``PYLOG_TRANSACTION_LOST``, and those of the connection.
+    """
+    with closing(Ledger(client)) as ledger:
+        if not _anything_to_do(ledger, write, outcomes):
+            return
+        ledger.ensure()
+        with closing(fence(ledger, write)) as driver:
+            _commit(ledger, driver, write, outcomes)
+        if write.kind != STREAM:
+            _help_neighbours(client, ledger, write)
+
+
+def finish(client: Mapping[str, str], write: Write) -> None:
+    """Do what is decided about `write`, to the end, in place of a driver that died."""
+    with closing(Ledger(client)) as ledger, closing(fence(ledger, write)) as driver:
+        _commit(ledger, driver, write, ())
+
+
+def abort(client: Mapping[str, str], write: Write, job: str, transactions: Sequence[Transaction]) -> None:
+    """Give up one attempt at a write: its transactions are aborted, unless they are decided already."""
+    timeout_ms = min(_ABORT_TIMEOUT_MS, int(client.get("default.api.timeout.ms", _ABORT_TIMEOUT_MS)))
+    with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)})) as ledger:
+        ledger.ensure()
+        # Not settled: what this write's own driver was storing when it died is settled by fencing it, at once.
+        stored = ledger.decision(write.key, settled=False)
+        if isinstance(abort_step(stored, write, _now_ms()), Finish):
+            return  # decided by another driver, which needs no disturbing, or by this one: the next commit finishes it
+        with closing(fence(ledger, write)) as driver:
+            step = abort_step(read_decision(ledger, write), write, _now_ms())
+            if isinstance(step, Finish):
+                end(ledger, step.decision)
+                clean_up(ledger, step.decision)
+                return
+            if step.mark is not None:
+                decide(driver, step.mark)
+            ledger.end([one.who for one in transactions], commit=False)
+            ledger.fence(given_up(ledger.open_transactions(write.key), write, job))
+
+
+def fence(ledger: Ledger, write: Write) -> Driver:
+    """Become the only driver of the write."""
+    return ledger.driver(write)
+
+
+def read_decision(ledger: Ledger, write: Write) -> Decision | None:
+    """Give the last decision about the key, up to now."""
+    return ledger.decision(write.key, settled=True)
+
+
+def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction]) -> None:
+    """Refuse to decide on transactions that the brokers may have ended by themselves. Prepared ones they never end."""
+    mortal = [one.transactional_id for one in transactions if not one.prepared]
+    lost = not_safe(transactions, ledger.describe(mortal), _now_ms())
+    if lost:
+        raise PylogError(
+            "PYLOG_TRANSACTION_LOST",
+            f"{len(lost)} of {len(transactions)} transactions of {write.name} timed out, or would have, before they were committed "
+            f"(the first is {lost[0]}), so none is; raise kafka.transaction.timeout.ms, or let a write take less time.",
+        )
+
+
+def decide(driver: Driver, decision: Decision) -> None:
+    """Store the decision."""
+    driver.store(decision)
+
+
+def end(ledger: Ledger, decision: Decision) -> None:
+    """Commit every transaction of the decision and wait until readers see them. Those that are committed stay so."""
+    lost = _end(ledger, decision)
+    if lost:
+        raise PylogError(
+            "PYLOG_TRANSACTION_LOST",
+            f"{decision.write.title} was decided and not finished in time: the brokers ended {len(lost)} of its "
+            f"{len(decision.transactions)} transactions (the first is {lost[0]}) and their rows are lost; to write them again, run the "
+            "query once with delivery set to at-least-once, which also repeats the rows of the others.",
+        )
+
+
+def clean_up(ledger: Ledger, decision: Decision) -> None:
+    """Abort what losers and zombies left open."""
+    ledger.fence(losers(ledger.open_transactions(decision.write.key), decision))
+
+
+def forget(ledger: Ledger, decision: Decision) -> None:
+    """Drop the list of a batch that is over, unless there is a newer decision by now."""
+    kept = over(decision)
+    if kept == decision:
+        return
+    try:
+        with closing(fence(ledger, decision.write)) as driver:
+            if read_decision(ledger, decision.write) == decision:
+                driver.store(kept)
+    except PylogError as error:
+        # The rows are there; the next commit of this name or a neighbour's comes to the same end.
+        _log.warning("The decision about %s is left for later: %s", decision.write.name, error.sentence)
+
+
+def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -> bool:
+    """Whether a commit has to fence: not for a micro-batch without rows, of which a query may have many."""
+    if write.kind == BATCH or any(one.skipped or one.transaction for one in outcomes):
+        return True
+    stored = read_decision(ledger, write)
+    return is_decided(stored, write)
+
+
+def _commit(ledger: Ledger, driver: Driver, write: Write, outcomes: Sequence[Outcome]) -> None:
+    step = next_step(read_decision(ledger, write), write, outcomes, _now_ms())
+    if isinstance(step, Nothing):
+        return
+    decision = step.decision
+    if isinstance(step, Decide):
+        if step.earlier is not None:
+            _end_earlier(ledger, step.earlier)
+        check_alive(ledger, write, decision.transactions)
+        decide(driver, decision)
+    elif decision.write.version > write.version:
+        _log.warning("%s was written before and is not written again", write.title)
+    end(ledger, decision)
+    clean_up(ledger, decision)
+    forget(ledger, decision)
+
+
+def _end_earlier(ledger: Ledger, earlier: Decision) -> None:
+    """Finish the version before, whose driver may have died: what is decided has to be there. Usually it is over."""
+    lost = _end(ledger, earlier)
+    if lost:
+        _log.warning("%d transactions of %s are not known to be committed", len(lost), earlier.write.name)
+
+
+def _end(ledger: Ledger, decision: Decision) -> list[str]:
+    """Commit all; the ids of those that the brokers have not committed and never will."""
+    answers = ledger.end([one.who for one in decision.transactions], commit=True)
+    failed = {one["transactional_id"]: one for one in answers if one["error"] is not None}
+    for one in failed.values():
+        if one["error"] not in _NOT_OPEN:
+            raise from_native(one["error"], one["message"] or one["error"])
+    if decision.prepared:  # nobody but a decision ends these, and forgetting comes after
+        failed = {name: one for name, one in failed.items() if one["error"] not in _FORGOTTEN}
+    states = ledger.describe(list(failed))
+    return sorted(name for name in failed if states.get(name, {}).get("state") not in _COMMITTED)
+
+
+def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) -> None:
+    """Finish decided batches whose drivers died: nobody may run those again."""
+    for other in ledger.neighbours(write.key):
+        if needs_help(other, write, _now_ms()):
+            try:
+                finish(client, other.write)
+            except PylogError as error:
+                _log.warning(
+                    "Version %d of %s is left unfinished: %s", other.write.version, other.write.key, error.sentence
+                )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

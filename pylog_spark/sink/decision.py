@@ -1,0 +1,150 @@
+"""The stored decision, and the topic that keeps it. Pure; everything the sink stores is declared here.
+
+The last record of a key in `TOPIC` says which version of a write is decided, and which transactions that is made of:
+
+    key    the write's key, UTF-8
+    value  {"format": 1, "kind": "stream", "version": 7, "decided_ms": 1763700000000, "prepared": true, "aborted": false,
+            "transactions": [["0.1f00ba12c0ffee00", 4001, 1], ...]}
+           a transaction: its transactional id without ``pylog-once.<key>.<version>.``, producer id, producer epoch
+    no value   a write that is never repeated is over
+
+`prepared`: the brokers never end these transactions by themselves. `aborted` (only of a write that is never repeated): it was given
+up, and a task that is late ends its own transaction. A batch that is over keeps its record, without transactions.
+`revoked` (absent when empty): transactional ids of later versions that an administrator aborts; no driver may list them.
+A key about which nothing was decided then has the version -1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from pylog_spark.errors import PylogError
+from pylog_spark.options.names import SINK_TOPIC
+from pylog_spark.sink.identity import Write
+
+TOPIC = SINK_TOPIC
+PARTITIONS = 8
+#: Small segments and eager cleaning: what is read at each commit stays a few hundred kB.
+TOPIC_CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(1 << 20),
+    "segment.ms": "3600000",
+    "min.cleanable.dirty.ratio": "0.1",
+    "delete.retention.ms": "3600000",
+    "compression.type": "producer",
+}
+FORMAT = 1
+#: Most transactions of one decision: their record must fit into a batch of 1 MB.
+TRANSACTIONS_MAX = 16_000
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """One task's transaction, as `RecordWriter.prepare` gives it."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    prepared: bool
+
+    @property
+    def who(self) -> tuple[str, int, int]:
+        """What `Client.end_transactions` takes."""
+        return self.transactional_id, self.producer_id, self.producer_epoch
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is decided about `write`: these transactions are its rows, and no other ever.
+
+    Attributes
+    ----------
+    write : Write
+        Whose decision it is.
+    transactions : tuple of Transaction
+        To be committed. Empty when that is done for good, or `aborted`.
+    decided_ms : int
+        When, by the driver's clock.
+    aborted : bool
+        Given up: nothing is committed.
+    revoked : tuple of str
+        Transactional ids that may never be decided.
+    """
+
+    write: Write
+    transactions: tuple[Transaction, ...]
+    decided_ms: int
+    aborted: bool = False
+    revoked: tuple[str, ...] = ()
+
+    @property
+    def prepared(self) -> bool:
+        """Whether no broker ends its transactions by itself."""
+        return all(one.prepared for one in self.transactions)
+
+
+def is_decided(stored: Decision | None, write: Write) -> TypeGuard[Decision]:
+    """Whether `stored`, the last decision about the write's key, decides its version too."""
+    return stored is not None and stored.write.version >= write.version
+
+
+def partition_of(key: bytes, murmur2: int) -> int:
+    """Give the partition of `TOPIC` that keeps `key`, whose hash is `murmur2`. Stays when partitions are added."""
+    return (murmur2 & 0x7FFFFFFF) % PARTITIONS if key else 0
+
+
+def encode(decision: Decision) -> bytes:
+    """Give the record's value."""
+    start = len(decision.write.task_prefix)
+    transactions = [
+        [one.transactional_id[start:], one.producer_id, one.producer_epoch] for one in decision.transactions
+    ]
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": decision.write.kind,
+        "version": decision.write.version,
+        "decided_ms": decision.decided_ms,
+        "prepared": decision.prepared,
+        "aborted": decision.aborted,
+        "transactions": transactions,
+    }
+    if decision.revoked:
+        document["revoked"] = list(decision.revoked)
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode(key: bytes, value: bytes) -> Decision:
+    """Read a record.
+
+    Raises
+    ------
+    PylogError
+        When another program or a newer pylog wrote it.
+    """
+    try:
+        document = json.loads(value)
+        known = document["format"] == FORMAT
+        return _decision(key.decode(), document) if known else _refuse(f"has format {document['format']}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _refuse(f"cannot be read ({error!r})")
+
+
+def _decision(key: str, document: Mapping[str, Any]) -> Decision:
+    write = Write(document["kind"], key, document["version"])
+    transactions = tuple(
+        Transaction(write.task_prefix + name, producer_id, epoch, document["prepared"])
+        for name, producer_id, epoch in document["transactions"]
+    )
+    return Decision(
+        write, transactions, document["decided_ms"], document["aborted"], tuple(document.get("revoked", ()))
+    )
+
+
+def _refuse(what: str) -> Decision:
+    raise PylogError(
+        "PYLOG_SINK_STATE",
+        f"A decision in the topic {TOPIC} {what}; use the version of pylog that wrote it, or find out who else writes there.",
+    )

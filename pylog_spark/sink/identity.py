@@ -1,0 +1,127 @@
+"""Which write this is, and how its transactions are called. Pure.
+
+A write has a *key* (a streaming query's id; `topic/txnAppId` of a batch; else a fresh one) and a *version* (the number of the
+micro-batch; `txnVersion`). Each attempt at a task opens one transaction under a name that nobody else uses ever:
+
+    pylog-once.<key>.<version>.<Spark partition>.<job, 8 hex><attempt, 8 hex>
+
+so a zombie can neither join nor abort somebody else's. `job` is the same for all tasks of one attempt at the whole write:
+who gives such an attempt up ends what belongs to it and nothing of another driver's. The key may contain dots.
+
+The driver that commits speaks as ``pylog-sink.<key>``: the newest driver fences the others. A write that is never repeated
+uses ``pylog-once.<key>.driver`` instead: brokers of pylog forget names with that beginning soon after their end.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+
+TASK_PREFIX = "pylog-once."
+DRIVER_PREFIX = "pylog-sink."
+
+#: Kinds of write: a micro-batch of a query; a batch that names itself, so that it can be repeated; any other batch.
+STREAM = "stream"
+BATCH = "batch"
+ONCE = "once"
+
+_JOB_HEX = 8
+_KEY_BYTES = 16
+_TASK = re.compile(rf"{re.escape(TASK_PREFIX)}(.+)\.(\d+)\.(\d+)\.([0-9a-f]+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Write:
+    """Which write a task or a driver works on.
+
+    Attributes
+    ----------
+    kind : str
+        `STREAM`, `BATCH` or `ONCE`.
+    key : str
+        What all versions have in common.
+    version : int
+        A decision about a version is one about all lower ones too.
+    """
+
+    kind: str
+    key: str
+    version: int
+
+    @property
+    def name(self) -> str:
+        """The write in a sentence."""
+        if self.kind == STREAM:
+            return f"batch {self.version} of query {self.key}"
+        return f"version {self.version} of {self.key!r}" if self.kind == BATCH else "this write"
+
+    @property
+    def title(self) -> str:
+        """The write where a sentence begins."""
+        return self.name[0].upper() + self.name[1:]
+
+    @property
+    def driver_id(self) -> str:
+        """Transactional id of the driver that commits."""
+        return f"{TASK_PREFIX}{self.key}.driver" if self.kind == ONCE else f"{DRIVER_PREFIX}{self.key}"
+
+    @property
+    def task_prefix(self) -> str:
+        """How the transactional ids of its tasks begin, and those of no other version."""
+        return f"{TASK_PREFIX}{self.key}.{self.version}."
+
+
+@dataclass(frozen=True)
+class TaskName:
+    """What a task's transactional id says."""
+
+    key: str
+    version: int
+    partition: int
+    job: str
+
+
+def fresh_job() -> str:
+    """Give a name to one attempt at a whole write."""
+    return secrets.token_hex(_JOB_HEX // 2)
+
+
+def batch_write(named: tuple[str, int] | None, topic: str | None) -> Write:
+    """Give the write of a batch: the one that `txnAppId` and `txnVersion` name in `topic`, else one that is never repeated.
+
+    As in Delta, where a table keeps them, one name and version may stand once in each topic. No topic's name has a slash.
+    """
+    if named is None:
+        return Write(ONCE, secrets.token_hex(_KEY_BYTES), 0)
+    app_id, version = named
+    return Write(BATCH, f"{topic or ''}/{app_id}", version)
+
+
+def task_transaction_id(write: Write, partition: int, job: str) -> str:
+    """Give a transactional id to one attempt at a task; each call gives another."""
+    return f"{write.task_prefix}{partition}.{job}{secrets.token_hex(4)}"
+
+
+def parse_task_id(transactional_id: str) -> TaskName | None:
+    """Read a task's transactional id; None for any other."""
+    found = _TASK.fullmatch(transactional_id)
+    if found is None:
+        return None
+    key, version, partition, suffix = found.groups()
+    return TaskName(key, int(version), int(partition), suffix[:_JOB_HEX])
+
+
+def pattern_of(key: str | None) -> str:
+    """Give a regular expression (of RE2 as of Python) for whole transactional ids of tasks of `key`, or of any."""
+    keys = ".+[.]" if key is None else _literal(f"{key}.")
+    return _literal(TASK_PREFIX) + keys + "[0-9]+[.][0-9]+[.][0-9a-f]+"
+
+
+def seems_once(key: str) -> bool:
+    """Whether a key looks like one that is made for a write that is never repeated."""
+    return re.fullmatch(f"[0-9a-f]{{{2 * _KEY_BYTES}}}", key) is not None
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", text)

@@ -1,0 +1,284 @@
+"""The decisions, at the brokers: the topic that keeps them is made, read, and written by the one driver that is not fenced.
+
+A `Ledger` holds sockets and belongs to the process that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
+from pylog_spark.sink.faults import requested, told
+from pylog_spark.sink.identity import Write, pattern_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: How long a driver may take between storing a decision and committing it. Others that share the partition wait that
+#: long for one that died there.
+DRIVER_TIMEOUT_MS = 10_000
+#: Newest writes that are over, as many as are remembered by one process.
+_DROPPED_MAX = 10_000
+_POLL_S = 0.02
+_EARLIEST, _LATEST = -2, -1
+_COLUMNS = ("key", "value")
+#: Settings of the user's client that are about his records and do not fit a decision.
+_NOT_FOR_DECISIONS = ("compression.type", "transaction.timeout.ms", "linger.ms", "batch.size", "isolation.level")
+
+
+class Ledger:
+    """What is decided, as far as this process has read it, and requests about transactions."""
+
+    def __init__(self, client: Mapping[str, str]) -> None:
+        self._config = {name: text for name, text in client.items() if name not in _NOT_FOR_DECISIONS}
+        self._config["allow.auto.create.topics"] = "false"
+        self._timeout_s = int(client.get("default.api.timeout.ms", "60000")) / 1000
+        with translated():
+            self._client = native().Client(self._config)
+        self._topic_id = ""
+        self._read: dict[int, int] = {}
+        self._known: dict[int, dict[str, Decision]] = {}
+        self._dropped: dict[str, None] = {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def check(self) -> None:
+        """Check that the brokers have transactions, and can say which are open.
+
+        Raises
+        ------
+        PylogError
+            ``PYLOG_NO_TRANSACTIONS``.
+        """
+        with translated(requested):
+            self._client.request("list_transactions", json.dumps(_open_ones("")))
+
+    def ensure(self) -> None:
+        """Make the topic when it is not there, and wait until it can be written to. Several may try at once."""
+        deadline = time.monotonic() + self._timeout_s
+        while not self._is_there():
+            with translated():
+                wish = {
+                    "name": TOPIC,
+                    "num_partitions": PARTITIONS,
+                    "replication_factor": -1,
+                    "configs": dict(TOPIC_CONFIGS),
+                }
+                (answer,) = self._client.create_topics([wish])
+            if answer["error"] not in (None, "TOPIC_ALREADY_EXISTS"):
+                raise PylogError(
+                    "PYLOG_SINK_STATE",
+                    f"The topic {TOPIC}, where exactly-once writes keep their decisions, cannot be made: "
+                    f"{answer['message'] or answer['error']}; make it ({PARTITIONS} partitions, cleanup.policy=compact) or "
+                    "set delivery to at-least-once.",
+                )
+            if time.monotonic() > deadline:
+                raise PylogError("PYLOG_SINK_STATE", f"The topic {TOPIC} was made and has no leaders yet; try again.")
+            time.sleep(_POLL_S)
+
+    def decision(self, key: str, *, settled: bool) -> Decision | None:
+        """Give the last decision about `key`.
+
+        Parameters
+        ----------
+        key : str
+            Of the write.
+        settled : bool
+            Wait until everything that was in the log at the time of the call is decided. Without it a decision that is
+            being stored, or stands behind one that is, may be missed.
+        """
+        partition = self._partition(key)
+        self._catch_up(partition, settled=settled)
+        return self._known.get(partition, {}).get(key)
+
+    def is_dropped(self, key: str) -> bool:
+        """Whether `decision` has met the mark that the last one about `key` was dropped: the write is over. The mark itself
+        stays for `delete.retention.ms`."""
+        return key in self._dropped
+
+    def neighbours(self, key: str) -> list[Decision]:
+        """Give the decisions that were read together with that about `key`."""
+        return list(self._known.get(self._partition(key), {}).values())
+
+    def everything(self) -> list[Decision]:
+        """Give the last decisions about all keys."""
+        for partition in range(PARTITIONS):
+            self._catch_up(partition, settled=False)
+        return [one for known in self._known.values() for one in known.values()]
+
+    def driver(self, write: Write) -> Driver:
+        """Become the driver of `write`: all others are fenced, and what the last one stored is decided, one way or other."""
+        return Driver(self._config, write, self._partition(write.key))
+
+    def open_transactions(self, key: str | None = None) -> list[str]:
+        """Give the transactional ids of tasks of `key`, or of all, whose transactions are open."""
+        return [one["transactional_id"] for one in self._request("list_transactions", _open_ones(key))]
+
+    def describe(self, transactional_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Give what the brokers know of transactions, by transactional id."""
+        found = self._request("describe_transactions", {"names": list(transactional_ids)}) if transactional_ids else []
+        return {one["transactional_id"]: one for one in found}
+
+    def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[dict[str, Any]]:
+        """End transactions and wait until that is complete: {transactional_id, error, message} of each."""
+        if not transactions:
+            return []
+        with translated():
+            answers = self._client.end_transactions(list(transactions), commit, int(self._timeout_s * 1000))
+        return list(answers)
+
+    def fence(self, transactional_ids: Sequence[str]) -> None:
+        """Abort open transactions whose producers are not known. One that is gone meanwhile is none the worse."""
+        if transactional_ids:
+            self._request("fence_producers", {"names": list(transactional_ids)})
+
+    def _request(self, name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+        with translated():
+            return list(self._client.request(name, json.dumps(arguments)))
+
+    def _partition(self, key: str) -> int:
+        raw = key.encode()
+        return partition_of(raw, native().murmur2(raw))
+
+    def _is_there(self) -> bool:
+        with translated():
+            (found,) = self._client.describe_topics([TOPIC])
+        if found["error"] not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
+            return False
+        if found["topic_id"] != self._topic_id:
+            self._topic_id = found["topic_id"]
+            self._forget()
+        if found["error"] is not None:
+            return False
+        if len(found["partitions"]) < PARTITIONS:
+            raise PylogError(
+                "PYLOG_SINK_STATE",
+                f"The topic {TOPIC} has {len(found['partitions'])} partitions and exactly-once writes need {PARTITIONS}; add some.",
+            )
+        return all(one["leader"] >= 0 for one in found["partitions"])
+
+    def _catch_up(self, partition: int, *, settled: bool) -> None:
+        start = self._read.get(partition)
+        if start is None:
+            if not self._is_there():
+                return
+            start = self._offset(partition, _EARLIEST, "read_uncommitted")
+        end = self._end(partition, settled=settled)
+        if end < start:  # the topic is another one: nothing that was read counts
+            self._forget()
+            self._catch_up(partition, settled=settled)
+            return
+        known = self._known.setdefault(partition, {})
+        for key, value in self._records(partition, start, end):
+            if value is None:
+                known.pop(key.decode(), None)
+                self._drop(key.decode())
+            else:
+                known[key.decode()] = decode(key, value)
+                self._dropped.pop(key.decode(), None)
+        self._read[partition] = end
+
+    def _forget(self) -> None:
+        """What was read was another topic's."""
+        self._read.clear()
+        self._known.clear()
+        self._dropped.clear()
+
+    def _drop(self, key: str) -> None:
+        self._dropped[key] = None
+        if len(self._dropped) > _DROPPED_MAX:
+            self._dropped.pop(next(iter(self._dropped)))
+
+    def _end(self, partition: int, *, settled: bool) -> int:
+        """Give the last stable offset; with `settled`, when it has passed what is in the log now."""
+        if not settled:
+            return self._offset(partition, _LATEST, "read_committed")
+        wanted = self._offset(partition, _LATEST, "read_uncommitted")
+        deadline = time.monotonic() + self._timeout_s
+        while (stable := self._offset(partition, _LATEST, "read_committed")) < wanted:
+            if time.monotonic() > deadline:
+                raise PylogError(
+                    "PYLOG_SINK_STATE",
+                    f"A transaction in {TOPIC}-{partition} is open for more than {self._timeout_s:.0f} s, so that decisions behind it "
+                    f"cannot be read; find it with pylog transaction list and end it.",
+                )
+            time.sleep(_POLL_S)
+        return stable
+
+    def _offset(self, partition: int, time_ms: int, isolation: str) -> int:
+        with translated():
+            ((_, _, offset, _),) = self._client.list_offsets([(TOPIC, partition, time_ms)], isolation)
+        return int(offset)
+
+    def _records(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
+        if start >= end:
+            return
+        import pyarrow as pa
+
+        config = {**self._config, "isolation.level": "read_committed"}
+        with translated():
+            reader = native().RangeReader(config, TOPIC, partition, start, end, list(_COLUMNS))
+            try:
+                while not reader.at_end:
+                    batch = reader.next_batch(1000)
+                    if batch is not None:
+                        table = pa.record_batch(batch)
+                        yield from zip(*(table.column(name).to_pylist() for name in _COLUMNS), strict=True)
+            finally:
+                reader.stop()
+
+
+def _open_ones(key: str | None) -> dict[str, Any]:
+    return {"states": ["Ongoing"], "producer_ids": [], "duration_ms": -1, "pattern": pattern_of(key)}
+
+
+class Driver:
+    """The one that may decide about a write, once, until a newer one comes. Raises ``PYLOG_SINK_FENCED`` afterwards."""
+
+    def __init__(self, config: Mapping[str, str], write: Write, partition: int) -> None:
+        self._write = write
+        self._partition = partition
+        config = {**config, "linger.ms": "0", "transaction.timeout.ms": str(DRIVER_TIMEOUT_MS)}
+        with told(write):
+            self._writer = native().RecordWriter(config, TOPIC, transactional_id=write.driver_id)
+            try:
+                self._writer.begin()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def store(self, decision: Decision | None) -> None:
+        """Store a decision, or with None drop the last: it stands when this returns, and may when this fails."""
+        with told(self._write):
+            self._writer.write(self._record(encode(decision) if decision else None))
+            self._writer.flush()
+            self._writer.end(True)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._writer.close()
+
+    def _record(self, value: bytes | None) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        columns = {
+            "key": _binary(self._write.key.encode()),
+            "value": _binary(value),
+            "partition": pa.Array.from_buffers(pa.int32(), 1, [None, pa.py_buffer(struct.pack("=i", self._partition))]),
+        }
+        return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def _binary(value: bytes | None) -> pa.Array:
+    """An array of one value. `pyarrow.array` would import pandas at its first call: a second, where it is installed."""
+    import pyarrow as pa
+
+    present, bounds = pa.py_buffer(b"\0" if value is None else b"\1"), struct.pack("=2i", 0, len(value or b""))
+    return pa.Array.from_buffers(pa.binary(), 1, [present, pa.py_buffer(bounds), pa.py_buffer(value or b"")])

@@ -1,0 +1,140 @@
+"""The writes that the brokers know of, for whoever looks after them: what is decided, what is open, and ending it from outside.
+
+Every write that is not over is one of these:
+
+    finished     decided, and all of its list is committed
+    unfinished   decided, and some of its list is open: its driver died or is at it; whoever finishes it does no harm
+    left over    open transactions of a version that is decided without them, or that a later one overtook
+    undecided    open transactions of a version that nobody has decided: a write that is running, or one that was abandoned
+
+What is undecided is aborted in two steps, so that a driver that is still alive can never commit a part of it: its transactions
+are first written down as revoked, by the one driver that is not fenced, and ended then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import commit
+from pylog_spark.sink.decision import Decision
+from pylog_spark.sink.identity import ONCE, STREAM, Write, parse_task_id, seems_once
+from pylog_spark.sink.ledger import Ledger
+
+FINISHED = "finished"
+UNFINISHED = "unfinished"
+LEFT_OVER = "left over"
+UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One version of a write.
+
+    Attributes
+    ----------
+    key, version
+        Which.
+    kind : str or None
+        Of the write; None when only its tasks are known.
+    state : str
+        `FINISHED`, `UNFINISHED`, `LEFT_OVER` or `UNDECIDED`.
+    open : tuple of str
+        Transactional ids of its open transactions.
+    """
+
+    key: str
+    version: int
+    kind: str | None
+    state: str
+    open: tuple[str, ...]
+
+
+def standings(decisions: Iterable[Decision], open_ids: Iterable[str]) -> list[Standing]:
+    """Say how every write stands, by key and version. Pure."""
+    decided = {one.write.key: one for one in decisions}
+    waiting: dict[tuple[str, int, str], list[str]] = {}
+    for one in sorted(open_ids):
+        name = parse_task_id(one)
+        if name is not None:
+            state = _state_of(one, name.version, decided.get(name.key))
+            waiting.setdefault((name.key, name.version, state), []).append(one)
+    for key, decision in decided.items():
+        version = decision.write.version
+        if version >= 0 and (key, version, UNFINISHED) not in waiting:
+            waiting[key, version, FINISHED] = []
+    kinds = {key: decision.write.kind for key, decision in decided.items()}
+    return [
+        Standing(key, version, kinds.get(key), state, tuple(ids))
+        for (key, version, state), ids in sorted(waiting.items())
+    ]
+
+
+def survey(client: Mapping[str, str]) -> list[Standing]:
+    """Ask the brokers for the standing of every write."""
+    with closing(Ledger(client)) as ledger:
+        return standings(ledger.everything(), ledger.open_transactions())
+
+
+def finish_decided(client: Mapping[str, str], key: str) -> None:
+    """Commit what is decided about a write and still open, and abort what is left over."""
+    with closing(Ledger(client)) as ledger:
+        stored = ledger.decision(key, settled=True)
+    if stored is not None:
+        commit.finish(client, stored.write)
+
+
+def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
+    """Abort all open transactions of the undecided versions of a write; the transactional ids.
+
+    Raises
+    ------
+    PylogError
+        When there is nothing undecided, as nothing that is decided may be aborted.
+    """
+    with closing(Ledger(client)) as ledger:
+        ledger.ensure()
+        stored = ledger.decision(key, settled=True)
+        write = stored.write if stored else Write(ONCE if seems_once(key) else STREAM, key, -1)
+        with closing(commit.fence(ledger, write)) as driver:
+            stored = commit.read_decision(ledger, write)
+            ids = undecided(standings([stored] if stored else [], ledger.open_transactions(key)), key)
+            commit.decide(driver, revoking(stored, write, ids))
+            ledger.fence(ids)
+    return ids
+
+
+def undecided(found: Iterable[Standing], key: str) -> list[str]:
+    """Give the open transactions of a write's undecided versions. Raises `PylogError` when there are none."""
+    of_key = [one for one in found if one.key == key]
+    ids = [name for one in of_key if one.state == UNDECIDED for name in one.open]
+    if ids:
+        return ids
+    if any(one.state in (UNFINISHED, LEFT_OVER) for one in of_key):
+        raise PylogError(
+            "PYLOG_SINK_STATE", f"What is open of {key!r} is decided, and is ended by pylog sink finish {key}."
+        )
+    raise PylogError(
+        "PYLOG_SINK_STATE", f"There is no open transaction of a write {key!r}; pylog sink list shows those there are."
+    )
+
+
+def revoking(stored: Decision | None, write: Write, ids: Iterable[str]) -> Decision:
+    """Give the record that keeps `stored` and lets nobody decide on `ids`. A write that is never repeated is given up."""
+    if write.kind == ONCE and stored is None:
+        return Decision(Write(ONCE, write.key, 0), (), _now_ms(), aborted=True)
+    stored = stored or Decision(write, (), _now_ms())
+    return replace(stored, revoked=tuple(ids))
+
+
+def _state_of(name: str, version: int, decision: Decision | None) -> str:
+    if decision is None or version > decision.write.version:
+        return UNDECIDED
+    return UNFINISHED if any(one.transactional_id == name for one in decision.transactions) else LEFT_OVER
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

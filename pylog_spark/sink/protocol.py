@@ -1,0 +1,202 @@
+"""What a driver does next: pure functions of the stored decision, the tasks' messages and the version.
+
+What holds, whoever crashes when:
+
+- A version is decided once: the first decision that is stored about it stands, and its list of transactions is final.
+- Transactions of a list are only ever committed. Any other of the same key is aborted only when the decision about its version
+  is stored, or when its own driver gives it up and knows, fenced, that no decision lists it.
+- So a row is in the log, committed, iff its transaction is in the list of its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transaction, is_decided
+from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
+
+#: A transaction that can time out must have at least this left, or a tenth of its time-out, when it is decided.
+MARGIN_MS = 30_000
+#: How old a decided, unfinished batch is when another driver finishes it: its own is then dead, or long waiting.
+HELP_AFTER_MS = 300_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one task did, as far as the protocol is concerned: a part of its commit message.
+
+    Attributes
+    ----------
+    write : Write
+        What it worked on.
+    job : str
+        Which attempt at the whole write.
+    transaction : Transaction or None
+        None when it had no row, or skipped.
+    skipped : bool
+        It found the version decided and wrote nothing.
+    """
+
+    write: Write
+    job: str
+    transaction: Transaction | None
+    skipped: bool
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No row was written and none is waiting."""
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The version is decided already: do what `decision` says, to the end."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class Decide:
+    """End what an earlier version left, then store `decision` and do what it says."""
+
+    decision: Decision
+    earlier: Decision | None
+
+
+@dataclass(frozen=True)
+class Abort:
+    """Nothing is decided: end the transactions of this attempt, and say so when `mark` is given."""
+
+    mark: Decision | None
+
+
+def agreed(outcomes: Sequence[Outcome]) -> Outcome | None:
+    """Give one outcome that speaks for all, or None when there is none.
+
+    Raises
+    ------
+    PylogError
+        When the tasks worked on different writes, which no version of Spark does.
+    """
+    if len({one.write for one in outcomes}) > 1:
+        names = sorted({one.write.name for one in outcomes})
+        raise PylogError("PYLOG_BROKER", f"The tasks of one commit say that they wrote {' and '.join(names)}.")
+    return outcomes[0] if outcomes else None
+
+
+def next_step(
+    stored: Decision | None, write: Write, outcomes: Sequence[Outcome], now_ms: int
+) -> Nothing | Finish | Decide:
+    """Say how a driver commits.
+
+    Parameters
+    ----------
+    stored : Decision or None
+        The last one about the key.
+    write : Write
+        What is committed.
+    outcomes : sequence of Outcome
+        Of its tasks.
+    now_ms : int
+        The driver's clock.
+
+    Raises
+    ------
+    PylogError
+        When this write cannot be committed.
+    """
+    transactions = tuple(one.transaction for one in outcomes if one.transaction is not None)
+    if is_decided(stored, write):
+        if stored.aborted and transactions:
+            raise PylogError("PYLOG_SINK_FENCED", f"{write.title} was given up before; run it again.")
+        return Finish(stored)
+    if any(one.skipped for one in outcomes):
+        raise PylogError(
+            "PYLOG_SINK_STATE",
+            f"A task found {write.name} decided, and now there is no decision in the topic {TOPIC}: it was deleted while the "
+            "query ran; run the query again.",
+        )
+    if stored is not None and any(one.transactional_id in stored.revoked for one in transactions):
+        raise PylogError(
+            "PYLOG_SINK_FENCED",
+            f"{write.title} was aborted with pylog sink abort before it was committed, so none of it is; run it again.",
+        )
+    if not transactions and write.kind != BATCH:
+        return Nothing()
+    if len(transactions) > TRANSACTIONS_MAX:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"{len(transactions)} Spark partitions wrote rows and one write can have {TRANSACTIONS_MAX}; use coalesce, or "
+            "set delivery to at-least-once.",
+        )
+    return Decide(Decision(write, transactions, now_ms), stored if stored and stored.transactions else None)
+
+
+def abort_step(stored: Decision | None, write: Write, now_ms: int) -> Finish | Abort:
+    """Say how a driver gives up: a commit that failed may have decided before."""
+    if is_decided(stored, write):
+        return Finish(stored)
+    return Abort(Decision(write, (), now_ms, aborted=True) if write.kind == ONCE else None)
+
+
+def over(decision: Decision) -> Decision | None:
+    """Give what is kept of a decision that is done: a batch without its list; None for a write that is never repeated.
+
+    A query's decision is kept as it is, which saves a write for each micro-batch: finishing it again does nothing.
+    """
+    if decision.write.kind == BATCH:
+        return replace(decision, transactions=())
+    return decision if decision.write.kind == STREAM else None
+
+
+def losers(open_ids: Iterable[str], decision: Decision) -> list[str]:
+    """Give the open transactions of the key that can never be decided any more."""
+    listed = {one.transactional_id for one in decision.transactions}
+    names = ((one, parse_task_id(one)) for one in open_ids if one not in listed)
+    key, version = decision.write.key, decision.write.version
+    return sorted(one for one, name in names if name and name.key == key and name.version <= version)
+
+
+def given_up(open_ids: Iterable[str], write: Write, job: str) -> list[str]:
+    """Give the open transactions of one attempt at a write."""
+    names = ((one, parse_task_id(one)) for one in open_ids)
+    return sorted(
+        one for one, name in names if name and (name.key, name.version, name.job) == (write.key, write.version, job)
+    )
+
+
+def not_safe(transactions: Iterable[Transaction], described: Mapping[str, Mapping[str, Any]], now_ms: int) -> list[str]:
+    """Give the ids of transactions that the brokers have ended, or may end before a decision is carried out.
+
+    Parameters
+    ----------
+    transactions : iterable of Transaction
+        To be decided.
+    described : mapping
+        What `describe_transactions` says of those that are not prepared, by transactional id.
+    now_ms : int
+        The driver's clock; the brokers' may differ, which the margin allows for.
+    """
+    return sorted(
+        one.transactional_id
+        for one in transactions
+        if not one.prepared and not _is_safe(one, described.get(one.transactional_id, {}), now_ms)
+    )
+
+
+def needs_help(decision: Decision, own: Write, now_ms: int) -> bool:
+    """Whether a driver of another batch should finish `decision`."""
+    waiting = decision.write.kind == ONCE or (decision.write.kind == BATCH and bool(decision.transactions))
+    return waiting and decision.write.key != own.key and now_ms - decision.decided_ms > HELP_AFTER_MS
+
+
+def _is_safe(one: Transaction, described: Mapping[str, Any], now_ms: int) -> bool:
+    same = (described.get("producer_id"), described.get("producer_epoch")) == (one.producer_id, one.producer_epoch)
+    if described.get("state") != "Ongoing" or not same:
+        return False
+    timeout_ms = int(described["timeout_ms"])
+    left_ms = int(described["start_time_ms"]) + timeout_ms - now_ms
+    return left_ms > min(MARGIN_MS, timeout_ms // 10)
