@@ -1,6 +1,6 @@
 """A cluster as an administrator sees it: the native client's requests with its errors as `LogError`.
 
-Topics, offsets by time and settings are here; groups and transactions in the two classes that `Admin` is made of.
+Topics, offsets by time and settings are here; groups, replicas and transactions in the classes that `Admin` is made of.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.groups import GroupAdmin
+from pylog_spark.client.replicas import ReplicaAdmin
 from pylog_spark.client.requests import raise_if_failed, sole
 from pylog_spark.client.transactions import TransactionAdmin
 
@@ -17,7 +18,7 @@ EARLIEST = -2
 LATEST = -1
 
 
-class Admin(GroupAdmin, TransactionAdmin):
+class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
     """Admin requests to one cluster. Thread-safe; not to be used after a fork.
 
     Each method raises `LogError` when the broker cannot be reached. What concerns a single topic comes back in its result:

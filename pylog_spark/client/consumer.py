@@ -104,13 +104,9 @@ class Consumer:
         self._open.clear()
 
     def _reader(self, partition: int) -> "RangeReader":
-        from pylog_spark._native import RangeReader
-
-        start, end = self.starts[partition], self.ends[partition]
-        with translated():
-            reader = RangeReader(
-                self._config, self._topic, partition, start, end, _COLUMNS, topic_id=self._topic_id, follow=self._follow
-            )
+        end = None if self._follow else self.ends[partition]
+        place = (self._topic, partition)
+        reader = record_reader(self._config, place, self.starts[partition], end, topic_id=self._topic_id)
         self._open[partition] = reader
         return reader
 
@@ -134,14 +130,37 @@ class Consumer:
             wait_ms = 0 if arrived else _POLL_MS if len(readers) > 1 else _WAIT_MS
 
     def _pull(self, reader: "RangeReader", timeout_ms: int) -> Iterator[list[Record]]:
-        import pyarrow as pa
+        records = read_records(self._topic, reader, timeout_ms)
+        if records:
+            yield records
 
-        with translated():
-            batch = reader.next_batch(timeout_ms)
-        if batch is not None:
-            records = _records(self._topic, pa.record_batch(batch))
-            if records:
-                yield records
+
+def record_reader(
+    config: Mapping[str, str],
+    place: tuple[str, int],
+    start: int,
+    end: int | None,
+    *,
+    topic_id: str = "",
+    max_rows: int = 10_000,
+) -> "RangeReader":
+    """A reader of a partition from `start` up to `end`, or without end, for `read_records`. Raises `LogError`."""
+    from pylog_spark._native import RangeReader
+
+    stop = start if end is None else end
+    with translated():
+        return RangeReader(
+            config, *place, start, stop, _COLUMNS, topic_id=topic_id, max_rows=max_rows, follow=end is None
+        )
+
+
+def read_records(topic: str, reader: "RangeReader", timeout_ms: int) -> list[Record]:
+    """The next records of `reader`, none when none come within `timeout_ms`. Raises `LogError`."""
+    import pyarrow as pa
+
+    with translated():
+        batch = reader.next_batch(timeout_ms)
+    return [] if batch is None else _records(topic, pa.record_batch(batch))
 
 
 def _records(topic: str, batch: Any) -> list[Record]:

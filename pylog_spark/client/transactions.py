@@ -13,12 +13,20 @@ class TransactionAdmin(Requests):
     """Transactional ids, the producers of partitions, and ending a transaction from outside."""
 
     def transactions(
-        self, states: Sequence[str] = (), producer_ids: Sequence[int] = (), duration_ms: int = ANY_DURATION
+        self,
+        states: Sequence[str] = (),
+        producer_ids: Sequence[int] = (),
+        duration_ms: int = ANY_DURATION,
+        pattern: str | None = None,
     ) -> list[dict[str, Any]]:
         """List transactional ids by name: {transactional_id, producer_id, state, coordinator}. `duration_ms`: only those
-        whose transaction is open for longer."""
+        whose transaction is open for longer; `pattern`: only ids that match this regular expression as a whole."""
         return self._request(
-            "list_transactions", states=list(states), producer_ids=list(producer_ids), duration_ms=duration_ms
+            "list_transactions",
+            states=list(states),
+            producer_ids=list(producer_ids),
+            duration_ms=duration_ms,
+            pattern=pattern,
         )
 
     def transaction(self, transactional_id: str) -> dict[str, Any]:
