@@ -2,9 +2,7 @@
 
 import logging
 import os
-import signal
 import sys
-import threading
 import time
 
 import click
@@ -14,6 +12,7 @@ from pylog_spark.broker.config import parse_listener
 from pylog_spark.broker.process import Broker, BrokerError, open_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cli.common import named_values
+from pylog_spark.cli.signals import StopSignal
 
 _DEFAULT_LISTEN = "127.0.0.1:9092"
 
@@ -22,6 +21,8 @@ Examples:
   pylog broker --data-dir ./data
   pylog broker --data-dir ./data --listen 127.0.0.1:0 --config num.partitions=4
   pylog broker --config-file server.properties
+  pylog broker --data-dir ./1 --listen 127.0.0.1:9092 --zookeeper 127.0.0.1:2181/pylog --broker-id 1
+  pylog broker --data-dir ./2 --listen 127.0.0.1:9093 --zookeeper 127.0.0.1:2181/pylog --broker-id 2
 
 It prints one line on standard output when it serves; its log goes to standard error. SIGTERM or
 Ctrl-C stops it cleanly; a kill at any moment loses nothing that was acknowledged. For a log that
@@ -55,6 +56,10 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
 @click.option(
     "--allow-plaintext", is_flag=True, help="Serve on an address that other machines reach, without encryption."
 )
+@click.option("--zookeeper", "-z", metavar="HOST:PORT[/CHROOT]",
+              help="The ZooKeeper that the brokers of a cluster share. Without it this broker is alone.")  # fmt: skip
+@click.option("--broker-id", "-i", type=click.IntRange(0), metavar="N",
+              help="Number of this broker, its own in the cluster.  [default: 1]")  # fmt: skip
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True,
               help="How much the log says.")  # fmt: skip
 @click.option("--list-settings", is_flag=True, is_eager=True, expose_value=False, callback=_list_settings,
@@ -65,6 +70,8 @@ def broker(
     settings: list[tuple[str, str]],
     config_file: str | None,
     allow_plaintext: bool,
+    zookeeper: str | None,
+    broker_id: int | None,
     log_level: str,
 ) -> None:
     """Run a broker: a durable log in a directory, served over Kafka's protocol.
@@ -74,6 +81,8 @@ def broker(
     _log_to_stderr(log_level)
     try:
         given = [*(properties.read(config_file) if config_file else []), *settings]
+        given += [("zookeeper.connect", zookeeper)] if zookeeper else []
+        given += [("node.id", str(broker_id))] if broker_id is not None else []
         directory, host, port = _place(given, data_dir, listen)
         running = open_broker(directory, host, port, given, allow_plaintext)
     except ConfigError as error:
@@ -93,9 +102,7 @@ def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | Non
 
 
 def _serve(running: Broker) -> None:
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = StopSignal()
     counts = f"{running.topic_count} topics, {running.partition_count} partitions"
     ready = (
         f"pylog broker ready on {running.bootstrap_servers} (data in {running.data_dir}, {counts}, pid {os.getpid()})"
@@ -107,7 +114,10 @@ def _serve(running: Broker) -> None:
     stop.wait()
     log.info("Stopping.")
     started = time.perf_counter()
-    running.close()
+    try:
+        running.close()
+    except BrokerError as error:
+        raise click.ClickException(str(error)) from error
     log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
 
 

@@ -87,6 +87,18 @@ def named_values(_ctx: click.Context, parameter: click.Parameter, given: Sequenc
     return pairs
 
 
+def partitions_of(admin: "Admin", text: str) -> list[tuple[str, int]]:
+    """The partitions that TOPIC or TOPIC:0,1 names. Raises `LogError` when the topic is not there."""
+    from pylog_spark.offsets.reset import selected
+
+    try:
+        ((topic, numbers),) = selected([text])
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from None
+    there = [one["partition"] for one in admin.topic(topic)["partitions"]]
+    return [(topic, number) for number in (there if numbers is None else numbers)]
+
+
 def client_settings(bootstrap: str, more: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """The client's configuration for this command line."""
     return {"bootstrap.servers": bootstrap, "client.id": "pylog-cli", **dict(more)}

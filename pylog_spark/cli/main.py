@@ -21,9 +21,11 @@ EXIT_BROKEN_PIPE = 141
 
 _VERBS = {
     "broker": "Run a broker: a durable log in a directory, served over Kafka's protocol.",
+    "cluster": "Show brokers and replicas, move replicas, elect leaders.",
     "topic": "Create, list, describe, alter and delete topics.",
     "config": "Show and change settings of topics and brokers.",
     "transaction": "List and describe transactions, end one that hangs.",
+    "sink": "List Spark's exactly-once writes, end what a dead driver has left open.",
     "group": "List and describe consumer groups, move and delete them.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",

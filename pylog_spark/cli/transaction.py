@@ -13,12 +13,13 @@ from pylog_spark.cli.common import (
     echo_table,
     execute_option,
     json_option,
+    partitions_of,
     refuse_failed,
 )
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.transactions import ANY_DURATION
-from pylog_spark.offsets.reset import duration_ms, selected
+from pylog_spark.offsets.reset import duration_ms
 
 _NO_TRANSACTION = -1
 
@@ -85,7 +86,7 @@ def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[s
 def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """Show who writes to partitions, and where their open transactions begin."""
     with admin_of(bootstrap, client_config) as admin:
-        partitions = [one for text in topics for one in _partitions(admin, text)]
+        partitions = [one for text in topics for one in partitions_of(admin, text)]
         found = admin.producers(partitions)
     refuse_failed(found)
     rows = [{**one, "topic": each["topic"], "partition": each["partition"]}
@@ -188,12 +189,3 @@ def _duration(text: str) -> int:
         return duration_ms(text)
     except ValueError as error:
         raise click.BadParameter(f"{error}.", param_hint="--open-longer-than") from None
-
-
-def _partitions(admin: Admin, text: str) -> list[tuple[str, int]]:
-    try:
-        ((topic, numbers),) = selected([text])
-    except ValueError as error:
-        raise click.BadParameter(f"{error}.") from None
-    there = [one["partition"] for one in admin.topic(topic)["partitions"]]
-    return [(topic, number) for number in (there if numbers is None else numbers)]

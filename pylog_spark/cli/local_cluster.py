@@ -1,0 +1,61 @@
+"""``pylog cluster start``: ZooKeeper and some brokers on this machine, until Ctrl-C."""
+
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import named_values
+from pylog_spark.cli.signals import StopSignal
+
+_EPILOG = """\b
+Example:
+  pylog cluster start --brokers 3 --dir ./cluster
+  pylog topic create events --partitions 6 --bootstrap-server HOST:PORT
+  pylog cluster describe --bootstrap-server HOST:PORT
+
+For first steps and for trying out what happens when a broker dies (each one's process id is printed). On several machines
+start ZooKeeper and `pylog broker --zookeeper HOST:PORT/pylog --broker-id N` on each. It needs Java and PySpark, which brings
+ZooKeeper.
+"""
+
+# How often it looks whether somebody ended a broker.
+_LOOK_S = 1.0
+
+
+@click.command("start", epilog=_EPILOG)
+@click.option("--dir", "-d", "directory", required=True, metavar="DIR",
+              help="Where everything is kept; the same cluster starts again from it.")  # fmt: skip
+@click.option("--brokers", "-n", default=3, show_default=True, type=click.IntRange(1, 16), help="How many brokers.")
+@click.option("--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
+              help="A setting of every broker by Kafka's name. Repeatable.")  # fmt: skip
+def start(directory: str, brokers: int, settings: list[tuple[str, str]]) -> None:
+    """Run ZooKeeper and some brokers on this machine, until Ctrl-C."""
+    from pylog_spark.testing.local_cluster import LocalCluster
+    from pylog_spark.testing.process import ProcessError
+
+    stop = StopSignal()
+    given: dict[str, Any] = {
+        "zookeeper_session_timeout_ms": 6_000,
+        **{name.replace(".", "_"): text for name, text in settings},
+    }
+    cluster = LocalCluster(directory, brokers, synced=True, **given)
+    try:
+        cluster.start()
+    except ProcessError as error:
+        raise click.ClickException(str(error)) from error
+    for broker in cluster.brokers:
+        click.echo(
+            f"broker {broker.broker_id}: {broker.bootstrap_servers}, pid {broker.pid}, data in {broker.data_dir}"
+        )
+    click.echo(f"ZooKeeper: {cluster.zookeeper.address}, pid {cluster.zookeeper.pid}")
+    click.echo(
+        f"pylog cluster ready on {cluster.bootstrap_servers} (Ctrl-C stops it; it starts again from {directory})"
+    )
+    gone: set[int] = set()
+    while not stop.wait(_LOOK_S):
+        for broker in cluster.brokers:
+            if not broker.running and broker.broker_id not in gone:
+                gone.add(broker.broker_id)
+                click.echo(f"broker {broker.broker_id} has ended; stop and start the cluster to have it back")
+    cluster.close()
+    click.echo("stopped")

@@ -1,0 +1,301 @@
+"""``pylog cluster describe | reassign | moves | cancel | elect``: brokers, where replicas are, moving them, leaders.
+
+What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import (
+    admin_of,
+    bootstrap_option,
+    client_config_option,
+    echo_json,
+    echo_table,
+    execute_option,
+    json_option,
+    partitions_of,
+    plural,
+    refuse_failed,
+)
+from pylog_spark.client.admin import Admin
+from pylog_spark.client.replicas import Partition
+from pylog_spark.cluster.errors import Refusal
+from pylog_spark.cluster.model import BrokerInfo
+from pylog_spark.cluster.spreading import spread
+
+_POLL_S = 0.2
+_RATE = "follower.replication.throttled.rate"
+_THROTTLED = "follower.replication.throttled.replicas"
+_PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which partition, the preferred leader first."
+
+Moves = dict[Partition, tuple[int, ...]]
+
+
+@click.command(epilog="Example: pylog cluster describe")
+@bootstrap_option
+@client_config_option
+@json_option
+def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """Show the live brokers, what each leads and holds, and partitions that lack replicas or a leader."""
+    with admin_of(bootstrap, client_config) as admin:
+        cluster, topics = admin.cluster(), admin.topics()
+    partitions = [{"topic": topic["name"], **one} for topic in topics for one in topic["partitions"]]
+    leads = Counter(one["leader"] for one in partitions)
+    holds = Counter(broker for one in partitions for broker in one["replicas"])
+    in_sync = Counter(broker for one in partitions for broker in one["isr"])
+    brokers = [
+        {
+            **one,
+            "controller": one["node_id"] == cluster["controller_id"],
+            "leads": leads[one["node_id"]],
+            "replicas": holds[one["node_id"]],
+            "in_sync": in_sync[one["node_id"]],
+        }
+        for one in sorted(cluster["brokers"], key=lambda one: int(one["node_id"]))
+    ]
+    troubled = [one for one in partitions if one["leader"] < 0 or len(one["isr"]) < len(one["replicas"])]
+    if as_json:
+        shown = [{key: one[key] for key in ("topic", "partition", "leader", "replicas", "isr")} for one in troubled]
+        echo_json({"cluster_id": cluster["cluster_id"], "brokers": brokers, "not_in_sync": shown})
+        return
+    click.echo(
+        f"Cluster {cluster['cluster_id']}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
+    )
+    rows = [
+        (
+            one["node_id"],
+            f"{one['host']}:{one['port']}",
+            one["rack"] or "-",
+            "yes" if one["controller"] else "",
+            one["leads"],
+            one["replicas"],
+            one["in_sync"],
+        )
+        for one in brokers
+    ]
+    echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
+    if troubled:
+        click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
+        lacking = [(one["topic"], one["partition"], one["leader"] if one["leader"] >= 0 else "none",
+                    _ids(one["replicas"]), _ids(one["isr"])) for one in troubled]  # fmt: skip
+        echo_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "ISR"], lacking)
+
+
+@click.command(epilog="""\b
+Examples:
+  pylog cluster reassign events --brokers 1,2,4 --execute        broker 3 gives its replicas away
+  pylog cluster reassign events:0,1 --replication-factor 3 --execute
+  pylog cluster reassign --plan plan.json --throttle 10000000 --execute
+""")  # fmt: skip
+@click.argument("topics", nargs=-1, metavar="[TOPIC[:0,1]]...")
+@click.option("--brokers", metavar="ID,ID...", help="Who may have replicas; all live brokers when left out.")
+@click.option(
+    "--replication-factor", "-r", type=click.IntRange(1), help="How many replicas; as many as now when left out."
+)
+@click.option("--plan", type=click.File(), help=_PLAN_HELP)
+@click.option(
+    "--throttle", type=click.IntRange(1), metavar="BYTES", help="Most bytes a second that each broker copies."
+)
+@click.option("--wait/--no-wait", default=True, help="Show the progress until all is moved.", show_default=True)
+@execute_option
+@bootstrap_option
+@client_config_option
+@json_option
+def reassign(
+    topics: tuple[str, ...],
+    brokers: str | None,
+    replication_factor: int | None,
+    plan: Any,
+    throttle: int | None,
+    wait: bool,
+    execute: bool,
+    bootstrap: str,
+    client_config: list[tuple[str, str]],
+    as_json: bool,
+) -> None:
+    """Move replicas of TOPICs to other brokers, or change how many there are; as few as possible move."""
+    if bool(topics) == bool(plan):
+        raise click.UsageError("Name topics, or give a plan with --plan.")
+    if throttle is not None and not wait:
+        raise click.UsageError("--throttle needs --wait: the throttle is taken away when all is moved.")
+    with admin_of(bootstrap, client_config) as admin:
+        present = _present(admin)
+        moves = _planned(plan) if plan else _spread(admin, present, topics, brokers, replication_factor)
+        moves = {one: to for one, to in moves.items() if present.get(one) != to}
+        if as_json:
+            shown = [{"topic": topic, "partition": number, "from": present.get((topic, number)), "to": to}
+                     for (topic, number), to in moves.items()]  # fmt: skip
+            echo_json({"executed": execute, "moves": shown})
+        elif moves:
+            rows = [
+                (topic, number, _ids(present.get((topic, number), ())), _ids(to))
+                for (topic, number), to in moves.items()
+            ]
+            echo_table(["TOPIC", "PARTITION", "FROM", "TO"], rows)
+        else:
+            click.echo("Every replica is where it should be.", err=True)
+        if not moves:
+            return
+        if not execute:
+            click.echo("Nothing was moved: say --execute to do it.", err=True)
+            return
+        _move(admin, moves, throttle, wait)
+
+
+@click.command(epilog="Example: pylog cluster moves")
+@bootstrap_option
+@client_config_option
+@json_option
+def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """List the moves of replicas that are under way."""
+    with admin_of(bootstrap, client_config) as admin:
+        found = admin.reassignments()
+    if as_json:
+        echo_json(found)
+    elif found:
+        rows = [
+            (one["topic"], one["partition"], _ids(one["replicas"]), _ids(one["adding"]), _ids(one["removing"]))
+            for one in found
+        ]
+        echo_table(["TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
+    else:
+        click.echo("No replica is being moved.", err=True)
+
+
+@click.command(epilog="Example: pylog cluster cancel events --execute")
+@click.argument("topics", nargs=-1, metavar="[TOPIC[:0,1]]...")
+@execute_option
+@bootstrap_option
+@client_config_option
+def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
+    """End moves that are under way, of TOPICs or all: the replicas stay where they were."""
+    with admin_of(bootstrap, client_config) as admin:
+        wanted = {one for text in topics for one in partitions_of(admin, text)}
+        under_way = [(one["topic"], one["partition"]) for one in admin.reassignments()]
+        chosen = [one for one in under_way if not topics or one in wanted]
+        if execute and chosen:
+            refuse_failed(admin.reassign(dict.fromkeys(chosen)))
+            # A throttle of a command that was stopped ends with its move.
+            _unthrottle(admin, {topic for topic, _ in chosen})
+    done = "Ended" if execute else "Would end"
+    click.echo(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Say --execute to do it."))
+
+
+@click.command(epilog="Example: pylog cluster elect events")
+@click.argument("topics", nargs=-1, metavar="[TOPIC[:0,1]]...")
+@click.option("--unclean", is_flag=True, help="Give partitions without a leader any live replica: records may be lost.")
+@execute_option
+@bootstrap_option
+@client_config_option
+def elect(
+    topics: tuple[str, ...], unclean: bool, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]
+) -> None:
+    """Let the preferred replica of each partition lead, of TOPICs or of all."""
+    if unclean and not execute:
+        raise click.UsageError("--unclean may lose committed records: say --execute to do it.")
+    with admin_of(bootstrap, client_config) as admin:
+        chosen = [one for text in topics for one in partitions_of(admin, text)] if topics else None
+        results = admin.elect_leaders(chosen, unclean=unclean)
+    refuse_failed(results)
+    click.echo(f"Elected {plural(len(results), 'leader')}.")
+
+
+def _present(admin: Admin) -> Moves:
+    return {
+        (topic["name"], one["partition"]): tuple(one["replicas"])
+        for topic in admin.topics()
+        for one in topic["partitions"]
+    }
+
+
+def _spread(
+    admin: Admin, present: Moves, topics: Sequence[str], brokers: str | None, factor: int | None
+) -> Mapping[Partition, tuple[int, ...]]:
+    live = [BrokerInfo(one["node_id"], rack=one["rack"]) for one in admin.cluster()["brokers"]]
+    chosen = {one for text in topics for one in partitions_of(admin, text)}
+    if brokers is not None:
+        ids = _numbers(brokers)
+        unknown = ids - {one.id for one in live}
+        if unknown:
+            raise click.BadParameter(
+                f"broker {min(unknown)} is not among the live ones: {_ids(one.id for one in live)}."
+            )
+        live = [one for one in live if one.id in ids]
+    planned = spread({one: present[one] for one in sorted(chosen)}, live, factor)
+    if isinstance(planned, Refusal):
+        raise click.UsageError(planned.message)
+    return planned
+
+
+def _planned(plan: Any) -> Moves:
+    try:
+        body = json.load(plan)
+        found = {
+            (str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"])) for one in body["partitions"]
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        sentence = f'{plan.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
+        raise click.BadParameter(sentence) from None
+    return found
+
+
+def _numbers(text: str) -> set[int]:
+    try:
+        return {int(one) for one in text.split(",")}
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no list of brokers such as 1,2,3.") from None
+
+
+def _ids(brokers: Any) -> str:
+    return ",".join(map(str, brokers)) or "-"
+
+
+def _move(admin: Admin, moves: Moves, throttle: int | None, wait: bool) -> None:
+    topics = {topic for topic, _ in moves}
+    if throttle is not None:
+        _throttle(admin, topics, throttle)
+    try:
+        refuse_failed(admin.reassign(moves))
+        if wait:
+            _watch(admin, set(moves))
+    finally:
+        if throttle is not None and not (topics & {one["topic"] for one in admin.reassignments()}):
+            _unthrottle(admin, topics)
+
+
+def _watch(admin: Admin, moves: set[Partition]) -> None:
+    """Wait until all is moved; a bar on a terminal, one line at the end elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    started = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("partitions moved", total=len(moves))
+        while True:
+            left = len(moves & {(one["topic"], one["partition"]) for one in admin.reassignments()})
+            progress.update(task, completed=len(moves) - left)
+            if not left:
+                break
+            time.sleep(_POLL_S)
+    click.echo(f"Moved {plural(len(moves), 'partition')} in {time.monotonic() - started:.1f} s.", err=True)
+
+
+def _throttle(admin: Admin, topics: set[str], rate: int) -> None:
+    for topic in topics:
+        admin.alter_configs("topic", topic, {_THROTTLED: "*"})
+    for broker in admin.cluster()["brokers"]:
+        admin.alter_configs("broker", str(broker["node_id"]), {_RATE: str(rate)})
+
+
+def _unthrottle(admin: Admin, topics: set[str]) -> None:
+    for topic in topics:
+        admin.alter_configs("topic", topic, {_THROTTLED: None})
+    for broker in admin.cluster()["brokers"]:
+        admin.alter_configs("broker", str(broker["node_id"]), {_RATE: None})

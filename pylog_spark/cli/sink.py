@@ -1,0 +1,138 @@
+"""``pylog sink list | finish | abort``: Spark's exactly-once writes from outside. An abort is only shown until --execute is given."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from pylog_spark.cli.common import (
+    admin_of,
+    bootstrap_option,
+    client_config_option,
+    client_settings,
+    echo_json,
+    echo_table,
+    execute_option,
+    json_option,
+    plural,
+)
+from pylog_spark.client.errors import LogError, translated
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import overview
+
+
+@click.group()
+def sink() -> None:
+    """List Spark's exactly-once writes, end what a dead driver has left open."""
+
+
+@sink.command("list", epilog="Example: pylog sink list --open")
+@click.option("--open", "only_open", is_flag=True, help="Only those with open transactions.")
+@bootstrap_option
+@client_config_option
+@json_option
+def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """List writes: decided (finished, unfinished), undecided, left over.
+
+    KEY is the id of a streaming query, or TOPIC/txnAppId of a batch. Open transactions hold back readers of
+    committed data.
+    """
+    with _sentences():
+        found = overview.survey(client_settings(bootstrap, client_config))
+    names = [name for one in found for name in one.open]
+    ages = _ages(bootstrap, client_config, names)
+    rows = [_row(one, ages) for one in found if one.open or not only_open]
+    if as_json:
+        echo_json(rows)
+    elif rows:
+        shown = ("key", "version", "state", "transactions", "open_for_s")
+        cells = [["-" if one[name] is None else one[name] for name in shown] for one in rows]
+        echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S"], cells)
+    else:
+        click.echo("There are no such writes.", err=True)
+
+
+@sink.command(epilog="Example: pylog sink finish 8a5ae1a5-7bf4-4d5c-a1b4-0d2b8f1a7f5e")
+@click.argument("keys", nargs=-1, metavar="[KEY...]")
+@bootstrap_option
+@client_config_option
+@json_option
+def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """Commit what is decided and still open, and abort what was left over: what the next run of the query would do.
+
+    Of all writes when no KEY is given.
+    """
+    settings = client_settings(bootstrap, client_config)
+    with _sentences():
+        found = overview.survey(settings)
+        known = {one.key for one in found}
+        for key in keys:
+            if key not in known:
+                raise LogError(
+                    "INVALID_ARGUMENT", f"There is no write {key!r}: 'pylog sink list' shows those there are."
+                )
+        ended = sorted(
+            {one.key for one in found if one.state in (overview.UNFINISHED, overview.LEFT_OVER)} & set(keys or known)
+        )
+        for key in ended:
+            overview.finish_decided(settings, key)
+    if as_json:
+        echo_json(ended)
+    click.echo(f"Finished {plural(len(ended), 'write')}.", err=True)
+
+
+@sink.command(epilog="Example: pylog sink abort 8a5ae1a5-7bf4-4d5c-a1b4-0d2b8f1a7f5e --execute")
+@click.argument("key")
+@execute_option
+@bootstrap_option
+@client_config_option
+@json_option
+def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
+    """Abort the open transactions of a write that nobody has decided and nobody will: its rows are never seen.
+
+    For a query that was given up. One that still runs fails, and writes the same rows again when it is started again.
+    """
+    settings = client_settings(bootstrap, client_config)
+    with _sentences():
+        ids = overview.abort_undecided(settings, key) if execute else overview.undecided(overview.survey(settings), key)
+    if as_json:
+        echo_json({"key": key, "transactional_ids": ids, "executed": execute})
+    what = f"{plural(len(ids), 'transaction')} of {key}"
+    click.echo(
+        f"Aborted {what}." if execute else f"Would abort {what}; nothing is changed without --execute.", err=True
+    )
+
+
+def _row(one: overview.Standing, ages: Mapping[str, float]) -> dict[str, Any]:
+    age = max((ages[name] for name in one.open if name in ages), default=None)
+    return {
+        "key": one.key,
+        "version": one.version,
+        "kind": one.kind,
+        "state": one.state,
+        "transactions": len(one.open),
+        "open_for_s": None if age is None else round(age),
+        "transactional_ids": list(one.open),
+    }
+
+
+def _ages(bootstrap: str, client_config: Sequence[tuple[str, str]], names: Sequence[str]) -> dict[str, float]:
+    """For how many seconds transactions are open, by transactional id."""
+    if not names:
+        return {}
+    with admin_of(bootstrap, client_config) as admin:
+        found = admin.describe_transactions(names)
+    began = {one["transactional_id"]: one["start_time_ms"] for one in found if not one["error"]}
+    return {name: max(time.time() - start / 1000, 0) for name, start in began.items() if start >= 0}
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """The sink's errors as the command line's."""
+    try:
+        with translated():
+            yield
+    except PylogError as error:
+        raise LogError(error.condition, error.sentence) from error
