@@ -4,10 +4,23 @@
 >>> with LocalBroker("/tmp/data", num_partitions=4) as broker:  # doctest: +SKIP
 ...     print(broker.bootstrap_servers)
 
-With pytest, ``pytest_plugins = ["pylog_spark.testing.fixtures"]`` in a conftest gives the fixture ``pylog_broker``.
+`LocalCluster` is several of them with their ZooKeeper. With pytest, ``pytest_plugins = ["pylog_spark.testing.fixtures"]`` in
+a conftest gives the fixtures ``pylog_broker`` and ``pylog_cluster``.
 """
 
 from pylog_spark.testing.local_broker import LocalBroker, LocalBrokerError
+from pylog_spark.testing.local_cluster import LocalCluster
+from pylog_spark.testing.process import ProcessError
 from pylog_spark.testing.spark import spark_session, use_this_python
+from pylog_spark.testing.zookeeper import ZooKeeper, ZooKeeperError
 
-__all__ = ["LocalBroker", "LocalBrokerError", "spark_session", "use_this_python"]
+__all__ = [
+    "LocalBroker",
+    "LocalBrokerError",
+    "LocalCluster",
+    "ProcessError",
+    "ZooKeeper",
+    "ZooKeeperError",
+    "spark_session",
+    "use_this_python",
+]

@@ -1,0 +1,271 @@
+"""Several real brokers and their ZooKeeper as child processes on this machine, for tests and first steps.
+
+>>> from pylog_spark.testing import LocalCluster
+>>> with LocalCluster("/tmp/cluster", brokers=3) as cluster:  # doctest: +SKIP
+...     cluster.brokers[0].kill()
+...     cluster.wait_for_leader("events", 0)
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pylog_spark.testing.local_broker import LocalBroker
+from pylog_spark.testing.process import ProcessError
+from pylog_spark.testing.zookeeper import ZooKeeper
+
+WAIT_TIMEOUT_S = 30.0
+_LOOK_S = 0.02
+_CHROOT = "/pylog"
+#: Of tests: faults are noticed soon, and internal topics are small. What `LocalCluster` is given wins.
+_QUICK: dict[str, object] = {
+    "zookeeper_session_timeout_ms": 2_000,
+    "zookeeper_connection_timeout_ms": 15_000,
+    "default_replication_factor": 3,
+    "min_insync_replicas": 2,
+    "offsets_topic_num_partitions": 4,
+    "offsets_topic_replication_factor": 3,
+    "transaction_state_log_num_partitions": 4,
+    "transaction_state_log_replication_factor": 3,
+    "transaction_state_log_min_isr": 2,
+    "replica_lag_time_max_ms": 3_000,
+    "replica_fetch_backoff_ms": 100,
+    "group_initial_rebalance_delay_ms": 0,
+}
+_FACTORS = (
+    "default_replication_factor",
+    "offsets_topic_replication_factor",
+    "transaction_state_log_replication_factor",
+)
+_IN_SYNC = ("min_insync_replicas", "transaction_state_log_min_isr")
+
+Found = TypeVar("Found")
+
+
+class LocalCluster:
+    """Brokers 1, 2, 3... and a ZooKeeper on 127.0.0.1. Starts with `start` or ``with``.
+
+    Parameters
+    ----------
+    dir : path
+        Kept between starts: the same cluster goes on. Never removed here.
+    brokers : int
+        How many.
+    racks : sequence of str, optional
+        The rack of each broker.
+    **settings
+        Kafka's settings of every broker, with underscores. Without them topics have a replica on each of (up to) three
+        brokers and want two of them in sync, sessions last 2 s, and internal topics are small.
+
+    Attributes
+    ----------
+    brokers : list of LocalBroker
+        By their numbers less one; each can be killed, terminated, paused, resumed and started again.
+    zookeeper : ZooKeeper
+        The same.
+    """
+
+    def __init__(
+        self,
+        dir: str | os.PathLike[str],  # noqa: A002
+        brokers: int = 3,
+        *,
+        racks: Iterable[str] | None = None,
+        synced: bool = False,
+        **settings: object,
+    ) -> None:
+        self.dir = Path(dir).absolute()
+        self.zookeeper = ZooKeeper(self.dir / "zookeeper", port=_kept_port(self.dir, 0), synced=synced)
+        quick = {**_QUICK, **dict.fromkeys(_FACTORS, min(3, brokers)), **dict.fromkeys(_IN_SYNC, min(2, brokers))}
+        placed = list(racks or [])
+        self.brokers = [
+            LocalBroker(
+                self.dir / f"broker-{number}",
+                port=_kept_port(self.dir, number),
+                node_id=number,
+                **({"broker_rack": placed[number - 1]} if placed else {}),
+                **{**quick, **settings},
+            )
+            for number in range(1, brokers + 1)
+        ]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients connect to: all brokers."""
+        return ",".join(broker.bootstrap_servers for broker in self.brokers)
+
+    def broker(self, broker_id: int) -> LocalBroker:
+        """The broker with this number."""
+        return self.brokers[broker_id - 1]
+
+    def start(self) -> "LocalCluster":
+        """Start ZooKeeper, then all brokers at once, and wait until all know each other and a controller.
+
+        Raises `ProcessError`; nothing runs then.
+        """
+        try:
+            self.zookeeper.start()
+            for broker in self.brokers:
+                broker.settle(zookeeper_connect=self.zookeeper.address + _CHROOT)
+            with ThreadPoolExecutor(len(self.brokers)) as pool:
+                list(pool.map(LocalBroker.start, self.brokers))
+            self.wait_for(self._know_each_other, "every broker knows all others and the controller")
+        except BaseException:
+            self._end()
+            raise
+        _keep_ports(self.dir, [self.zookeeper.port, *(broker.port for broker in self.brokers)])
+        return self
+
+    def stop(self) -> None:
+        """Stop the brokers cleanly, one after the other, then ZooKeeper. `start` goes on where they stopped."""
+        for broker in self.brokers:
+            if broker.running:
+                broker.terminate()
+        if self.zookeeper.running:
+            self.zookeeper.terminate()
+
+    def close(self) -> None:
+        """As `stop`, and let go of the logs. The last brokers are not waited for when ZooKeeper is gone."""
+        try:
+            self.stop()
+        finally:
+            self._end()
+            for broker in self.brokers:
+                broker.close()
+            self.zookeeper.close()
+
+    def logs(self) -> str:
+        """What all processes wrote, one after the other."""
+        return "\n".join(f"--- {broker.data_dir}\n{broker.logs()}" for broker in self.brokers) + self.zookeeper.logs()
+
+    def __enter__(self) -> "LocalCluster":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Looking at it
+
+    def describe_topic(self, topic: str) -> list[dict[str, Any]]:
+        """Its partitions as a broker that runs tells them: partition, leader, leader_epoch, replicas, isr."""
+        from pylog_spark._native import Client
+
+        client = Client({"bootstrap.servers": self._running_servers(), "default.api.timeout.ms": "5000"})
+        try:
+            (found,) = client.describe_topics([topic])
+            return list(found["partitions"])
+        finally:
+            client.close()
+
+    def leader(self, topic: str, partition: int) -> LocalBroker | None:
+        """The broker that leads the partition now; None while nobody does."""
+        leader = next(one["leader"] for one in self.describe_topic(topic) if one["partition"] == partition)
+        return None if leader == -1 else self.broker(leader)
+
+    def controller(self) -> LocalBroker | None:
+        """The broker that controls the cluster now; None while nobody does."""
+        from pylog_spark._native import Client
+
+        client = Client({"bootstrap.servers": self._running_servers(), "default.api.timeout.ms": "5000"})
+        try:
+            number = client.describe_cluster()["controller_id"]
+        finally:
+            client.close()
+        return None if number == -1 else self.broker(number)
+
+    def wait_for(self, condition: Callable[[], Found], what: str, timeout_s: float = WAIT_TIMEOUT_S) -> Found:
+        """Wait until `condition` gives something true, and return it; errors of the client count as not yet.
+
+        Raises
+        ------
+        ProcessError
+            After `timeout_s`, with the brokers' logs.
+        """
+        from pylog_spark._native import NativeError
+
+        give_up, last = time.monotonic() + timeout_s, None
+        while time.monotonic() < give_up:
+            try:
+                found = condition()
+            except (NativeError, StopIteration) as error:
+                found, last = None, error
+            if found:
+                return found
+            time.sleep(_LOOK_S)
+        raise ProcessError(f"After {timeout_s:g} s still not: {what} (last error: {last}).\n{self.logs()}")
+
+    def wait_in_sync(self, topic: str, timeout_s: float = WAIT_TIMEOUT_S) -> None:
+        """Wait until every replica of every partition of `topic` is in sync."""
+
+        def in_sync() -> bool:
+            found = self.describe_topic(topic)
+            # A broker that does not know the topic yet shows no partition of it.
+            return bool(found) and all(set(one["isr"]) == set(one["replicas"]) and one["leader"] != -1 for one in found)
+
+        self.wait_for(in_sync, f"all replicas of {topic} in sync", timeout_s)
+
+    def wait_for_leader(
+        self, topic: str, partition: int, *, other_than: LocalBroker | None = None, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> LocalBroker:
+        """Wait until somebody (but `other_than`) leads the partition, and return that broker."""
+
+        def led() -> LocalBroker | None:
+            leader = self.leader(topic, partition)
+            return leader if leader is not None and leader is not other_than else None
+
+        leader = self.wait_for(led, f"a leader of {topic}-{partition}", timeout_s)
+        assert leader is not None
+        return leader
+
+    def _know_each_other(self) -> bool:
+        """Whether each broker that runs knows of all others that do, and of a controller: librdkafka's administrators who
+        met a broker without one may wait for half a minute."""
+        from pylog_spark._native import Client
+
+        running = [broker for broker in self.brokers if broker.running]
+        for broker in running:
+            client = Client({"bootstrap.servers": broker.bootstrap_servers, "default.api.timeout.ms": "5000"})
+            try:
+                known = client.describe_cluster()
+            finally:
+                client.close()
+            if len(known["brokers"]) < len(running) or known["controller_id"] == -1:
+                return False
+        return True
+
+    def _running_servers(self) -> str:
+        servers = [broker.bootstrap_servers for broker in self.brokers if broker.running]
+        if not servers:
+            raise ProcessError("No broker runs.")
+        return ",".join(servers)
+
+    def _end(self) -> None:
+        """Make sure that nothing runs."""
+        for broker in self.brokers:
+            if broker.running:
+                broker.kill()
+        if self.zookeeper.running:
+            self.zookeeper.kill()
+
+
+def _ports_file(folder: Path) -> Path:
+    return folder / "ports"
+
+
+def _kept_port(folder: Path, index: int) -> int:
+    """The port of an earlier start of the same cluster, 0 when there was none."""
+    try:
+        ports = _ports_file(folder).read_text().split()
+    except FileNotFoundError:
+        return 0
+    return int(ports[index]) if index < len(ports) else 0
+
+
+def _keep_ports(folder: Path, ports: list[int]) -> None:
+    _ports_file(folder).write_text(" ".join(map(str, ports)) + "\n")

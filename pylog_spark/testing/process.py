@@ -1,0 +1,170 @@
+"""Child processes that a test starts, kills, pauses and ends. Only the child's own process id is ever signalled."""
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+STOP_TIMEOUT_S = 30.0
+
+One = TypeVar("One", bound="Server")
+
+
+class ProcessError(Exception):
+    """The child did not start or stop as it should; the sentence ends with its log."""
+
+
+class Child:
+    """One child process at a time; its standard error goes to a log that outlives it."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._child: subprocess.Popen[str] | None = None
+        # Open as long as this object lives, so no context manager.
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", prefix="pylog-child-")  # noqa: SIM115
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives (a paused one does)."""
+        return self._child is not None and self._child.poll() is None
+
+    def process(self) -> "subprocess.Popen[str]":
+        """The running child. Raises `ProcessError` when there is none."""
+        if self._child is None or self._child.poll() is not None:
+            raise ProcessError(f"{self._what} is not running: call start().")
+        return self._child
+
+    def start(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None, *, log_output: bool = False
+    ) -> None:
+        """Start it. Its standard output is a pipe, or with `log_output` goes to the log."""
+        if self.running:
+            raise ProcessError(f"{self._what} is running already.")
+        self.end()
+        self._child = subprocess.Popen(
+            list(command),
+            env=dict(environment) if environment is not None else None,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log if log_output else subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            # Ctrl-C is for the program that started it, which then stops its children in the right order.
+            start_new_session=True,
+        )
+        atexit.register(self.end)
+
+    def signal(self, number: int) -> None:
+        """Send the running child a signal."""
+        self.process().send_signal(number)
+
+    def await_stop(self) -> None:
+        """Wait until the running child stands still after a SIGSTOP, or is gone."""
+        # Not on macOS, where the signal has to do.
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.process().pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def stop(self, number: int) -> int:
+        """Send a signal that ends it (a paused child goes on first), wait, and return the exit code."""
+        child = self.process()
+        child.send_signal(number)
+        if number != signal.SIGKILL:
+            child.send_signal(signal.SIGCONT)
+        try:
+            code = child.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise ProcessError(f"{self._what} did not stop in {STOP_TIMEOUT_S} s. Its log:\n{self.logs()}") from None
+        self.end()
+        return code
+
+    def logs(self) -> str:
+        """All that was written to the log so far."""
+        # The children write at the shared position of this file, so it is read without moving it.
+        raw = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
+        return raw.decode(errors="replace")
+
+    def end(self) -> None:
+        """Make sure that the child is gone and its pipe closed."""
+        child, self._child = self._child, None
+        atexit.unregister(self.end)
+        if child is not None:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+            if child.stdout is not None:
+                child.stdout.close()
+
+    def close(self) -> None:
+        """`end`, and let go of the log."""
+        self.end()
+        self._log.close()
+
+
+class Server(ABC):
+    """A server as a child process: it can be killed, paused, stopped and started again. Starts with `start` or ``with``."""
+
+    def __init__(self, what: str) -> None:
+        self.host = "127.0.0.1"
+        self._child = Child(what)
+
+    @abstractmethod
+    def start(self: One) -> One:
+        """Start the process and wait until it serves. Raises `ProcessError`."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server. Raises `ProcessError` when it is not running."""
+        return self._child.process().pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives (a paused one does)."""
+        return self._child.running
+
+    def terminate(self) -> int:
+        """SIGTERM, as a clean stop; waits and returns the exit code."""
+        return self._child.stop(signal.SIGTERM)
+
+    def kill(self) -> int:
+        """SIGKILL, as a crash; waits and returns the exit code."""
+        return self._child.stop(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """SIGSTOP: it stands still, and its connections with it, when this returns."""
+        self._child.signal(signal.SIGSTOP)
+        self._child.await_stop()
+
+    def resume(self) -> None:
+        """SIGCONT: it goes on."""
+        self._child.signal(signal.SIGCONT)
+
+    def logs(self) -> str:
+        """All that its processes wrote to the log so far."""
+        return self._child.logs()
+
+    def close(self) -> None:
+        """Stop cleanly when it runs, and let go of its log."""
+        if self.running:
+            self.terminate()
+        self._child.close()
+
+    def __enter__(self: One) -> One:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that is free now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
