@@ -8,7 +8,15 @@ from itertools import count
 
 import pytest
 
+from tests import spark_home
+
+# Before the first session: Python workers have what the environment of Spark's Java process had at its start.
+os.environ["PYLOG_TEST_RACK"] = "b"
+# Tests ask what Spark does, not how fast: its second compiler costs more than it brings in a few minutes on few cores.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+spark_home.prepare()
 
 # A shell that starts a test run in the background lets it ignore SIGINT, and every child would inherit that; the children
 # that tests interrupt are to be as a terminal would start them.
@@ -22,16 +30,17 @@ _topic_numbers = count()
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of one broker shared by the tests of a session that need no special one.
 
-    ``PYLOG_TEST_SERVERS`` names a running broker instead, for example Apache Kafka, to see what it does with the same test.
+    ``PYLOG_TEST_SERVERS`` names a running broker instead, for example Apache Kafka, to see what it does with the same test;
+    ``PYLOG_TEST_CLUSTER=1`` takes a cluster of three.
     """
     given = os.environ.get("PYLOG_TEST_SERVERS")
     if given:
         yield given
         return
-    from pylog_spark.testing import LocalBroker
+    from tests.brokers import pylog
 
-    with LocalBroker(tmp_path_factory.mktemp("broker")) as broker:
-        yield broker.bootstrap_servers
+    with pylog(tmp_path_factory.mktemp("broker")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
+from pylog_spark.testing.process import free_port
 from tests.peers.jars import classpath
-from tests.peers.probe import free_port, wait_until_it_answers
+from tests.peers.probe import wait_until_it_answers
 
 _CLUSTER_ID = "cHlsb2ctcGVlci1rYWZrYQ"
 _START_DEADLINE_S = 60
 _STOP_DEADLINE_S = 30
 _JAVA = ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out"]
+#: For programs that end soon: the second compiler and G1's threads would cost more than they bring.
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 class KafkaBroker:
@@ -27,13 +30,25 @@ class KafkaBroker:
         Broker properties beside the ones below.
     heap : str
         Java heap, fixed (``-Xms`` = ``-Xmx``), as an operator would set it.
+    port : int, optional
+        Where clients find it; a free one when left out.
+    quick : bool
+        For tests of behaviour: Java starts faster and never gets fast.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, heap: str = "1g") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        heap: str = "1g",
+        port: int | None = None,
+        *,
+        quick: bool = False,
+    ) -> None:
         self.folder = folder
         self.data_dir = folder / "data"
-        self.port = free_port()
-        self._heap = heap
+        self.port = port or free_port()
+        self._java = [*_JAVA, f"-Xms{heap}", f"-Xmx{heap}", *(QUICK if quick else ("-XX:+UseG1GC",))]
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self._properties = folder / "server.properties"
@@ -70,7 +85,7 @@ class KafkaBroker:
         """Start and wait until it answers; returns the seconds that took (without formatting the folder)."""
         if not (self.data_dir / "meta.properties").exists():
             java("kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties))
-        command = [*_JAVA, f"-Xms{self._heap}", f"-Xmx{self._heap}", "-XX:+UseG1GC", "-cp", classpath("kafka")]
+        command = [*self._java, "-cp", classpath("kafka")]
         with open(self.folder / "broker.log", "ab") as log:
             self._process = subprocess.Popen([*command, "kafka.Kafka", str(self._properties)], stdout=log, stderr=log)
         try:
@@ -78,6 +93,11 @@ class KafkaBroker:
         except TimeoutError:
             self.stop()
             raise
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.stop()
 
     def stop(self) -> None:
         """Stop it, cleanly if it can; nothing when it is not running."""
@@ -114,7 +134,7 @@ def dump_log(files: Iterable[Path], *options: str) -> str:
 
 def java_command(main: str) -> list[str]:
     """The words that run a class of Apache Kafka's."""
-    return [*_JAVA, "-cp", classpath("kafka"), main]
+    return [*_JAVA, *QUICK, "-cp", classpath("kafka"), main]
 
 
 def java(main: str, *arguments: str) -> str:

@@ -40,10 +40,3 @@ def wait_until_it_answers(host: str, port: int, deadline_s: float, interval_s: f
             raise TimeoutError(f"no broker answered on {host}:{port} within {deadline_s} s")
         time.sleep(interval_s)
     return time.perf_counter() - started
-
-
-def free_port() -> int:
-    """A TCP port of the loopback interface that is free now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
