@@ -23,7 +23,8 @@ def test_no_setting_is_declared_twice_and_every_fallback_exists():
         names = [setting.name for setting in settings]
         assert names == sorted(set(names))
     for setting in TOPIC_SETTINGS:
-        assert setting.synonyms, setting.name
+        # Kafka has no broker settings for these two.
+        assert setting.synonyms or setting.name.endswith("replication.throttled.replicas"), setting.name
         for synonym in setting.synonyms:
             broker = config.BROKER[synonym.name]
             assert broker.type is setting.type or synonym.factor > 1
@@ -33,7 +34,7 @@ def test_every_topic_default_equals_what_its_broker_settings_give():
     for setting in TOPIC_SETTINGS:
         fallbacks = [(config.BROKER[one.name].default, one.factor) for one in setting.synonyms]
         given = [value * factor if factor > 1 else value for value, factor in fallbacks if value is not None]
-        assert given[0] == setting.default, setting.name
+        assert not fallbacks or given[0] == setting.default, setting.name
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_every_topic_default_equals_what_its_broker_settings_give():
         ("log.cleanup.policy", "", "delete"),
         ("log.message.timestamp.type", "createtime", "CreateTime, LogAppendTime"),
         ("log.durability", "fsync", "page-cache, flushed"),
-        ("min.insync.replicas", "2", "exactly 1"),
+        ("min.insync.replicas", "0", "at least 1"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_a_sentence_that_helps(name, text, sentence):

@@ -32,8 +32,8 @@ def test_version_one_is_read_for_ever():
 
 
 def test_a_newer_version_is_refused_with_what_to_start_instead():
-    newer = json.dumps({**json.loads(documents.encode_topic(TOPIC)), "version": 2}).encode()
-    with pytest.raises(DocumentError, match=r"topics/t has version 2, written by a newer pylog"):
+    newer = json.dumps({**json.loads(documents.encode_topic(TOPIC)), "version": 3}).encode()
+    with pytest.raises(DocumentError, match=r"topics/t has version 3, written by a newer pylog"):
         documents.decode_topic("topics/t", newer)
 
 

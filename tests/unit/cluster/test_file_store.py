@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from pylog_spark.cluster.store import RevisionConflict, Stored, StoreError
+from pylog_spark.cluster.store import Guard, RevisionConflict, Stored, StoreError, Write
 from pylog_spark.cluster.store import file as file_store
 from pylog_spark.cluster.store.file import DIRECTORY, FileStore
 
@@ -35,7 +35,6 @@ def test_a_change_at_another_revision_is_a_conflict_and_changes_nothing(store):
 
 def test_documents_survive_the_process(store, tmp_path):
     store.compare_and_set("topics/a", b"1", 0)
-    store.put_ephemeral("brokers/1/registration", b"me")
     again = FileStore(tmp_path)
     assert again.get("topics/a") == Stored(b"1", 1)
     assert again.get("brokers/1/registration") is None
@@ -45,14 +44,14 @@ def test_listing_gives_only_documents_below_the_prefix(store, tmp_path):
     for path in ("topics/b", "topics/a", "cluster", "brokers/1/config"):
         store.compare_and_set(path, b"{}", 0)
     (tmp_path / DIRECTORY / "topics" / "document.tmp").write_bytes(b"left by a kill")
-    assert store.list("topics/") == ["topics/a", "topics/b"]
-    assert store.list("brokers/") == ["brokers/1/config"]
-    assert store.list("none/") == []
+    assert store.paths("topics/") == ["topics/a", "topics/b"]
+    assert store.paths("brokers/") == ["brokers/1/config"]
+    assert store.paths("none/") == []
 
 
 def test_the_longest_topic_name_fits_into_a_file_name(store):
     store.compare_and_set("topics/" + "x" * 249, b"1", 0)
-    assert store.list("topics/") == ["topics/" + "x" * 249]
+    assert store.paths("topics/") == ["topics/" + "x" * 249]
 
 
 def test_every_flipped_byte_is_noticed_and_named(store, tmp_path):
@@ -106,20 +105,15 @@ def test_a_path_cannot_leave_the_store(store, path):
         store.compare_and_set(path, b"", 0)
 
 
-def test_watchers_hear_of_changes_below_their_prefix(store):
-    heard = []
-    store.watch("topics/", heard.append)
-    store.compare_and_set("topics/a", b"1", 0)
-    store.compare_and_set("cluster", b"1", 0)
-    store.delete("topics/a", 1)
-    assert heard == ["topics/a", "topics/a"]
-
-
-def test_an_ephemeral_document_is_taken_once(store):
-    store.put_ephemeral("brokers/1", b"me")
-    assert store.get("brokers/1") == Stored(b"me", 1)
-    assert store.list("brokers/") == ["brokers/1"]
-    with pytest.raises(RevisionConflict):
-        store.put_ephemeral("brokers/1", b"you")
-    store.close()
-    assert store.get("brokers/1") is None
+def test_several_writes_happen_only_when_all_revisions_and_the_guard_hold(store):
+    store.compare_and_set("guard", b"1", 0)
+    store.compare_and_set("a", b"1", 0)
+    for writes, guard in [
+        ([Write("a", b"2", 1), Write("b", b"2", 1)], Guard("guard", 1)),
+        ([Write("a", b"2", 1)], Guard("guard", 2)),
+    ]:
+        with pytest.raises(RevisionConflict):
+            store.write_all(writes, guard)
+    assert store.get_all(["a", "b"]) == [Stored(b"1", 1), None]
+    assert store.write_all([Write("a", None, 1), Write("b", b"2", 0)], Guard("guard", 1), b"notice") == [0, 1]
+    assert store.get_all(["a", "b"]) == [None, Stored(b"2", 1)]

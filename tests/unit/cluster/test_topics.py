@@ -5,9 +5,17 @@ import pytest
 from pylog_spark.broker.controller import check_topic_config
 from pylog_spark.cluster import topics
 from pylog_spark.cluster.errors import ErrorCode, Refusal
-from pylog_spark.cluster.model import Topic, new_topic_id
+from pylog_spark.cluster.model import BrokerInfo, Topic, new_topic_id
 from pylog_spark.cluster.topics import NEW_PARTITIONS_MAX, NewTopic, Rules
 
+THREE = Rules(
+    1,
+    num_partitions=3,
+    replication_factor=3,
+    delete_enabled=True,
+    check_config=check_topic_config,
+    brokers=[BrokerInfo(1), BrokerInfo(2), BrokerInfo(3)],
+)
 RULES = Rules(1, num_partitions=3, replication_factor=1, delete_enabled=True, check_config=check_topic_config)
 
 
@@ -148,3 +156,47 @@ def test_partitions_are_added_after_the_present_ones():
 )
 def test_partitions_are_never_removed_and_only_placed_here(count, assignments, expected):
     assert code(topics.add_partitions({"t": created("t")}, "t", count, assignments, RULES)) is expected
+
+
+def created_on_three(**fields: object) -> Topic | Refusal:
+    return topics.create({}, [NewTopic("t", **fields)], THREE, new_topic_id)[0]  # type: ignore[arg-type]
+
+
+def test_replicas_are_placed_on_live_brokers_all_in_sync():
+    topic = created_on_three()
+    assert isinstance(topic, Topic)
+    assert sorted(one.leader for one in topic.partitions) == [1, 2, 3]
+    for one in topic.partitions:
+        assert sorted(one.replicas) == [1, 2, 3]
+        assert (one.isr, one.leader) == (one.replicas, one.replicas[0])
+
+
+def test_a_factor_larger_than_the_live_brokers_is_refused():
+    assert code(created_on_three(replication_factor=4)) is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+@pytest.mark.parametrize(
+    "assignments", [[(0, [1, 4])], [(0, [1, 1])], [(0, [1, 2]), (1, [1])], [(0, [1]), (0, [2])], [(0, [])]]
+)
+def test_a_manual_assignment_names_live_brokers_once_and_as_many_for_each_partition(assignments):
+    assert code(created_on_three(assignments=assignments)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_a_manual_assignment_is_followed():
+    topic = created_on_three(assignments=[(1, [2, 3]), (0, [3, 1])])
+    assert isinstance(topic, Topic)
+    assert [one.replicas for one in topic.partitions] == [(3, 1), (2, 3)]
+
+
+def test_added_partitions_have_as_many_replicas_and_go_on_where_the_others_ended():
+    topic = created_on_three(replication_factor=2)
+    assert isinstance(topic, Topic)
+    grown = topics.add_partitions({"t": topic}, "t", 6, None, THREE)
+    assert isinstance(grown, Topic)
+    assert grown.partitions[:3] == topic.partitions
+    assert sorted(one.leader for one in grown.partitions[3:]) == [1, 2, 3]
+    assert {len(one.replicas) for one in grown.partitions} == {2}
+    refused = topics.add_partitions({"t": topic}, "t", 4, [[1, 2, 3]], THREE)
+    assert code(refused) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    alone = topics.add_partitions({"t": topic}, "t", 4, None, RULES)
+    assert code(alone) is ErrorCode.INVALID_REPLICATION_FACTOR

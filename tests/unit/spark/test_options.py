@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pylog_spark._native import client_settings
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import TopicPartition
-from pylog_spark.offsets.limits import AtTimestamp, Earliest, Latest, Specific
+from pylog_spark.offsets.limits import Ago, AtTimestamp, Back, Earliest, Latest, Specific
 from pylog_spark.options import BATCH, OPTIONS, STREAM, check_names, options_table, page, read_options, write_options
+from pylog_spark.options.java import IGNORED, REFUSED
 
 BASE = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 T0 = TopicPartition("t", 0)
@@ -26,7 +28,7 @@ def test_names_are_read_in_any_case_as_spark_delivers_them() -> None:
     )
     assert options.subscription.pattern == "a.*"
     assert options.fail_on_data_loss is False
-    assert options.client == {"bootstrap.servers": "b:1"}
+    assert options.client == {"bootstrap.servers": "b:1", "isolation.level": "read_committed"}
 
 
 def test_batch_starts_at_earliest_and_a_stream_at_latest_when_nothing_is_said() -> None:
@@ -69,7 +71,8 @@ def test_the_client_settings_that_sparks_connector_refuses_are_refused_with_the_
 
 def test_client_settings_pass_through_without_their_prefix_and_java_only_ones_are_left_out() -> None:
     given = {**BASE, "kafka.fetch.max.bytes": "1000", "kafka.max.poll.records": "5", "kafka.group.id": "g"}
-    assert read_options(given, BATCH).client == {"bootstrap.servers": "b:9092", "fetch.max.bytes": "1000"}
+    settings = {"bootstrap.servers": "b:9092", "fetch.max.bytes": "1000", "isolation.level": "read_committed"}
+    assert read_options(given, BATCH).client == settings
 
 
 def test_bootstrap_servers_may_be_said_without_the_prefix() -> None:
@@ -152,8 +155,14 @@ def test_a_fewest_above_the_most_is_refused() -> None:
         ("minPartitions", "0", "must be a whole number of at least 1, not '0'"),
         ("maxRecordsPerPartition", "many", "must be a whole number of at least 1, not 'many'"),
         ("startingTimestamp", "-5", "must be a time in ms"),
-        ("startingOffsets", "newest", "neither earliest, latest nor JSON"),
+        ("startingOffsets", "newest", "neither earliest, latest, a distance such as"),
         ("startingOffsets", '{"t":{"0":-3}}', "nothing is lower"),
+        ("startingOffsets", "-10 parsecs", "has no unit of milliseconds, seconds, minutes"),
+        ("startingOffsets", "10 minutes", "lies in the future; a distance begins with a minus: '-10 minutes'"),
+        ("startingOffsets", '{"t":"newest"}', "'newest' is neither earliest, latest nor a distance"),
+        ("startingOffsetsByTimestamp", '{"t":{"0":-3}}', "nothing is lower"),
+        ("maxBytesPerTrigger", "64 parsecs", "must be a size such as 64m"),
+        ("fetchOffset.numRetries", "-1", "must be a whole number, 0 or more"),
         ("startingOffsets", '{"t":[1]}', "must have an object of partition numbers"),
         ("startingOffsets", '{"t":{"0":true}}', "cannot be used"),
         ("subscribe", " , ", "must name at least one topic"),
@@ -167,6 +176,84 @@ def test_a_bad_value_is_refused_with_what_is_allowed(option: str, text: str, sai
     assert error.condition == "PYLOG_INVALID_OPTION"
     assert option in error.sentence
     assert said in error.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (" Earliest ", Earliest()),
+        ("-1000 offsets", Back(1000)),
+        ("-1 offset", Back(1)),
+        ("-10 minutes", Ago(600_000)),
+        ("- 2h", Ago(7_200_000)),
+        ("-500ms", Ago(500)),
+        ("-1 week", Ago(604_800_000)),
+        ('{"t":"earliest"}', Specific({}, {"t": Earliest()})),
+        ('{"t":{"0":"5"},"u":"LATEST","v":"-3 offsets"}', Specific({T0: 5}, {"u": Latest(), "v": Back(3)})),
+    ],
+)
+def test_a_start_is_a_word_a_distance_or_json_of_offsets_and_words(text: str, meant: object) -> None:
+    assert read_options({**BASE, "startingOffsets": text}, STREAM).start == meant
+
+
+@pytest.mark.parametrize(("option", "word"), [("startingOffsets", "latest"), ("endingOffsets", "earliest")])
+def test_a_word_for_a_topic_is_refused_where_it_is_refused_for_all(option: str, word: str) -> None:
+    error = refusal({**BASE, option: f'{{"t":"{word}"}}'})
+    assert f"The option {option} cannot be {word} in a batch read" in error.sentence
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'},
+        {"startingOffsetsByTimestamp": '{"t":{"0":5}}', "endingOffsetsByTimestamp": '{"t":{"0":4}}'},
+        {"startingTimestamp": "5", "endingTimestamp": "4"},
+    ],
+)
+def test_a_batch_cannot_start_after_its_end(given: dict[str, str]) -> None:
+    error = refusal({**BASE, **given})
+    assert error.condition == "PYLOG_START_AFTER_END"
+    assert f"{next(iter(given))} is 5" in error.sentence
+
+
+@pytest.mark.parametrize("end", ['{"t":{"0":5}}', '{"t":{"0":-1}}'])
+def test_a_batch_may_end_where_it_starts_and_at_latest(end: str) -> None:
+    assert read_options({**BASE, "startingOffsets": '{"t":{"0":5}}', "endingOffsets": end}, BATCH).start == Specific(
+        {T0: 5}
+    )
+
+
+def test_every_setting_of_the_java_clients_is_ignored_or_refused_with_a_reason_or_the_native_clients() -> None:
+    native = {name for name, *_ in client_settings()}
+    for name in (*IGNORED, *REFUSED):
+        assert name not in native
+    assert not IGNORED.keys() & REFUSED.keys()
+    for name in IGNORED:
+        assert read_options({**BASE, f"kafka.{name}": "x"}, BATCH).client == read_options(BASE, BATCH).client
+    for name, reason in REFUSED.items():
+        assert reason in refusal({**BASE, f"kafka.{name}": "x"}).sentence
+
+
+def test_the_group_that_shows_progress_is_no_setting_of_the_client() -> None:
+    options = read_options({**BASE, "kafka.group.id": "g", "groupIdPrefix": "p"}, STREAM)
+    assert (options.group_id, options.client) == ("g", read_options(BASE, STREAM).client)
+
+
+@pytest.mark.parametrize("name", ["clientRack", "kafka.client.rack"])
+def test_the_rack_of_the_tasks_is_said_by_either_name_and_is_no_setting_of_the_drivers_client(name: str) -> None:
+    options = read_options({**BASE, name: "env:RACK"}, BATCH)
+    assert (options.rack, options.client) == ("env:RACK", read_options(BASE, BATCH).client)
+
+
+def test_a_rack_said_twice_or_of_a_variable_without_a_name_is_refused() -> None:
+    assert "clientRack (a)" in refusal({**BASE, "clientRack": "a", "kafka.client.rack": "b"}).sentence
+    assert "env:RACK" in refusal({**BASE, "clientRack": "env:"}).sentence
+
+
+def test_limits_of_a_trigger_may_all_be_given() -> None:
+    given = {"maxOffsetsPerTrigger": "5", "maxRecordsPerTrigger": "6", "maxBytesPerTrigger": "2k"}
+    options = read_options({**BASE, **given}, STREAM)
+    assert (options.max_offsets, options.trigger_records, options.trigger_bytes) == (5, 6, 2048)
 
 
 def test_an_offset_of_a_checkpoint_can_be_pasted_as_a_start() -> None:
@@ -192,6 +279,61 @@ def test_compression_is_the_producers_setting_and_may_not_be_said_twice_differen
     assert write_options(base).client["compression.type"] == "zstd"
     with pytest.raises(PylogError, match="say different things"):
         write_options({**base, "kafka.compression.type": "lz4"})
+
+
+WRITE_BASE = {"kafka.bootstrap.servers": "b:1", "topic": "t"}
+ONCE = {**WRITE_BASE, "delivery": "Exactly-Once"}
+
+
+def write_refusal(given: dict[str, str], **how: bool) -> str:
+    with pytest.raises(PylogError) as caught:
+        write_options(given, **how)
+    assert caught.value.condition == "PYLOG_INVALID_OPTION"
+    return caught.value.sentence
+
+
+@pytest.mark.parametrize("given", [{"kafka.acks": "1"}, {"kafka.acks": "0"}, {"kafka.enable.idempotence": "false"}])
+def test_exactly_once_refuses_client_settings_that_transactions_cannot_live_with(given: dict[str, str]) -> None:
+    (name,) = given
+    sentence = write_refusal({**ONCE, **given})
+    assert name in sentence
+    assert "set delivery to at-least-once" in sentence
+    assert write_options({**WRITE_BASE, **given, "delivery": "at-least-once"}).delivery == "at-least-once"
+    assert write_options({**ONCE, "kafka.acks": "-1", "kafka.enable.idempotence": "true"}).delivery == "exactly-once"
+
+
+def test_a_transactional_id_of_the_users_own_is_refused_with_what_to_use() -> None:
+    with pytest.raises(PylogError, match="use txnAppId and txnVersion") as caught:
+        write_options({**WRITE_BASE, "kafka.transactional.id": "mine"})
+    assert caught.value.condition == "PYLOG_UNSUPPORTED_OPTION"
+
+
+def test_a_batch_is_named_by_both_options_or_none() -> None:
+    named = {**ONCE, "txnAppId": "orders", "txnVersion": "7"}
+    assert write_options(named).named == ("orders", 7)
+    assert write_options(ONCE).named is None
+    assert "txnAppId needs txnVersion beside it" in write_refusal({**ONCE, "txnAppId": "orders"})
+    assert "txnVersion needs txnAppId beside it" in write_refusal({**ONCE, "txnVersion": "0"})
+    assert "have no meaning with delivery=at-least-once" in write_refusal({**named, "delivery": "at-least-once"})
+    assert "name a batch write" in write_refusal(named, streaming=True)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("txnVersion", "-1"), ("txnVersion", "1.5"), ("txnAppId", " "), ("txnAppId", "a\nb"), ("txnAppId", "x" * 201)],
+)
+def test_a_name_that_cannot_be_part_of_a_transactional_id_is_refused(option: str, text: str) -> None:
+    given = {**ONCE, "txnAppId": "orders", "txnVersion": "0", option: text}
+    assert f"The option {option} must be" in write_refusal(given)
+
+
+def test_delivery_is_one_of_two_words() -> None:
+    assert "must be exactly-once or at-least-once, not 'twice'" in write_refusal({**WRITE_BASE, "delivery": "twice"})
+
+
+def test_no_pattern_finds_the_topic_of_the_sink() -> None:
+    subscription = read_options({"kafka.bootstrap.servers": "b:1", "subscribePattern": ".*"}, BATCH).subscription
+    assert (subscription.matches("__pylog_sink"), subscription.matches("__mine")) == (False, True)
 
 
 def test_options_can_be_pickled_as_spark_does() -> None:

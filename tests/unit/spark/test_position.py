@@ -35,9 +35,18 @@ def test_a_position_survives_the_checkpoint(offsets: dict[TopicPartition, int]) 
     assert Position.from_document(json.loads(json.dumps(position.to_document()))) == position
 
 
-def test_a_checkpoint_of_another_source_is_refused() -> None:
-    with pytest.raises(PositionError, match="offsets that pylog did not write"):
-        Position.from_document({"t": {"0": 5}})
+def test_the_offsets_of_sparks_kafka_connector_are_taken_over() -> None:
+    position = Position.from_document(json.loads('{"t":{"1":7,"0":5},"u":{"0":0}}'))
+    offsets = {TopicPartition("t", 0): 5, TopicPartition("t", 1): 7, TopicPartition("u", 0): 0}
+    assert position == Position(offsets, {})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"offset": 5}', '{"t": {"a": 5}}', '{"t": {"0": -1}}', '{"t": {"0": true}}', '{"t": 1}']
+)
+def test_a_checkpoint_of_another_source_is_refused(text: str) -> None:
+    with pytest.raises(PositionError, match="neither pylog nor Spark's Kafka connector wrote"):
+        Position.from_document(json.loads(text))
 
 
 def test_a_checkpoint_of_a_later_version_is_refused() -> None:

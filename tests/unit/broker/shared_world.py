@@ -1,0 +1,217 @@
+"""A shared store in memory, and brokers on it without processes, sockets or time: each step is called by the test."""
+
+import itertools
+import json
+import time
+
+from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
+from pylog_spark.broker.config import broker_config
+from pylog_spark.broker.controller import Controller
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.store import OutcomeUnknown, RevisionConflict, Session, Stored, StoreError
+
+SESSION_MS = 2_000
+
+
+class World:
+    """What a ZooKeeper keeps."""
+
+    def __init__(self):
+        self.documents = {}
+        self.owners = {}
+        self.watches = []
+        self.created = itertools.count(1)
+        self.sessions = itertools.count(1)
+        self.notices = itertools.count()
+
+    def put(self, path, data, revision):
+        known = self.documents.get(path)
+        self.documents[path] = Stored(data, revision + 1, known.created if known else next(self.created))
+        self.tell(path, children=known is None)
+
+    def remove(self, path):
+        del self.documents[path]
+        self.owners.pop(path, None)
+        self.tell(path, children=True)
+
+    def tell(self, path, children):
+        parent = path.rpartition("/")[0] + "/"
+        hit = [one for one in self.watches if one[1] == path or (children and one[1] == parent)]
+        self.watches = [one for one in self.watches if one not in hit]
+        for store, watched in hit:
+            store.heard(watched)
+
+    def end(self, session):
+        for path in [path for path, owner in self.owners.items() if owner == session]:
+            if path in self.documents:
+                self.remove(path)
+
+
+class MemoryStore:
+    """One broker's door to a `World`. `away` fails everything; `unknown` fails the next write after it happened, or not."""
+
+    def __init__(self, world, heard):
+        self.world, self.heard = world, heard
+        self.number = next(world.sessions)
+        self.away = False
+        self.unknown = None
+
+    def expire(self):
+        old, self.number = self.number, next(self.world.sessions)
+        self.world.watches = [one for one in self.world.watches if one[0] is not self]
+        self.world.end(old)
+        self.heard("session")
+
+    def check(self):
+        if self.away:
+            raise StoreError("away")
+
+    def session(self):
+        return None if self.away else self.number
+
+    def renew(self):
+        self.check()
+        return Session(self.number, time.monotonic() + SESSION_MS / 1000)
+
+    def sync(self):
+        self.check()
+
+    def close(self):
+        self.world.end(self.number)
+
+    def get(self, path):
+        return self.get_all([path])[0]
+
+    def get_all(self, paths):
+        self.check()
+        return [self.world.documents.get(path) for path in paths]
+
+    def paths(self, prefix):
+        self.check()
+        return sorted(path for path in self.world.documents if path.startswith(prefix))
+
+    def watch_children(self, path):
+        self.world.watches.append((self, path))
+        return [one.removeprefix(path) for one in self.paths(path)]
+
+    def watch(self, path):
+        self.world.watches.append((self, path))
+        return self.get(path)
+
+    def compare_and_set(self, path, data, revision):
+        self.expect(path, revision)
+        self.world.put(path, data, revision)
+        return revision + 1
+
+    def delete(self, path, revision):
+        self.expect(path, revision)
+        self.world.remove(path)
+
+    def expect(self, path, revision):
+        self.check()
+        known = self.world.documents.get(path)
+        if (known.revision if known else 0) != revision:
+            raise RevisionConflict(path)
+
+    def write_all(self, writes, guard=None, notice=None):
+        unknown, self.unknown = self.unknown, None
+        if unknown == "lost":
+            raise OutcomeUnknown("lost")
+        for path, revision in [
+            *((one.path, one.revision) for one in writes),
+            *([(guard.path, guard.revision)] if guard else []),
+        ]:
+            self.expect(path, revision)
+        for one in writes:
+            if one.data is None:
+                self.world.remove(one.path)
+            else:
+                self.world.put(one.path, one.data, one.revision)
+        if notice is not None:
+            self.world.put(f"{documents.CHANGES}c-{next(self.world.notices):010}", notice, 0)
+        if unknown == "carried out":
+            raise OutcomeUnknown("carried out")
+        return [0 if one.data is None else one.revision + 1 for one in writes]
+
+    def claim(self, path, data, write):
+        self.expect(path, 0)
+        self.expect(write.path, write.revision)
+        self.world.owners[path] = self.number
+        self.world.put(path, data, 0)
+        self.compare_and_set(write.path, write.data, write.revision)
+        return self.world.documents[path].created
+
+    def release(self, path):
+        self.check()
+        if self.world.owners.get(path) == self.number:
+            self.world.remove(path)
+
+
+class Native:
+    """What a native server was told."""
+
+    def __init__(self):
+        self.topics, self.view, self.lease, self.answers = {}, None, 0, {}
+
+    def apply_topics(self, topics_json):
+        self.topics.update({one["name"]: one for one in json.loads(topics_json)})
+
+    def remove_topic(self, name):
+        self.topics.pop(name, None)
+
+    def apply_cluster(self, view_json):
+        self.view = json.loads(view_json)
+
+    def lease_clock_ms(self):
+        return int(time.monotonic() * 1000)
+
+    def lease_until(self, clock_ms):
+        self.lease = clock_ms
+
+    def may_lead(self):
+        return self.lease > self.lease_clock_ms()
+
+    def set_throttles(self, leader, follower):
+        self.throttles = (leader, follower)
+
+    def was_clean(self):
+        return False
+
+    def wake(self):
+        pass
+
+    def complete(self, event_id, answer_json):
+        self.answers[event_id] = json.loads(answer_json)
+
+
+class Member:
+    """A broker of the world, started."""
+
+    def __init__(self, world, broker_id, data_dir, **settings):
+        given = {
+            "node.id": str(broker_id),
+            "zookeeper.connect": "memory:1",
+            "zookeeper.session.timeout.ms": str(SESSION_MS),
+        }
+        broker = broker_config({**given, **settings}.items())
+        heard = Heard()
+        self.native, self.store = Native(), MemoryStore(world, heard)
+        self.cluster_id = agreed_cluster_id(self.store)
+        self.controller = Controller(self.store, self.native, broker, shared=True)
+        data_dir.mkdir(exist_ok=True)
+        self.clustered = Clustered(
+            self.store, heard, self.native, self.controller, broker, str(data_dir), self.cluster_id
+        )
+        self.clustered.prepare()
+        self.clustered.join("127.0.0.1", 9000 + broker_id)
+        self.turn()
+
+    def turn(self, times=3):
+        for _ in range(times):
+            self.clustered.turn()
+
+    def partitions(self, topic):
+        return {one["partition"]: one for one in self.native.topics[topic]["partitions"]}
+
+    def close(self):
+        self.clustered.close()

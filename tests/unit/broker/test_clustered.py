@@ -1,0 +1,477 @@
+"""Brokers that share a store, each step called by hand: who leads, who controls, what a lost session or answer does."""
+
+import json
+
+import pytest
+
+from pylog_spark.broker import requests
+from pylog_spark.broker.membership import MembershipError
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.errors import ErrorCode
+from pylog_spark.cluster.features import FEATURE
+from pylog_spark.cluster.store import RevisionConflict, StoreError
+from tests.unit.broker.shared_world import Member, World
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def members(world, tmp_path):
+    """Brokers 1, 2, 3."""
+    started = [Member(world, number, tmp_path / str(number)) for number in (1, 2, 3)]
+    turn(started)
+    yield started
+    for one in started:
+        one.close()
+
+
+def turn(members):
+    for _ in range(3):
+        for one in members:
+            one.turn()
+
+
+def create(member, name, partitions=3, factor=3, configs=()):
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
+    topic["configs"] = list(configs)
+    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
+    return answer["topics"][0]
+
+
+def test_one_broker_controls_and_all_know_everybody(members):
+    assert [one.clustered.elected.elected for one in members] == [True, False, False]
+    for one in members:
+        assert one.native.view["controller_id"] == 1
+        assert sorted(broker["id"] for broker in one.native.view["brokers"]) == [1, 2, 3]
+        assert one.native.may_lead()
+    assert len({one.cluster_id for one in members}) == 1
+
+
+def test_a_topic_reaches_every_broker_and_so_does_its_end(members):
+    assert create(members[2], "t")["error_code"] == 0
+    turn(members)
+    assert members[0].native.topics["t"] == members[1].native.topics["t"] == members[2].native.topics["t"]
+    assert create(members[1], "t")["error_code"] == 36
+    answer = requests.delete_topics(members[1].controller, {"topics": [{"name": "t", "topic_id": None}]})
+    assert answer["responses"][0]["error_code"] == 0
+    turn(members)
+    assert [one.native.topics for one in members] == [{}, {}, {}]
+
+
+def test_an_internal_topic_waits_for_as_many_brokers_as_it_has_replicas(world, tmp_path, caplog):
+    first = Member(world, 1, tmp_path / "1")
+    for _ in range(2):
+        requests.auto_create_topics(first.controller, {"topics": ["__consumer_offsets"]})
+    assert first.native.topics == {}
+    assert caplog.text.count("Start more brokers, or set offsets.topic.replication.factor to what there is.") == 1
+    others = [Member(world, number, tmp_path / str(number)) for number in (2, 3)]
+    turn([first, *others])
+    requests.auto_create_topics(first.controller, {"topics": ["__consumer_offsets"]})
+    assert {len(one["replicas"]) for one in first.partitions("__consumer_offsets").values()} == {3}
+    assert requests.auto_create_topics(others[0].controller, {"topics": ["__consumer_offsets"]}) == {}
+    assert caplog.text.count("is not created") == 1
+    for one in (first, *others):
+        one.close()
+
+
+def test_two_brokers_that_create_the_same_topic_make_one(members):
+    # Broker 3 has not heard yet of what broker 2 stored.
+    assert create(members[1], "t")["error_code"] == 0
+    assert create(members[2], "t")["error_code"] == 36
+    assert members[2].native.topics["t"]["topic_id"] == members[1].native.topics["t"]["topic_id"]
+
+
+def test_the_controller_gives_partitions_of_a_dead_broker_to_others(members):
+    create(members[0], "t")
+    turn(members)
+    members[2].store.close()
+    turn(members[:2])
+    for one in members[:2]:
+        assert {partition["leader"] for partition in one.partitions("t").values()} <= {1, 2}
+        assert all(3 not in partition["isr"] for partition in one.partitions("t").values())
+
+
+def test_a_deposed_controller_changes_nothing(members):
+    create(members[0], "t")
+    turn(members)
+    # Its node goes without its knowing: it hears nothing, and another one is elected.
+    members[0].store.heard = lambda _what: None
+    members[0].store.world.remove(documents.CONTROLLER)
+    members[1].turn()
+    assert members[1].clustered.elected.elected
+    before = dict(members[0].store.world.documents)
+    members[0].clustered.membership.brokers.pop(3)
+    members[0].clustered.elected.turn()
+    assert not members[0].clustered.elected.elected
+    assert members[0].store.world.documents == before
+
+
+def test_who_is_elected_in_a_session_that_it_does_not_know_yet_controls_all_the_same(members):
+    create(members[0], "t")
+    turn(members)
+    other = members[1].store
+    claim = other.claim
+
+    def claimed_in_the_next_session(*asked):
+        other.claim = claim
+        other.expire()
+        return claim(*asked)
+
+    other.claim = claimed_in_the_next_session
+    members[0].store.expire()
+    members[1].turn(1)
+    assert other.world.owners[documents.CONTROLLER] == other.number
+    turn(members)
+    assert sum(one.clustered.elected.elected for one in members) == 1
+    members[2].store.close()
+    turn(members[:2])
+    assert {partition["leader"] for partition in members[0].partitions("t").values()} <= {1, 2}
+
+
+def test_a_lost_session_ends_the_lease_and_the_broker_registers_again(members):
+    create(members[0], "t")
+    turn(members)
+    old = members[1].clustered.membership.me.epoch
+    members[1].store.expire()
+    led = members[1].native.lease
+    members[0].turn()
+    members[2].turn()
+    assert all(one["leader"] != 2 for one in members[0].partitions("t").values())
+    members[1].turn()
+    assert members[1].clustered.membership.me.epoch > old
+    assert members[1].native.lease >= led
+    assert members[1].native.topics == members[0].native.topics
+    turn(members)
+    assert {one["id"]: one["epoch"] for one in members[0].native.view["brokers"]}[2] > old
+
+
+def test_a_renewal_of_another_session_extends_nothing(members):
+    lease = members[1].clustered._lease
+    lease.revoke()
+    lease.renew_once()
+    assert not members[1].native.may_lead()
+    lease._session = members[1].store.number
+    members[1].store.number += 100
+    lease.renew_once()
+    assert not members[1].native.may_lead()
+
+
+def test_a_broker_that_missed_notices_reads_everything_anew(members):
+    create(members[0], "before")
+    turn(members)
+    create(members[0], "t")
+    world = members[0].store.world
+    for path in [path for path in world.documents if path.startswith(documents.CHANGES)][:2]:
+        del world.documents[path]
+    create(members[0], "u")
+    members[2].turn()
+    assert set(members[2].native.topics) == {"before", "t", "u"}
+
+
+def test_a_zookeeper_that_forgot_everything_deletes_nothing(members):
+    create(members[0], "t")
+    turn(members)
+    for path in [path for path in members[0].store.world.documents if not path.startswith(documents.REGISTRATIONS)]:
+        del members[0].store.world.documents[path]
+    members[1].store.expire()
+    members[1].turn()
+    assert "t" in members[1].native.topics
+    assert not members[1].native.may_lead()
+
+
+def test_a_broker_id_that_lives_elsewhere_is_refused_and_the_same_directory_is_not(
+    members, world, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    with pytest.raises(MembershipError, match=r"Broker id 2 is taken: a broker with it lives at 127.0.0.1:9002"):
+        Member(world, 2, tmp_path / "elsewhere")
+    again = Member(world, 2, tmp_path / "2")
+    assert again.clustered.membership.me.epoch > members[1].clustered.membership.me.epoch
+    again.close()
+
+
+def test_a_broker_that_stops_leads_nothing_when_its_session_ends(members):
+    create(members[0], "t")
+    turn(members)
+    members[1].clustered.leave()
+    turn([members[0], members[2]])
+    for one in (members[0], members[2]):
+        assert all(partition["leader"] in (1, 3) for partition in one.partitions("t").values())
+    # While it stops nothing new is placed on it.
+    assert create(members[0], "u", partitions=3, factor=3)["error_code"] == 38
+
+
+def test_a_restart_without_a_clean_stop_leaves_the_isr_before_it_registers(members, world, tmp_path, monkeypatch):
+    create(members[0], "t")
+    turn(members)
+    monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
+    again = Member(world, 3, tmp_path / "3")
+    for partition in again.partitions("t").values():
+        assert 3 not in partition["isr"]
+        assert partition["leader"] != 3
+    again.close()
+
+
+def test_an_unclean_stop_is_not_forgotten_by_a_start_that_failed(members, world, tmp_path, monkeypatch):
+    create(members[0], "t")
+    turn(members)
+    members[2].store.expire()
+    monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
+    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    with monkeypatch.context() as broken:
+        broken.setattr("pylog_spark.broker.membership.Membership.read_all", lambda _self: raised("gone"))
+        with pytest.raises(StoreError, match="gone"):
+            Member(world, 3, tmp_path / "3")
+    # The failed start closed its logs in good order, which says nothing about what the power took before.
+    monkeypatch.setattr("tests.unit.broker.shared_world.Native.was_clean", lambda _self: True)
+    again = Member(world, 3, tmp_path / "3")
+    for partition in again.partitions("t").values():
+        assert 3 not in partition["isr"]
+    again.close()
+
+
+def test_a_broker_of_the_next_version_works_in_a_cluster_of_this_one(members, world, tmp_path, monkeypatch):
+    encode = documents.encode_registration
+    with monkeypatch.context() as newer:
+        newer.setattr(documents, "LEVEL_MAX", 2)
+        newer.setattr(documents, "encode_registration", lambda *given: with_more(encode(*given)))
+        fourth = Member(world, 4, tmp_path / "4")
+    turn([*members, fourth])
+    assert create(fourth, "t", partitions=4, factor=4)["error_code"] == 0
+    turn([*members, fourth])
+    for one in (*members, fourth):
+        assert one.clustered.membership.brokers[4].level_max == 2
+        assert {partition["leader"] for partition in one.partitions("t").values()} == {1, 2, 3, 4}
+    fourth.close()
+    turn(members)
+    assert 4 not in {partition["leader"] for partition in members[0].partitions("t").values()}
+
+
+def with_more(registration):
+    """As a later version may write it."""
+    return json.dumps({**json.loads(registration), "later": ["x"]}).encode()
+
+
+def test_a_cluster_of_a_higher_level_refuses_a_broker_that_does_not_understand_it(world, tmp_path, monkeypatch):
+    with monkeypatch.context() as newer:
+        newer.setattr(documents, "LEVEL_MAX", 2)
+        Member(world, 1, tmp_path / "1").close()
+    with pytest.raises(MembershipError, match=r"at level 2.*start a newer pylog"):
+        Member(world, 2, tmp_path / "2")
+
+
+def raise_level(member, level, validate_only=False):
+    update = {"feature": FEATURE, "max_version_level": level}
+    return requests.HANDLERS["update_features"](
+        member.controller, {"feature_updates": [update], "validate_only": validate_only}
+    )
+
+
+def test_the_level_is_raised_when_every_broker_understands_it_and_all_hear_of_it(members, world, tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "LEVEL_MAX", 2)
+    answer = raise_level(members[1], 2)
+    assert answer["error_code"] == ErrorCode.INVALID_UPDATE_VERSION
+    assert answer["error_message"].startswith(
+        "Level 2 is not understood by broker 1 (1 to 1), broker 2 (1 to 1), broker 3 (1 to 1):"
+    )
+    for number, one in enumerate(members, 1):
+        one.close()
+        members[number - 1] = Member(world, number, tmp_path / str(number))
+    turn(members)
+    assert raise_level(members[1], 2, validate_only=True)["error_code"] == 0
+    turn(members)
+    assert {one.native.view["level"]["now"] for one in members} == {1}
+    assert raise_level(members[1], 2)["error_code"] == raise_level(members[2], 2)["error_code"] == 0
+    turn(members)
+    assert [one.native.view["level"] for one in members] == [{"now": 2, "min": 1, "max": 2}] * 3
+    assert "never goes back" in raise_level(members[0], 1)["error_message"]
+
+
+def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members, world, tmp_path, monkeypatch):
+    late, raising = members[2].clustered.membership, members[0]
+    get = raising.store.get
+
+    def registers_meanwhile(path):
+        found = get(path)
+        if path == documents.FEATURES and raising.store.get is not get:
+            raising.store.get = get
+            world.remove(documents.registration_path(3))
+            late._put_registration()
+        return found
+
+    raising.store.get = registers_meanwhile
+    asked = []
+    monkeypatch.setattr(
+        "pylog_spark.broker.features.raised", lambda now, wanted, brokers: asked.append([one.epoch for one in brokers])
+    )
+    assert raise_level(raising, 2)["error_code"] == 0
+    assert len(asked) == 2
+    assert late.me.epoch in asked[1]
+
+
+def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_register_again(members, world):
+    world.put(documents.FEATURES, documents.encode_number("level", 2), world.documents[documents.FEATURES].revision)
+    members[2].store.expire()
+    turn(members)
+    assert not members[2].native.may_lead()
+    assert documents.registration_path(3) not in world.documents
+
+
+@pytest.mark.parametrize("asked", [[], [{"feature": "metadata.version", "max_version_level": 25}]])
+def test_only_the_level_of_pylog_can_be_raised(members, asked):
+    answer = requests.HANDLERS["update_features"](members[0].controller, {"feature_updates": asked})
+    assert answer["error_code"] == ErrorCode.INVALID_REQUEST
+
+
+def raised(sentence):
+    raise StoreError(sentence)
+
+
+def test_nobody_is_eligible_any_more_once_fewer_replicas_are_enough_to_commit(members):
+    create(members[0], "t", partitions=1, configs=[{"name": "min.insync.replicas", "value": "2"}])
+    turn(members)
+    members[1].close()
+    members[2].close()
+    turn(members[:1])
+    one = members[0].controller.topics["t"].partitions[0]
+    assert (one.isr, set(one.elr)) == ((1,), {2, 3})
+    config = {"name": "min.insync.replicas", "config_operation": 0, "value": "1"}
+    resource = {"resource_type": requests.RESOURCE_TOPIC, "resource_name": "t", "configs": [config]}
+    answer = requests.incremental_alter_configs(
+        members[0].controller, {"resources": [resource], "validate_only": False}
+    )
+    assert answer["responses"][0]["error_code"] == 0
+    one = members[0].controller.topics["t"].partitions[0]
+    assert (one.isr, one.elr) == ((1,), ())
+
+
+def test_brokers_agree_on_how_many_replicas_commit(members, world, tmp_path):
+    with pytest.raises(MembershipError, match=r"min.insync.replicas is 2 here, but 1 at broker 1"):
+        Member(world, 4, tmp_path / "4", **{"min.insync.replicas": "2"})
+    config = {"name": "min.insync.replicas", "config_operation": 0, "value": "2"}
+    resource = {"resource_type": requests.RESOURCE_BROKER, "resource_name": "1", "configs": [config]}
+    request = {"resources": [resource], "validate_only": False}
+    answer = requests.incremental_alter_configs(members[0].controller, request)["responses"][0]
+    assert answer["error_code"] == ErrorCode.INVALID_CONFIG
+
+
+def test_a_broker_does_not_come_back_before_it_gave_up_what_it_cannot_keep(members, world, tmp_path, monkeypatch):
+    create(members[0], "t")
+    turn(members)
+    monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
+    monkeypatch.setattr("pylog_spark.broker.controller.CONFLICTS_MAX", 3)
+    with monkeypatch.context() as busy:
+        busy.setattr("tests.unit.broker.shared_world.MemoryStore.write_all", conflicting)
+        with pytest.raises(StoreError, match="changed by others"):
+            Member(world, 3, tmp_path / "3")
+
+
+def conflicting(_self, writes, *_more):
+    raise RevisionConflict(f"Somebody was faster at {writes[0].path}.")
+
+
+class TestAlterPartition:
+    """The answer is final: 0 is stored, anything else never will be."""
+
+    def propose(self, member, isr, partition=None, event=7):
+        known = partition or member.partitions("t")[0]
+        one = {
+            "topic": "t", "partition": 0, "leader_epoch": known["leader_epoch"],
+            "partition_epoch": known["partition_epoch"], "new_isr": isr,
+        }  # fmt: skip
+        member.clustered.answer(event, "alter_partition", {"partitions": [one]})
+
+    @pytest.fixture
+    def leader(self, members):
+        create(members[0], "t", partitions=1)
+        turn(members)
+        return members[members[0].partitions("t")[0]["leader"] - 1]
+
+    def answered(self, leader, event=7):
+        return leader.native.answers[event]["partitions"][0]["error_code"]
+
+    def test_a_proposal_is_stored_and_applied_before_the_answer(self, leader, members):
+        me = leader.clustered.membership.me.id
+        self.propose(leader, [me])
+        assert self.answered(leader) == 0
+        assert leader.partitions("t")[0]["isr"] == [me]
+        assert leader.partitions("t")[0]["partition_epoch"] == 1
+        turn(members)
+        assert all(one.partitions("t")[0]["isr"] == [me] for one in members)
+
+    def test_a_proposal_on_an_older_state_is_refused(self, leader):
+        old = leader.partitions("t")[0]
+        self.propose(leader, [leader.clustered.membership.me.id])
+        self.propose(leader, [1, 2, 3], old, event=8)
+        assert self.answered(leader, 8) == 95
+
+    def test_who_returned_uncleanly_does_not_come_in_by_what_it_had_before(
+        self, leader, members, world, tmp_path, monkeypatch
+    ):
+        me = leader.clustered.membership.me.id
+        self.propose(leader, [one for one in (1, 2, 3) if one != me % 3 + 1])
+        returned = members[me % 3]
+        known, epochs = leader.partitions("t")[0], leader.controller.live().epochs
+        returned.store.expire()
+        monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
+        again = Member(world, me % 3 + 1, tmp_path / str(me % 3 + 1))
+        # The leader has not heard of any of it, and counts on what the replica had fetched before its machine was started anew.
+        assert leader.controller.live().epochs == epochs
+        self.propose(leader, [1, 2, 3], partition=known, event=8)
+        assert self.answered(leader, event=8) == ErrorCode.FENCED_LEADER_EPOCH
+        assert me % 3 + 1 not in leader.partitions("t")[0]["isr"]
+        again.close()
+
+    def test_a_change_of_somebody_else_is_read_and_decided_again(self, leader, members):
+        other = next(one for one in members if one is not leader)
+        requests.incremental_alter_configs(
+            other.controller,
+            {"validate_only": False, "resources": [{"resource_type": 2, "resource_name": "t", "configs": [
+                {"name": "retention.ms", "config_operation": 0, "value": "5"}]}]},
+        )  # fmt: skip
+        self.propose(leader, [leader.clustered.membership.me.id])
+        assert self.answered(leader) == 0
+        assert leader.controller.topics["t"].configs == {"retention.ms": "5"}
+
+    @pytest.mark.parametrize("unknown", ["lost", "carried out"])
+    def test_an_answer_that_is_not_known_is_not_given_until_it_is(self, leader, unknown, monkeypatch):
+        leader.store.unknown = unknown
+        self.propose(leader, [leader.clustered.membership.me.id])
+        assert leader.native.answers == {}
+        monkeypatch.setattr(leader.clustered, "_ask_again_at", 0.0)
+        leader.turn(1)
+        assert self.answered(leader) == 0
+        assert leader.partitions("t")[0]["partition_epoch"] == 1
+
+    def test_while_the_store_is_away_it_stays_open(self, leader, monkeypatch):
+        leader.store.away = True
+        leader.store.unknown = "lost"
+        self.propose(leader, [leader.clustered.membership.me.id])
+        leader.turn()
+        assert leader.native.answers == {}
+        leader.store.away = False
+        monkeypatch.setattr(leader.clustered, "_ask_again_at", 0.0)
+        leader.turn(1)
+        assert self.answered(leader) == 0
+
+
+def test_a_throttle_changes_while_the_broker_runs(members):
+    assert members[0].native.throttles == (2**63 - 1, 2**63 - 1)
+    changed = {"name": "follower.replication.throttled.rate", "config_operation": 0, "value": "1000"}
+    resource = {"resource_type": 4, "resource_name": "1", "configs": [changed]}
+    answer = requests.incremental_alter_configs(
+        members[0].controller, {"validate_only": False, "resources": [resource]}
+    )
+    assert answer["responses"][0]["error_code"] == 0
+    assert members[0].native.throttles == (2**63 - 1, 1000)
+
+
+def test_blocks_of_producer_ids_are_never_given_twice(members):
+    for number, member in enumerate([*members, *members]):
+        member.clustered.answer(number, "allocate_producer_ids", {})
+    blocks = [one for member in members for one in member.native.answers.values()]
+    ids = [one["first"] + index for one in blocks for index in range(one["count"])]
+    assert len(set(ids)) == len(ids) == 6000

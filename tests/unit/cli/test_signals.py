@@ -1,0 +1,28 @@
+"""A signal to stop is never missed."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from pylog_spark.cli.signals import StopSignal
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_another_thread_gets_ends_the_wait(number):
+    with StopSignal() as stop:
+        # As the kernel does when it gives the signal to another thread, or just before the wait begins: nothing interrupts it.
+        thread = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
+        thread.start()
+        assert stop.wait(20)
+        thread.join()
+
+
+def test_a_signal_before_the_wait_counts_and_none_does_not():
+    before = signal.getsignal(signal.SIGTERM)
+    with StopSignal() as stop:
+        assert not stop.wait(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(20)
+    assert signal.getsignal(signal.SIGTERM) is before

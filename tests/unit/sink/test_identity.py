@@ -1,0 +1,53 @@
+"""Names of transactions: unique, readable again, and never taken for another write's."""
+
+import re
+
+import pytest
+
+from pylog_spark.sink.identity import (
+    BATCH,
+    ONCE,
+    STREAM,
+    Write,
+    batch_write,
+    fresh_job,
+    parse_task_id,
+    pattern_of,
+    task_transaction_id,
+)
+
+KEYS = ["8e2c6f0e-9f0d-4a55-9d1c-6c7f0a3b1f11", "orders.daily", "a.1.2.ff", "(x|y)* [z]?", "Zürich ^1$ {2}+\\d", "."]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_tasks_name_says_key_version_partition_and_job_whatever_the_key_is(key: str) -> None:
+    job = fresh_job()
+    name = parse_task_id(task_transaction_id(Write(BATCH, key, 12), 3, job))
+    assert name is not None
+    assert (name.key, name.version, name.partition, name.job) == (key, 12, 3, job)
+
+
+def test_two_attempts_at_one_task_never_share_a_name() -> None:
+    write, job = Write(STREAM, "q", 0), fresh_job()
+    assert len({task_transaction_id(write, 0, job) for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_pattern_of_a_key_matches_its_tasks_and_nothing_else(key: str) -> None:
+    pattern = pattern_of(key)
+    assert re.fullmatch(pattern, task_transaction_id(Write(BATCH, key, 1), 0, fresh_job()))
+    for other in (key + "x", "x" + key, key.replace(".", "-") + "!", key + ".1"):
+        assert not re.fullmatch(pattern, task_transaction_id(Write(BATCH, other, 1), 0, fresh_job()))
+
+
+def test_drivers_of_repeatable_writes_share_a_name_and_a_one_time_write_uses_one_that_brokers_forget() -> None:
+    assert Write(STREAM, "q", 1).driver_id == Write(STREAM, "q", 2).driver_id == "pylog-sink.q"
+    assert Write(ONCE, "k", 0).driver_id.startswith("pylog-once.")
+    assert parse_task_id(Write(ONCE, "k", 0).driver_id) is None
+    assert parse_task_id("somebody-elses") is None
+
+
+def test_a_batch_without_a_name_is_a_write_of_its_own() -> None:
+    assert batch_write(None, "t") != batch_write(None, "t")
+    assert batch_write(("orders", 3), "t") == Write(BATCH, "t/orders", 3)
+    assert batch_write(("t/orders", 3), None) == Write(BATCH, "/t/orders", 3), "no topic's name is empty"

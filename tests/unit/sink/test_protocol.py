@@ -1,0 +1,174 @@
+"""What a driver does next, case by case."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink.decision import TRANSACTIONS_MAX, Decision, Transaction
+from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, task_transaction_id
+from pylog_spark.sink.protocol import (
+    HELP_AFTER_MS,
+    Abort,
+    Decide,
+    Finish,
+    Nothing,
+    Outcome,
+    abort_step,
+    agreed,
+    given_up,
+    losers,
+    needs_help,
+    next_step,
+    not_safe,
+    over,
+)
+
+NOW = 1_000_000
+JOB = "00000001"
+_numbers = itertools.count(1)
+
+
+def transaction(write: Write, partition: int = 0, job: str = JOB, *, prepared: bool = True) -> Transaction:
+    return Transaction(task_transaction_id(write, partition, job), next(_numbers), 0, prepared)
+
+
+def outcome(write: Write, *, rows: bool = True, skipped: bool = False) -> Outcome:
+    return Outcome(write, JOB, transaction(write) if rows else None, skipped)
+
+
+def query(version: int) -> Write:
+    return Write(STREAM, "q", version)
+
+
+def decided(write: Write, count: int = 2) -> Decision:
+    return Decision(write, tuple(transaction(write, number) for number in range(count)), NOW)
+
+
+def refusal(stored: Decision | None, write: Write, outcomes: Sequence[Outcome]) -> PylogError:
+    with pytest.raises(PylogError) as caught:
+        next_step(stored, write, outcomes, NOW)
+    return caught.value
+
+
+def test_the_first_version_is_decided_with_the_transactions_of_its_tasks() -> None:
+    outcomes = [outcome(query(0)), outcome(query(0), rows=False), outcome(query(0))]
+    wanted = tuple(one.transaction for one in outcomes if one.transaction)
+    assert next_step(None, query(0), outcomes, NOW) == Decide(Decision(query(0), wanted, NOW), None)
+
+
+def test_a_new_version_ends_what_the_last_one_may_have_left_open() -> None:
+    before = decided(query(4))
+    step = next_step(before, query(5), [outcome(query(5))], NOW)
+    assert isinstance(step, Decide)
+    assert step.earlier == before
+
+
+@pytest.mark.parametrize("stored", [5, 6, 99])
+def test_a_decided_version_is_finished_whatever_the_tasks_wrote_again(stored: int) -> None:
+    before = decided(query(stored))
+    for outcomes in ([outcome(query(5))], [outcome(query(5), rows=False, skipped=True)], []):
+        assert next_step(before, query(5), outcomes, NOW) == Finish(before)
+
+
+def test_without_rows_nothing_is_decided_except_for_a_batch_with_a_name() -> None:
+    assert next_step(decided(query(4)), query(5), [outcome(query(5), rows=False)], NOW) == Nothing()
+    named = Write(BATCH, "orders", 5)
+    assert next_step(None, named, [], NOW) == Decide(Decision(named, (), NOW), None)
+
+
+def test_a_decision_that_vanished_under_a_running_query_is_refused() -> None:
+    error = refusal(None, query(5), [outcome(query(5)), outcome(query(5), rows=False, skipped=True)])
+    assert error.condition == "PYLOG_SINK_STATE"
+
+
+def test_more_transactions_than_fit_into_a_decision_are_refused_with_what_to_do() -> None:
+    one = outcome(query(0))
+    error = refusal(None, query(0), [one] * (TRANSACTIONS_MAX + 1))
+    assert "coalesce" in error.sentence
+
+
+def test_a_write_that_was_given_up_is_not_committed_afterwards() -> None:
+    write = Write(ONCE, "k", 0)
+    mark = Decision(write, (), NOW, aborted=True)
+    assert refusal(mark, write, [outcome(write)]).condition == "PYLOG_SINK_FENCED"
+    assert next_step(mark, write, [], NOW) == Finish(mark)
+
+
+def test_tasks_of_two_writes_are_never_committed_together() -> None:
+    assert agreed([]) is None
+    with pytest.raises(PylogError, match="batch 1 of query q and batch 2 of query q"):
+        agreed([outcome(query(1)), outcome(query(2))])
+
+
+def test_giving_up_leaves_alone_what_is_decided_and_marks_only_a_write_that_is_never_repeated() -> None:
+    before = decided(query(5))
+    assert abort_step(before, query(5), NOW) == Finish(before)
+    assert abort_step(before, query(6), NOW) == Abort(None)
+    once = Write(ONCE, "k", 0)
+    assert abort_step(None, once, NOW) == Abort(Decision(once, (), NOW, aborted=True))
+
+
+def test_losers_are_the_open_transactions_of_the_key_up_to_the_decided_version_and_not_in_its_list() -> None:
+    decision = decided(query(5))
+    loser, old = transaction(query(5), 0), transaction(query(3), 1)
+    newer, stranger = transaction(query(6)), transaction(Write(STREAM, "q.5", 1))
+    mine = [one.transactional_id for one in decision.transactions]
+    everybody = [one.transactional_id for one in (loser, old, newer, stranger)] + mine + ["pylog-sink.q", "app"]
+    assert losers(everybody, decision) == sorted([loser.transactional_id, old.transactional_id])
+
+
+def test_who_gives_up_ends_only_what_belongs_to_the_same_attempt() -> None:
+    own, other = transaction(query(5), 0, "aaaaaaaa"), transaction(query(5), 0, "bbbbbbbb")
+    later = transaction(query(6), 0, "aaaaaaaa")
+    ids = [one.transactional_id for one in (own, other, later)]
+    assert given_up(ids, query(5), "aaaaaaaa") == [own.transactional_id]
+
+
+def described(one: Transaction, **changes: Any) -> dict[str, dict[str, Any]]:
+    state = {
+        "state": "Ongoing",
+        "producer_id": one.producer_id,
+        "producer_epoch": one.producer_epoch,
+        "timeout_ms": 900_000,
+        "start_time_ms": NOW - 1000,
+    }
+    return {one.transactional_id: {**state, **changes}}
+
+
+def test_a_transaction_that_can_time_out_is_decided_only_while_it_is_open_and_has_time_left() -> None:
+    one = transaction(query(5), prepared=False)
+    lost = [one.transactional_id]
+    assert not_safe([one], described(one), NOW) == []
+    assert not_safe([one], {}, NOW) == lost
+    for state in ("CompleteAbort", "PrepareAbort", "Empty", "CompleteCommit", "PrepareEpochFence"):
+        assert not_safe([one], described(one, state=state), NOW) == lost
+    assert not_safe([one], described(one, producer_epoch=one.producer_epoch + 1), NOW) == lost
+    assert not_safe([one], described(one, start_time_ms=NOW - 880_000), NOW) == lost
+    assert not_safe([one], described(one, start_time_ms=NOW - 860_000), NOW) == []
+    assert not_safe([one], described(one, timeout_ms=10_000, start_time_ms=NOW - 8_000), NOW) == []
+    assert not_safe([one], described(one, timeout_ms=10_000, start_time_ms=NOW - 9_500), NOW) == lost
+
+
+def test_a_prepared_transaction_needs_no_look() -> None:
+    assert not_safe([transaction(query(5))], {}, NOW) == []
+
+
+def test_a_batch_that_is_over_drops_its_list_and_one_without_a_name_its_record() -> None:
+    named, once = decided(Write(BATCH, "orders", 1)), decided(Write(ONCE, "k", 0))
+    assert over(named) == replace(named, transactions=())
+    assert over(once) is None
+    assert over(decided(query(1))) is not None
+
+
+def test_help_is_for_batches_whose_drivers_are_long_silent() -> None:
+    own = Write(ONCE, "mine", 0)
+    later = NOW + HELP_AFTER_MS + 1
+    named, once, stream = decided(Write(BATCH, "orders", 1)), decided(Write(ONCE, "k", 0)), decided(query(1))
+    assert [needs_help(one, own, later) for one in (named, once, stream)] == [True, True, False]
+    assert not needs_help(named, own, NOW + 1)
+    assert not needs_help(replace(named, transactions=()), own, later)
+    assert not needs_help(once, once.write, later)

@@ -1,0 +1,298 @@
+"""The sink's own code in a world where everybody may be overtaken or killed at any request; see `sink_world`.
+
+Drivers of one query run at the same time, as zombies do; so do several attempts at a task. Whatever happens: the rows of a version are
+there once when its commit returns, and at the end; never twice; and nobody's transaction is left open.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import attempt, batch, commit, ledger, stream, task
+from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write
+from pylog_spark.sink.task import Target, Written
+from tests.unit.spark.sink_world import ABORTED, Actor, Dead, Native, World, me
+
+SEEDS = int(os.environ.get("PYLOG_INTERLEAVINGS", "60"))
+CLIENT = {"bootstrap.servers": "nowhere:1"}
+TASKS = 2
+VERSIONS = 3
+_RUNS_MAX = 40
+_ATTEMPTS_MAX = 3
+
+
+class Job:
+    """One life of a driver: it runs the tasks of a version, commits, and goes on with the next, as Spark does."""
+
+    def __init__(self, world: World, kind: str, checkpoint: set[int], *, skips: bool = False) -> None:
+        self.world, self.kind, self.checkpoint, self.skips = world, kind, checkpoint, skips
+        self.committed: list[int] = []
+
+    def run(self) -> None:
+        for version in range(max(self.checkpoint, default=-1) + 1, VERSIONS):
+            if self.skips and self.world.random.random() < 0.2:
+                continue
+            self.write(Write(self.kind, "key.1", version))
+            self.checkpoint.add(version)
+
+    def write(self, write: Write) -> None:
+        """One version. Raises what made it fail, after an abort."""
+        target = Target(CLIENT, "sink", ("value",), batch=write)
+        if self.kind == BATCH:
+            target = replace(target, decided=batch._decided(target))
+        writer = stream._Outcome(target) if self.kind == STREAM else _Batch(target)
+        messages: list[Written | None] = [None] * TASKS
+        try:
+            self.tasks(target, messages)
+            writer.commit(messages, write.version)
+        except Exception:
+            writer.abort(messages, write.version)
+            raise
+        later = any(int(each.split(b"/")[0]) > write.version for each in self.world.visible)
+        for number in range(TASKS):
+            there = row(write.version, number) in self.world.visible
+            assert there or (self.kind == BATCH and later), f"{write} is committed and not there"
+        self.committed.append(write.version)
+
+    def tasks(self, target: Target, messages: list[Written | None]) -> None:
+        """Run attempts until each task has one that is done; those that are still running are left to themselves."""
+        attempts: list[list[Actor]] = [[] for _ in range(TASKS)]
+        while None in messages:
+            for number in range(TASKS):
+                if messages[number] is None:
+                    messages[number] = self.look(target, number, attempts[number])
+            me().pause()
+
+    def look(self, target: Target, number: int, attempts: list[Actor]) -> Written | None:
+        for one in attempts:
+            if isinstance(one.result, Written):
+                return one.result
+        running = [one for one in attempts if not one.done]
+        if not running and len(attempts) >= _ATTEMPTS_MAX:
+            raise RuntimeError("the task has failed too often")
+        if not running or (len(attempts) < 2 and self.world.random.random() < 0.2):
+            attempts.append(self.world.spawn(f"task {number}", lambda: attempt_at(target, number)))
+        return None
+
+
+class _Batch:
+    """A batch writer whose target was checked elsewhere."""
+
+    def __init__(self, target: Target) -> None:
+        self._writer = batch.PylogWriter.__new__(batch.PylogWriter)
+        self._writer._target = target
+
+    def commit(self, messages: list[Written | None], _: int) -> None:
+        self._writer.commit(messages)
+
+    def abort(self, messages: list[Written | None], _: int) -> None:
+        self._writer.abort(messages)
+
+
+def row(version: int, number: int) -> bytes:
+    return b"%d/%d" % (version, number)
+
+
+def attempt_at(target: Target, number: int) -> Written:
+    """What a Python worker does for a task."""
+    assert target.batch is not None
+    attempt._looked_at.clear()
+    me().number = number  # type: ignore[attr-defined]
+    return target.write(iter([pa.record_batch({"value": pa.array([row(target.batch.version, number)], pa.binary())})]))
+
+
+@pytest.fixture
+def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
+    """Makes worlds, and puts the sink into them."""
+    made: list[World] = []
+
+    def make(seed: int, **more: Any) -> World:
+        world = World(seed, **more)
+        native = Native(world)
+        for module in (attempt, ledger, task):
+            monkeypatch.setattr(module, "native", lambda: native)
+        made.append(world)
+        return world
+
+    def ledger_of_actor(client: Any) -> ledger.Ledger:
+        me().ledger = me().ledger or ledger.Ledger(client)
+        return me().ledger
+
+    monkeypatch.setattr(attempt, "ledger_of_process", ledger_of_actor)
+    monkeypatch.setattr(task, "_partition", lambda: me().number)  # type: ignore[attr-defined]
+    # The module's name for it, not the function: other threads of this process sleep too (Py4J's).
+    monkeypatch.setattr(ledger, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: me().pause()))
+    yield make
+    for world in made:
+        world.kill_all()
+
+
+def lives(world: World, kind: str, *, skips: bool = False) -> list[Job]:
+    """Start driver after driver on one checkpoint, also while older ones still run, until all versions are committed."""
+    checkpoint: set[int] = set()
+    jobs: list[Job] = []
+    while max(checkpoint, default=-1) < VERSIONS - 1:
+        assert len(jobs) < _RUNS_MAX, "no driver comes to an end"
+        if len(jobs) > 6:
+            world.death = world.fault = 0
+        if checkpoint and world.random.random() < 0.3:
+            checkpoint.remove(max(checkpoint))  # the newest file of commits/ is lost
+        jobs.append(Job(world, kind, checkpoint, skips=skips and len(jobs) < 4))
+        driver = world.spawn("driver", jobs[-1].run)
+        patience = world.random.choice((50, 200, 2_000))
+        for _ in range(patience):
+            if driver.done:
+                break
+            _once(world)
+        if world.random.random() < 0.2:
+            world.forget()
+    world.death = world.fault = 0
+    world.run(lambda: False)
+    return jobs
+
+
+def _once(world: World) -> None:
+    done = iter((False, True))
+    world.run(lambda: next(done))
+
+
+def raised(world: World) -> list[BaseException]:
+    """Errors that are the sink's own fault: not a death, and not one that it tells to the user."""
+    errors = [one.error for one in world.actors if one.error is not None]
+    return [one for one in errors if not isinstance(one, Dead | PylogError | RuntimeError)]
+
+
+def left_open(world: World) -> list[str]:
+    """Open transactions of attempts that ended well: those of dead ones wait for the next commit."""
+    well = {
+        one.result.outcome.transaction.transactional_id
+        for one in world.actors
+        if isinstance(one.result, Written) and one.result.outcome.transaction is not None
+    }
+    return sorted(well & set(world.open()))
+
+
+@pytest.mark.parametrize("two_phase", [True, False], ids=["prepared", "ordinary"])
+def test_every_version_of_a_query_is_there_once_however_its_drivers_and_tasks_overtake_each_other(
+    make_world: Callable[..., World], two_phase: bool
+) -> None:
+    deaths = aborted = 0
+    for seed in range(SEEDS):
+        world = make_world(seed, two_phase=two_phase)
+        world.death, world.fault = world.random.choice(((0, 0), (0.01, 0), (0, 0.02), (0.01, 0.02)))
+        lives(world, STREAM)
+        rows = sorted(row(version, number) for version in range(VERSIONS) for number in range(TASKS))
+        assert (seed, raised(world)) == (seed, [])
+        assert (seed, sorted(world.visible)) == (seed, rows)
+        assert (seed, left_open(world)) == (seed, [])
+        deaths += sum(isinstance(one.error, Dead) for one in world.actors)
+        aborted += sum(one.span is not None and one.span.state == ABORTED for one in world.producers.values())
+        commit_one_more(world)
+        assert (seed, world.open()) == (seed, [])
+    assert deaths > SEEDS / 4, "hardly anybody was killed"
+    assert aborted > SEEDS / 4, "hardly anything was aborted"
+
+
+def commit_one_more(world: World) -> None:
+    """Another version, undisturbed: it clears away what the dead have left."""
+    world.time_out = 0
+    job = Job(world, STREAM, set())
+    driver = world.spawn("last", lambda: job.write(Write(STREAM, "key.1", VERSIONS)))
+    world.run(lambda: False)
+    assert driver.error is None
+
+
+def test_a_named_batch_is_there_once_or_not_at_all_when_its_program_goes_on_with_the_next_version(
+    make_world: Callable[..., World],
+) -> None:
+    skipped = 0
+    for seed in range(SEEDS):
+        world = make_world(seed, two_phase=True)
+        world.death, world.fault = world.random.choice(((0.01, 0), (0.01, 0.02)))
+        lives(world, BATCH, skips=True)
+        assert (seed, raised(world)) == (seed, [])
+        for version in range(VERSIONS):
+            there = sum(row(version, number) in world.visible for number in range(TASKS))
+            assert there in (0, TASKS), f"seed {seed}: version {version} is torn"
+            skipped += there == 0
+        assert (seed, left_open(world)) == (seed, [])
+    assert skipped > 0
+
+
+def test_a_batch_without_a_name_is_there_once_or_not_at_all(make_world: Callable[..., World]) -> None:
+    outcomes = {True: 0, False: 0}
+    for seed in range(SEEDS):
+        world = make_world(seed, two_phase=True)
+        world.death, world.fault = world.random.choice(((0, 0), (0.02, 0), (0, 0.05)))
+        write = Write(ONCE, f"key-{seed}", 0)
+        job = Job(world, ONCE, set())
+        driver = world.spawn("driver", lambda job=job, write=write: job.write(write))
+        world.run(lambda: False)
+        assert (seed, raised(world)) == (seed, [])
+        if driver.error is None:
+            assert (seed, left_open(world)) == (seed, [])
+        world.death = world.fault = 0
+        helper = world.spawn("helper", lambda write=write: help_finish(write))
+        world.run(lambda: False)
+        assert (seed, helper.error) == (seed, None)
+        there = sum(row(0, number) in world.visible for number in range(TASKS))
+        assert there in (0, TASKS), f"seed {seed}: torn"
+        outcomes[there == TASKS] += 1
+        assert there == TASKS or driver.error is not None, seed
+    assert min(outcomes.values()) > SEEDS / 20, outcomes
+
+
+def help_finish(write: Write) -> None:
+    """What neighbours do for a batch whose driver died, until one is not disturbed by a time-out."""
+    for _ in range(10):
+        stored = commit.read_decision(ledger.Ledger(CLIENT), write)
+        try:
+            if stored is not None:
+                commit.finish(CLIENT, stored.write)
+        except PylogError:
+            continue
+        return
+    raise AssertionError("nobody can help")
+
+
+def test_the_world_bites_a_sink_that_does_not_look_again_leaves_transactions_open(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "look_again", lambda client, write: False)
+    found = 0
+    for seed in range(SEEDS):
+        world = make_world(seed, two_phase=True)
+        job = Job(world, ONCE, set())
+        world.spawn("driver", lambda job=job: job.write(Write(ONCE, "key", 0)))
+        world.run(lambda: False)
+        found += bool(left_open(world))
+    assert found > 0
+
+
+def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_version(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first draft of the protocol: whoever gives up aborts all open transactions of the version."""
+    monkeypatch.setattr(
+        commit, "given_up", lambda open_ids, write, job: [one for one in open_ids if one.startswith(write.task_prefix)]
+    )
+    torn = 0
+    for seed in range(SEEDS):
+        world = make_world(seed, two_phase=True)
+        world.death, world.fault = 0.01, 0.03
+        try:
+            lives(world, STREAM)
+            torn += any(isinstance(one, AssertionError) for one in raised(world))
+        except AssertionError:
+            torn += 1
+        world.kill_all()
+    assert torn > 0
