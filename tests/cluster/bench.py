@@ -1,0 +1,269 @@
+"""A cluster that tests may harm: ZooKeeper and three brokers, all dialled through a `Network`, and what is known about it.
+
+Sessions and lags are short, so that a fault of a few seconds has consequences.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from pylog_spark.testing import LocalBroker, ZooKeeper
+from pylog_spark.testing.process import free_port
+from tests.cluster.disks import Disks
+from tests.cluster.history import History, Place, Replica
+from tests.cluster.load import QUICK
+from tests.cluster.machine import Machine
+from tests.cluster.proxy import Network
+from tests.cluster.watch import Watcher
+
+ZOOKEEPER = "zookeeper"
+SESSION_S = 1.5
+LAG_S = 1.5
+WHOLE_WITHIN_S = 30.0
+_CHROOT = "/pylog"
+_LOOK_S = 0.02
+_LOG_LINES = 200
+
+SETTINGS: dict[str, Any] = {
+    "zookeeper_session_timeout_ms": int(SESSION_S * 1000),
+    "zookeeper_connection_timeout_ms": 20_000,
+    "replica_lag_time_max_ms": int(LAG_S * 1000),
+    "replica_fetch_wait_max_ms": 100,
+    "replica_fetch_backoff_ms": 50,
+    "replica_socket_timeout_ms": 2_000,
+    "offsets_topic_num_partitions": 2,
+    "offsets_topic_replication_factor": 3,
+    "transaction_state_log_num_partitions": 2,
+    "transaction_state_log_replication_factor": 3,
+    "transaction_state_log_min_isr": 2,
+    "group_initial_rebalance_delay_ms": 0,
+    "group_min_session_timeout_ms": 1_000,
+    "log_segment_bytes": 200_000,
+    "log_index_interval_bytes": 1_000,
+}
+
+
+def end_name(broker: int) -> str:
+    """The name of a broker in the network."""
+    return f"broker-{broker}"
+
+
+def until(fact: Callable[[], bool], what: str | Callable[[], str], deadline_s: float = WHOLE_WITHIN_S) -> float:
+    """Ask until `fact` holds; the seconds it took. Raises AssertionError that says what did not happen."""
+    began = time.monotonic()
+    while not fact():
+        if time.monotonic() > began + deadline_s:
+            raise AssertionError(f"not within {deadline_s} s: {what if isinstance(what, str) else what()}")
+        time.sleep(_LOOK_S)
+    return time.monotonic() - began
+
+
+class Bench:
+    """Use it as a context manager: everything is started, and gone at the end."""
+
+    def __init__(self, directory: Path, brokers: int = 3, **settings: Any) -> None:
+        self.ids = tuple(range(1, brokers + 1))
+        self.network = Network()
+        self.zookeeper = ZooKeeper(directory / ZOOKEEPER)
+        self.brokers: dict[int, LocalBroker] = {}
+        self.machines = {broker: Machine(directory / f"machine-{broker}") for broker in self.ids}
+        self._dark: set[int] = set()
+        self.history = History()
+        self.paused: set[int] = set()
+        self._zookeeper_paused = False
+        self._directory = directory
+        self._disks = Disks([directory / end_name(broker) for broker in self.ids])
+        self._settings = {**SETTINGS, **settings}
+        self.watcher: Watcher
+
+    def __enter__(self) -> "Bench":
+        self.network.__enter__()
+        try:
+            self.zookeeper.start()
+            through = self.network.listen(ZOOKEEPER, self.zookeeper.port)
+            self.watcher = Watcher(self.documents, self.history)
+            for broker in self.ids:
+                self._make(broker, through)
+            with ThreadPoolExecutor(len(self.ids)) as pool:
+                list(pool.map(self.start, self.ids))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _make(self, broker: int, zookeeper_port: int) -> None:
+        made = LocalBroker(
+            self._directory / end_name(broker),
+            port=free_port(),
+            node_id=broker,
+            zookeeper_connect=f"127.0.0.1:{zookeeper_port}{_CHROOT}",
+            **self._settings,
+        )
+        made.program = self.machines[broker].program
+        advertised = self.network.listen(end_name(broker), made.port)
+        made.settle(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
+        self.brokers[broker] = made
+
+    @property
+    def servers(self) -> str:
+        """Bootstrap servers for clients."""
+        return ",".join(f"127.0.0.1:{one.port}" for one in self.brokers.values())
+
+    @property
+    def documents(self) -> str:
+        """Where ZooKeeper keeps the cluster's documents; not through the network."""
+        return self.zookeeper.address + _CHROOT
+
+    # What is done to it
+
+    def start(self, broker: int) -> None:
+        """Start a broker that is down; returns when it serves."""
+        self.brokers[broker].start()
+        self.network.name(self.brokers[broker].pid, end_name(broker))
+
+    def kill(self, broker: int) -> None:
+        """kill -9."""
+        self.brokers[broker].kill()
+
+    def cut_power(self, broker: int, randomness: random.Random) -> None:
+        """Cut the power of a broker's machine: what was not made durable may be gone.
+
+        One at a time: the next one before the heal is only killed, since acks=all promises no more with page caches.
+        """
+        self.kill(broker)
+        if not self._dark:
+            self._dark.add(broker)
+            self._lose_unsynced(broker, randomness)
+
+    def black_out(self) -> None:
+        """Cut the power of all machines at once: what was not made durable is gone."""
+        for broker in self.ids:
+            self.kill(broker)
+        for broker in self.ids:
+            self._lose_unsynced(broker, None)
+
+    def _lose_unsynced(self, broker: int, randomness: random.Random | None) -> None:
+        directory = self._directory / end_name(broker)
+        with self._disks.unseen(directory):
+            self.machines[broker].lose_unsynced(directory, randomness)
+
+    def stop(self, broker: int) -> None:
+        """A clean stop."""
+        assert self.brokers[broker].terminate() == 0, self.brokers[broker].logs()
+
+    def pause(self, broker: int) -> None:
+        """SIGSTOP."""
+        self.brokers[broker].pause()
+        self.paused.add(broker)
+
+    def pause_zookeeper(self) -> None:
+        """SIGSTOP of ZooKeeper."""
+        self.zookeeper.pause()
+        self._zookeeper_paused = True
+
+    @property
+    def zookeeper_answers(self) -> bool:
+        """Whether nothing was done to ZooKeeper itself."""
+        return self.zookeeper.running and not self._zookeeper_paused
+
+    def isolate(self, broker: int) -> None:
+        """Cut a broker off from the other brokers, both ways; clients and ZooKeeper still reach it."""
+        for other in self.ids:
+            if other != broker:
+                self.network.cut(end_name(broker), end_name(other))
+                self.network.cut(end_name(other), end_name(broker))
+
+    def cut_off_zookeeper(self, broker: int) -> None:
+        """Cut a broker off from ZooKeeper, both ways."""
+        self.network.cut(end_name(broker), ZOOKEEPER)
+        self.network.cut(ZOOKEEPER, end_name(broker))
+
+    def heal(self) -> None:
+        """Undo everything, and note when."""
+        self.network.heal()
+        self._dark.clear()
+        for machine in self.machines.values():
+            machine.set_clock(0)
+        if not self.zookeeper.running:
+            self.zookeeper.start()
+        self.zookeeper.resume()
+        self._zookeeper_paused = False
+        for broker, process in self.brokers.items():
+            if not process.running:
+                self.start(broker)
+            elif broker in self.paused:
+                process.resume()
+        self.paused.clear()
+        self.history.healed.append(time.monotonic())
+
+    # What is asked of it
+
+    def make_topic(self, name: str, partitions: int, replicas: int = 3, **configs: Any) -> None:
+        """A topic, once every broker knows who leads it."""
+        texts = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        admin = AdminClient({"bootstrap.servers": self.servers, **QUICK})
+        until(lambda: admin.list_topics(timeout=WHOLE_WITHIN_S).controller_id in self.ids, "a controller")
+        wanted = NewTopic(name, partitions, replicas, config=texts)
+        try:
+            admin.create_topics([wanted], request_timeout=WHOLE_WITHIN_S)[name].result(2 * WHOLE_WITHIN_S)
+        except KafkaException as error:
+            # librdkafka asks again when a connection breaks, and then meets what it has made itself.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        until(lambda: self.watcher.is_whole([name]), f"{name} has leaders and full ISRs")
+
+    def leader(self, place: Place) -> int:
+        """Who leads, by the newest document that was seen; -1 for nobody."""
+        return self.watcher.state(place).leader
+
+    def followers(self, place: Place) -> list[int]:
+        """The other replicas."""
+        state = self.watcher.state(place)
+        return [one for one in state.replicas if one != state.leader]
+
+    def await_whole(self, topics: Iterable[str]) -> float:
+        """Wait until all replicas of some topics are in their ISRs; the seconds it took."""
+        return until(lambda: self.watcher.is_whole(topics), lambda: f"full ISRs: {self.watcher.lacking(topics)}")
+
+    @property
+    def truncations(self) -> int:
+        """How often a replica was seen to cut its log back."""
+        return self._disks.truncations
+
+    def logs(self) -> str:
+        """The end of each broker's log."""
+        logs = {broker: process.logs().splitlines()[-_LOG_LINES:] for broker, process in self.brokers.items()}
+        return "\n".join(f"broker {broker}: {line}" for broker, lines in logs.items() for line in lines)
+
+    def collect_replicas(self, history: History, ends: Mapping[Place, int]) -> None:
+        """Note what the files of every replica hold; `ends` are the high watermarks, and nobody writes."""
+        for place, end in ends.items():
+            for broker in self.watcher.state(place).replicas:
+                folder = self._directory / end_name(broker) / f"{place[0]}-{place[1]}"
+                data = b"".join(file.read_bytes() for file in sorted(folder.glob("*.log")))
+                history.replicas.append(Replica(broker, place, data, end))
+
+    def close(self) -> None:
+        """End all that was started."""
+        self.network.heal()
+        for broker in self.brokers.values():
+            if broker.running:
+                broker.kill()
+            broker.close()
+        self._disks.close()
+        if hasattr(self, "watcher"):
+            self.watcher.close()
+        self.zookeeper.close()
+        self.network.__exit__(None, None, None)

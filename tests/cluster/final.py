@@ -1,0 +1,75 @@
+"""The end of a run: everything is healed, and all of every partition is read."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from tests.cluster.history import FinalRead, GroupOffset, History, Place
+from tests.cluster.load import QUICK, READER, records
+
+DEADLINE_S = 60.0
+
+
+def read_everything(servers: str, history: History, places: Sequence[Place]) -> None:
+    """Note what is in all places, once for each isolation level. Raises AssertionError when the end cannot be reached."""
+    for committed_only in (False, True):
+        for place, some in read(servers, places, committed_only).items():
+            history.finals.append(FinalRead(place, committed_only, tuple(some)))
+
+
+def ends_of(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Place, int]:
+    """The end of each partition that readers can see."""
+    admin = AdminClient({"bootstrap.servers": servers, **QUICK})
+    level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
+    wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
+    asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=10.0)
+    return {(one.topic, one.partition): int(found.result(DEADLINE_S).offset) for one, found in asked.items()}
+
+
+def read(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Place, list[tuple[int, str]]]:
+    """(offset, value) of all of some partitions up to their ends."""
+    isolation = "read_committed" if committed_only else "read_uncommitted"
+    own = {"group.id": "final", "enable.partition.eof": True, "isolation.level": isolation}
+    consumer = Consumer({"bootstrap.servers": servers, **QUICK, **READER, **own})
+    ends = ends_of(servers, places, committed_only)
+    got: dict[Place, list[tuple[int, str]]] = {place: [] for place in places}
+    reached = dict.fromkeys(places, 0)
+    deadline = time.monotonic() + DEADLINE_S
+    try:
+        consumer.assign([TopicPartition(*place, 0) for place in places])
+        while any(reached[place] < end for place, end in ends.items()):
+            assert time.monotonic() < deadline, f"read up to {reached} of {ends} in {DEADLINE_S} s"
+            messages = consumer.consume(1000, 0.1)
+            for one in records(messages):
+                place = (one.topic(), one.partition())
+                got[place].append((one.offset(), one.value().decode()))
+                reached[place] = one.offset() + 1
+            for one in messages:
+                if one.error() and one.error().code() == KafkaError._PARTITION_EOF:
+                    reached[one.topic(), one.partition()] = one.offset()
+    finally:
+        consumer.close()
+    return got
+
+
+def group_offsets(servers: str, group: str, places: Iterable[Place]) -> dict[Place, int]:
+    """What `group` has committed; places without an offset are left out."""
+    consumer = Consumer({"bootstrap.servers": servers, **QUICK, **READER, "group.id": group})
+    try:
+        found = consumer.committed([TopicPartition(*place) for place in places], DEADLINE_S)
+    finally:
+        consumer.close()
+    return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+
+
+def note_groups(
+    servers: str, history: History, group: str, copier: str, mixed: list[Place], source: list[Place]
+) -> None:
+    """Note where the reading group stands, and how far the copier came."""
+    began = time.monotonic()
+    for place in mixed:
+        offset = group_offsets(servers, group, [place]).get(place, -1)
+        history.group_offsets.append(GroupOffset(group, place, offset, began, time.monotonic(), fetched=True))
+    history.copied = group_offsets(servers, copier, source)

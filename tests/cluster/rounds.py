@@ -1,0 +1,223 @@
+"""Rounds of faults under load: what was done, whether it bit, how long it took to be whole again, and what was found."""
+
+import random
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+from tests.cluster.bench import LAG_S, SESSION_S, Bench, until
+from tests.cluster.checker import Anomaly, check
+from tests.cluster.faults import FAULTS
+from tests.cluster.final import ends_of, note_groups, read_everything
+from tests.cluster.history import History, Outcome, Place
+from tests.cluster.load import Load
+
+MIXED, SOURCE, TARGET = "mixed", "source", "target"
+PARTITIONS = 2
+#: How many faults a round has: none, so that the cluster can recover, one or two.
+_HOW_MANY = ((0, 1), (1, 12), (2, 5))
+_SHORTEST_S, _LONGEST_S = 0.8 * SESSION_S, 2 * max(SESSION_S, LAG_S)
+
+
+@dataclass
+class Round:
+    """What one round did and showed.
+
+    Attributes
+    ----------
+    outage_s : float
+        The longest time in which a partition took no record.
+    recovery_s : float
+        From the heal until all replicas were in sync and every partition had taken a record.
+    """
+
+    number: int
+    faults: tuple[str, ...]
+    elections: int = 0
+    isr_changes: int = 0
+    truncations: int = 0
+    controllers: int = 0
+    retries: int = 0
+    outage_s: float = 0.0
+    recovery_s: float = 0.0
+
+    @property
+    def bitten(self) -> bool:
+        """Whether the faults had any consequence."""
+        return any((self.elections, self.isr_changes, self.truncations, self.controllers, self.retries))
+
+    def __str__(self) -> str:
+        what = ", ".join(self.faults) or "nothing"
+        return (
+            f"round {self.number}: {what}: {self.elections} elections, {self.isr_changes} ISR changes, "
+            f"{self.truncations} truncations, {self.controllers} new controllers, {self.retries} troubled sends; "
+            f"{self.outage_s:.2f} s without a record, {self.recovery_s:.2f} s to recover"
+            + ("" if self.bitten else "; DID NOT BITE")
+        )
+
+
+@dataclass
+class Campaign:
+    """Some rounds on one cluster, and what the checker found at the end."""
+
+    seed: int
+    rounds: list[Round] = field(default_factory=list)
+    anomalies: list[Anomaly] = field(default_factory=list)
+
+    @property
+    def bitten(self) -> int:
+        """Rounds that count."""
+        return sum(one.bitten for one in self.rounds)
+
+
+def plan(seed: int, rounds: int) -> list[tuple[str, ...]]:
+    """Faults of each round: every fault once before any comes again, and now and then another one or none."""
+    randomness = random.Random(seed)
+    sizes, weights = zip(*_HOW_MANY, strict=True)
+    queue: list[str] = []
+    planned = []
+    for _ in range(rounds):
+        size = randomness.choices(sizes, weights)[0]
+        if size and not queue:
+            queue = randomness.sample(list(FAULTS), len(FAULTS))
+        first = (queue.pop(),) if size else ()
+        others = [one for one in FAULTS if one not in first]
+        planned.append((*first, *randomness.sample(others, max(0, size - 1))))
+    return planned
+
+
+def run(directory: Path, seed: int, planned: Iterable[tuple[int, tuple[str, ...]]], wanted: int) -> Campaign:
+    """Run numbered rounds on a new cluster until `wanted` of them bit, read everything and check it. Prints each round."""
+    campaign, rounds = Campaign(seed), iter(planned)
+    with Bench(directory) as bench:
+        for topic in (MIXED, SOURCE, TARGET):
+            bench.make_topic(topic, PARTITIONS, min_insync_replicas=2)
+        load = Load(bench.servers, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
+        load.start()
+        try:
+            await_records(bench.history, load.steady)
+            while campaign.bitten < wanted and (one := next(rounds, None)) is not None:
+                campaign.rounds.append(_round(bench, load, random.Random(f"{seed}/{one[0]}"), *one))
+                print(campaign.rounds[-1], flush=True)
+        except BaseException:
+            print(bench.logs(), flush=True)
+            raise
+        finally:
+            stopped = _stopped(load)
+        campaign.anomalies = judge(bench, load.places)
+        if stopped:
+            campaign.anomalies.append(Anomaly("client", stopped))
+        if campaign.anomalies:
+            print(bench.logs(), flush=True)
+    return campaign
+
+
+def _stopped(load: Load) -> str:
+    try:
+        load.stop()
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def judge(bench: Bench, places: Sequence[Place]) -> list[Anomaly]:
+    """Read everything, look at the brokers' files, and check the history."""
+    history = bench.history
+    bench.await_whole({place[0] for place in places})
+    read_everything(bench.servers, history, places)
+    of = {topic: [place for place in places if place[0] == topic] for topic, _ in places}
+    note_groups(bench.servers, history, "group", "copier", of[MIXED], of[SOURCE])
+    bench.collect_replicas(history, ends_of(bench.servers, places, committed_only=False))
+    return check(history)
+
+
+def await_copies(history: History, since: float) -> float:
+    """Wait until a transaction of the copier that began after `since` is committed; the seconds it took."""
+
+    def committed() -> bool:
+        newest = takewhile(lambda send: send.began >= since, reversed(history.sends))
+        transactions = (send.transaction for send in newest if send.source is not None)
+        return any(one is not None and one.outcome is Outcome.OK for one in transactions)
+
+    return until(committed, "the copier goes on")
+
+
+def producers_of(history: History) -> list[str]:
+    """Who has sent anything."""
+    return sorted({one.producer for one in history.sends})
+
+
+def await_records(history: History, places: Sequence[Place], since: float = 0.0, producer: str | None = None) -> float:
+    """Wait until every place has taken a record that was sent after `since`, by `producer` if given; the seconds it took."""
+    waiting, seen = set(places), 0
+
+    def all_of_them() -> bool:
+        nonlocal seen
+        while seen < len(history.sends) and history.sends[seen].began < since:
+            seen += 1
+        for send in history.sends[seen:]:
+            if send.outcome is Outcome.OK and producer in (None, send.producer):
+                waiting.discard(send.place)
+        return not waiting
+
+    return until(all_of_them, lambda: f"a record in each of {sorted(waiting)}")
+
+
+def _round(bench: Bench, load: Load, randomness: random.Random, number: int, faults: tuple[str, ...]) -> Round:
+    one, history = Round(number, faults), bench.history
+    topics = sorted({place[0] for place in load.places})
+    states, controllers = len(history.states), bench.watcher.controllers
+    truncated, retried = bench.truncations, load.retries()
+    began = time.monotonic()
+    for name in faults:
+        FAULTS[name](bench, randomness, load.places)
+        time.sleep(randomness.uniform(0, 0.3))
+    time.sleep(randomness.uniform(_SHORTEST_S, _LONGEST_S))
+    bench.heal()
+    healed = history.healed[-1]
+    await_records(history, load.steady, healed)
+    bench.await_whole(topics)
+    load.check_alive()
+    one.recovery_s = time.monotonic() - healed
+    await_copies(history, healed)
+    one.elections, one.isr_changes = _changes(history, states)
+    one.controllers = bench.watcher.controllers - controllers
+    one.truncations = bench.truncations - truncated
+    # An aborted transaction gives up what it has not sent yet, without any fault.
+    alone = (send for send in history.sends if send.began > began and send.transaction is None)
+    troubled = (send for send in alone if send.ended < float("inf"))
+    # What librdkafka counts begins anew with a broker's address.
+    one.retries = sum(send.outcome is not Outcome.OK for send in troubled) + max(0, load.retries() - retried)
+    one.outage_s = outage_s(history, load.steady, began)
+    return one
+
+
+def _changes(history: History, since: int) -> tuple[int, int]:
+    """(elections, changes of an ISR) among the states from number `since` on."""
+    newest = {state.place: state for state in history.states[:since]}
+    elections = changes = 0
+    for state in history.states[since:]:
+        before = newest.get(state.place)
+        if before is not None:
+            elections += state.leader_epoch != before.leader_epoch
+            changes += set(state.isr) != set(before.isr)
+        newest[state.place] = state
+    return elections, changes
+
+
+def outage_s(history: History, places: Sequence[Place], since: float, producer: str | None = None) -> float:
+    """The longest time after `since` in which one partition took no record; of `producer` only, when it is given."""
+    longest = 0.0
+    for place in places:
+        taken = sorted(
+            send.ended
+            for send in history.sends
+            if send.place == place
+            and send.outcome is Outcome.OK
+            and send.ended >= since
+            and producer in (None, send.producer)
+        )
+        longest = max([longest, *(after - before for before, after in zip([since, *taken], taken, strict=False))])
+    return longest

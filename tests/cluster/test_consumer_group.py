@@ -1,0 +1,347 @@
+"""ConsumerGroup with a real ZooKeeper and a real broker: members as processes that join, leave, die and stand still."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.client import Admin, LogError, Producer
+from pylog_spark.client.group import ConsumerGroup, Rebalance
+from pylog_spark.cluster import consumers
+from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+from pylog_spark.testing import LocalBroker, ZooKeeper
+
+PARTITIONS = 6
+SESSION_MS = 2_000
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    with LocalBroker(tmp_path_factory.mktemp("broker")) as one:
+        yield one
+
+
+@pytest.fixture
+def topic(broker: LocalBroker) -> str:
+    name = f"grouped-{next(_NUMBERS)}"
+    with Admin(broker.bootstrap_servers) as admin:
+        admin.create_topic(name, PARTITIONS)
+    return name
+
+
+@pytest.fixture
+def join(zookeeper: ZooKeeper, broker: LocalBroker, topic: str) -> Iterator[Callable[..., ConsumerGroup]]:
+    """Makes members of one group in this process, and closes them."""
+    members: list[ConsumerGroup] = []
+
+    def make(name: str, **options: object) -> ConsumerGroup:
+        given = {"start": "earliest", "session_timeout_ms": SESSION_MS, **options}
+        address = f"{zookeeper.address}/{topic}"
+        servers = broker.bootstrap_servers
+        member = ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, consumer_id=name, **given)  # type: ignore[arg-type]
+        members.append(member)
+        return member
+
+    yield make
+    for member in members:
+        member.close()
+
+
+def write(broker: LocalBroker, topic: str, values: range) -> None:
+    with Producer(broker.bootstrap_servers, topic) as producer:
+        for value in values:
+            producer.send(str(value).encode(), partition=value % PARTITIONS)
+
+
+def eventually(question: Callable[[], bool], what: str, deadline_s: float = 40.0) -> None:
+    end = time.monotonic() + deadline_s
+    while not question():
+        assert time.monotonic() < end, f"not within {deadline_s} s: {what}"
+        time.sleep(0.02)
+
+
+def drain(*members: ConsumerGroup, count: int, deadline_s: float = 40.0) -> list[int]:
+    """The values of the next `count` records that the members are handed."""
+    values: list[int] = []
+    end = time.monotonic() + deadline_s
+    while len(values) < count:
+        assert time.monotonic() < end, f"{len(values)} of {count} records within {deadline_s} s"
+        for member in members:
+            values.extend(int(record.value or b"-1") for record in member.poll(0.05))
+    return values
+
+
+def settle(*members: ConsumerGroup) -> None:
+    """Poll until every partition has an owner and shares are even. Nothing may be there to read."""
+
+    def even() -> bool:
+        for member in members:
+            assert member.poll(0.02) == []
+        sizes = [len(member.assignment) for member in members]
+        return sum(sizes) == PARTITIONS and max(sizes) - min(sizes) <= 1
+
+    eventually(even, "an even share each")
+
+
+def stored(zookeeper: ZooKeeper, topic: str) -> dict[int, int]:
+    """The group's offsets, as they stand in ZooKeeper."""
+    store = ZooKeeperStore(f"{zookeeper.address}/{topic}", 5_000, 5_000, lambda _: None)
+    try:
+        paths = [consumers.offset_path("g", (topic, one)) for one in range(PARTITIONS)]
+        return {at: int(one.data) for at, one in enumerate(store.get_all(paths)) if one is not None}
+    finally:
+        store.close()
+
+
+def test_members_share_the_partitions_and_go_on_where_the_group_was(
+    join: Callable[..., ConsumerGroup], broker: LocalBroker, topic: str
+) -> None:
+    write(broker, topic, range(600))
+    first = join("a")
+    assert sorted(drain(first, count=600)) == list(range(600))
+    second = join("b")
+    settle(first, second)
+    assert first.assignment == {(topic, one) for one in (0, 1, 2)}
+    write(broker, topic, range(600, 900))
+    assert sorted(drain(first, second, count=300)) == list(range(600, 900))
+    first.close()
+    settle(second)
+    write(broker, topic, range(900, 1000))
+    assert sorted(drain(second, count=100)) == list(range(900, 1000))
+
+
+def test_what_is_not_done_is_handed_out_again_and_what_is_done_is_not(
+    join: Callable[..., ConsumerGroup], broker: LocalBroker, topic: str
+) -> None:
+    def fail_at_the_tenth(member: ConsumerGroup) -> None:
+        with member:
+            for count, _ in enumerate(member):
+                assert count < 9
+
+    write(broker, topic, range(60))
+    with pytest.raises(AssertionError):
+        fail_at_the_tenth(join("a"))
+    rest = drain(join("b"), count=51)
+    assert len(rest) == len(set(rest)) == 51
+
+
+def test_without_auto_commit_only_commit_moves_the_group(
+    join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
+) -> None:
+    write(broker, topic, range(60))
+    member = join("a", auto_commit=False)
+    drain(member, count=60)
+    assert sum(stored(zookeeper, topic).values()) == 0
+    member.commit()
+    assert stored(zookeeper, topic) == dict.fromkeys(range(PARTITIONS), 10)
+
+
+def test_a_program_hears_of_what_it_gives_up_in_time_to_commit_it(
+    join: Callable[..., ConsumerGroup], broker: LocalBroker, topic: str
+) -> None:
+    events: list[Rebalance] = []
+
+    def heard(event: Rebalance) -> None:
+        events.append(event)
+        if event.what == "releasing":
+            first.commit()
+
+    write(broker, topic, range(60))
+    first = join("a", auto_commit=False, on_rebalance=heard)
+    drain(first, count=60)
+    second = join("b", auto_commit=False)
+    settle(first, second)
+    assert [event.what for event in events] == ["claimed", "releasing"]
+    assert events[1].partitions == {(topic, one) for one in (3, 4, 5)}
+    write(broker, topic, range(60, 120))
+    assert sorted(drain(first, second, count=60)) == list(range(60, 120))
+
+
+def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves_nothing(
+    join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
+) -> None:
+    from kazoo.client import KazooClient
+
+    events: list[str] = []
+    member = join("a", auto_commit=False, on_rebalance=lambda event: events.append(event.what))
+    write(broker, topic, range(60))
+    drain(member, count=60)
+    # Whoever knows a session's password may end it.
+    thief = KazooClient(zookeeper.address, client_id=member._store._client.client_id)  # type: ignore[attr-defined]
+    thief.start()
+    thief.stop()
+    thief.close()
+    with pytest.raises(LogError, match="handed out again"):
+        member.commit()
+    assert sum(stored(zookeeper, topic).values()) == 0
+    # It registers anew and is handed what it did not commit.
+    assert sorted(drain(member, count=60)) == list(range(60))
+    assert events[-2:] == ["lost", "claimed"]
+
+
+def test_while_zookeeper_is_away_nothing_is_handed_out_beyond_the_session_and_all_of_it_afterwards(
+    broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    with ZooKeeper(tmp_path / "zookeeper") as server:
+        options = {"bootstrap_servers": broker.bootstrap_servers, "start": "earliest", "session_timeout_ms": SESSION_MS}
+        with ConsumerGroup(f"{server.address}/away", "g", [topic], **options) as member:  # type: ignore[arg-type]
+            write(broker, topic, range(60))
+            drain(member, count=60)
+            server.kill()
+            end = time.monotonic() + SESSION_MS / 1000
+            while time.monotonic() < end:
+                member.poll(0.1)
+            write(broker, topic, range(60, 120))
+            assert member.poll(1.0) == []
+            server.start()
+            values: set[int] = set()
+
+            def read() -> bool:
+                values.update(int(record.value or b"-1") for record in member.poll(0.1))
+                return values >= set(range(60, 120))
+
+            eventually(read, "all of it")
+
+
+def test_new_partitions_of_a_growing_topic_are_shared_too(
+    zookeeper: ZooKeeper, broker: LocalBroker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pylog_spark.client.group import consumer_group
+
+    # This broker does not keep its topics in ZooKeeper: they are asked for now and then.
+    monkeypatch.setattr(consumer_group, "_LOOK_AGAIN_S", 0.2)
+    address, servers = f"{zookeeper.address}/{topic}", broker.bootstrap_servers
+    with ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, start="earliest") as member:
+        settle(member)
+        with Admin(servers) as admin:
+            admin.create_partitions(topic, PARTITIONS + 2)
+        eventually(lambda: member.poll(0.02) == [] and len(member.assignment) == PARTITIONS + 2, "two more partitions")
+
+
+def test_a_group_without_brokers_or_zookeeper_or_with_a_bad_name_is_refused_with_a_sentence(
+    zookeeper: ZooKeeper, broker: LocalBroker
+) -> None:
+    with pytest.raises(LogError, match="No broker is registered"):
+        ConsumerGroup(f"{zookeeper.address}/empty", "g", ["t"])
+    with pytest.raises(LogError, match="No ZooKeeper answers"):
+        ConsumerGroup("127.0.0.1:1", "g", ["t"], session_timeout_ms=500)
+    with pytest.raises(ValueError, match="group="):
+        ConsumerGroup(zookeeper.address, "a/b", ["t"])
+    with pytest.raises(LogError, match="does not exist"):
+        ConsumerGroup(zookeeper.address, "g", ["absent"], bootstrap_servers=broker.bootstrap_servers)
+
+
+class Process:
+    """A member as a process."""
+
+    def __init__(self, arguments: list[str], file: Path) -> None:
+        self.file = file
+        command = [sys.executable, "-m", "tests.cluster.group_member", *arguments, str(file)]
+        self.child = subprocess.Popen(command)
+
+    def events(self) -> list[list[str]]:
+        text = self.file.read_text() if self.file.exists() else ""
+        return [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def owned(self) -> set[str]:
+        """The partitions that it owns, by its own account."""
+        owned: set[str] = set()
+        for what, _, *partitions in self.events():
+            if what != "record":
+                owned = owned | set(partitions) if what == "claimed" else owned - set(partitions)
+        return owned
+
+    def send(self, number: int) -> None:
+        self.child.send_signal(number)
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        if self.child.poll() is None:
+            self.send(signal.SIGCONT)
+            self.send(number)
+        self.child.wait(30)
+
+
+def owners_overlap(members: list[Process]) -> list[str]:
+    """What a member was handed of a partition after another had claimed it, and before it claimed it again itself."""
+    lines = sorted((int(event[1]), number, event) for number, member in enumerate(members) for event in member.events())
+    owner: dict[str, int] = {}
+    wrong = []
+    for _, number, event in lines:
+        if event[0] == "claimed":
+            owner.update(dict.fromkeys(event[2:], number))
+        elif event[0] == "record" and owner.get(event[2], number) != number:
+            wrong.append(f"member {number} was handed {event[2:]} which member {owner[event[2]]} owned")
+    return wrong
+
+
+def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
+    zookeeper: ZooKeeper, broker: LocalBroker, topic: str, tmp_path: Path
+) -> None:
+    members: list[Process] = []
+    arguments = [f"{zookeeper.address}/{topic}", broker.bootstrap_servers, "g", topic]
+    written = itertools.count(step=120)
+
+    def more() -> None:
+        begin = next(written)
+        write(broker, topic, range(begin, begin + 120))
+
+    def start() -> Process:
+        members.append(Process(arguments, tmp_path / f"member-{len(members)}"))
+        return members[-1]
+
+    def handed(*some: Process) -> int:
+        return sum(event[0] == "record" for member in some for event in member.events())
+
+    def works(*some: Process) -> None:
+        """Each of them is handed something of what is written from now on."""
+        before = {id(member): handed(member) for member in some}
+
+        def all_busy() -> bool:
+            more()
+            return all(handed(member) > before[id(member)] for member in some)
+
+        eventually(all_busy, "every member has work")
+
+    try:
+        one, two = start(), start()
+        works(one, two)
+        three = start()
+        works(one, two, three)
+        two.end(signal.SIGKILL)
+        works(one, three)
+        one.send(signal.SIGSTOP)
+        eventually(lambda: len(three.owned()) == PARTITIONS, "the other owns all")
+        works(three)
+        one.send(signal.SIGCONT)
+        works(one, three)
+        four = start()
+        works(one, three, four)
+        three.end()
+        works(one, four)
+        total = next(written)
+        expected = set(range(total))
+
+        def seen() -> set[int]:
+            return {int(event[4]) for member in members for event in member.events() if event[0] == "record"}
+
+        eventually(lambda: seen() >= expected, "every record was handed out")
+    finally:
+        for member in members:
+            member.end()
+    assert owners_overlap(members) == []
+    # The faults bit: a session was lost, and shares moved.
+    events: dict[str, int] = defaultdict(int)
+    for member in members:
+        for event in member.events():
+            events[event[0]] += 1
+    assert events["lost"] >= 1
+    assert events["releasing"] >= 2
+    assert os.path.exists(members[1].file)

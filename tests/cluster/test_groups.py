@@ -1,0 +1,130 @@
+"""Consumer groups and their offsets, whose coordinator may die."""
+
+import time
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from pylog_spark.client import Admin
+from tests.cluster.coordinators import GROUPS, TRANSACTIONS, coordinator
+from tests.cluster.test_transactions import committed, retrying, transactional
+
+PARTITIONS = 6
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def topic(cluster):
+    with Admin(cluster.bootstrap_servers) as admin:
+        admin.create_topic("t", PARTITIONS, 3)
+        admin.create_topic("out", PARTITIONS, 3)
+    cluster.wait_in_sync("t")
+    cluster.wait_in_sync("out")
+    return "t"
+
+
+def produce(cluster, topic, values):
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "enable.idempotence": True})
+    for number in values:
+        producer.produce(topic, str(number), partition=number % PARTITIONS)
+    assert producer.flush(WAIT_S) == 0
+
+
+def member(cluster, group="g"):
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "reconnect.backoff.max.ms": 500,
+            "topic.metadata.refresh.interval.ms": 1_000,
+        }
+    )
+    consumer.subscribe(["t"])
+    return consumer
+
+
+def read(consumers, count):
+    """Polls in turn until `count` messages came; each is committed before the next."""
+    seen, give_up = [], time.monotonic() + WAIT_S
+    while len(seen) < count:
+        assert time.monotonic() < give_up, f"only {len(seen)} of {count}"
+        for consumer in consumers:
+            message = consumer.poll(0.05)
+            if message is not None and not message.error():
+                seen.append(int(message.value()))
+                retrying(lambda consumer=consumer, message=message: consumer.commit(message, asynchronous=False))
+    return seen
+
+
+def offsets(cluster, group="g", timeout_s=WAIT_S):
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
+    try:
+        asked = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
+        return {one.partition: one.offset for one in retrying(lambda: consumer.committed(asked, timeout_s))}
+    finally:
+        consumer.close()
+
+
+def test_a_group_goes_on_after_its_coordinator_died_and_reads_nothing_twice(cluster, topic):
+    produce(cluster, topic, range(30))
+    consumers = [member(cluster), member(cluster)]
+    try:
+        first = read(consumers, 30)
+        assert sorted(first) == list(range(30))
+        dead = coordinator(cluster, GROUPS, "g")
+        dead.kill()
+        produce(cluster, topic, range(30, 60))
+        assert sorted(read(consumers, 30)) == list(range(30, 60)), "offsets were forgotten"
+        assert coordinator(cluster, GROUPS, "g") is not dead
+    finally:
+        for consumer in consumers:
+            consumer.close()
+    assert offsets(cluster) == dict.fromkeys(range(PARTITIONS), 10)
+
+
+def test_committed_offsets_survive_the_death_of_one_coordinator_after_the_other(cluster, topic):
+    produce(cluster, topic, range(PARTITIONS))
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
+    try:
+        for round_ in range(1, 4):
+            where = [TopicPartition("t", partition, round_) for partition in range(PARTITIONS)]
+            retrying(lambda where=where: consumer.commit(offsets=where, asynchronous=False))
+            dead = coordinator(cluster, GROUPS, "g")
+            dead.kill()
+            assert offsets(cluster) == dict.fromkeys(range(PARTITIONS), round_)
+            dead.start()
+            cluster.wait_in_sync(GROUPS)
+    finally:
+        consumer.close()
+
+
+def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators_die(cluster, topic):
+    produce(cluster, topic, range(PARTITIONS))
+    consumer, producer = member(cluster), transactional(cluster, "copy")
+    try:
+        rows, give_up = [], time.monotonic() + WAIT_S
+        while len(rows) < PARTITIONS:
+            assert time.monotonic() < give_up
+            message = consumer.poll(0.2)
+            if message is not None and not message.error():
+                rows.append(message)
+        producer.begin_transaction()
+        for row in rows:
+            producer.produce("out", row.value(), partition=row.partition())
+        at = [TopicPartition("t", row.partition(), row.offset() + 1) for row in rows]
+        retrying(lambda: producer.send_offsets_to_transaction(at, consumer.consumer_group_metadata(), WAIT_S))
+        with pytest.raises(KafkaException, match="Timed out"):  # the transaction is open: nobody is told
+            offsets(cluster, timeout_s=2.0)
+        for keeper in {id(one): one for one in (
+            coordinator(cluster, TRANSACTIONS, "copy"), coordinator(cluster, GROUPS, "g"))}.values():  # fmt: skip
+            keeper.kill()
+            keeper.start()
+            for name in ("out", TRANSACTIONS, GROUPS):
+                cluster.wait_in_sync(name)
+        retrying(lambda: producer.commit_transaction(WAIT_S))
+    finally:
+        consumer.close()
+    assert sorted(committed(cluster, "out", PARTITIONS)) == [str(number) for number in range(PARTITIONS)]
+    cluster.wait_for(lambda: offsets(cluster) == dict.fromkeys(range(PARTITIONS), 1), "offsets of the transaction")

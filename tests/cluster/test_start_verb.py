@@ -1,0 +1,56 @@
+"""`pylog cluster start`: a whole cluster for a newcomer, in one terminal."""
+
+import re
+import signal
+import subprocess
+import sys
+
+from pylog_spark.client import Admin
+
+
+def started(directory, *more):
+    command = [sys.executable, "-m", "pylog_spark", "cluster", "start", "--dir", str(directory), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ready_servers(process):
+    """The bootstrap servers of the readiness line."""
+    lines = []
+    while not lines or lines[-1]:
+        lines.append(process.stdout.readline())
+        found = re.match(r"pylog cluster ready on (\S+) ", lines[-1])
+        if found:
+            return found[1]
+    raise AssertionError(f"{lines} {process.stderr.read()}")
+
+
+def stopped(process):
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return output
+
+
+def test_it_runs_until_ctrl_c_and_goes_on_from_its_directory(tmp_path):
+    process = started(tmp_path / "c", "--brokers", "2", "--config", "num.partitions=3")
+    try:
+        servers = ready_servers(process)
+        with Admin(servers) as admin:
+            assert len(admin.cluster()["brokers"]) == 2
+            assert admin.create_topic("t")["replication_factor"] == 2
+        assert "stopped" in stopped(process)
+        process = started(tmp_path / "c", "--brokers", "2")
+        assert ready_servers(process) == servers
+        with Admin(servers) as admin:
+            assert len(admin.topic("t")["partitions"]) == 3
+        assert "stopped" in stopped(process)
+    finally:
+        if process.poll() is None:
+            stopped(process)
+
+
+def test_a_wrong_setting_is_told_before_anything_is_left_running(tmp_path):
+    process = started(tmp_path / "c", "--brokers", "1", "--config", "num.partition=3")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "did you mean num.partitions" in errors

@@ -1,0 +1,258 @@
+"""The shared store against a real ZooKeeper: writes happen once or not at all, whatever becomes of the connection."""
+
+import queue
+import threading
+import time
+
+import pytest
+from kazoo.client import KazooClient
+
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.store import Guard, RevisionConflict, Session, StoreError, Write
+from pylog_spark.cluster.store import zookeeper as shared
+from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
+
+SESSION_MS = 2_000
+
+
+class Heard(queue.SimpleQueue):
+    """What a store told, to wait for."""
+
+    def __call__(self, what):
+        self.put(what)
+
+    def wait_for(self, what):
+        while self.get(timeout=20) != what:
+            pass
+
+
+@pytest.fixture
+def open_store(zookeeper, request):
+    """Opens stores of one chroot; they are closed after the test."""
+    opened = []
+
+    def opening(session_ms=SESSION_MS):
+        heard = Heard()
+        store = ZooKeeperStore(f"{zookeeper.address}/{request.node.name}", session_ms, 10_000, heard)
+        store.heard = heard
+        opened.append(store)
+        return store
+
+    yield opening
+    for store in opened:
+        store.close()
+
+
+def expire(zookeeper, store):
+    """End the session of `store` from outside: a second client takes it over and closes it."""
+    session = store.session()
+    thief = KazooClient(hosts=zookeeper.address, client_id=store._client.client_id, timeout=SESSION_MS / 1000)
+    thief.start()
+    thief.stop()
+    thief.close()
+    give_up = time.monotonic() + 20
+    while store.session() in (None, session):
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+def test_a_document_is_created_changed_and_deleted_at_its_revision(open_store):
+    one, other = open_store(), open_store()
+    assert one.get("topics/a") is None
+    assert one.compare_and_set("topics/a", b"1", 0) == 1
+    assert other.compare_and_set("topics/a", b"2", 1) == 2
+    for revision in (0, 1, 3):
+        with pytest.raises(RevisionConflict):
+            one.compare_and_set("topics/a", b"x", revision)
+    with pytest.raises(RevisionConflict):
+        one.delete("topics/a", 1)
+    assert one.get("topics/a").data == b"2"
+    one.delete("topics/a", 2)
+    assert other.get("topics/a") is None
+    with pytest.raises(RevisionConflict):
+        one.compare_and_set("topics/a", b"x", 2)
+
+
+def test_all_writes_happen_or_none_and_only_under_the_guard(open_store):
+    store = open_store()
+    store.write_all([Write("topics/a", b"1", 0), Write("controller_epoch", b"1", 0)])
+    for writes, guard in [
+        ([Write("topics/a", b"2", 1), Write("topics/b", b"2", 1)], None),
+        ([Write("topics/a", b"2", 1)], Guard("controller_epoch", 2)),
+        ([Write("topics/a", b"2", 1)], Guard("controller", 1)),
+    ]:
+        with pytest.raises(RevisionConflict):
+            store.write_all(writes, guard, b"none")
+    assert [one and one.data for one in store.get_all(["topics/a", "topics/b"])] == [b"1", None]
+    assert store.paths(documents.CHANGES) == []
+    writes = [Write("topics/a", None, 1), Write("brokers/7/config", b"2", 0)]
+    assert store.write_all(writes, Guard("controller_epoch", 1), b"n") == [0, 1]
+    assert [store.get(path).data for path in store.paths(documents.CHANGES)] == [b"n"]
+
+
+def test_two_writers_of_one_document_lose_no_update(open_store):
+    stores = [open_store(), open_store()]
+    stores[0].compare_and_set("producer_ids", b"0", 0)
+
+    def count(store):
+        for _ in range(50):
+            while True:
+                stored = store.get("producer_ids")
+                try:
+                    store.compare_and_set("producer_ids", b"%d" % (int(stored.data) + 1), stored.revision)
+                    break
+                except RevisionConflict:
+                    continue
+
+    threads = [threading.Thread(target=count, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stores[0].get("producer_ids").data == b"100"
+
+
+def test_a_document_larger_than_a_node_is_stored_compressed_and_one_that_cannot_be_is_refused(open_store):
+    store = open_store()
+    large = b'{"partition":0,"replicas":[1,2,3]}' * 100_000
+    store.compare_and_set("topics/a", large, 0)
+    assert store.get("topics/a").data == large
+    import random
+
+    with pytest.raises(StoreError, match="more than ZooKeeper stores"):
+        store.compare_and_set("topics/b", random.Random(1).randbytes(2_000_000), 0)
+
+
+def test_watches_tell_once_and_are_set_again_by_reading(open_store):
+    watching, writing = open_store(), open_store()
+    assert watching.watch_children(documents.CHANGES) == []
+    assert watching.watch("controller") is None
+    writing.write_all([Write("topics/a", b"1", 0)], None, b"n1")
+    watching.heard.wait_for(documents.CHANGES)
+    assert len(watching.watch_children(documents.CHANGES)) == 1
+    writing.put_ephemeral("controller", b"me")
+    watching.heard.wait_for("controller")
+    assert watching.watch("controller").data == b"me"
+    writing.close()
+    watching.heard.wait_for("controller")
+    assert watching.watch("controller") is None
+
+
+def test_an_ephemeral_document_is_taken_once_and_goes_with_its_session(open_store, zookeeper):
+    one, other = open_store(), open_store()
+    created = one.put_ephemeral("brokers/ids/1", b"one")
+    assert one.put_ephemeral("brokers/ids/1", b"again, after a lost answer") == created
+    with pytest.raises(RevisionConflict):
+        other.put_ephemeral("brokers/ids/1", b"other")
+    expire(zookeeper, one)
+    assert other.put_ephemeral("brokers/ids/1", b"other") > created
+
+
+def test_who_claims_also_writes_and_who_is_late_writes_nothing(open_store):
+    one, other = open_store(), open_store()
+    created = one.claim("controller", b"1", Write("controller_epoch", b"1", 0))
+    with pytest.raises(RevisionConflict):
+        other.claim("controller", b"2", Write("controller_epoch", b"2", 1))
+    assert one.get("controller_epoch").data == b"1"
+    one.close()
+    with pytest.raises(RevisionConflict):
+        other.claim("controller", b"2", Write("controller_epoch", b"2", 2))
+    assert other.get("controller") is None
+    assert other.claim("controller", b"2", Write("controller_epoch", b"2", 1)) > created
+    assert other.get("controller_epoch").data == b"2"
+
+
+def test_an_expired_session_is_told_and_its_renewal_never_counts_for_the_next(open_store, zookeeper):
+    store = open_store()
+    first = store.renew()
+    store.heard.wait_for(SESSION)
+    expire(zookeeper, store)
+    store.heard.wait_for(SESSION)
+    second = store.renew()
+    assert isinstance(first, Session)
+    assert second.number != first.number
+    assert second.number == store.session()
+
+
+def test_a_renewal_counts_from_sending_and_for_what_zookeeper_granted(open_store):
+    store = open_store(session_ms=500_000)
+    before = time.monotonic()
+    until = store.renew().until
+    # maxSessionTimeout of `ZooKeeper` is 120 s.
+    assert before + 119 < until <= time.monotonic() + 120.001
+
+
+class TestLostConnections:
+    """The connection is lost at the worst moment: after ZooKeeper got the write, before its answer."""
+
+    @pytest.fixture
+    def store(self, open_store):
+        return open_store()
+
+    @staticmethod
+    def lose_the_next_answer(store, monkeypatch, *, carried_out):
+        real = KazooClient.transaction
+
+        def transaction(client):
+            monkeypatch.setattr(KazooClient, "transaction", real)
+            made = real(client)
+            commit = made.commit_async
+
+            def lost():
+                if carried_out:
+                    commit().get(timeout=10)
+                result = client.handler.async_result()
+                result.set_exception(shared.zk.ConnectionLoss())
+                return result
+
+            made.commit_async = lost
+            return made
+
+        monkeypatch.setattr(KazooClient, "transaction", transaction)
+
+    @pytest.mark.parametrize("carried_out", [True, False])
+    @pytest.mark.parametrize("notice", [b"notice of this write", None])
+    def test_a_write_happens_once(self, store, monkeypatch, carried_out, notice):
+        store.compare_and_set("topics/a", b"1", 0)
+        self.lose_the_next_answer(store, monkeypatch, carried_out=carried_out)
+        assert store.write_all([Write("topics/a", b"2", 1)], None, notice) == [2]
+        stored = store.get("topics/a")
+        assert (stored.data, stored.revision) == (b"2", 2)
+        assert len(store.paths(documents.CHANGES)) == (notice is not None)
+
+    def test_a_write_that_others_overwrote_meanwhile_is_known_by_its_notice(self, store, open_store, monkeypatch):
+        store.compare_and_set("topics/a", b"1", 0)
+        self.lose_the_next_answer(store, monkeypatch, carried_out=True)
+        real = store.sync
+        other = open_store()
+        monkeypatch.setattr(store, "sync", lambda: (other.compare_and_set("topics/a", b"3", 2), real()))
+        assert store.write_all([Write("topics/a", b"2", 1)], None, b"mine") == [2]
+        assert store.get("topics/a").data == b"3"
+
+    @pytest.mark.parametrize("carried_out", [True, False])
+    def test_a_claim_is_known_by_its_owner(self, store, monkeypatch, carried_out):
+        self.lose_the_next_answer(store, monkeypatch, carried_out=carried_out)
+        assert store.claim("controller", b"1", Write("controller_epoch", b"1", 0)) == store.get("controller").created
+        stored = store.get("controller_epoch")
+        assert (stored.data, stored.revision) == (b"1", 1)
+
+    def test_reads_and_writes_wait_for_a_zookeeper_that_is_killed_and_comes_back(self, store, zookeeper):
+        store.compare_and_set("topics/a", b"1", 0)
+        zookeeper.kill()
+        answers = queue.SimpleQueue()
+        thread = threading.Thread(target=lambda: answers.put(store.compare_and_set("topics/a", b"2", 1)))
+        thread.start()
+        zookeeper.start()
+        assert answers.get(timeout=30) == 2
+        thread.join()
+        assert store.get("topics/a").data == b"2"
+
+
+def test_a_renewal_without_zookeeper_fails_with_a_sentence(open_store, zookeeper):
+    store = open_store(session_ms=1_000)
+    zookeeper.pause()
+    try:
+        with pytest.raises(StoreError, match=r"does not answer"):
+            store.renew()
+    finally:
+        zookeeper.resume()

@@ -1,0 +1,144 @@
+"""What the cluster's documents say, looked at many times a second past every fault but ZooKeeper's own."""
+
+import struct
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException
+
+from pylog_spark.cluster.documents import (
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    REGISTRATIONS,
+    TOPICS,
+    decode_number,
+    decode_topic,
+)
+from pylog_spark.cluster.store import StoreError
+from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+from tests.cluster.history import History, Place, State
+
+_LOOK_S = 0.03
+_TIMEOUT_S = 10
+_START_S = 60
+
+
+class Watcher:
+    """Notes every state of a partition that it sees into a history."""
+
+    def __init__(self, connect: str, history: History) -> None:
+        self._connect = connect
+        self._history = history
+        self._store = ZooKeeperStore(connect, _TIMEOUT_S * 1000, _START_S * 1000, lambda path: None)
+        self._newest: dict[Place, State] = {}
+        self._revisions: dict[str, int] = {}
+        self._registered: set[int] = set()
+        self.controller = -1
+        #: How often another broker became controller.
+        self.controllers = 0
+        #: How often one was elected, the same one as before included.
+        self.controller_epoch = 0
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
+        self._thread.start()
+
+    def state(self, place: Place) -> State:
+        """The newest state of a partition. Raises KeyError when there is none."""
+        return self._newest[place]
+
+    def registered(self, broker: int) -> bool:
+        """Whether a broker was registered when last looked."""
+        return broker in self._registered
+
+    def lacking(self, topics: Iterable[str]) -> list[State]:
+        """Partitions without a leader or with replicas outside the ISR."""
+        wanted = set(topics)
+        states = [state for place, state in list(self._newest.items()) if place[0] in wanted]
+        return [one for one in states if one.leader < 0 or set(one.isr) != set(one.replicas)]
+
+    def is_whole(self, topics: Iterable[str]) -> bool:
+        """Whether all topics are there, with leaders and full ISRs."""
+        names = {place[0] for place in list(self._newest)}
+        return set(topics) <= names and not self.lacking(topics)
+
+    def close(self) -> None:
+        """Look no more."""
+        self._stopped.set()
+        self._thread.join()
+        self._store.close()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_LOOK_S):
+            # ZooKeeper may be away.
+            with suppress(StoreError):
+                self._look()
+
+    def _look(self) -> None:
+        paths = self._store.paths(TOPICS)
+        for path, stored in zip(paths, self._store.get_all(paths), strict=True):
+            if stored is not None and self._revisions.get(path) != stored.revision:
+                self._revisions[path] = stored.revision
+                self._note(path, stored.data)
+        self._registered = {int(path.rsplit("/", 1)[1]) for path in self._store.paths(REGISTRATIONS)}
+        stored = self._store.get(CONTROLLER)
+        now = -1 if stored is None else decode_number(CONTROLLER, stored.data, "broker_id")
+        self.controllers += now not in (-1, self.controller)
+        self.controller = now
+        stored = self._store.get(CONTROLLER_EPOCH)
+        self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
+
+    def _note(self, path: str, data: bytes) -> None:
+        topic, at = decode_topic(path, data), time.monotonic()
+        for one in topic.partitions:
+            place = (topic.name, one.partition)
+            state = State(place, at, one.replicas, one.leader, one.leader_epoch, one.isr, one.partition_epoch)
+            if place not in self._newest or self._newest[place].partition_epoch != state.partition_epoch:
+                self._newest[place] = state
+                self._history.states.append(state)
+
+
+def expire_session(connect: str, broker: int) -> bool:
+    """End a broker's session as ZooKeeper would after its time-out; False when it has none.
+
+    Whoever shows a session's number and password takes it over, and may close it. ZooKeeper makes the password from the
+    number alone.
+    """
+    client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
+    client.start(_TIMEOUT_S)
+    try:
+        found = client.exists(f"/{REGISTRATIONS}{broker}")
+        if found is None:
+            return False
+        session = found.ephemeralOwner
+    finally:
+        client.stop()
+        client.close()
+    return steal_session(connect, session)
+
+
+def steal_session(connect: str, session: int) -> bool:
+    """As `expire_session`, for the session with that number."""
+    thief = KazooClient(hosts=connect.partition("/")[0], client_id=(session, _password(session)), timeout=_TIMEOUT_S)
+    try:
+        thief.start(_TIMEOUT_S)
+        taken = bool(thief.client_id and thief.client_id[0] == session)
+    except KazooException:
+        taken = False
+    finally:
+        thief.stop()
+        thief.close()
+    return taken
+
+
+def _password(session: int) -> bytes:
+    """What ZooKeeper's server gives out for a session: 16 bytes of Java's generator, seeded with the number and a constant."""
+    mask = (1 << 48) - 1
+    seed = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & mask
+    words = []
+    for _ in range(4):
+        seed = (seed * 0x5DEECE66D + 0xB) & mask
+        words.append(seed >> 16)
+    return struct.pack("<4I", *words)
