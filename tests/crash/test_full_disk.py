@@ -1,5 +1,9 @@
-"""A full disk: producers are told, what was acknowledged stays readable, the process lives, and space makes it well again."""
+"""A full disk: producers are told, what was acknowledged stays readable, the process lives, and space makes it well again.
 
+Of several brokers one with a full disk falls behind; leadership goes with its stop, which says what could not be written.
+"""
+
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -8,7 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from pylog_spark.testing import LocalBroker
+from pylog_spark.client import Admin
+from pylog_spark.testing import LocalBroker, LocalCluster
 
 pytestmark = pytest.mark.root
 
@@ -37,10 +42,18 @@ def _mount(folder: Path, size_bytes: int, how: str) -> None:
         pytest.skip(f"NOT TESTED: a full disk needs a small file system, and this machine mounts none: {done.stderr}")
 
 
+def _fill(folder: Path) -> None:
+    """Leave no byte of the disk, to the files that a stop writes neither."""
+    with open(folder / "rest", "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
 class Filler:
     """Produces numbered values, one after the other acknowledged or refused."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, partition: int = 0) -> None:
+        self._partition = partition
         settings = {
             "bootstrap.servers": servers,
             "acks": "all",
@@ -57,7 +70,7 @@ class Filler:
         """Send `count` values of `size` bytes and wait for the verdicts."""
         for _ in range(count):
             self._producer.produce(
-                "full", b"%08d" % self._sent + b"." * (size - 8), partition=0, on_delivery=self._verdict
+                "full", b"%08d" % self._sent + b"." * (size - 8), partition=self._partition, on_delivery=self._verdict
             )
             self._sent += 1
         assert self._producer.flush(_DEADLINE_S) == 0
@@ -69,7 +82,7 @@ class Filler:
             self.acknowledged[message.offset() or 0] = int((message.value() or b"")[:8])
 
 
-def read_all(servers: str) -> dict[int, int]:
+def read_all(servers: str, partition: int = 0) -> dict[int, int]:
     """Offset -> number of every record in the log."""
     consumer = Consumer(
         {
@@ -81,8 +94,8 @@ def read_all(servers: str) -> dict[int, int]:
         }
     )
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition("full", 0), timeout=_DEADLINE_S)
-        consumer.assign([TopicPartition("full", 0, low)])
+        low, high = consumer.get_watermark_offsets(TopicPartition("full", partition), timeout=_DEADLINE_S)
+        consumer.assign([TopicPartition("full", partition, low)])
         messages: list[Message] = []
         while len(messages) < high - low:
             got = consumer.consume(high - low - len(messages), timeout=_DEADLINE_S)
@@ -114,3 +127,48 @@ def test_a_full_disk_refuses_records_and_loses_none(small_disk: Path, segment_by
         held = read_all(broker.bootstrap_servers)
         assert filler.acknowledged.items() <= held.items()
         assert len(set(held.values())) == len(held)
+
+
+def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None:
+    with LocalBroker(small_disk) as broker:
+        filler = Filler(broker.bootstrap_servers)
+        while not filler.refused:
+            filler.send(50)
+        _fill(small_disk)
+        assert broker.terminate() == 1
+        said = broker.logs()
+        assert "Error: Stopped, but not in good order (" in said
+        assert "no space left" in said
+        assert "Traceback" not in said
+
+
+def test_a_leader_with_a_full_disk_hands_over_when_it_is_stopped_and_comes_back_with_space(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    (folder / "broker-1").symlink_to(small_disk)
+    with LocalCluster(folder) as cluster:
+        with Admin(cluster.bootstrap_servers) as admin:
+            admin.create_topic("full", 3, 3, {"min.insync.replicas": "2"})
+        cluster.wait_in_sync("full")
+        full = cluster.broker(1)
+        partition = next(one["partition"] for one in cluster.describe_topic("full") if one["leader"] == full.broker_id)
+        filler = Filler(cluster.bootstrap_servers, partition)
+        while not filler.refused:
+            filler.send(50)
+        _fill(small_disk)
+        assert full.terminate() == 1
+        assert "Traceback" not in full.logs()
+        cluster.wait_for_leader("full", partition, other_than=full)
+        acknowledged = len(filler.acknowledged)
+        # The first ones may still go to where the leader was.
+        cluster.wait_for(
+            lambda: filler.send(5) or len(filler.acknowledged) > acknowledged, "the next leader takes records"
+        )
+        held = read_all(cluster.bootstrap_servers, partition)
+        assert filler.acknowledged.items() <= held.items()
+        _mount(small_disk, 4 * DISK_BYTES, "remount,rw")
+        full.start()
+        cluster.wait_in_sync("full")
+        assert read_all(cluster.bootstrap_servers, partition) == held

@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from pylog_spark.testing import LocalBroker
 from tests.crash.transform import FENCED
-from tests.interop.clients import create_topic
+from tests.interop.clients import create_topic, values_seen
 
 ROUNDS = int(os.environ.get("PYLOG_TRANSACTION_ROUNDS", "6"))
 SEED = int(os.environ.get("PYLOG_CRASH_SEED") or random.SystemRandom().randrange(2**32))
@@ -110,20 +110,7 @@ def fill(servers: str, first: int, count: int) -> None:
 
 def read(servers: str, partition: int, isolation: str) -> list[int]:
     """All of a partition of `out`."""
-    settings = {"bootstrap.servers": servers, "group.id": "reader", "isolation.level": isolation, "log_level": 0}
-    consumer = Consumer({**settings, "enable.auto.commit": False, "enable.partition.eof": True})
-    numbers = []
-    try:
-        consumer.assign([TopicPartition("out", partition, 0)])
-        while True:
-            message = consumer.poll(_DEADLINE_S)
-            assert message is not None, f"nothing came within {_DEADLINE_S} s"
-            if message.error() is not None:
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                return numbers
-            numbers.append(int(message.value()))
-    finally:
-        consumer.close()
+    return [int(value) for value in values_seen(servers, "out", partition, isolation, _DEADLINE_S)]
 
 
 @pytest.mark.timeout(180 + 10 * ROUNDS)
