@@ -1,0 +1,172 @@
+"""Splitting of offset ranges, sharing of a limit and offsets' JSON against the connector's own class, which is asked directly: no broker, thousands of cases.
+
+Its choice of executors for ranges (preferred locations) has no counterpart: Spark asks a Python source for none.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.limits import LimitError, Specific, parse_offsets, parse_partitions
+from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.offsets.ratelimit import rate_limit
+
+pytestmark = pytest.mark.peers
+
+Ranges = list[tuple[int, int, int]]
+
+#: minPartitions, maxRecordsPerPartition, ranges as (topic's number, start, end).
+CASES: dict[str, tuple[int | None, int | None, Ranges]] = {
+    "no wish": (None, None, [(1, 1, 2)]),
+    "no wish, an empty range": (None, None, [(1, 1, 2), (2, 1, 1)]),
+    "as many as wanted": (3, None, [(1, 1, 2), (2, 1, 2), (3, 1, 2)]),
+    "one to four": (4, None, [(1, 1, 5)]),
+    "skewed": (4, None, [(1, 1, 5), (2, 1, 21)]),
+    "an empty one and the rest split": (4, None, [(1, 1, 1), (2, 1, 21)]),
+    "very skewed": (4, None, [(1, 1, 2), (2, 1, 1001)]),
+    "fewer wanted than there are": (1, None, [(1, 1, 5), (2, 1, 21)]),
+    "no whole multiple": (3, None, [(1, 1, 11)]),
+    "an empty one beside skewed ones": (4, None, [(1, 1, 5), (2, 1, 21), (3, 1, 1)]),
+    "never drop offsets": (6, None, [(1, 0, 10), (2, 0, 10), (3, 0, 1)]),
+    "no small ones and three large": (9, None, [(1, 0, 10_000), (2, 0, 15_000), (3, 0, 20_000)]),
+    "one small one and two large": (6, None, [(1, 0, 500), (2, 0, 12_000), (3, 0, 15_001)]),
+    "two small ones and one large": (6, None, [(1, 0, 1), (2, 0, 1), (3, 0, 10_000)]),
+    "three of one": (4, None, [(1, 0, 1), (2, 0, 1), (3, 0, 2)]),
+    "at most so many": (None, 4, [(1, 0, 4), (2, 0, 5), (3, 0, 11)]),
+    "at most, and at least so many pieces": (6, 4, [(1, 0, 4), (2, 0, 5), (3, 0, 11)]),
+}
+
+
+class Connector:
+    """The connector's classes, through Spark's own JVM."""
+
+    def __init__(self, spark: Any) -> None:
+        self._jvm = spark._jvm
+        self._gateway = spark.sparkContext._gateway
+        self._package = spark._jvm.org.apache.spark.sql.kafka010
+
+    def plan(self, least: int | None, most: int | None, ranges: Ranges) -> Ranges:
+        """What KafkaOffsetRangeCalculator makes of ranges, sorted."""
+        options = self._jvm.java.util.HashMap()
+        for name, number in (("minPartitions", least), ("maxRecordsPerPartition", most)):
+            if number is not None:
+                options.put(name, str(number))
+        case_insensitive = self._jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options)
+        calculator = self._package.KafkaOffsetRangeCalculator.apply(case_insensitive)
+        given = self._jvm.java.util.ArrayList()
+        for topic, start, end in ranges:
+            place = self._jvm.org.apache.kafka.common.TopicPartition(f"t{topic}", 1)
+            none = self._jvm.scala.Option.apply(None)
+            given.add(self._package.KafkaOffsetRange(place, start, end, none))
+        scala = self._jvm.scala.jdk.javaapi.CollectionConverters
+        no_executors = scala.asScala(self._jvm.java.util.ArrayList()).toSeq()
+        cut = scala.asJava(calculator.getRanges(scala.asScala(given).toSeq(), no_executors))
+        return sorted((int(one.topic()[1:]), one.fromOffset(), one.untilOffset()) for one in cut)
+
+    def offsets(self, text: str) -> dict[TopicPartition, int]:
+        """What JsonUtils reads out of offsets. Raises Py4JJavaError."""
+        utils = getattr(getattr(self._package, "JsonUtils$"), "MODULE$")
+        scala = self._jvm.scala.jdk.javaapi.CollectionConverters
+        found = scala.asJava(utils.partitionOffsets(text))
+        return {TopicPartition(place.topic(), place.partition()): number for place, number in found.items()}
+
+    def partitions(self, text: str) -> set[TopicPartition]:
+        """What JsonUtils reads out of `assign`."""
+        utils = getattr(getattr(self._package, "JsonUtils$"), "MODULE$")
+        return {TopicPartition(place.topic(), place.partition()) for place in utils.partitions(text)}
+
+    def rate_limit(self, limit: int, start: dict[int, int], end: dict[int, int]) -> dict[int, int]:
+        """What KafkaMicroBatchStream leaves of a batch of one topic, partitions by number. It offers no public way to ask."""
+        empty = self._jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(self._jvm.java.util.HashMap())
+        stream = self._package.KafkaMicroBatchStream(None, None, empty, "", None, True)
+        (method,) = (one for one in stream.getClass().getDeclaredMethods() if one.getName() == "rateLimit")
+        method.setAccessible(True)
+        utils = getattr(getattr(self._package, "JsonUtils$"), "MODULE$")
+        arguments = self._gateway.new_array(self._jvm.java.lang.Object, 3)
+        for place, value in enumerate(
+            (limit, *(utils.partitionOffsets(json.dumps({"t": one})) for one in (start, end)))
+        ):
+            arguments[place] = value
+        document = json.loads(utils.partitionOffsets(method.invoke(stream, arguments)))
+        return {int(number): offset for number, offset in document["t"].items()}
+
+
+def ours(least: int | None, most: int | None, ranges: Ranges) -> Ranges:
+    """What `plan` makes of ranges."""
+    given = [OffsetRange(TopicPartition(f"t{topic}", 1), start, end) for topic, start, end in ranges]
+    return [(int(one.partition.topic[1:]), one.start, one.end) for one in plan(given, least, most)]
+
+
+@pytest.fixture(scope="module")
+def connector(spark: Any) -> Connector:
+    return Connector(spark)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ranges_are_split_as_the_connector_splits_them(connector: Connector, case: str) -> None:
+    assert ours(*CASES[case]) == connector.plan(*CASES[case])
+
+
+def test_two_hundred_random_plans_are_the_same(connector: Connector) -> None:
+    dice = random.Random(28489)
+    for _ in range(200):
+        sizes = [dice.choice((0, 1, 2, 3, 7, 10, 99, 1_000, 12_345)) for _ in range(dice.randint(1, 6))]
+        starts = [dice.randint(0, 50) for _ in sizes]
+        ranges = [(topic, start, start + size) for topic, (start, size) in enumerate(zip(starts, sizes, strict=True))]
+        least, most = dice.choice((None, 1, 3, 8, 20)), dice.choice((None, None, 5, 700))
+        assert ours(least, most, ranges) == connector.plan(least, most, ranges), (least, most, ranges)
+
+
+def test_four_hundred_random_batches_share_a_limit_alike(connector: Connector) -> None:
+    dice = random.Random(26718)
+    for _ in range(400):
+        count = dice.randint(1, 7)
+        start = {number: dice.choice((0, 5, 2**40)) for number in range(count)}
+        end = {number: first + dice.choice((0, 1, 2, 3, 10, 11, 33, 101, 99_999)) for number, first in start.items()}
+        limit = dice.choice((1, 2, 7, 10, 29, 100, 33_333, 2**31, 2**63 - 1))
+        places = [TopicPartition("t", number) for number in range(count)]
+        limited = rate_limit(
+            limit,
+            {place: start[place.partition] for place in places},
+            {place: end[place.partition] for place in places},
+        )
+        expected = connector.rate_limit(limit, start, end)
+        assert {place.partition: offset for place, offset in limited.items()} == expected, (limit, start, end)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}', ' {"a.b_c-d":{"10":9007199254740993}} ', "{}"],
+)
+def test_offsets_are_read_alike(connector: Connector, text: str) -> None:
+    read = parse_offsets(text)
+    assert isinstance(read, Specific)
+    assert read.offsets == connector.offsets(text.strip())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"topicA":"first"}',
+        '{"topicA":[0,1]}',
+        '{"topicA":{"0":"earliest"}}',
+        '"earliest"',
+        "not json",
+        '{"t":{"x":1}}',
+    ],
+)
+def test_what_is_no_offsets_is_refused_alike(connector: Connector, text: str) -> None:
+    with pytest.raises(Exception, match=r"Expected|input string|cannot|None"):
+        connector.offsets(text)
+    with pytest.raises(LimitError):
+        parse_offsets(text)
+
+
+def test_partitions_are_read_alike(connector: Connector) -> None:
+    text = '{"topicA":[0,1],"topicB":[4,6]}'
+    assert connector.partitions(text) == set(parse_partitions(text))
