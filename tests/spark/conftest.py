@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pylog_spark._native import Client
-from tests.spark.support import Topic
+from tests.spark.support import Topic, topic_maker
 
 
 @pytest.fixture(scope="session")
@@ -24,16 +23,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture
 def topic(spark: Any, servers: str, new_topic: str) -> Callable[..., Topic]:
     """Makes topics: ``topic(partitions=3)``; names begin with that of the test's own."""
-    client = Client({"bootstrap.servers": servers})
-    made: list[Topic] = []
-
-    def make(partitions: int = 1, **configs: str) -> Topic:
-        one = Topic(spark, servers, client, f"{new_topic}-{len(made)}", partitions)
-        one.create(**configs)
-        made.append(one)
-        return one
-
-    return make
+    return topic_maker(spark, servers, new_topic)
 
 
 @pytest.fixture

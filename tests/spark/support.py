@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pylog_spark._native import Client, RecordWriter
+from tests.spark.once import until
 
 
 @dataclass
@@ -24,17 +26,40 @@ class Topic:
     name: str
     partitions: int
 
-    def create(self, **configs: str) -> None:
+    def create(self, **configs: str) -> str:
+        """Create it; its id."""
         named = {key.replace("_", "."): text for key, text in configs.items()}
-        wish = {"name": self.name, "num_partitions": self.partitions, "replication_factor": 1, "configs": named}
+        wish = {"name": self.name, "num_partitions": self.partitions, "replication_factor": -1, "configs": named}
         (answer,) = self.client.create_topics([wish])
         assert answer["error"] is None, answer
+        return str(answer["topic_id"])
 
     def recreate(self) -> None:
-        """Delete and create again: the same name, another id."""
+        """Delete and create again: the same name, another id, once every broker knows it."""
         (answer,) = self.client.delete_topics([self.name])
         assert answer["error"] is None, answer
-        self.create()
+        topic_id = self.create()
+        for server in self.servers.split(","):
+            until(lambda server=server: self._shown_by(server)["topic_id"] == topic_id, f"{server} knows the new topic")
+
+    def grow(self, partitions: int) -> None:
+        """More partitions, once every broker knows of them."""
+        (answer,) = self.client.create_partitions({self.name: partitions})
+        assert answer["error"] is None, answer
+        for server in self.servers.split(","):
+            until(
+                lambda server=server: len(self._shown_by(server)["partitions"]) == partitions,
+                f"{server} knows all partitions",
+            )
+        self.partitions = partitions
+
+    def _shown_by(self, server: str) -> dict[str, Any]:
+        client = Client({"bootstrap.servers": server})
+        try:
+            (shown,) = client.describe_topics([self.name])
+            return dict(shown)
+        finally:
+            client.close()
 
     def put(self, values: Iterable[str | bytes | None], partition: int = 0, **columns: Any) -> None:
         """Append one record for each value, without Spark."""
@@ -87,6 +112,19 @@ class Topic:
             options["topic"] = self.name
         given = {name: text for name, text in options.items() if text is not None}
         return writer.format("pylog").option("kafka.bootstrap.servers", self.servers).options(**given)
+
+
+def topic_maker(spark: Any, servers: str, name: str) -> Callable[..., Topic]:
+    """Makes topics: ``topic(partitions=3)``; their names begin with `name`."""
+    client = Client({"bootstrap.servers": servers})
+    numbers = itertools.count()
+
+    def make(partitions: int = 1, **configs: str) -> Topic:
+        one = Topic(spark, servers, client, f"{name}-{next(numbers)}", partitions)
+        one.create(**configs)
+        return one
+
+    return make
 
 
 class Collector:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.spark.support import Topic, error_of, sentence_in
 
+pytestmark = pytest.mark.cluster
+
 Topics = Callable[..., Topic]
 NOBODY = "127.0.0.1:1"
 

@@ -8,25 +8,27 @@ from typing import Any
 import pytest
 
 from pylog_spark._native import Client
-from pylog_spark.testing import LocalBroker
+from tests.brokers import Brokers
 from tests.spark.support import Collector, Topic, committed, sentence_in
+
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LocalBroker]:
+def broker(tmp_path: Path) -> Iterator[Brokers]:
     """A broker of the test's own."""
-    with LocalBroker(tmp_path / "data") as one:
+    with Brokers(tmp_path / "data") as one:
         yield one
 
 
-def topic_of(spark: Any, broker: LocalBroker, name: str) -> Topic:
+def topic_of(spark: Any, broker: Brokers, name: str) -> Topic:
     one = Topic(spark, broker.bootstrap_servers, Client({"bootstrap.servers": broker.bootstrap_servers}), name, 2)
     one.create()
     return one
 
 
 def test_a_running_query_goes_on_when_its_broker_was_killed_and_started_again(
-    spark: Any, broker: LocalBroker, checkpoint: str
+    spark: Any, broker: Brokers, checkpoint: str
 ) -> None:
     source, sink = topic_of(spark, broker, "source"), topic_of(spark, broker, "sink")
     source.put(["a", "b"], 0)
@@ -45,7 +47,7 @@ def test_a_running_query_goes_on_when_its_broker_was_killed_and_started_again(
 
 
 def test_a_stopped_query_goes_on_after_its_broker_was_killed_and_started_again(
-    spark: Any, broker: LocalBroker, checkpoint: str
+    spark: Any, broker: Brokers, checkpoint: str
 ) -> None:
     source = topic_of(spark, broker, "source")
     source.put(["a", "b"], 0)

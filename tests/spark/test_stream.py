@@ -4,7 +4,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.spark.support import Collector, Topic, committed
+
+pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
 
@@ -77,7 +81,7 @@ def test_a_running_query_sees_new_records_and_new_partitions_from_their_beginnin
     query = run.start(one.read_stream())
     query.processAllAvailable()
     assert run.values == ["a"]
-    one.client.create_partitions({one.name: 2})
+    one.grow(2)
     one.put(["b"], 1)
     query.processAllAvailable()
     query.stop()

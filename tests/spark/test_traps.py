@@ -13,6 +13,8 @@ from pyspark.sql.datasource import DataSourceReader
 
 from tests.spark.support import Collector, Topic, committed
 
+pytestmark = pytest.mark.cluster
+
 Topics = Callable[..., Topic]
 
 

@@ -1,0 +1,69 @@
+"""Logs that lose something between a plan and its reading."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.types import _parse_datatype_string
+
+from pylog_spark._native import Client
+from pylog_spark.datasource import PylogDataSource
+from tests.brokers import SEVERAL, Brokers
+from tests.spark.support import Topic
+
+
+class Task:
+    """A range of partition 0 planned now, to be read later as Spark's worker reads it."""
+
+    def __init__(self, one: Topic, **options: str) -> None:
+        self._options = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, **options}
+        (self._planned,) = self._reader("true").partitions()
+
+    def values(self, fail: str) -> list[bytes]:
+        return [value for batch in self._reader(fail).read(self._planned) for value in batch.column(0).to_pylist()]
+
+    def _reader(self, fail: str) -> Any:
+        source = PylogDataSource({**self._options, "failOnDataLoss": fail})
+        return source.reader(_parse_datatype_string("value binary"))
+
+
+class Own:
+    """Brokers of a test's own, whose files it may change."""
+
+    def __init__(self, broker: Brokers, spark: Any) -> None:
+        self._broker, self._spark = broker, spark
+        self._client = Client({"bootstrap.servers": broker.bootstrap_servers})
+
+    def topic(self, **configs: str) -> Topic:
+        one = Topic(self._spark, self._broker.bootstrap_servers, self._client, "t", 1)
+        one.create(**configs)
+        return one
+
+    def size(self, one: Topic) -> int:
+        """Bytes of the log of partition 0."""
+        if SEVERAL:
+            pytest.skip("what one broker loses its leader has: only the log of a broker alone can be cut")
+        return sum(path.stat().st_size for path in self._folder(one).glob("*.log"))
+
+    def cut(self, one: Topic, size: int) -> None:
+        """Stop the broker, cut the log as a lost disk write would, and start it again."""
+        self._broker.terminate()
+        data = self._broker.data_dir
+        for path in (*self._folder(one).iterdir(), *data.glob("*-checkpoint"), data / ".kafka_cleanshutdown"):
+            if path.suffix in (".index", ".timeindex", ".snapshot") or path.parent == data:
+                path.unlink(missing_ok=True)
+        (log,) = self._folder(one).glob("*.log")
+        os.truncate(log, size)
+        self._broker.start()
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < deadline, "it did not come to that"
+            time.sleep(0.05)
+
+    def _folder(self, one: Topic) -> Path:
+        return self._broker.data_dir / f"{one.name}-0"

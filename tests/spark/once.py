@@ -1,0 +1,159 @@
+"""What the tests of the exactly-once sink share: attempts and commits in this process, and what a foreign reader sees."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, TopicPartition
+
+from pylog_spark._native import Client
+from pylog_spark.sink import commit
+from pylog_spark.sink.attempt import Attempt
+from pylog_spark.sink.decision import TOPIC, Decision
+from pylog_spark.sink.identity import Write, fresh_job
+from pylog_spark.sink.ledger import Ledger
+from pylog_spark.sink.protocol import Outcome
+
+_DEADLINE_S = 60
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = _DEADLINE_S) -> Any:
+    """Wait for a condition; its value."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+    return value
+
+
+def read_committed(servers: str, topic: str, *, waiting: bool = False) -> list[tuple[int, bytes | None, bytes | None]]:
+    """All records that librdkafka gives a reader of committed data, as (partition, key, value), in order.
+
+    Checks that no transaction is open, unless `waiting`: then what stands behind one is left out.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "judge",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    try:
+        partitions = sorted(consumer.list_topics(topic, 30).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        left, found = set(partitions), []
+        deadline = time.monotonic() + _DEADLINE_S
+        while left:
+            message = consumer.poll(1)
+            assert time.monotonic() < deadline, f"no end of {topic}"
+            if message is None:
+                continue
+            if message.error() is not None:
+                left.discard(message.partition())
+            else:
+                found.append((message.partition(), message.key(), message.value()))
+    finally:
+        consumer.close()
+    assert waiting or open_ends(servers, topic) == {}
+    return sorted(found, key=lambda one: one[0])
+
+
+def open_ends(servers: str, topic: str) -> dict[int, tuple[int, int]]:
+    """Partitions in which a transaction is open: (last stable offset, high watermark)."""
+    client = Client({"bootstrap.servers": servers})
+    (described,) = client.describe_topics([topic])
+    wanted = [(topic, one["partition"], -1) for one in described["partitions"]]
+    stable, high = (
+        {partition: offset for _, partition, offset, _ in client.list_offsets(wanted, level)}
+        for level in ("read_committed", "read_uncommitted")
+    )
+    client.close()
+    return {
+        partition: (stable[partition], high[partition]) for partition in stable if stable[partition] != high[partition]
+    }
+
+
+def committed_values(servers: str, topic: str, *, waiting: bool = False) -> list[str]:
+    """The values that a reader of committed data sees, sorted."""
+    return sorted((value or b"").decode() for _, _, value in read_committed(servers, topic, waiting=waiting))
+
+
+def digest(values: Iterable[str]) -> tuple[int, str]:
+    """Count and hash of a multiset of values."""
+    counted = Counter(values)
+    text = "\n".join(f"{value} {count}" for value, count in sorted(counted.items()))
+    return sum(counted.values()), hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored_keys(servers: str) -> dict[str, dict[str, Any]]:
+    """What the sink's topic holds after compaction: key -> document, as a foreign reader of committed data sees it."""
+    found: dict[str, dict[str, Any]] = {}
+    for _, key, value in read_committed(servers, TOPIC, waiting=True):
+        assert key is not None
+        if value is None:
+            found.pop(key.decode(), None)
+        else:
+            found[key.decode()] = json.loads(value)
+    return found
+
+
+@dataclass
+class Job:
+    """One attempt at a whole write, in this process: what Spark's tasks and driver would do, step by step."""
+
+    servers: str
+    topic: str
+    write: Write
+    name: str = field(default_factory=fresh_job)
+    settings: dict[str, str] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def client(self) -> dict[str, str]:
+        return {"bootstrap.servers": self.servers, **self.settings}
+
+    def task(self, partition: int, *values: str) -> Outcome:
+        """Run a task to its end."""
+        raw = pa.array([value.encode() for value in values], pa.binary())
+        report, transaction = Attempt(self.client, self.topic, self.write, partition, self.name).run(
+            iter([pa.record_batch({"value": raw})])
+        )
+        late = transaction is None and report["records"] > 0
+        outcome = Outcome(self.write, self.name, transaction, skipped=late)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def commit(self) -> None:
+        """What the driver does when all tasks are done."""
+        commit.commit(self.client, self.write, self.outcomes)
+
+    def abort(self) -> None:
+        """What the driver does when one has failed."""
+        transactions = [one.transaction for one in self.outcomes if one.transaction]
+        commit.abort(self.client, self.write, self.name, transactions)
+
+    def decision(self) -> Decision | None:
+        """The stored decision about the key."""
+        ledger = Ledger(self.client)
+        try:
+            return ledger.decision(self.write.key, settled=True)
+        finally:
+            ledger.close()
+
+    def open_transactions(self) -> list[str]:
+        """Of tasks of the key."""
+        ledger = Ledger(self.client)
+        try:
+            return ledger.open_transactions(self.write.key)
+        finally:
+            ledger.close()

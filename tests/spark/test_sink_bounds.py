@@ -1,0 +1,57 @@
+"""What the exactly-once sink leaves in the brokers does not grow with the number of batches."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from pylog_spark._native import Client
+from pylog_spark.sink.decision import TOPIC, TOPIC_CONFIGS
+from pylog_spark.sink.identity import STREAM, Write, batch_write
+from pylog_spark.sink.ledger import Ledger
+from tests.brokers import Brokers
+from tests.spark.once import Job, read_committed, stored_keys, until
+
+pytestmark = pytest.mark.cluster
+
+BATCHES = 120
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Brokers]:
+    """A broker that compacts all the time."""
+    with Brokers(tmp_path / "data", log_cleaner_backoff_ms=50) as one:
+        yield one
+
+
+def run(servers: str, write: Write) -> None:
+    one = Job(servers, "t", write)
+    one.task(0, f"{write.key} {write.version}")
+    one.commit()
+
+
+def test_decisions_of_many_batches_are_compacted_to_the_last_of_each_query(broker: Brokers) -> None:
+    servers = broker.bootstrap_servers
+    client = Client({"bootstrap.servers": servers})
+    client.create_topics([{"name": "t", "num_partitions": 1, "replication_factor": -1, "configs": {}}])
+    ledger = Ledger({"bootstrap.servers": servers})
+    ledger.ensure()
+    soon = {"segment.ms": "100", "delete.retention.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    assert soon.keys() <= TOPIC_CONFIGS.keys()
+    (answer,) = client.alter_configs("topic", TOPIC, soon, False)
+    assert answer["error"] is None
+    versions = count()
+    for _ in range(BATCHES):
+        run(servers, Write(STREAM, "query", next(versions)))
+    for _ in range(10):
+        run(servers, batch_write(None, None))
+
+    def small() -> bool:
+        # Only what is written later makes a segment one that is cleaned.
+        run(servers, Write(STREAM, "query", next(versions)))
+        return len(read_committed(servers, TOPIC, waiting=True)) <= 12
+
+    until(small, "the topic holds the last decisions only")
+    assert set(stored_keys(servers)) == {"query"}
+    assert len(read_committed(servers, "t")) >= BATCHES + 10

@@ -1,0 +1,198 @@
+"""Exactly once into the log, with Spark: batches that are run again, written twice or given up.
+
+On pylog and on Apache Kafka; judged by librdkafka as a reader of committed data.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pylog_spark
+from pylog_spark.sink.decision import TOPIC
+from tests.brokers import BOTH, running
+from tests.spark.once import committed_values, digest, open_ends, stored_keys, until
+from tests.spark.support import Topic, committed, error_of, sentence_in
+
+pytestmark = pytest.mark.cluster
+
+Topics = Callable[..., Topic]
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running broker."""
+    with running(request.param, tmp_path_factory.mktemp(request.param)) as servers:
+        yield servers
+
+
+def seen(one: Topic) -> list[str]:
+    return committed_values(one.servers, one.name)
+
+
+def forget_commit(checkpoint: str) -> int:
+    """As if the driver had died before it noted the newest batch as done; its number."""
+    newest = committed(checkpoint)[-1]
+    for name in (f"{newest}", f".{newest}.crc"):
+        (Path(checkpoint) / "commits" / name).unlink()
+    return newest
+
+
+def text_of(source: Topic, **options: Any) -> Any:
+    return source.read_stream(**options).selectExpr("CAST(value AS STRING) AS value")
+
+
+def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(topic: Topics, checkpoint: str) -> None:
+    source, sink = topic(partitions=3), topic(partitions=2)
+    rows = [f"{number:04}" for number in range(300)]
+    for partition in range(3):
+        source.put(rows[partition * 100 : (partition + 1) * 100], partition)
+    limit = {"maxOffsetsPerTrigger": "150"}
+    sink.save_stream(text_of(source, **limit), checkpoint)
+    assert digest(seen(sink)) == digest(rows)
+    for _ in range(2):
+        newest = forget_commit(checkpoint)
+        sink.save_stream(text_of(source, **limit), checkpoint)
+        assert committed(checkpoint)[-1] == newest
+        assert digest(seen(sink)) == digest(rows)
+    source.put(["new"], 1)
+    sink.save_stream(text_of(source, **limit), checkpoint)
+    assert digest(seen(sink)) == digest([*rows, "new"])
+
+
+def test_at_least_once_writes_a_batch_that_runs_again_twice(topic: Topics, checkpoint: str) -> None:
+    source, sink = topic(), topic()
+    source.put(["a", "b"])
+    for _ in range(2):
+        sink.save_stream(text_of(source), checkpoint, delivery="at-least-once")
+        forget_commit(checkpoint)
+    assert seen(sink) == ["a", "a", "b", "b"]
+    assert sink.offsets() == [4]
+
+
+def test_a_stateful_batch_that_runs_again_keeps_its_state_and_is_in_the_log_once(
+    topic: Topics, checkpoint: str
+) -> None:
+    source, sink = topic(), topic()
+
+    def run() -> None:
+        counts = text_of(source).groupBy("value").count().selectExpr("concat(value, '=', count) AS value")
+        sink.save_stream(counts, checkpoint, "complete")
+
+    source.put(["a", "b", "a"])
+    run()
+    forget_commit(checkpoint)
+    run()
+    assert seen(sink) == ["a=2", "b=1"]
+    source.put(["a"])
+    run()
+    assert seen(sink) == ["a=2", "a=3", "b=1", "b=1"]
+
+
+def test_update_mode_through_foreach_batch_is_exactly_once(topic: Topics, checkpoint: str) -> None:
+    source, sink = topic(), topic()
+    options = {"topic": sink.name, "kafka.bootstrap.servers": sink.servers}
+    write = pylog_spark.foreach_batch(f"counts.{sink.name}", **options)
+
+    def run() -> None:
+        counts = text_of(source).groupBy("value").count().selectExpr("concat(value, '=', count) AS value")
+        query = counts.writeStream.outputMode("update").foreachBatch(write).option("checkpointLocation", checkpoint)
+        assert query.trigger(availableNow=True).start().awaitTermination(120)
+
+    source.put(["a", "b", "a"])
+    run()
+    forget_commit(checkpoint)
+    run()
+    source.put(["a"])
+    run()
+    assert seen(sink) == ["a=2", "a=3", "b=1"]
+
+
+def test_a_batch_with_a_name_is_written_once_for_each_version(topic: Topics, spark: Any) -> None:
+    one = topic()
+
+    def save(version: int, *values: str) -> None:
+        frame = spark.createDataFrame([(value,) for value in values], "value STRING")
+        one.save(frame, txnAppId=f"orders.{one.name}", txnVersion=version)
+
+    save(3, "a", "b")
+    save(3, "a", "b")
+    save(2, "older")
+    assert seen(one) == ["a", "b"]
+    save(4, "c")
+    assert seen(one) == ["a", "b", "c"]
+
+
+def test_one_name_and_version_may_stand_in_several_topics(topic: Topics, spark: Any) -> None:
+    one, two = topic(), topic()
+    for each in (one, two, one):
+        each.save(spark.createDataFrame([("a",)], "value STRING"), txnAppId=f"orders.{one.name}", txnVersion=1)
+    assert seen(one) == seen(two) == ["a"]
+
+
+def test_a_write_over_several_topics_is_one(topic: Topics, spark: Any) -> None:
+    one, two = topic(partitions=2), topic()
+    rows = [(one.name, f"{number:02}") for number in range(20)] + [(two.name, f"{number:02}") for number in range(20)]
+    one.save(spark.createDataFrame(rows, "topic STRING, value STRING").repartition(3), topic=None)
+    assert seen(one) == seen(two) == [f"{number:02}" for number in range(20)]
+
+
+def test_a_topic_that_does_not_exist_is_made_by_the_first_write(topic: Topics, spark: Any) -> None:
+    one = topic()
+    frame = spark.range(10).selectExpr("CAST(id AS STRING) AS value").repartition(2)
+    one.save(frame, topic=f"{one.name}-new")
+    assert committed_values(one.servers, f"{one.name}-new") == [str(number) for number in range(10)]
+
+
+def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(topic: Topics, spark: Any) -> None:
+    one = topic(partitions=2)
+    frame = spark.range(40).selectExpr("IF(id = 39, raise_error('boom'), CAST(id AS STRING)) AS value").repartition(2)
+    with pytest.raises(Exception, match="boom"):
+        one.save(frame)
+    until(lambda: open_ends(one.servers, one.name) == {}, "what the failed tasks wrote is aborted")
+    assert seen(one) == []
+    one.save(spark.createDataFrame([("after",)], "value STRING"))
+    assert seen(one) == ["after"]
+
+
+def test_tasks_without_rows_open_no_transaction(topic: Topics, spark: Any) -> None:
+    one = topic()
+    one.save(spark.range(1).selectExpr("CAST(id AS STRING) AS value").repartition(4))
+    one.save(spark.createDataFrame([], "value STRING"))
+    assert seen(one) == ["0"]
+    assert one.offsets() == [2], "one row and one marker"
+
+
+def test_no_pattern_reads_the_topic_of_decisions(topic: Topics, spark: Any) -> None:
+    one = topic()
+    one.save(spark.createDataFrame([("a",)], "value STRING"))
+    assert stored_keys(one.servers) is not None
+    topics = one.read(subscribePattern=f"{TOPIC}|{one.name}").select("topic").distinct().collect()
+    assert [row.topic for row in topics] == [one.name]
+
+
+def test_a_restarted_stream_with_a_wrong_address_is_told_within_seconds(topic: Topics, checkpoint: str) -> None:
+    source, sink = topic(), topic()
+    source.put(["a"])
+    sink.save_stream(text_of(source), checkpoint)
+    source.put(["b"])
+    writer = text_of(source).writeStream.format("pylog").option("checkpointLocation", checkpoint)
+    writer = writer.option("topic", sink.name).option("kafka.bootstrap.servers", "127.0.0.1:1")
+    started = time.monotonic()
+    query = writer.trigger(availableNow=True).start()
+    with pytest.raises(Exception, match="PYLOG_UNREACHABLE") as caught:
+        query.awaitTermination(120)
+    assert time.monotonic() - started < 40
+    assert "127.0.0.1:1" in sentence_in(str(caught.value))[1]
+    sink.save_stream(text_of(source), checkpoint)
+    assert seen(sink) == ["a", "b"]
+
+
+def test_a_transaction_time_out_that_the_brokers_do_not_allow_names_the_option(topic: Topics, spark: Any) -> None:
+    one = topic()
+    frame = spark.createDataFrame([("a",)], "value STRING")
+    condition, sentence = error_of(lambda: one.save(frame, **{"kafka.transaction.timeout.ms": "999999999"}))
+    assert condition == "PYLOG_INVALID_OPTION"
+    assert "transaction.timeout.ms" in sentence

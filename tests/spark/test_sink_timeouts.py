@@ -1,0 +1,120 @@
+"""Brokers that do not prepare transactions: the narrower promise holds, and what is lost is told.
+
+On Apache Kafka, and on pylog with two-phase commit switched off.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import commit
+from pylog_spark.sink.identity import STREAM, Write
+from pylog_spark.sink.ledger import Ledger
+from tests.brokers import BOTH, running
+from tests.interop.clients import create_topic
+from tests.spark.once import Job, committed_values, until
+
+pytestmark = pytest.mark.cluster
+
+_NUMBERS = count()
+_SOON_MS = "3000"
+_SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running broker."""
+    with running(
+        request.param, tmp_path_factory.mktemp(request.param), _SETTINGS, transaction_two_phase_commit_enable="false"
+    ) as servers:
+        yield servers
+
+
+@pytest.fixture
+def job(cluster: str) -> Callable[..., Job]:
+    """Makes attempts at batches of one query whose transactions time out soon."""
+    name = f"timeout-{os.getpid()}-{next(_NUMBERS)}"
+    create_topic(cluster, name, 1)
+    # The first use of a broker's transactions makes its topics, which takes long.
+    warm = Job(cluster, name, Write(STREAM, f"warm.{name}", 0))
+    warm.task(0, "warm")
+    warm.abort()
+
+    def make(version: int = 0, timeout_ms: str = _SOON_MS) -> Job:
+        write = Write(STREAM, f"query.{name}", version)
+        return Job(cluster, name, write, settings={"transaction.timeout.ms": timeout_ms})
+
+    return make
+
+
+def seen(one: Job) -> list[str]:
+    return committed_values(one.servers, one.topic)
+
+
+def wait_for_time_out(one: Job) -> None:
+    ids = [outcome.transaction.transactional_id for outcome in one.outcomes if outcome.transaction]
+    ledger = Ledger(one.client)
+    until(lambda: all(each["state"] == "CompleteAbort" for each in ledger.describe(ids).values()), "they time out")
+    ledger.close()
+
+
+def decide_and_die(one: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def died(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commit, "end", died)
+        with pytest.raises(KeyboardInterrupt):
+            one.commit()
+
+
+def test_a_transaction_that_timed_out_before_the_commit_fails_it_as_a_whole(job: Callable[..., Job]) -> None:
+    one = job()
+    one.task(0, "early")
+    wait_for_time_out(one)
+    one.task(1, "late")
+    with pytest.raises(PylogError) as caught:
+        one.commit()
+    assert caught.value.condition == "PYLOG_TRANSACTION_LOST"
+    assert "raise kafka.transaction.timeout.ms" in caught.value.sentence
+    one.abort()
+    assert seen(one) == []
+    again = job(timeout_ms="60000")
+    again.task(0, "early")
+    again.task(1, "late")
+    again.commit()
+    assert seen(again) == ["early", "late"]
+
+
+def test_a_driver_that_comes_back_within_the_time_out_finishes_what_was_decided(
+    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = job(timeout_ms="60000")
+    first.task(0, "a")
+    decide_and_die(first, monkeypatch)
+    job(timeout_ms="60000").commit()
+    assert seen(first) == ["a"]
+
+
+def test_a_driver_that_comes_back_too_late_says_what_is_lost_and_how_to_go_on(
+    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = job()
+    first.task(0, "a")
+    first.task(1, "b")
+    decide_and_die(first, monkeypatch)
+    wait_for_time_out(first)
+    for _ in range(2):
+        again = job()
+        with pytest.raises(PylogError) as caught:
+            again.commit()
+        assert caught.value.condition == "PYLOG_TRANSACTION_LOST"
+        assert "2 of its 2 transactions" in caught.value.sentence
+        assert "delivery set to at-least-once" in caught.value.sentence
+    later = job(version=1, timeout_ms="60000")
+    later.task(0, "c")
+    later.commit()
+    assert seen(later) == ["c"]

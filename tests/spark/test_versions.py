@@ -1,0 +1,81 @@
+"""The table of docs/versions.md is what happens: the oldest Spark of it runs every row, the newest also over Connect."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pylog_spark.testing import LocalBroker
+from tests.spark.versions.environment import python_with_spark
+from tests.spark.versions.program import SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+#: What a cell of the table may say -> outcomes of the scenario that it stands for.
+MEANING = {"yes": "yes", "refused": "PYLOG_UNSUPPORTED_SPARK", "no": "no"}
+RUN_DEADLINE_S = 280
+
+
+def table() -> dict[str, dict[str, str]]:
+    """Version -> row -> cell."""
+    rows = [line.strip("|").split("|") for line in (ROOT / "docs/versions.md").read_text().splitlines() if "|" in line]
+    head, _, *body = [[cell.strip() for cell in row] for row in rows]
+    return {version: {row[0]: row[at] for row in body} for at, version in enumerate(head) if at}
+
+
+def patch_releases() -> dict[str, str]:
+    """Version of the table -> the patch release that the page says it was run with."""
+    said = re.search(r"newest patch release \(([\d., ]+)\)", (ROOT / "docs/versions.md").read_text())
+    assert said is not None
+    return {release.rpartition(".")[0]: release for release in said[1].split(", ")}
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[LocalBroker]:
+    with LocalBroker(tmp_path / "data", num_partitions=3) as broker:
+        yield broker
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the first run of all installs an older Spark
+@pytest.mark.parametrize(
+    ("version", "mode"), [(min(table()), "classic"), (max(table()), "classic"), (max(table()), "connect")]
+)
+def test_the_table_says_what_happens(version: str, mode: str, brokers: LocalBroker, tmp_path: Path) -> None:
+    release = patch_releases()[version]
+    newest = version == max(table())
+    python = Path(sys.executable) if newest else python_with_spark(release)
+    command = [str(python), "-m", "tests.spark.versions.program", brokers.bootstrap_servers, str(tmp_path), mode]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if not newest:
+        # That is a home of the newest.
+        del environment["SPARK_HOME"]
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        environment[name] = str(python)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=RUN_DEADLINE_S, check=False
+    )
+    found = re.search(r"^outcomes (.*)$", done.stdout, re.MULTILINE)
+    assert found, done.stdout + done.stderr[-4000:]
+    outcomes = json.loads(found[1])
+    assert outcomes.pop("version") == release
+    assert outcomes == {row: MEANING[cell] for row, cell in table()[version].items()}
+
+
+def test_the_table_has_a_row_for_each_scenario_and_each_row_is_run() -> None:
+    for rows in table().values():
+        assert list(rows) == list(SCENARIOS)
+        assert set(rows.values()) <= MEANING.keys()
+
+
+def test_the_declared_range_of_spark_is_that_of_the_table() -> None:
+    declared = re.search(
+        r'^spark = \["pyspark>=(\d+\.\d+),<(\d+)\.(\d+)"\]$', (ROOT / "pyproject.toml").read_text(), re.M
+    )
+    assert declared is not None
+    assert list(table()) == sorted(table())
+    assert (declared[1], f"{declared[2]}.{int(declared[3]) - 1}") == (min(table()), max(table()))

@@ -1,0 +1,235 @@
+"""Runs every scenario of `SCENARIOS` once and prints what came of each, as one line of JSON.
+
+A program of its own, since it runs with other versions of Spark than the tests do:
+``python -m tests.spark.versions.program SERVERS FOLDER classic|connect``.
+
+A scenario's outcome is "yes", "no" where it returns that, or the condition of the error that it raised.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROWS = 90
+
+
+class Run:
+    """One session, and one topic with `ROWS` rows in three partitions, written by Spark.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Classic or Connect.
+    servers : str
+        A broker whose topics have three partitions.
+    folder : Path
+        For checkpoints.
+    """
+
+    def __init__(self, spark: Any, servers: str, folder: Path) -> None:
+        self.spark = spark
+        self.brokers = {"kafka.bootstrap.servers": servers}
+        self.folder = folder
+
+    def rows(self) -> Any:
+        """The frame that is written."""
+        return self.spark.range(ROWS).selectExpr("CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value")
+
+    def write(self, topic: str, **options: Any) -> None:
+        """Append `rows`."""
+        self.rows().write.format("pylog").options(topic=topic, **self.brokers, **options).mode("append").save()
+
+    def read(self, topic: str, **options: Any) -> Any:
+        """A batch read."""
+        return self.spark.read.format("pylog").options(subscribe=topic, **self.brokers, **options).load()
+
+    def stream(self, topic: str = "rows", **options: Any) -> Any:
+        """A streaming read from the beginning."""
+        given = {"subscribe": topic, "startingOffsets": "earliest", **self.brokers, **options}
+        return self.spark.readStream.format("pylog").options(**given).load()
+
+    def checkpoint(self, name: str) -> str:
+        """A checkpoint location."""
+        return str(self.folder / name)
+
+    def copy(self, topic: str, **options: Any) -> Any:
+        """Stream everything from "rows" into `topic` until the end of what is there; the query."""
+        writer = self.stream(**options).select("key", "value").writeStream.format("pylog")
+        writer = writer.options(topic=topic, **self.brokers).option("checkpointLocation", self.checkpoint(topic))
+        return finished(writer)
+
+    def values(self, topic: str) -> list[int]:
+        """The values of a topic, sorted."""
+        return sorted(int(row.value) for row in self.read(topic).select("value").collect())
+
+
+def finished(writer: Any) -> Any:
+    """Run a stream to the end of what is there; the query."""
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    if query.exception() is not None:
+        raise query.exception()
+    return query
+
+
+def batch_write(run: Run) -> None:
+    run.write("rows")
+    assert run.values("rows") == list(range(ROWS))
+
+
+def batch_read(run: Run) -> None:
+    frame = run.read("rows")
+    assert frame.columns == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+    assert frame.where("partition = 1").count() + frame.where("partition <> 1").count() == ROWS
+
+
+def fewer_columns(run: Run) -> None:
+    reader = run.spark.read.format("pylog").schema("value BINARY, offset BIGINT").options(subscribe="rows")
+    assert len(reader.options(**run.brokers).load().collect()) == ROWS
+
+
+def stream_read(run: Run) -> None:
+    finished(run.stream().writeStream.format("noop").option("checkpointLocation", run.checkpoint("noop")))
+    query = run.stream().writeStream.format("memory").queryName("memory").start()
+    try:
+        query.processAllAvailable()
+        assert run.spark.table("memory").count() == ROWS
+    finally:
+        query.stop()
+
+
+def batch_once(run: Run) -> None:
+    for _ in range(2):  # the second of one name and version writes nothing
+        run.write("named", txnAppId="versions", txnVersion=1)
+    assert run.values("named") == list(range(ROWS))
+
+
+def stream_once(run: Run) -> None:
+    run.copy("copied")
+    # As after a crash between the sink's commit and Spark's: the batch runs again.
+    for name in ("0", ".0.crc"):
+        (run.folder / "copied" / "commits" / name).unlink()
+    run.copy("copied")
+    assert run.values("copied") == list(range(ROWS))
+
+
+def foreach_once(run: Run) -> None:
+    from pylog_spark import foreach_batch
+
+    counts = run.stream().groupBy("key").count().selectExpr("key", "key AS value")
+    each = counts.writeStream.outputMode("update").foreachBatch(foreach_batch("each", topic="each", **run.brokers))
+    finished(each.option("checkpointLocation", run.checkpoint("each")))
+    assert run.values("each") == list(range(ROWS))
+
+
+def sentences(run: Run) -> None:
+    wide = run.spark.createDataFrame([("a", 7)], "value STRING, partition INT")
+    wide_stream = run.stream().selectExpr("value", "7 AS partition").writeStream.format("pylog").options(topic="rows")
+    wide_stream = wide_stream.options(**run.brokers).option("checkpointLocation", run.checkpoint("wrong"))
+    no_stream = run.stream(endingOffsets="latest").writeStream.format("noop")
+    wrong = {
+        "PYLOG_UNKNOWN_OPTION": lambda: run.read("rows", subscrieb="rows").columns,  # Connect is lazy
+        "PYLOG_UNKNOWN_TOPIC": lambda: run.read("no-such-topic").count(),
+        "PYLOG_INVALID_SCHEMA": lambda: run.read("rows").drop("value").write.format("pylog").mode("append")
+        .options(topic="rows", **run.brokers).save(),
+        "PYLOG_INVALID_OPTION": lambda: wide.write.format("pylog").mode("append")
+        .options(topic="rows", **run.brokers).save(),
+        "PYLOG_INVALID_OPTION ": lambda: finished(wide_stream),
+        "PYLOG_INVALID_OPTION  ": lambda: finished(no_stream.option("checkpointLocation", run.checkpoint("none"))),
+    }  # fmt: skip
+    for expected, action in wrong.items():
+        said = failure(action)
+        assert said == expected.strip(), (expected, said)
+
+
+def rate_limit(run: Run) -> None:
+    run.copy("limited", maxOffsetsPerTrigger=30)
+    assert run.values("limited") == list(range(ROWS))
+    # Three batches, or one more: each partition's share of the limit is rounded down.
+    assert len([path for path in (run.folder / "limited" / "commits").iterdir() if path.name.isdecimal()]) in (3, 4)
+
+
+def arrow(run: Run) -> str | None:
+    from pyspark.sql.types import StringType, StructType
+
+    from pylog_spark.datasource import PylogDataSource
+
+    writer = PylogDataSource({"topic": "rows", **run.brokers}).streamWriter(
+        StructType().add("value", StringType()), False
+    )
+    return None if any("Arrow" in base.__name__ for base in type(writer).__mro__) else "no"
+
+
+#: Row of the documented table -> scenario. The first one writes what the others read.
+SCENARIOS: dict[str, Callable[[Run], str | None]] = {
+    "batch write": batch_write,
+    "batch read": batch_read,
+    "only the columns of `.schema()`": fewer_columns,
+    "stream read, `availableNow`": stream_read,
+    "batch write of a `txnAppId`, exactly once": batch_once,
+    "stream write, exactly once": stream_once,
+    "`foreach_batch`, output mode update": foreach_once,
+    "errors that end with one sentence": sentences,
+    "limits of a micro-batch (`maxOffsetsPerTrigger` and its kin)": rate_limit,
+    "streams are written as Arrow": arrow,
+}
+
+
+def failure(action: Callable[[], Any]) -> str:
+    """The condition of the error that `action` must raise."""
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001 - any error is an outcome
+        return condition(error)
+    return "nothing was wrong"
+
+
+def condition(error: Exception) -> str:
+    """The pylog condition that an error names, else what its message begins with and what Java says of the causes."""
+    found = re.findall(r"\[(PYLOG_\w+)\]", str(error))
+    if found:
+        return found[-1]
+    causes = re.findall(r"^Caused by: .*$", str(error), re.MULTILINE)
+    return " ".join([*traceback.format_exception(error)[-2:], *causes])[:2000]
+
+
+def outcome(scenario: Callable[[Run], str | None], run: Run) -> str:
+    """Run it once."""
+    try:
+        return scenario(run) or "yes"
+    except Exception as error:  # noqa: BLE001 - any error is an outcome
+        return condition(error)
+
+
+def session(mode: str) -> Any:
+    """A classic session, or one of Spark Connect with a server of its own."""
+    if mode == "classic":
+        from pylog_spark.testing import spark_session
+
+        # Tasks may be tried again: Spark 4.0 now and then forgets a Python worker (SPARK-52642).
+        return spark_session("local[2,4]")
+    from pyspark.sql import SparkSession
+
+    from pylog_spark.testing import use_this_python
+
+    use_this_python()
+    return SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+
+
+def main(servers: str, folder: str, mode: str) -> None:
+    """Run all and print."""
+    spark = session(mode)
+    run = Run(spark, servers, Path(folder))
+    outcomes = {name: outcome(scenario, run) for name, scenario in SCENARIOS.items()}
+    print("outcomes", json.dumps({"version": spark.version, **outcomes}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
