@@ -19,7 +19,8 @@ NAMES = {
     18: "ApiVersions", 19: "CreateTopics", 20: "DeleteTopics", 21: "DeleteRecords", 22: "InitProducerId",
     23: "OffsetForLeaderEpoch", 24: "AddPartitionsToTxn", 25: "AddOffsetsToTxn", 26: "EndTxn", 27: "WriteTxnMarkers",
     28: "TxnOffsetCommit", 32: "DescribeConfigs", 33: "AlterConfigs", 35: "DescribeLogDirs", 37: "CreatePartitions",
-    42: "DeleteGroups", 44: "IncrementalAlterConfigs", 47: "OffsetDelete", 60: "DescribeCluster", 61: "DescribeProducers",
+    42: "DeleteGroups", 43: "ElectLeaders", 44: "IncrementalAlterConfigs", 45: "AlterPartitionReassignments",
+    46: "ListPartitionReassignments", 47: "OffsetDelete", 57: "UpdateFeatures", 60: "DescribeCluster", 61: "DescribeProducers",
     65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat", 69: "ConsumerGroupDescribe",
     75: "DescribeTopicPartitions",
 }  # fmt: skip
@@ -92,7 +93,7 @@ def test_connects_internal_topics_with_three_replicas_are_refused_with_the_numbe
     with pytest.raises(KafkaException) as refused:
         admin.create_topics([NewTopic(name, 1, 3)])[name].result(TIMEOUT_S)
     assert refused.value.args[0].name() == "INVALID_REPLICATION_FACTOR"
-    assert "larger than the number of brokers, 1" in refused.value.args[0].str()
+    assert "only 1 broker(s) are registered" in refused.value.args[0].str()
 
 
 def test_connects_internal_topics_read_back_as_compacted(admin):

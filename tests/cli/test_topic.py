@@ -39,7 +39,10 @@ def test_what_the_broker_refuses_is_one_sentence_and_exit_code_1(pylog):
             ["create", "a/b"],
             "Error: Topic name is invalid: 'a/b' has characters other than ASCII letters, digits, '.', '_' and '-'.\n",
         ),
-        (["create", "x", "-r", "3"], "Error: Replication factor 3 is larger than the number of brokers, 1.\n"),
+        (
+            ["create", "x", "-r", "3"],
+            "Error: Unable to replicate the partition 3 time(s): the replication factor of 3 cannot be reached, because only 1 broker(s) are registered.\n",
+        ),
         (
             ["create", "x", "-c", "retention.mss=1"],
             "Error: retention.mss is not a topic setting of pylog: did you mean retention.ms.\n",

@@ -7,28 +7,36 @@ from typing import Any
 
 import pytest
 
-from pylog_spark.testing import LocalBroker
+from tests.brokers import BOTH, running
+from tests.client.support import eventually
 
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture(scope="session", params=["pylog", pytest.param("kafka", marks=pytest.mark.peers)])
+@pytest.fixture(scope="session", params=BOTH)
 def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a running broker."""
-    if request.param == "pylog":
-        with LocalBroker(tmp_path_factory.mktemp("pylog")) as broker:
-            yield broker.bootstrap_servers
-        return
-    from tests.peers.kafka import KafkaBroker
-
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), heap="512m") as kafka:
-        yield kafka.bootstrap_servers
+    with running(request.param, tmp_path_factory.mktemp(request.param)) as servers:
+        yield servers
 
 
 @pytest.fixture
 def config(bootstrap: str) -> dict[str, str]:
     """Client settings that fail soon."""
     return {"bootstrap.servers": bootstrap, "default.api.timeout.ms": "10000", "delivery.timeout.ms": "20000"}
+
+
+def _are_led(client: Any, places: list[tuple[str, int, int]]) -> bool:
+    """Apache Kafka may tell of a new topic a little after it has answered."""
+    from pylog_spark._native import NativeError
+
+    try:
+        client.list_offsets(places)
+    except NativeError as error:
+        if error.args[0] != "UNKNOWN_TOPIC_OR_PARTITION":
+            raise
+        return False
+    return True
 
 
 @pytest.fixture
@@ -41,9 +49,11 @@ def new_topic(config: dict[str, str]) -> Callable[..., str]:
     def create(partitions: int = 1, **configs: str) -> str:
         name = f"client-{os.getpid()}-{next(_NUMBERS)}"
         named = {key.replace("_", "."): value for key, value in configs.items()}
-        topic: dict[str, Any] = {"name": name, "num_partitions": partitions, "replication_factor": 1, "configs": named}
+        topic: dict[str, Any] = {"name": name, "num_partitions": partitions, "replication_factor": -1, "configs": named}
         (answer,) = client.create_topics([topic])
         assert answer["error"] is None, answer
+        # Until its leaders have heard of it: a record that wants no acknowledgement would be lost.
+        eventually(lambda: _are_led(client, [(name, partition, -1) for partition in range(partitions)]))
         return name
 
     return create

@@ -9,6 +9,8 @@ import pytest
 from pylog_spark._native import Client, NativeError, RangeReader, RecordWriter
 from tests.client.support import read, values_batch, write
 
+pytestmark = pytest.mark.cluster
+
 
 def assert_refused(kind: str, *words: str) -> "pytest.RaisesExc[NativeError]":
     """Expects a NativeError of `kind` whose sentence has `words`."""
@@ -168,3 +170,13 @@ def test_after_a_fork_every_object_refuses_and_the_parents_still_work(
     writer.write(values_batch([b"y"]))
     assert writer.flush()["records"] == 4
     assert client.describe_cluster()["brokers"]
+
+
+@pytest.mark.parametrize("test", [("range", [b"a"]), ("suffix", [b"a"])])
+def test_a_condition_on_keys_that_does_not_exist_is_refused(
+    config: dict[str, str], test: tuple[str, list[bytes]]
+) -> None:
+    with pytest.raises(NativeError) as caught:
+        RangeReader(config, "t", 0, 0, 1, ["value"], keys=[test])
+    kind, message = caught.value.args
+    assert (kind, test[0] in message) == ("INVALID_ARGUMENT", True)

@@ -8,14 +8,19 @@ import pytest
 
 from pylog_spark._native import Client, RecordWriter
 from pylog_spark.testing import LocalBroker
+from tests.brokers import BOTH, SEVERAL, Brokers
 from tests.client.support import LossyProxy, read, values_batch, values_of, write
+
+pytestmark = pytest.mark.cluster
 
 ROWS = 40_000
 
 
-@pytest.fixture(params=["pylog", pytest.param("kafka", marks=pytest.mark.peers)])
+@pytest.fixture(params=BOTH)
 def lossy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict[str, str], LossyProxy]]:
     """A broker that clients see only through a proxy which drops connections; and settings for them."""
+    if SEVERAL:
+        pytest.skip("the proxy stands before one broker")
     with LossyProxy(0, bytes_per_connection=300_000) as proxy:
         address = f"127.0.0.1:{proxy.port}"
         config = {"bootstrap.servers": address, "retry.backoff.ms": "5", "batch.size": "20000"}
@@ -27,7 +32,7 @@ def lossy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict
         from tests.peers.kafka import KafkaBroker
 
         settings = {"advertised.listeners": f"PLAINTEXT://{address}"}
-        with KafkaBroker(tmp_path, settings, heap="512m") as kafka:
+        with KafkaBroker(tmp_path, settings, heap="512m", quick=True) as kafka:
             proxy.aim(kafka.port)
             yield config, proxy
 
@@ -52,7 +57,7 @@ def test_a_writer_that_loses_connections_neither_doubles_nor_reorders(
 
 
 def test_a_broker_killed_under_a_writer_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    with LocalBroker(tmp_path) as broker:
+    with Brokers(tmp_path) as broker:
         config = {"bootstrap.servers": broker.bootstrap_servers, "retry.backoff.ms": "5", "batch.size": "20000"}
         Client(config).create_topics([{"name": "numbers", "num_partitions": 1}])
         values = numbered(ROWS)
@@ -76,7 +81,7 @@ def test_a_reader_survives_a_restart_of_its_broker(tmp_path: Path) -> None:
 
     from pylog_spark._native import RangeReader
 
-    with LocalBroker(tmp_path) as broker:
+    with Brokers(tmp_path) as broker:
         config = {"bootstrap.servers": broker.bootstrap_servers, "max.partition.fetch.bytes": "30000"}
         Client(config).create_topics([{"name": "numbers", "num_partitions": 1}])
         values = numbered(ROWS)

@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, Producer
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
 
+pytestmark = pytest.mark.cluster
+
 PATIENCE_S = 30
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.client.support import ALL_COLUMNS, read, values_batch, values_of, write
 
+pytestmark = pytest.mark.cluster
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 

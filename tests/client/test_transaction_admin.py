@@ -10,6 +10,8 @@ from confluent_kafka import KafkaException, Producer
 from pylog_spark.client.admin import LATEST, Admin
 from pylog_spark.client.errors import LogError
 
+pytestmark = pytest.mark.cluster
+
 PATIENCE_S = 30
 
 

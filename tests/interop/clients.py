@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -26,8 +26,35 @@ def create_topic(servers: str, topic: str, partitions: int = 1) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": servers})
-    for made in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+    for made in admin.create_topics([NewTopic(topic, partitions)]).values():
         made.result(30)
+
+
+def values_seen(
+    servers: str,
+    topic: str,
+    partition: int,
+    isolation: str,
+    deadline_s: float,
+    settings: Mapping[str, object] | None = None,
+) -> list[bytes]:
+    """What librdkafka's reader of `isolation` sees in a partition, to its end."""
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+    common = {"bootstrap.servers": servers, "group.id": "reader", "isolation.level": isolation, "log_level": 0}
+    consumer = Consumer({**common, "enable.auto.commit": False, "enable.partition.eof": True, **(settings or {})})
+    values = []
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        while True:
+            message = consumer.poll(deadline_s)
+            assert message is not None, f"nothing came within {deadline_s} s"
+            if message.error() is not None:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                return values
+            values.append(message.value())
+    finally:
+        consumer.close()
 
 
 class Record(NamedTuple):

@@ -123,7 +123,7 @@ class Group:
         self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
         self._stop = threading.Event()
         self._pump: threading.Thread | None = None
-        for made in self.admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)]).values():
+        for made in self.admin.create_topics([NewTopic(self.topic, PARTITIONS)]).values():
             made.result(30)
 
     def __enter__(self) -> "Group":

@@ -12,9 +12,11 @@ import pytest
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from pylog_spark._native import RawConnection
-from pylog_spark.testing import LocalBroker
+from tests.brokers import Brokers
 from tests.interop.groups import PARTITIONS, Group, Member, gaps, until
 from tests.peers.kafka import dump_log
+
+pytestmark = pytest.mark.cluster
 
 CONSUMER = {"group.protocol": "consumer"}
 # Members are found out soon, and told soon what to do.
@@ -22,24 +24,37 @@ SETTINGS = {"group_consumer_session_timeout_ms": 6_000, "group_consumer_heartbea
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     """One broker for the tests that do not kill it."""
-    with LocalBroker(tmp_path_factory.mktemp("consumer-protocol"), **SETTINGS) as running:
+    with Brokers(tmp_path_factory.mktemp("consumer-protocol"), **SETTINGS) as running:
         yield running
 
 
 @pytest.fixture
-def group(broker: LocalBroker, new_topic: str) -> Iterator[Group]:
+def group(broker: Brokers, new_topic: str) -> Iterator[Group]:
     """A topic of six partitions and a group without members."""
     with Group(broker.bootstrap_servers, new_topic) as made:
         yield made
 
 
 def ask(group: Group, api: str, version: int, **fields: Any) -> dict[str, Any]:
-    """The broker's answer to one request over a connection of its own."""
-    host, port = group.servers.split(":")
-    answer: dict[str, Any] = json.loads(RawConnection(host, int(port)).call(api, version, json.dumps(fields)))
+    """The answer of the group's coordinator to one request over a connection of its own."""
+    answer: dict[str, Any] = json.loads(RawConnection(*coordinator(group)).call(api, version, json.dumps(fields)))
     return answer
+
+
+def coordinator(group: Group) -> tuple[str, int]:
+    """Host and port of the broker that coordinates the group; waits until there is one."""
+    host, port = group.servers.split(",")[0].split(":")
+    wish = json.dumps({"key": group.name, "key_type": 0})
+    found: list[dict[str, Any]] = []
+
+    def known() -> bool:
+        found[:] = [json.loads(RawConnection(host, int(port)).call("FindCoordinator", 3, wish))]
+        return bool(found[0]["error_code"] == 0)
+
+    until(known, "the group has a coordinator")
+    return found[0]["host"], found[0]["port"]
 
 
 def describe(group: Group) -> dict[str, Any]:
@@ -130,7 +145,7 @@ def test_a_regular_expression_matches_topics_that_come_later(group: Group) -> No
     group.members.append(Member("confluent", group.servers, group.name, f"^{group.topic}.*", CONSUMER))
     until_shared(group, 6)
     later = f"{group.topic}-later"
-    for made in group.admin.create_topics([NewTopic(later, 2, 1), NewTopic(f"no-{later}", 2, 1)]).values():
+    for made in group.admin.create_topics([NewTopic(later, 2), NewTopic(f"no-{later}", 2)]).values():
         made.result(30)
     until_shared(group, 8)
     (member,) = describe(group)["members"]
@@ -157,7 +172,7 @@ def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebala
 
 
 def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_topic: str) -> None:
-    broker = LocalBroker(tmp_path, **SETTINGS)
+    broker = Brokers(tmp_path, **SETTINGS)
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(300)
         one, two = group.start("confluent", CONSUMER), group.start("confluent", CONSUMER)
@@ -179,7 +194,7 @@ def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_to
 def test_an_empty_group_changes_its_protocol_and_keeps_its_offsets_through_kill_9(
     tmp_path: Path, new_topic: str
 ) -> None:
-    broker = LocalBroker(tmp_path, group_initial_rebalance_delay_ms=0, **SETTINGS)
+    broker = Brokers(tmp_path, group_initial_rebalance_delay_ms=0, **SETTINGS)
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         for settings, type_name in (({}, "classic"), (CONSUMER, "consumer"), ({}, "classic"), (CONSUMER, "consumer")):
             group.produce(60)
@@ -198,14 +213,14 @@ def test_an_empty_group_changes_its_protocol_and_keeps_its_offsets_through_kill_
 
 @pytest.mark.peers
 def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str) -> None:
-    with LocalBroker(tmp_path, **SETTINGS) as broker, Group(broker.bootstrap_servers, new_topic) as group:
+    with Brokers(tmp_path, **SETTINGS) as broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(60)
         group.start("confluent", {**CONSUMER, "group.instance.id": "fixed"})
         until_shared(group, 6)
         group.until_all_is_read()
         (member,) = describe(group)["members"]
         name, member_id = group.name, member["member_id"]
-    written = [log for log in sorted(tmp_path.glob("__consumer_offsets-*/*.log")) if log.stat().st_size]
+    written = [log for log in sorted(broker.data_dir.glob("__consumer_offsets-*/*.log")) if log.stat().st_size]
     printed = dump_log(written, "--offsets-decoder")
     of_the_group = [line for line in printed.splitlines() if f'"groupId":"{name}"' in line]
     kinds = {json.loads(line[line.index("key: ") + 5 : line.index(" payload: ")])["type"] for line in of_the_group}

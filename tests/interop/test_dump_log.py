@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pylog_spark.testing import LocalBroker
+from tests.brokers import Brokers
 from tests.interop.clients import CODECS, Record, create_topic
 from tests.peers.kafka import dump_log
 
-pytestmark = pytest.mark.peers
+pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 
 RECORDS = [Record(b"key-%d" % n, b"value-%d " % n + b"x" * 400) for n in range(2_000)]
 
@@ -19,12 +19,12 @@ RECORDS = [Record(b"key-%d" % n, b"value-%d " % n + b"x" * 400) for n in range(2
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data directory of a stopped broker: a topic of each codec, small segments, many index entries."""
     folder = tmp_path_factory.mktemp("dump")
-    with LocalBroker(folder, log_segment_bytes=100_000, log_index_interval_bytes=1_000) as broker:
+    with Brokers(folder, log_segment_bytes=100_000, log_index_interval_bytes=1_000) as broker:
         for codec in CODECS:
             topic = f"dump-{codec}"
             create_topic(broker.bootstrap_servers, topic)
             produce(broker.bootstrap_servers, topic, codec)
-    return folder
+    return broker.data_dir
 
 
 def produce(servers: str, topic: str, codec: str) -> None:

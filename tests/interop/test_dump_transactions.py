@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pylog_spark.testing import LocalBroker
+from tests.brokers import Brokers
 from tests.interop.clients import create_topic
 from tests.peers.kafka import dump_log
 
-pytestmark = pytest.mark.peers
+pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 
 TOPIC = "transfers"
 TRANSACTIONS = 40
@@ -21,7 +21,7 @@ RECORDS = 5
 def partition(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The partition's directory of a stopped broker: every third transaction aborted, another producer's left open."""
     folder = tmp_path_factory.mktemp("dump-transactions")
-    with LocalBroker(folder, log_segment_bytes=10_000) as broker:
+    with Brokers(folder, log_segment_bytes=10_000) as broker:
         create_topic(broker.bootstrap_servers, TOPIC)
         producer = transactional(broker.bootstrap_servers, "teller")
         for number in range(TRANSACTIONS):
@@ -31,7 +31,7 @@ def partition(tmp_path_factory: pytest.TempPathFactory) -> Path:
             else:
                 producer.commit_transaction(30)
         begin(transactional(broker.bootstrap_servers, "forgetful"))
-    return folder / f"{TOPIC}-0"
+    return broker.data_dir / f"{TOPIC}-0"
 
 
 def transactional(servers: str, name: str) -> Producer:

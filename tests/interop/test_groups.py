@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from pylog_spark.testing import LocalBroker
+from tests.brokers import Brokers
 from tests.interop.groups import PARTITIONS, Group, gaps, until
 from tests.peers.kafka import dump_log
+
+pytestmark = pytest.mark.cluster
 
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 MANY = 50
@@ -129,7 +131,7 @@ def test_fifty_members_join_one_generation(group: Group) -> None:
 
 
 def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: str) -> None:
-    broker = LocalBroker(tmp_path)
+    broker = Brokers(tmp_path)
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(300)
         one, two = group.start("confluent"), group.start("confluent")
@@ -152,7 +154,7 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
 
 @pytest.mark.peers
 def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str) -> None:
-    with LocalBroker(tmp_path) as broker, Group(broker.bootstrap_servers, new_topic) as group:
+    with Brokers(tmp_path) as broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(60)
         member = group.start("confluent", {"group.instance.id": "fixed"})
         group.until_all_is_read()
@@ -160,7 +162,7 @@ def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str
         member_id = group.describe().members[0].member_id
         name, topic = group.name, group.topic
         member.kill()
-    written = [log for log in sorted(tmp_path.glob("__consumer_offsets-*/*.log")) if log.stat().st_size]
+    written = [log for log in sorted(broker.data_dir.glob("__consumer_offsets-*/*.log")) if log.stat().st_size]
     printed = dump_log(written, "--offsets-decoder")
     groups = re.findall(r'key: {"type":"2","data":({.*?})} payload: {"version":"3","data":({.*})}', printed)
     assert json.loads(groups[0][0]) == {"group": name}

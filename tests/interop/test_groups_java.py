@@ -9,7 +9,7 @@ import pytest
 from tests.interop.groups import PARTITIONS, Group, until
 from tests.peers.kafka import java, java_command
 
-pytestmark = pytest.mark.peers
+pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 

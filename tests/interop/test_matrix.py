@@ -6,6 +6,8 @@ import pytest
 
 from tests.interop.clients import CLIENTS, CODECS, Record, create_topic
 
+pytestmark = pytest.mark.cluster
+
 # Long and repetitive enough that every codec really compresses, and more than one batch for clients that batch small.
 RECORDS = [Record(b"key-%d" % (n % 17), b"%d: " % n + b"all work and no play " * (1 + n % 12)) for n in range(300)]
 

@@ -8,34 +8,38 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pylog_spark.testing import LocalBroker
+from tests.brokers import SEVERAL, Brokers
 from tests.peers.kafka import dump_log
+
+pytestmark = pytest.mark.cluster
 
 PARTITIONS = 3
 TIMEOUT_S = 10
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LocalBroker]:
+def broker(tmp_path: Path) -> Iterator[Brokers]:
     """A broker with the topic `t`."""
-    with LocalBroker(tmp_path, num_partitions=PARTITIONS) as running:
+    # Kafka's default, which a cluster for tests does not have.
+    more = {"offsets_topic_num_partitions": 50} if SEVERAL else {}
+    with Brokers(tmp_path, num_partitions=PARTITIONS, **more) as running:
         create_topic(running)
         yield running
 
 
-def create_topic(broker: LocalBroker) -> None:
+def create_topic(broker: Brokers) -> None:
     """Make `t`."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.create_topics([NewTopic("t", PARTITIONS)])["t"].result(TIMEOUT_S)
 
 
-def consumer(broker: LocalBroker, group: str, **settings: object) -> Consumer:
+def consumer(broker: Brokers, group: str, **settings: object) -> Consumer:
     """A consumer that assigns itself."""
     wanted = {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
     return Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, **wanted, **settings})
 
 
-def committed(broker: LocalBroker, group: str) -> list[int]:
+def committed(broker: Brokers, group: str) -> list[int]:
     """The group's offsets of `t`; -1001 stands for none."""
     asking = consumer(broker, group)
     try:
@@ -45,7 +49,7 @@ def committed(broker: LocalBroker, group: str) -> list[int]:
         asking.close()
 
 
-def commit(broker: LocalBroker, group: str, offsets: list[int], metadata: str = "") -> None:
+def commit(broker: Brokers, group: str, offsets: list[int], metadata: str = "") -> None:
     """Commit an offset for each partition of `t`, from 0 on."""
     asking = consumer(broker, group)
     try:
@@ -56,7 +60,7 @@ def commit(broker: LocalBroker, group: str, offsets: list[int], metadata: str = 
         asking.close()
 
 
-def test_committed_offsets_survive_kill_9_and_a_clean_restart(broker: LocalBroker) -> None:
+def test_committed_offsets_survive_kill_9_and_a_clean_restart(broker: Brokers) -> None:
     groups = {f"group-{n}": [n, n + 1, 2**40 + n] for n in range(20)}
     for group, offsets in groups.items():
         commit(broker, group, offsets, "why")
@@ -68,7 +72,7 @@ def test_committed_offsets_survive_kill_9_and_a_clean_restart(broker: LocalBroke
     assert committed(broker, "group-0") == [77, 1, 2**40]
 
 
-def test_closing_a_consumer_that_commits_by_itself_does_not_wait(broker: LocalBroker) -> None:
+def test_closing_a_consumer_that_commits_by_itself_does_not_wait(broker: Brokers) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     producer.produce("t", b"x", partition=0)
     assert producer.flush(TIMEOUT_S) == 0
@@ -83,7 +87,7 @@ def test_closing_a_consumer_that_commits_by_itself_does_not_wait(broker: LocalBr
     assert committed(broker, "g")[0] == 1
 
 
-def test_a_deleted_group_has_no_offsets_and_a_deleted_topic_takes_its_own_along(broker: LocalBroker) -> None:
+def test_a_deleted_group_has_no_offsets_and_a_deleted_topic_takes_its_own_along(broker: Brokers) -> None:
     commit(broker, "kept", [1, 2, 3])
     commit(broker, "gone", [1, 2, 3])
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -98,7 +102,7 @@ def test_a_deleted_group_has_no_offsets_and_a_deleted_topic_takes_its_own_along(
     assert listed.topic_partitions == []
 
 
-def test_internal_topics_are_marked_compacted_and_closed_to_producers(broker: LocalBroker) -> None:
+def test_internal_topics_are_marked_compacted_and_closed_to_producers(broker: Brokers) -> None:
     commit(broker, "g", [1])
     metadata = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics("__consumer_offsets")
     assert len(metadata.topics["__consumer_offsets"].partitions) == 50
@@ -112,7 +116,7 @@ def test_internal_topics_are_marked_compacted_and_closed_to_producers(broker: Lo
 
 def test_offsets_expire_after_their_retention_and_not_before(tmp_path: Path) -> None:
     """The shortest retention is a minute: the machine's own tests let days pass. Here only that nothing goes too soon."""
-    with LocalBroker(tmp_path, offsets_retention_minutes=1, offsets_retention_check_interval_ms=50) as broker:
+    with Brokers(tmp_path, offsets_retention_minutes=1, offsets_retention_check_interval_ms=50) as broker:
         create_topic(broker)
         commit(broker, "g", [5])
         for _ in range(20):
@@ -120,11 +124,11 @@ def test_offsets_expire_after_their_retention_and_not_before(tmp_path: Path) -> 
 
 
 @pytest.mark.peers
-def test_kafkas_dump_log_reads_committed_offsets(broker: LocalBroker) -> None:
+def test_kafkas_dump_log_reads_committed_offsets(broker: Brokers) -> None:
     commit(broker, "my-group", [11, 12], "a text")
     AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=TIMEOUT_S)
     broker.terminate()
-    segments = [one for one in Path(broker.data_dir).glob("__consumer_offsets-*/*.log") if one.stat().st_size]
+    segments = [one for one in broker.data_dir.glob("__consumer_offsets-*/*.log") if one.stat().st_size]
     assert len(segments) == 1
     printed = dump_log(segments, "--offsets-decoder")
     for partition, offset in enumerate([11, 12]):

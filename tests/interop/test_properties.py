@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from pylog_spark._native import RangeReader, RecordWriter
 from tests.interop.clients import CODECS, DEADLINE_S, create_topic
 
+pytestmark = pytest.mark.cluster
+
 _SCHEMA = pa.schema(
     {
         "key": pa.binary(),

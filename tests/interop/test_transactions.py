@@ -8,22 +8,24 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from pylog_spark.testing import LocalBroker
-from tests.interop.clients import create_topic
+from tests.brokers import Brokers
+from tests.interop.clients import create_topic, values_seen
 from tests.peers.kafka import dump_log
+
+pytestmark = pytest.mark.cluster
 
 DEADLINE_S = 30
 _RECONNECT = {"reconnect.backoff.ms": 5, "reconnect.backoff.max.ms": 50, "retry.backoff.ms": 10, "log_level": 0}
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[LocalBroker]:
+def broker(tmp_path: Path) -> Iterator[Brokers]:
     """A broker of its own: these tests kill it."""
-    with LocalBroker(tmp_path, transaction_state_log_num_partitions=3, offsets_topic_num_partitions=3) as broker:
+    with Brokers(tmp_path, transaction_state_log_num_partitions=3, offsets_topic_num_partitions=3) as broker:
         yield broker
 
 
-def producer(broker: LocalBroker, transactional_id: str, **settings: object) -> Producer:
+def producer(broker: Brokers, transactional_id: str, **settings: object) -> Producer:
     """A transactional producer that is ready."""
     common = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": transactional_id, **_RECONNECT}
     one = Producer({**common, **{name.replace("_", "."): value for name, value in settings.items()}})
@@ -31,33 +33,13 @@ def producer(broker: LocalBroker, transactional_id: str, **settings: object) -> 
     return one
 
 
-def read(broker: LocalBroker, topic: str, isolation: str = "read_committed", partition: int = 0) -> list[str]:
+def read(broker: Brokers, topic: str, isolation: str = "read_committed", partition: int = 0) -> list[str]:
     """All values that a reader of `isolation` sees up to the partition's end."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": "reader",
-            "enable.auto.commit": False,
-            "isolation.level": isolation,
-            "enable.partition.eof": True,
-            **_RECONNECT,
-        }
-    )
-    values: list[str] = []
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0)])
-        while True:
-            message = consumer.poll(DEADLINE_S)
-            assert message is not None, f"nothing came within {DEADLINE_S} s"
-            if message.error() is not None:
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                return values
-            values.append(message.value().decode())
-    finally:
-        consumer.close()
+    seen = values_seen(broker.bootstrap_servers, topic, partition, isolation, DEADLINE_S, _RECONNECT)
+    return [value.decode() for value in seen]
 
 
-def test_a_commit_is_seen_and_an_abort_is_not(broker: LocalBroker) -> None:
+def test_a_commit_is_seen_and_an_abort_is_not(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders", 2)
     one = producer(broker, "shop")
     for number in range(6):
@@ -74,7 +56,7 @@ def test_a_commit_is_seen_and_an_abort_is_not(broker: LocalBroker) -> None:
         assert read(broker, "orders", "read_uncommitted", partition) == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_nothing_behind_an_open_transaction_is_seen_before_it_ends(broker: LocalBroker) -> None:
+def test_nothing_behind_an_open_transaction_is_seen_before_it_ends(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
     slow, quick = producer(broker, "slow"), producer(broker, "quick")
     slow.begin_transaction()
@@ -88,7 +70,7 @@ def test_nothing_behind_an_open_transaction_is_seen_before_it_ends(broker: Local
     assert read(broker, "orders") == ["slow", "quick"]
 
 
-def test_a_second_producer_with_the_same_id_fences_the_first_and_aborts_what_it_left(broker: LocalBroker) -> None:
+def test_a_second_producer_with_the_same_id_fences_the_first_and_aborts_what_it_left(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
     first = producer(broker, "shop")
     first.begin_transaction()
@@ -105,7 +87,7 @@ def test_a_second_producer_with_the_same_id_fences_the_first_and_aborts_what_it_
     assert read(broker, "orders") == ["of the second"]
 
 
-def test_a_transaction_that_is_open_for_too_long_is_aborted(broker: LocalBroker) -> None:
+def test_a_transaction_that_is_open_for_too_long_is_aborted(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
     one = producer(broker, "shop", transaction_timeout_ms=1_000)
     one.begin_transaction()
@@ -122,7 +104,7 @@ def test_a_transaction_that_is_open_for_too_long_is_aborted(broker: LocalBroker)
         one.commit_transaction(DEADLINE_S)
 
 
-def test_offsets_count_only_when_their_transaction_commits(broker: LocalBroker) -> None:
+def test_offsets_count_only_when_their_transaction_commits(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
     one = producer(broker, "shop")
     consumer = Consumer(
@@ -144,7 +126,7 @@ def test_offsets_count_only_when_their_transaction_commits(broker: LocalBroker) 
         consumer.close()
 
 
-def test_a_transaction_left_open_is_committed_after_the_broker_was_killed(broker: LocalBroker) -> None:
+def test_a_transaction_left_open_is_committed_after_the_broker_was_killed(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
     one = producer(broker, "shop")
     one.begin_transaction()
@@ -159,7 +141,7 @@ def test_a_transaction_left_open_is_committed_after_the_broker_was_killed(broker
 
 @pytest.mark.peers
 def test_kafkas_own_tool_reads_the_transaction_log(tmp_path: Path) -> None:
-    with LocalBroker(tmp_path, transaction_state_log_num_partitions=1) as broker:
+    with Brokers(tmp_path, transaction_state_log_num_partitions=1) as broker:
         create_topic(broker.bootstrap_servers, "orders")
         one = producer(broker, "shop")
         for committed in (True, False):
@@ -170,10 +152,10 @@ def test_kafkas_own_tool_reads_the_transaction_log(tmp_path: Path) -> None:
                 one.commit_transaction(DEADLINE_S)
             else:
                 one.abort_transaction(DEADLINE_S)
-    segments = sorted((tmp_path / "__transaction_state-0").glob("*.log"))
+    segments = sorted((broker.data_dir / "__transaction_state-0").glob("*.log"))
     printed = dump_log(segments, "--transaction-log-decoder")
     states = re.findall(r'"transactionalId":"shop".*?"transactionStatus":(\d)', printed)
     # Empty; Ongoing, PrepareCommit, CompleteCommit; Ongoing, PrepareAbort, CompleteAbort.
     assert states == ["0", "1", "2", "4", "1", "3", "5"]
-    printed = dump_log(sorted((tmp_path / "orders-0").glob("*.log")), "--deep-iteration")
+    printed = dump_log(sorted((broker.data_dir / "orders-0").glob("*.log")), "--deep-iteration")
     assert re.findall(r"endTxnMarker: (\w+)", printed) == ["COMMIT", "ABORT"]

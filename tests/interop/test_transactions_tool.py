@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from pylog_spark.testing import LocalBroker
+from tests.brokers import Brokers
 from tests.interop.clients import create_topic
 from tests.peers.kafka import java
 
-pytestmark = pytest.mark.peers
+pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 
 TOPIC = "transfers"
 
@@ -33,7 +33,7 @@ def committed(servers: str) -> list[bytes]:
 
 
 def test_a_transaction_that_nobody_ends_is_described_and_aborted_by_its_start_offset(tmp_path: Path) -> None:
-    with LocalBroker(tmp_path) as broker:
+    with Brokers(tmp_path) as broker:
         servers = broker.bootstrap_servers
         create_topic(servers, TOPIC)
         producer = Producer({"bootstrap.servers": servers, "transactional.id": "teller"})

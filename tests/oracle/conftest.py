@@ -15,7 +15,8 @@ SETTINGS = {
     "num.partitions": "2",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "100",
-    "offsets.topic.num.partitions": "4",
+    # One coordinator: what it knows of a topic for one group it knows for all.
+    "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "4",
     "transaction.two.phase.commit.enable": "true",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
@@ -45,5 +46,5 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
         if given:
             yield Brokers(given, pylog.bootstrap_servers).warmed_up()
             return
-        with KafkaBroker(tmp_path_factory.mktemp("kafka"), SETTINGS | KAFKA_ONLY, heap="512m") as kafka:
+        with KafkaBroker(tmp_path_factory.mktemp("kafka"), SETTINGS | KAFKA_ONLY, heap="512m", quick=True) as kafka:
             yield Brokers(kafka.bootstrap_servers, pylog.bootstrap_servers).warmed_up()

@@ -25,6 +25,20 @@ LASTING: tuple[Difference, ...] = (
         ("test_transactions_are_listed_by_state_and_producer",),
     ),
     Difference(
+        "a sequence of an ended transaction is no retry",
+        "Produce responses.partition_responses.*",
+        "librdkafka gives the sequences of records that it aborted, but that were written, to the next transaction's: Kafka takes those "
+        "for a retry, acknowledges them and writes nothing. UNKNOWN_PRODUCER_ID makes it abort and go on with a new epoch.",
+        ("test_other_records_under_the_sequence_of_an_aborted_one",),
+    ),
+    Difference(
+        "a prepared transaction is kept",
+        "InitProducerId *",
+        "Kafka 4.3 knows the field of KIP-939 and refuses it as not implemented; here a producer can prepare its transaction, "
+        "which is what makes Spark's writes exactly once.",
+        ("test_a_prepared_transaction_is_not_kept",),
+    ),
+    Difference(
         "settings of Kafka that have no meaning here",
         "CreateTopics topics.configs.*",
         "Tiers and throttled replicas do not exist, records are kept as compressed by the producer; `durability` is pylog's own; "

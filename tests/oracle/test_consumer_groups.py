@@ -12,6 +12,10 @@ from tests.oracle.script import Answer, Script
 LOADING = (14, 15, 16)
 
 
+def _assigned(answer: Answer) -> bool:
+    return bool((answer["assignment"] or {}).get("topic_partitions"))
+
+
 class Members:
     """A group and what its members say."""
 
@@ -25,6 +29,15 @@ class Members:
         stranger = {"group_id": self.name, "member_id": "stranger", "member_epoch": -1}
         s.until(lambda answer: answer["error_code"] not in LOADING, "ConsumerGroupHeartbeat", 1, **stranger)
         s.transcript.pop()
+        self._await_topic()
+
+    def _await_topic(self) -> None:
+        """Kafka's coordinator hears of a topic some time after everybody else: ask it in another group."""
+        member = {"group_id": self.s.new("group"), "member_id": "first"}
+        joining = {"member_epoch": 0, "subscribed_topic_names": [self.topic], "rebalance_timeout_ms": 30_000}
+        self.s.until(_assigned, "ConsumerGroupHeartbeat", 1, **member, **joining, topic_partitions=[])
+        self.s.transcript.pop()
+        self.s.quietly("ConsumerGroupHeartbeat", 1, **member, member_epoch=-1)
 
     def beat(self, member: str, epoch: int, version: int = 1, **fields: Any) -> Answer:
         """A heartbeat that says nothing but `fields`."""

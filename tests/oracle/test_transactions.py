@@ -3,9 +3,10 @@
 from tests.oracle.batches import batch
 from tests.oracle.compare import case
 from tests.oracle.script import Script
-from tests.oracle.transactions import END_TV2, PRODUCE_TV1, PRODUCE_TV2, ended, init, producer
+from tests.oracle.transactions import END_TV2, PRODUCE_TV1, PRODUCE_TV2, Transactional, ended, init, producer
 
 DAY_MS = 24 * 3_600_000
+INT_MAX = 2**31 - 1
 
 
 @case
@@ -197,6 +198,19 @@ def test_a_commit_sent_twice_is_good_and_an_abort_after_it_is_not(s: Script) -> 
     s.says("NONE")
     one.end(False)
     s.says("INVALID_TXN_STATE")
+
+
+@case
+def test_other_records_under_the_sequence_of_an_aborted_one(s: Script) -> None:
+    one, topic = producer(s), s.topic()
+    one.add(topic)
+    one.produce(topic, "aborted")
+    one.end(False)
+    ended(s, topic, 2)
+    one.add(topic)
+    one.produce(topic, "other", sequence=0)
+    # Kafka says that it has the second one, too, which it does not write.
+    s.says("NONE")
 
 
 @case
@@ -402,6 +416,33 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced(s:
     one.end(True)
     one.produce(topic, "b")
     init(s, one.txn, producer_id=one.producer_id, producer_epoch=one.epoch)
+
+
+@case
+def test_with_two_phases_a_transaction_does_not_time_out(s: Script) -> None:
+    two, one, topics = s.new("txn"), producer(s), [s.topic(), s.topic()]
+    prepares = init(s, two, version=6, enable_2_pc=True, transaction_timeout_ms=200)
+    s.says("NONE")
+    s.holds(producer_epoch=0, ongoing_txn_producer_id=-1)
+    kept = Transactional(s, two, prepares["producer_id"], prepares["producer_epoch"])
+    kept.produce(topics[0], "kept", version=PRODUCE_TV2)
+    answer = init(s, one.txn, transaction_timeout_ms=200)
+    one.producer_id, one.epoch = answer["producer_id"], answer["producer_epoch"]
+    one.produce(topics[1], "late", version=PRODUCE_TV2)
+    ended(s, topics[1], 2)
+    s.call("DescribeTransactions", transactional_ids=[two])
+    s.holds(transaction_state="Ongoing", transaction_timeout_ms=INT_MAX)
+    kept.end(True, END_TV2)
+    s.says("NONE")
+
+
+@case
+def test_a_prepared_transaction_is_not_kept(s: Script) -> None:
+    one, topic = producer(s), s.topic()
+    one.produce(topic, "a", version=PRODUCE_TV2)
+    named = {"producer_id": one.producer_id, "producer_epoch": one.epoch}
+    init(s, one.txn, version=6, enable_2_pc=True, keep_prepared_txn=True, **named)
+    s.says("UNSUPPORTED_VERSION")
 
 
 @case

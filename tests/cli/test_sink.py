@@ -1,0 +1,169 @@
+"""``pylog sink``: writes that a driver left undecided, decided or behind, seen and ended from outside."""
+
+import json
+import uuid
+
+import pytest
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import commit
+from pylog_spark.sink.identity import STREAM, Write, batch_write
+from tests.spark.once import Job, committed_values
+
+
+class Died(BaseException):
+    """The driver was killed."""
+
+
+@pytest.fixture
+def topic(pylog):
+    name = f"topic-{uuid.uuid4()}"
+    assert pylog("topic", "create", name, "-p", "2").returncode == 0
+    return name
+
+
+@pytest.fixture
+def job(broker, topic):
+    """Makes attempts at a query's batches, each with two tasks that are done."""
+    key = f"{uuid.uuid4()}.{1}"
+
+    def make(version, write=None):
+        one = Job(broker.bootstrap_servers, topic, write or Write(STREAM, key, version))
+        one.task(0, f"{version}-a")
+        one.task(1, f"{version}-b")
+        return one
+
+    return make
+
+
+@pytest.fixture
+def decided(job, monkeypatch):
+    """A batch whose driver died right after its decision."""
+    one = job(0)
+
+    def die(*_):
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commit, "end", die)
+        with pytest.raises(Died):
+            one.commit()
+    return one
+
+
+def listed(pylog, key, *words):
+    """(version, state, open transactions) of a write."""
+    found = json.loads(pylog("sink", "list", "--json", *words).stdout)
+    return [(one["version"], one["state"], one["transactions"]) for one in found if one["key"] == key]
+
+
+def test_every_write_is_listed_with_its_version_its_state_and_what_is_open(pylog, job):
+    first = job(0)
+    key = first.write.key
+    assert listed(pylog, key) == [(0, "undecided", 2)]
+    first.commit()
+    assert listed(pylog, key) == [(0, "finished", 0)]
+    assert listed(pylog, key, "--open") == []
+    job(1)
+    assert listed(pylog, key) == [(0, "finished", 0), (1, "undecided", 2)]
+    lines = pylog("sink", "list").stdout.splitlines()
+    assert lines[0].split() == ["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S"]
+    assert [line.split()[:4] for line in lines if key in line] == [
+        [key, "0", "finished", "0"],
+        [key, "1", "undecided", "2"],
+    ]
+
+
+def test_what_is_decided_is_finished_and_seen(pylog, broker, topic, decided):
+    assert listed(pylog, decided.write.key) == [(0, "unfinished", 2)]
+    assert committed_values(broker.bootstrap_servers, topic, waiting=True) == []
+    done = pylog("sink", "finish", decided.write.key)
+    assert (done.returncode, done.stderr) == (0, "Finished 1 write.\n")
+    assert listed(pylog, decided.write.key) == [(0, "finished", 0)]
+    assert committed_values(broker.bootstrap_servers, topic) == ["0-a", "0-b"]
+
+
+def test_what_is_decided_is_not_aborted(pylog, broker, topic, decided):
+    done = pylog("sink", "abort", decided.write.key, "--execute")
+    assert (done.returncode, "is decided" in done.stderr) == (1, True), done.stderr
+    decided.commit()
+    assert committed_values(broker.bootstrap_servers, topic) == ["0-a", "0-b"]
+
+
+def test_what_came_late_is_left_over_and_ended_by_finish(pylog, broker, topic, job):
+    late, first = job(0), job(0)
+    decision = commit.Decision(first.write, (first.outcomes[0].transaction, first.outcomes[1].transaction), 0)
+    with_ledger = commit.Ledger(first.client)
+    driver = commit.fence(with_ledger, first.write)
+    commit.decide(driver, decision)
+    driver.close()
+    with_ledger.close()
+    assert sorted(listed(pylog, late.write.key)) == [(0, "left over", 2), (0, "unfinished", 2)]
+    assert pylog("sink", "finish").returncode == 0
+    assert listed(pylog, late.write.key) == [(0, "finished", 0)]
+    assert committed_values(broker.bootstrap_servers, topic) == ["0-a", "0-b"]
+
+
+def test_an_abort_is_only_shown_until_it_is_to_be_executed(pylog, broker, topic, job):
+    one = job(0)
+    key = one.write.key
+    shown = pylog("sink", "abort", key)
+    assert (shown.returncode, shown.stderr) == (
+        0, f"Would abort 2 transactions of {key}; nothing is changed without --execute.\n"
+    )  # fmt: skip
+    assert listed(pylog, key) == [(0, "undecided", 2)]
+    done = pylog("sink", "abort", key, "--execute")
+    assert (done.returncode, done.stderr) == (0, f"Aborted 2 transactions of {key}.\n")
+    assert listed(pylog, key) == []
+    assert committed_values(broker.bootstrap_servers, topic) == []
+
+
+def test_a_driver_that_lives_cannot_commit_what_was_aborted_and_writes_it_again(pylog, broker, topic, job):
+    first = job(0)
+    first.commit()
+    aborted = job(1)
+    assert pylog("sink", "abort", aborted.write.key, "--execute").returncode == 0
+    with pytest.raises(PylogError, match="was aborted with pylog sink abort"):
+        aborted.commit()
+    again = job(1)
+    again.commit()
+    assert committed_values(broker.bootstrap_servers, topic) == ["0-a", "0-b", "1-a", "1-b"]
+
+
+def test_a_driver_whose_turn_comes_in_the_middle_of_an_abort_commits_nothing_of_it(
+    pylog, broker, topic, job, monkeypatch
+):
+    """The abort has written down what it ends and has ended nothing yet, when the driver decides."""
+    from pylog_spark.sink import overview
+    from pylog_spark.sink.ledger import Ledger
+
+    one = job(0)
+    fence = Ledger.fence
+
+    def driver_first(self, ids):
+        with pytest.raises(PylogError, match="was aborted"):
+            one.commit()
+        fence(self, ids)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "fence", driver_first)
+        assert len(overview.abort_undecided(one.client, one.write.key)) == 2
+    assert committed_values(broker.bootstrap_servers, topic) == []
+
+
+def test_a_batch_without_a_name_can_be_given_up(pylog, broker, topic, job):
+    one = job(0, batch_write(None, None))
+    assert pylog("sink", "abort", one.write.key, "--execute").returncode == 0
+    with pytest.raises(PylogError, match="given up"):
+        one.commit()
+    assert committed_values(broker.bootstrap_servers, topic) == []
+
+
+def test_wrong_words_are_one_sentence(pylog):
+    for words, code, part in (
+        (["finish", "none"], 1, "There is no write 'none'"),
+        (["abort", "none"], 1, "There is no open transaction of a write 'none'"),
+        (["abort"], 2, "Missing argument 'KEY'"),
+    ):
+        done = pylog("sink", *words)
+        assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)

@@ -1,0 +1,21 @@
+"""Brokers of both kinds, and topics without a Spark session: readers run in the test's own process."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.brokers import BOTH, running
+from tests.spark.support import Topic, topic_maker
+
+
+@pytest.fixture(scope="session", params=BOTH)
+def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running broker."""
+    with running(request.param, tmp_path_factory.mktemp(request.param)) as servers:
+        yield servers
+
+
+@pytest.fixture
+def topic(bootstrap: str, new_topic: str) -> Callable[..., Topic]:
+    """Makes topics: ``topic(partitions=3)``; names begin with that of the test's own."""
+    return topic_maker(None, bootstrap, new_topic)

@@ -1,0 +1,148 @@
+"""Transactions as a reader meets them: committed records by default, markers and aborted records neither loss nor hang."""
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pylog_spark._native import RecordWriter
+from pylog_spark.datasource import PylogDataSource
+from pylog_spark.offsets.position import Position
+from tests.reading.support import batches, reader, schema, tasks, values
+from tests.spark.support import Topic
+
+pytestmark = pytest.mark.cluster
+
+Topics = Callable[..., Topic]
+
+
+def begun(one: Topic, records: list[str], partition: int = 0) -> RecordWriter:
+    """A transaction of its own that has written `records` and is still open."""
+    writer = RecordWriter(
+        {"bootstrap.servers": one.servers}, one.name, transactional_id=f"{one.name}-{records}-{partition}"
+    )
+    raw = pa.array([record.encode() for record in records], pa.binary())
+    writer.write(pa.record_batch({"value": raw, "partition": pa.array([partition] * len(records), pa.int32())}))
+    writer.flush()
+    return writer
+
+
+def ended(one: Topic, records: list[str], *, commit: bool, partition: int = 0) -> None:
+    writer = begun(one, records, partition)
+    writer.end(commit)
+    writer.close()
+
+
+def rows(one: Topic, **options: Any) -> list[tuple[int, int, bytes]]:
+    found = batches(reader(one, "partition", "offset", "value", **options))
+    return [tuple(row.values()) for batch in found for row in batch.to_pylist()]
+
+
+def offsets(one: Topic, first: int) -> str:
+    return json.dumps({one.name: {"0": first}})
+
+
+def test_a_range_that_ends_in_markers_is_read_to_its_end(topic: Topics) -> None:
+    one = topic()
+    ended(one, ["a", "b"], commit=True)
+    ended(one, ["lost"], commit=False)
+    assert one.offsets() == [5]  # two records, a marker, a record, a marker
+    assert values(one) == ["a", "b"]
+    for first in (2, 3, 4):
+        assert values(one, startingOffsets=offsets(one, first)) == []
+    assert values(one, endingOffsets=offsets(one, 3), maxRecordsPerPartition=1) == ["a", "b"]
+    assert values(one, isolationLevel="read_uncommitted") == ["a", "b", "lost"]
+
+
+def test_a_topic_with_nothing_but_aborted_records_is_an_empty_frame(topic: Topics) -> None:
+    one = topic()
+    for number in range(3):
+        ended(one, [f"{number}"] * 4, commit=False)
+    assert tasks(one) == 1
+    assert values(one) == []
+    assert values(one, limit=1) == []
+    assert values(one, minPartitions=4) == []
+
+
+def test_an_open_transaction_ends_a_read_until_it_is_committed(topic: Topics) -> None:
+    one = topic()
+    one.put(["before"])
+    writer = begun(one, ["open"])
+    one.put(["after"])
+    assert values(one) == ["before"]
+    assert values(one, **{"kafka.isolation.level": "read_uncommitted"}) == ["before", "open", "after"]
+    with pytest.raises(Exception, match=f"endingOffsets asks for offset 3 of {one.name}-0, which holds 0 to 1"):
+        values(one, endingOffsets=offsets(one, 3))
+    writer.end(True)
+    writer.close()
+    assert values(one) == ["before", "open", "after"]
+
+
+def test_a_filter_finds_committed_records_only(topic: Topics) -> None:
+    one = topic()
+    one.put(["a"])
+    ended(one, ["lost"], commit=False)
+    ended(one, ["b"], commit=True)
+    assert values(one, filterTimestamp="1..") == ["a", "b"]
+    assert values(one, filterOffset="1..", limit=5) == ["b"]
+    writer = begun(one, ["open"])
+    assert values(one, filterTimestamp="1..") == ["a", "b"]
+    writer.end(False)
+    writer.close()
+    assert values(one, filterTimestamp="1..") == ["a", "b"]
+
+
+def test_transactions_in_any_order_give_the_committed_records_in_any_split(topic: Topics) -> None:
+    one = topic(partitions=2)
+    chance = random.Random(5)
+    expected: list[list[str]] = [[], []]
+    writers: list[tuple[RecordWriter, int, list[str]]] = []
+    for number in range(24):
+        partition = chance.randrange(2)
+        records = [f"{number:02}-{index}" for index in range(chance.randrange(1, 4))]
+        if chance.random() < 0.3:
+            one.put(records, partition)
+            expected[partition] += records
+            continue
+        writers.append((begun(one, records, partition), partition, records))
+        if len(writers) > 2:
+            writer, place, written = writers.pop(chance.randrange(len(writers)))
+            commit = chance.random() < 0.5
+            writer.end(commit)
+            writer.close()
+            expected[place] += written if commit else []
+    for writer, _, _ in writers:
+        writer.end(False)
+        writer.close()
+    every = sorted(expected[0]) + sorted(expected[1])
+    for options in ({}, {"maxRecordsPerPartition": 1}, {"minRecordsPerPartition": 1_000}, {"minPartitions": 7}):
+        assert values(one, **options) == every, options
+    pieces = ",".join(str(offset) for offset in range(0, max(one.offsets()), 3))
+    wanted = [row for row in rows(one) if row[1] % 3 == 0]
+    assert rows(one, filterOffset=pieces) == wanted
+    assert len(wanted) > 5
+
+
+def test_a_stream_stops_before_an_open_transaction_and_goes_on_after_it(topic: Topics) -> None:
+    one = topic()
+    given = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, "startingOffsets": "earliest"}
+    stream: Any = PylogDataSource(given).streamReader(schema("value"))
+    limit = stream.getDefaultReadLimit()
+
+    def batch(start: dict[str, Any]) -> tuple[list[bytes], dict[str, Any]]:
+        end = stream.latestOffset(start, limit)
+        read = [batch for task in stream.partitions(start, end) for batch in stream.read(task)]
+        return [value for part in read for value in part.column(0).to_pylist()], end
+
+    one.put(["before"])
+    writer = begun(one, ["open"])
+    found, end = batch(stream.initialOffset())
+    assert (found, list(Position.from_document(end).offsets.values())) == ([b"before"], [1])
+    assert stream.latestOffset(end, limit) is end
+    writer.end(True)
+    writer.close()
+    assert batch(end)[0] == [b"open"]
+    stream.stop()
