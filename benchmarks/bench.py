@@ -6,14 +6,16 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.brokers import SIDES, Broker, make_broker
-from benchmarks.load import create_topic, produce
+from benchmarks.load import create_topic, fill
 from benchmarks.spark_session import SparkSide
 
 _ROOT = Path(__file__).parent.parent
 PARTITIONS = 4
 Runs = dict[str, list[float]]
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -68,20 +70,23 @@ class Bench:
         create_topic(self.broker(side).bootstrap_servers, topic, partitions)
         return topic
 
-    def loaded_topic(self, side: str, records: int, value_bytes: int) -> str:
+    def loaded_topic(self, side: str, records: int, value_bytes: int, partitions: int = PARTITIONS) -> str:
         """A topic that holds `records` records of `value_bytes` bytes in full batches."""
-        topic = f"loaded-{value_bytes}-{records}"
+        topic = f"loaded-{value_bytes}-{records}-{partitions}"
         if f"{side}/{topic}" not in self._topics:
             servers = self.broker(side).bootstrap_servers
-            create_topic(servers, topic, PARTITIONS)
-            produce(servers, topic, records, b"x" * value_bytes, {"linger.ms": 50, "batch.num.messages": 10_000})
+            create_topic(servers, topic, partitions)
+            fill(servers, topic, records, b"x" * value_bytes, partitions)
             self._topics.add(f"{side}/{topic}")
         return topic
 
-    def take_turns(self, measures: Mapping[str, Callable[[], float]], warm_up: int = 1) -> Runs:
-        """Call the sides' measures in turn, `rounds` times after `warm_up` uncounted rounds."""
-        runs: Runs = {side: [] for side in measures}
-        for round_number in range(-warm_up, self.rounds):
+    def take_turns(
+        self, measures: Mapping[str, Callable[[], _T]], warm_up: int = 1, rounds_max: int | None = None
+    ) -> dict[str, list[_T]]:
+        """Call the sides' measures in turn, `rounds` times (at most `rounds_max`) after `warm_up` uncounted rounds."""
+        runs: dict[str, list[_T]] = {side: [] for side in measures}
+        rounds = self.rounds if rounds_max is None else min(self.rounds, rounds_max)
+        for round_number in range(-warm_up, rounds):
             for side, measure in measures.items():
                 result = measure()
                 if round_number >= 0:

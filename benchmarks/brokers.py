@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from pylog_spark.testing.process import free_port
 from tests.peers.kafka import KafkaBroker
-from tests.peers.probe import free_port, wait_until_it_answers
+from tests.peers.probe import wait_until_it_answers
 
 _START_DEADLINE_S = 60
 _STOP_DEADLINE_S = 60

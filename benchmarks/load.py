@@ -11,10 +11,10 @@ _DEADLINE_S = 300
 _QUEUED_MAX = 1_000_000
 
 
-def create_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
+def create_topic(bootstrap_servers: str, topic: str, partitions: int, replicas: int = 1) -> None:
     """Create a topic and wait until the broker leads all its partitions (Apache Kafka answers before it does)."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
-    for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+    for future in admin.create_topics([NewTopic(topic, partitions, replicas)]).values():
         future.result(timeout=_DEADLINE_S)
     until(lambda: _is_led(bootstrap_servers, topic, partitions))
 
@@ -39,8 +39,17 @@ def delete_topic(bootstrap_servers: str, topic: str) -> None:
         future.result(timeout=_DEADLINE_S)
 
 
-def produce(bootstrap_servers: str, topic: str, records: int, value: bytes, settings: dict[str, object]) -> float:
-    """Produce `records` times `value`, spread over the partitions by librdkafka; seconds until all are acknowledged.
+def fill(bootstrap_servers: str, topic: str, records: int, value: bytes, partitions: int) -> None:
+    """Put `records` times `value` into a topic in full batches, the same number into each of its `partitions`."""
+    settings: dict[str, object] = {"linger.ms": 50, "batch.num.messages": 10_000}
+    for partition in range(partitions):
+        produce(bootstrap_servers, topic, records // partitions, value, settings, partition)
+
+
+def produce(
+    bootstrap_servers: str, topic: str, records: int, value: bytes, settings: dict[str, object], partition: int = -1
+) -> float:
+    """Produce `records` times `value` into `partition`, or spread by librdkafka; seconds until all are acknowledged.
 
     Raises
     ------
@@ -57,7 +66,7 @@ def produce(bootstrap_servers: str, topic: str, records: int, value: bytes, sett
         while len(producer) > _QUEUED_MAX - _CHUNK_RECORDS:
             producer.poll(0.01)
         chunk = [{"value": value} for _ in range(min(left, _CHUNK_RECORDS))]
-        left -= producer.produce_batch(topic, chunk)
+        left -= producer.produce_batch(topic, chunk, partition)
         producer.poll(0)
     unsent = producer.flush(_DEADLINE_S)
     took = time.perf_counter() - started

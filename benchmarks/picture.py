@@ -15,18 +15,21 @@ _GOOD, _MISSED, _AXIS, _INK = "#2a7f62", "#c0762b", "#9aa5b1", "#1f2933"
 
 
 def _advantage(row: dict[str, Any]) -> float | None:
-    """How many times better pylog is: speed over speed, or Kafka's cost over pylog's."""
+    """How many times better pylog is: speed over speed, or Kafka's cost over pylog's.
+
+    None without both, and where a time is less than nothing because the session time-out is taken off it.
+    """
     runs = row["runs"]
     if not runs.get("kafka") or not runs.get("pylog"):
         return None
     kafka, pylog = median(runs["kafka"]), median(runs["pylog"])
     better, worse = (pylog, kafka) if row["is_speed"] else (kafka, pylog)
-    return better / worse if worse else None
+    return better / worse if min(better, worse) > 0 else None
 
 
 def _bar(number: int, row: dict[str, Any], advantage: float, longest: float) -> str:
     y = _TOP + number * _ROW
-    width = max(2.0, advantage / longest * _BAR_MAX)
+    width = max(2.0, min(advantage, longest) / longest * _BAR_MAX)
     kafka, pylog = median(row["runs"]["kafka"]), median(row["runs"]["pylog"])
     figures = f"{advantage:.1f} x ({pylog:.3g} against {kafka:.3g} {row['unit']})"
     colour = _GOOD if row["met"] else _MISSED
@@ -45,7 +48,7 @@ def draw(results: Path, picture: Path) -> None:
     longest = max([min(advantage, cut) for _, advantage in rows], default=1.0)
     height = _TOP + len(rows) * _ROW + 20
     one = _LABEL + _BAR_MAX / longest
-    bars = "".join(_bar(number, row, min(advantage, cut), longest) for number, (row, advantage) in enumerate(rows))
+    bars = "".join(_bar(number, row, advantage, longest) for number, (row, advantage) in enumerate(rows))
     picture.parent.mkdir(exist_ok=True)
     picture.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'

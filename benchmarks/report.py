@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.bench import Runs
+from benchmarks.brokers import SIDES
 from benchmarks.row import Row
 
 
@@ -26,6 +27,11 @@ class Result:
         """Median run of `side`, None when it did not run."""
         return median(self.runs[side]) if self.runs.get(side) else None
 
+    @property
+    def third(self) -> str:
+        """The side beside kafka and pylog, if the row has one."""
+        return next((side for side in self.runs if side not in SIDES), "")
+
     def best(self, side: str) -> float | None:
         """Best run: the largest speed, the smallest cost."""
         runs = self.runs.get(side)
@@ -33,15 +39,15 @@ class Result:
 
     @property
     def ratio(self) -> float | None:
-        """pylog's median over Kafka's."""
-        kafka, pylog = self.median("kafka"), self.median("pylog")
-        return pylog / kafka if kafka and pylog is not None else None
+        """pylog's median over that of the side that its target is held against; None where one of them is not above zero."""
+        other, pylog = self.median(self.row.target.against), self.median("pylog")
+        return pylog / other if other and pylog is not None and min(other, pylog) > 0 else None
 
     @property
     def is_met(self) -> bool | None:
         """Whether the target is met; None without a figure of pylog."""
         pylog = self.median("pylog")
-        return None if pylog is None else self.row.target.met(self.median("kafka"), pylog)
+        return None if pylog is None else self.row.target.met(self.median(self.row.target.against), pylog)
 
 
 def _number(value: float | None) -> str:
@@ -58,12 +64,12 @@ def _pair(result: Result, side: str) -> str:
 def print_table(results: list[Result]) -> None:
     """Print median (best) of each side, ratio, target and verdict."""
     table = Table(title="median (best) of several runs, the sides taking turns", title_justify="left")
-    for name in ("row", "unit", "Kafka", "pylog", "ceiling", "pylog / Kafka", "target", ""):
+    for name in ("row", "unit", "Kafka", "pylog", "third", "ratio", "target", ""):
         table.add_column(name, justify="left" if name in ("row", "unit", "target", "") else "right")
     for result in results:
         verdict = {True: "[green]met[/]", False: "[red]MISSED[/]", None: "not measured"}[result.is_met]
         table.add_row(
-            result.row.title, result.row.unit, _pair(result, "kafka"), _pair(result, "pylog"), _pair(result, "ceiling"),
+            result.row.title, result.row.unit, _pair(result, "kafka"), _pair(result, "pylog"), f"{result.third} {_pair(result, result.third)}".strip(),
             f"{_number(result.ratio)} x" if result.ratio is not None else "-", result.row.target.text, verdict,
         )  # fmt: skip
     Console(width=max(120, Console().width)).print(table)

@@ -5,11 +5,12 @@ Each row can run alone.
 
 from functools import partial
 
-from benchmarks import measures
+from benchmarks import clusters, failover, measures, streams
 from benchmarks.coordination import commits, transactions
 from benchmarks.row import Row, at_most, ratio_at_least, ratio_at_most
 
 _MANY_PARTITIONS = 1_000
+_THOUSANDS = 5_000
 
 _ONE: dict[str, object] = {"batch.num.messages": 1, "linger.ms": 0}
 _FIFTY: dict[str, object] = {"batch.num.messages": 50, "linger.ms": 5}
@@ -82,4 +83,49 @@ _SPARK_ROWS = (
         partial(measures.spark_write, records=3_000_000, value_bytes=100)),
 )  # fmt: skip
 
-ROWS: tuple[Row, ...] = _BROKER_ROWS + _COORDINATION_ROWS + _SPARK_ROWS
+_STREAM_ROWS = (
+    *(
+        Row(f"floor-{partitions}", f"micro-batch of few records, {partitions} partitions", "ms", False, ratio_at_most(1.0),
+            partial(streams.floor, partitions=partitions, part="whole"))
+        for partitions in (1, 4, 8)
+    ),
+    *(
+        Row(f"floor-4-{part}", f"  of it (4 partitions): {what}", "ms", False, ratio_at_most(1.0),
+            partial(streams.floor, partitions=4, part=part))
+        for part, what in (("plan", "offsets and planning"), ("run", "tasks"), ("log", "Spark's two files"))
+    ),
+    Row("floor-8-shared", "  8 partitions that share a task (an option)", "ms", False, ratio_at_most(1.0),
+        partial(streams.floor, partitions=8, part="whole", is_shared=True)),
+    Row("stream-1m", "micro-batch of 1 M records of 100 B", "ms", False, at_most(480, "ms"), streams.large),
+    Row("sink-1m", "micro-batch log to log, 1 M records of 100 B", "ms", False, ratio_at_most(1.3, streams.AT_LEAST_ONCE),
+        partial(streams.sink, is_large=True)),
+    Row("sink-small", "micro-batch log to log, few records", "ms", False, ratio_at_most(1.3, streams.AT_LEAST_ONCE),
+        partial(streams.sink, is_large=False)),
+)  # fmt: skip
+
+_CLUSTER_ROWS = (
+    Row("replicated-rate", "produce 200 B to 3 replicas, acks=all", "M records/s", True, ratio_at_least(1.0),
+        partial(clusters.replicated, records=1_000_000, value_bytes=200, figure="rate")),
+    Row("replicated-cpu", "  all brokers", "CPU s/M", False, ratio_at_most(0.5),
+        partial(clusters.replicated, records=1_000_000, value_bytes=200, figure="cpu")),
+    Row("replicated-1kb", "produce 1 kB to 3 replicas, acks=all", "M records/s", True, ratio_at_least(1.0),
+        partial(clusters.replicated, records=300_000, value_bytes=1_000, figure="rate")),
+    Row("acked-p50", "acknowledged by 3 replicas, median", "ms", False, ratio_at_most(1.0),
+        partial(clusters.acknowledged, percentile=0.5)),
+    Row("acked-p99", "acknowledged by 3 replicas, 99th percentile", "ms", False, ratio_at_most(1.0),
+        partial(clusters.acknowledged, percentile=0.99)),
+    Row("no-leader-kill", "without a leader after kill -9, session less", "ms", False, at_most(500, "ms"),
+        partial(failover.without_leader, how="kill", seen_by="eager")),
+    Row("no-leader-kill-told", "  until the brokers left tell who leads", "ms", False, at_most(500, "ms"),
+        partial(failover.without_leader, how="kill", seen_by="told")),
+    Row("no-leader-kill-plain", "  a client without settings", "ms", False, ratio_at_most(1.0),
+        partial(failover.without_leader, how="kill", seen_by="plain")),
+    Row("no-leader-stop", "without a leader around a clean stop", "ms", False, at_most(100, "ms"),
+        partial(failover.without_leader, how="terminate", seen_by="eager")),
+    Row("made-5000", "5,000 partitions of 3 replicas made", "s", False, ratio_at_most(1.0),
+        partial(failover.many_partitions, partitions=_THOUSANDS, figure="made")),
+    Row("moved-5000", "  leaders of the killed controller moved, session less", "s", False, at_most(2.0, "s"),
+        partial(failover.many_partitions, partitions=_THOUSANDS, figure="moved")),
+)  # fmt: skip
+
+ROWS: tuple[Row, ...] = _BROKER_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS

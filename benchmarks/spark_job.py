@@ -1,7 +1,7 @@
 """One Spark session of one side, driven by JSON lines: a job comes in on stdin, its seconds go out on stdout.
 
 Started by `spark_session.py` as ``python -m benchmarks.spark_job SIDE``; SIDE is kafka (Spark's own connector), pylog, or
-ceiling (a Python data source that does nothing but hand over Arrow batches, or take them).
+ceiling (`ceiling.py`: a Python data source that does nothing).
 """
 
 import glob
@@ -9,80 +9,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceArrowWriter,
-    DataSourceReader,
-    InputPartition,
-    WriterCommitMessage,
-)
-from pyspark.sql.types import StructType
 
-_COLUMNS = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
-)
-_BATCH_BYTES = 1_500_000
-_BATCH_ROWS_MAX = 10_000
+from benchmarks.ceiling import CeilingSource
+from benchmarks.stream_job import stream
+
 _TASKS = 4
-
-
-class CeilingSource(DataSource):
-    """Hands Spark the same ready-made Arrow batch again and again, or counts what it is given."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "ceiling"
-
-    def schema(self) -> str:
-        return _COLUMNS
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return CeilingReader(schema.names, int(self.options["rows"]), int(self.options["bytes"]))
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return CeilingWriter()
-
-
-class CeilingReader(DataSourceReader):
-    """`rows` rows in `_TASKS` partitions."""
-
-    def __init__(self, columns: list[str], rows: int, value_bytes: int) -> None:
-        self._columns, self._rows, self._bytes = columns, rows, value_bytes
-
-    def partitions(self) -> list[InputPartition]:
-        return [InputPartition(number) for number in range(_TASKS)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        rows = min(_BATCH_ROWS_MAX, _BATCH_BYTES // (self._bytes + 50))
-        whole = {
-            "key": pa.nulls(rows, pa.binary()),
-            "value": pa.array([b"x" * self._bytes] * rows, pa.binary()),
-            "topic": pa.array(["ceiling"] * rows, pa.string()),
-            "partition": pa.array([0] * rows, pa.int32()),
-            "offset": pa.array(range(rows), pa.int64()),
-            "timestamp": pa.array([1_700_000_000_000_000] * rows, pa.timestamp("us", tz="UTC")),
-            "timestampType": pa.array([0] * rows, pa.int32()),
-        }
-        batch = pa.RecordBatch.from_pydict({column: whole[column] for column in self._columns})
-        left = self._rows // _TASKS
-        while left > 0:
-            yield batch.slice(0, min(rows, left))
-            left -= rows
-
-
-class CeilingWriter(DataSourceArrowWriter):
-    """Receives and forgets."""
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        for _ in iterator:
-            pass
-        return WriterCommitMessage()
 
 
 def session(side: str) -> SparkSession:
@@ -91,6 +27,7 @@ def session(side: str) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName(f"bench-{side}")
     for name, value in {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
@@ -109,7 +46,7 @@ def read(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
     """All columns or only `value` of a topic (or of `rows` ready-made rows) into the noop sink."""
     reader = spark.read.format(side)
     if side == "ceiling":
-        reader = reader.options(rows=job["rows"], bytes=job["bytes"])
+        reader = reader.options(rows=job["rows"], bytes=job["bytes"], tasks=_TASKS)
     else:
         reader = reader.option("kafka.bootstrap.servers", job["bootstrap"]).option("subscribe", job["topic"])
     if job["columns"] == "value" and side != "kafka":
@@ -137,6 +74,19 @@ def _rows_to_write(spark: SparkSession, rows: int, value_bytes: int) -> DataFram
     return frame
 
 
+def warm(spark: SparkSession, side: str, job: dict[str, Any]) -> None:
+    """Something, so that the session has done its first job."""
+    spark.range(10).count()
+
+
+_JOBS: dict[str, Callable[[SparkSession, str, dict[str, Any]], dict[str, float] | None]] = {
+    "read": read,
+    "write": write,
+    "stream": stream,
+    "warm": warm,
+}
+
+
 def main() -> None:
     """Serve jobs until stdin ends."""
     side = sys.argv[1]
@@ -146,8 +96,8 @@ def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         started = time.perf_counter()
-        {"read": read, "write": write, "warm": lambda *_: spark.range(10).count()}[job["do"]](spark, side, job)
-        print(json.dumps({"seconds": time.perf_counter() - started}), file=answers, flush=True)
+        figures = _JOBS[job["do"]](spark, side, job) or {}
+        print(json.dumps({"seconds": time.perf_counter() - started, **figures}), file=answers, flush=True)
     spark.stop()
 
 

@@ -28,7 +28,11 @@ class SparkSide:
             )  # fmt: skip
 
     def run(self, **job: Any) -> float:
-        """Run one job; its seconds. Raises RuntimeError with the end of the log when it fails."""
+        """Run one job; its seconds. Raises what `figures` raises."""
+        return self.figures(**job)["seconds"]
+
+    def figures(self, **job: Any) -> dict[str, float]:
+        """Run one job; its seconds and what else it measured. Raises RuntimeError with the end of the log when it fails."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the session has no pipes")
         self._process.stdin.write(json.dumps(job) + "\n")
@@ -36,7 +40,7 @@ class SparkSide:
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError(f"the Spark session failed at {job}: {self._log.read_text()[-3000:]}")
-        return float(json.loads(answer)["seconds"])
+        return {name: float(value) for name, value in json.loads(answer).items()}
 
     def close(self) -> None:
         """End the session."""

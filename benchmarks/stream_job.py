@@ -1,0 +1,79 @@
+"""A streaming query of one session: it runs a number of micro-batches, and Spark's own progress says what each took."""
+
+import tempfile
+import time
+from statistics import median
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+_DEADLINE_S = 120
+_LOOK_S = 0.1  # rarely: a look is work for the JVM that is measured
+
+# What Spark's progress calls the parts of a trigger, gathered under the names that the rows use.
+_PARTS = {
+    "whole": ("triggerExecution",),
+    "plan": ("latestOffset", "getBatch", "queryPlanning"),
+    "run": ("addBatch",),
+    "log": ("walCommit", "commitOffsets"),
+}
+
+
+def stream(spark: SparkSession, side: str, job: dict[str, Any]) -> dict[str, float]:
+    """Run `batches` micro-batches of `trigger` rows, of which the first `warm` are not counted.
+
+    The log is full before the query starts, so that all batches are of one size and follow each other at once.
+
+    Returns
+    -------
+    dict
+        Median milliseconds of a micro-batch: `whole`, and its parts `plan` (end offsets, the source's partitions, Spark's
+        planner), `run` (the tasks and the sink's commit) and `log` (the two files that Spark writes for a batch).
+    """
+    reader = spark.readStream.format(side).options(**_source(side, job), **job.get("read", {}))
+    frame = reader.load()
+    with tempfile.TemporaryDirectory(dir=job["folder"]) as checkpoint:
+        write = job.get("write")
+        writer = (
+            frame.select("value").writeStream.format(side).options(**write)
+            if write
+            else frame.writeStream.format("noop")
+        )
+        query = writer.option("checkpointLocation", checkpoint).start()
+        try:
+            progress = _wait_for(query, job["batches"])
+        finally:
+            query.stop()
+    counted = progress[job["warm"] : job["batches"]]
+    short = [one for one in counted if one["numInputRows"] != job["trigger"]]
+    if short:
+        raise RuntimeError(f"a micro-batch read {short[0]['numInputRows']} rows instead of {job['trigger']}")
+    durations = [one["durationMs"] for one in counted]
+    return {
+        part: median(sum(one.get(name, 0) for name in names) for one in durations) for part, names in _PARTS.items()
+    }
+
+
+def _source(side: str, job: dict[str, Any]) -> dict[str, str]:
+    if side == "ceiling":
+        return {"trigger": str(job["trigger"]), "tasks": str(job["tasks"]), "bytes": str(job["bytes"])}
+    return {
+        "kafka.bootstrap.servers": job["bootstrap"],
+        "subscribe": job["topic"],
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(job["trigger"]),
+    }
+
+
+def _wait_for(query: StreamingQuery, batches: int) -> list[dict[str, Any]]:
+    """The progress of the first `batches` micro-batches, as soon as they are done."""
+    until = time.monotonic() + _DEADLINE_S
+    while (last := query.lastProgress) is None or last["batchId"] + 1 < batches:
+        error = query.exception()
+        if error is not None:
+            raise RuntimeError(f"the query failed: {error}")
+        if time.monotonic() > until:
+            raise RuntimeError(f"{batches} micro-batches took more than {_DEADLINE_S} s; the last progress is {last}")
+        time.sleep(_LOOK_S)
+    return [one for one in query.recentProgress if one["numInputRows"]]

@@ -1,0 +1,104 @@
+"""How streaming queries are measured: what a micro-batch takes, by Spark's own progress."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.bench import PARTITIONS, Bench, Runs
+from benchmarks.load import delete_topic
+
+_ROUNDS_MAX = 3
+_VALUE_BYTES = 100
+AT_LEAST_ONCE = "at-least-once"
+_SHARED = "shared tasks"
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How many micro-batches of how many rows a query runs, and how many of them are not counted."""
+
+    rows: int
+    counted: int
+    warm: int
+
+
+_SMALL = Batches(rows=10, counted=12, warm=6)
+_LARGE = Batches(rows=1_000_000, counted=3, warm=1)
+
+_Figures = dict[str, list[dict[str, float]]]
+_measured: dict[tuple[object, ...], _Figures] = {}
+
+
+def floor(bench: Bench, partitions: int, part: str, is_shared: bool = False) -> Runs:
+    """Milliseconds (`part` of `stream_job.stream`) of a micro-batch of ten records from each of `partitions` log
+    partitions into the noop sink: Spark's connector on Apache Kafka, pylog on pylog, and a Python source that does nothing.
+
+    All parts come from the same queries. With `is_shared`, pylog's are those in which all log partitions share one task.
+    """
+    batches = Batches(_SMALL.rows * partitions, _SMALL.counted, _SMALL.warm)
+    figures = _once(("floor", partitions), part, lambda: _read(bench, partitions, batches, partitions > PARTITIONS))
+    shared = figures.pop(_SHARED, [])
+    return {**figures, "pylog": shared} if is_shared else figures
+
+
+def large(bench: Bench) -> Runs:
+    """Milliseconds of a micro-batch of a million rows of 100 B from four log partitions into the noop sink."""
+    batches = Batches(bench.records(_LARGE.rows) // PARTITIONS * PARTITIONS, _LARGE.counted, _LARGE.warm)
+    return _once(("large",), "whole", lambda: _read(bench, PARTITIONS, batches))
+
+
+def sink(bench: Bench, is_large: bool) -> Runs:
+    """Milliseconds of a micro-batch from a log of four partitions into another: pylog exactly once, pylog at least once, and
+    Spark's connector (at least once) from Apache Kafka to Apache Kafka."""
+    size = _LARGE if is_large else Batches(_SMALL.rows * PARTITIONS, _SMALL.counted, _SMALL.warm)
+    batches = Batches(bench.records(size.rows), size.counted, size.warm) if is_large else size
+    return _once(("sink", is_large), "whole", lambda: _write(bench, batches))
+
+
+def _once(key: tuple[object, ...], part: str, measure: Callable[[], _Figures]) -> Runs:
+    """`part` of the figures of `key`, measured at the first call for all parts."""
+    if key not in _measured:
+        _measured[key] = measure()
+    return {side: [run[part] for run in runs] for side, runs in _measured[key].items()}
+
+
+def _read(bench: Bench, partitions: int, batches: Batches, has_shared: bool = False) -> _Figures:
+    def once(side: str, read: Mapping[str, str]) -> dict[str, float]:
+        job = _job(bench, batches)
+        if side == "ceiling":
+            return bench.spark(side).figures(**job, tasks=partitions, bytes=_VALUE_BYTES)
+        return bench.spark(side).figures(**job, **_log(bench, side, partitions, batches), read=dict(read))
+
+    measures = {side: partial(once, side, {}) for side in (*bench.sides, "ceiling")}
+    if has_shared and "pylog" in measures:
+        measures[_SHARED] = partial(once, "pylog", {"minRecordsPerPartition": str(batches.rows)})
+    return bench.take_turns(measures, rounds_max=_ROUNDS_MAX)
+
+
+def _write(bench: Bench, batches: Batches) -> _Figures:
+    def once(side: str, delivery: Mapping[str, str]) -> dict[str, float]:
+        servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
+        job = _job(bench, batches) | _log(bench, side, PARTITIONS, batches)
+        try:
+            write = {"kafka.bootstrap.servers": servers, "topic": topic, **delivery}
+            return bench.spark(side).figures(**job, write=write)
+        finally:
+            delete_topic(servers, topic)
+
+    measures = {side: partial(once, side, {}) for side in bench.sides}
+    if "pylog" in measures:
+        measures["pylog"] = partial(once, "pylog", {"delivery": "exactly-once"})
+        measures[AT_LEAST_ONCE] = partial(once, "pylog", {"delivery": AT_LEAST_ONCE})
+    return bench.take_turns(measures, rounds_max=_ROUNDS_MAX)
+
+
+def _job(bench: Bench, batches: Batches) -> dict[str, object]:
+    numbers = {"trigger": batches.rows, "batches": batches.warm + batches.counted, "warm": batches.warm}
+    return {"do": "stream", "folder": str(bench.folder), **numbers}
+
+
+def _log(bench: Bench, side: str, partitions: int, batches: Batches) -> dict[str, object]:
+    """A log with enough records for all batches, an equal number in each partition."""
+    records = batches.rows * (batches.warm + batches.counted)
+    topic = bench.loaded_topic(side, records, _VALUE_BYTES, partitions)
+    return {"bootstrap": bench.broker(side).bootstrap_servers, "topic": topic}
