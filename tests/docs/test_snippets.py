@@ -1,4 +1,7 @@
-"""Every snippet of the documentation runs as it stands. The snippets of a page share one program, in their order."""
+"""Every snippet of the documentation runs as it stands. The snippets of a page share one program, in their order.
+
+A page that uses Spark's own Kafka connector gets its jars, and Apache Kafka at the address that it names.
+"""
 
 import os
 import re
@@ -33,20 +36,47 @@ def pages_with(language: str) -> list[Path]:
     return [page for page in PAGES if snippets(page, language).strip()]
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def compares(page: Path) -> bool:
+    """Whether the page's program reads or writes with Spark's own connector."""
+    return 'format("kafka")' in snippets(page, "python")
+
+
+def run(
+    command: list[str], folder: Path, deadline_s: float = 280, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run in `folder` with this environment's commands on the PATH."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path}
+    environment = {**os.environ, "PATH": path, **variables}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=deadline_s, check=False
     )
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
+ALONE = [page for page in pages_with("python") if not compares(page)]
+BESIDE_KAFKA = [page for page in pages_with("python") if compares(page)]
+
+
+@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     script = tmp_path / f"{page.stem}.py"
     script.write_text(snippets(page, "python"))
     done = run([sys.executable, str(script)], tmp_path)
+    assert done.returncode == 0, f"{page.name}, line numbers are the page's:\n{done.stdout}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.peers
+@pytest.mark.slow
+@pytest.mark.timeout(700)  # two Javas beside each other
+@pytest.mark.parametrize("page", BESIDE_KAFKA, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs_beside_sparks_connector_over_apache_kafka(page: Path, tmp_path: Path) -> None:
+    from tests.peers.jars import jars
+    from tests.peers.kafka import KafkaBroker
+
+    script = tmp_path / f"{page.stem}.py"
+    submit = f"--jars {','.join(map(str, jars('spark')))} pyspark-shell"
+    with KafkaBroker(tmp_path / "kafka", {"num.partitions": "3"}, heap="512m", quick=True) as kafka:
+        script.write_text(snippets(page, "python").replace(_DOCUMENTED_ADDRESS, kafka.bootstrap_servers))
+        done = run([sys.executable, str(script)], tmp_path, 600, PYSPARK_SUBMIT_ARGS=submit)
     assert done.returncode == 0, f"{page.name}, line numbers are the page's:\n{done.stdout}\n{done.stderr[-4000:]}"
 
 
@@ -69,7 +99,8 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 
 def test_the_snippets_are_really_there() -> None:
-    assert {page.name for page in pages_with("python")} >= {"README.md", "spark.md", "broker.md"}
+    assert {page.name for page in pages_with("python")} >= {"README.md", "spark.md", "broker.md", "migration.md"}
+    assert {page.name for page in BESIDE_KAFKA} == {"migration.md"}
     assert {page.name for page in pages_with("bash")} >= {"broker.md"}
 
 
@@ -78,7 +109,7 @@ def test_every_make_target_that_the_documentation_names_exists() -> None:
     named = {
         name
         for page in [*PAGES, ROOT / "ARCHITECTURE.md"]
-        for name in re.findall(r"\bmake ([a-z]+)\b", page.read_text())
+        for name in re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)\b", page.read_text())
     }
     assert named & targets
     assert named - targets <= {"it", "a"}
