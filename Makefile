@@ -16,10 +16,10 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-rust test-python check format bench wheel crash crash-transactions powercut fuzz librdkafka clean
+.PHONY: help preflight preflight-test develop demo test test-rust test-python test-cluster check format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 preflight:
 	@PYTHON=$(PYTHON) scripts/preflight build
@@ -52,8 +52,9 @@ test: preflight-test develop test-rust test-python ## Run every test
 test-rust: ## Only the Rust tests
 	$(CARGO) test $(MANIFEST) --quiet
 
+# A file's tests stay in one process: they share brokers. A test mostly waits for Spark, so two at once cost little.
 test-python: develop ## Only the Python tests (Spark, broker, interop, crash, docs)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
 
 check: develop ## Format, lint, types, import arrows, sizes: what CI checks besides the tests
 	$(BIN)/ruff format --check .
@@ -70,6 +71,9 @@ format: develop ## Format Python and Rust, sort imports
 	$(BIN)/ruff format .
 	$(CARGO) fmt --manifest-path broker_native/Cargo.toml
 
+test-cluster: preflight-test develop ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas
+	PYLOG_TEST_CLUSTER=1 PYLOG_SINK_ROUNDS=$${PYLOG_SINK_ROUNDS:-1} $(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
+
 bench: preflight-test ## Measure against Apache Kafka and Spark's own connector, side by side
 	@$(MAKE) --no-print-directory develop PROFILE=dist
 	$(BIN)/python -m benchmarks $(ROWS)
@@ -83,8 +87,17 @@ crash: develop ## Kill the broker 1,000 times under load and check every acknowl
 crash-transactions: develop ## Kill client and broker 100 times in a consume-transform-produce loop that must be exactly-once
 	PYLOG_TRANSACTION_ROUNDS=100 $(BIN)/python -m pytest tests/crash/test_transactions.py --timeout 3600 -s
 
+crash-sink: develop ## Kill driver, executor, Python worker and broker 100 times each at every step of Spark's exactly-once sink
+	PYLOG_SINK_ROUNDS=100 $(BIN)/python -m pytest tests/crash/test_sink.py --timeout 36000 -s
+
+cluster-chaos: develop ## 500 rounds of kills, pauses, partitions and lost sessions on three brokers and ZooKeeper (PYLOG_CHAOS_ROUNDS)
+	PYLOG_CHAOS_ROUNDS=$${PYLOG_CHAOS_ROUNDS:-500} $(BIN)/python -m pytest tests/cluster/test_chaos.py --timeout 36000 -s
+
 powercut: ## Cut the power of the simulated disk 10,000 times
 	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test power_loss -- --nocapture
+
+simulate: develop ## 10,000 simulated clusters under faults (PYLOG_SIM_SEEDS=..., PYLOG_SIM_FIRST=...)
+	PYLOG_SIM_SEEDS=$${PYLOG_SIM_SEEDS:-10000} $(BIN)/python -m pytest tests/simulation -s
 
 fuzz: ## Random and mutated bytes at every decoder for a long while (FUZZ_CASES=...)
 	PROPTEST_CASES=$${FUZZ_CASES:-20000} $(CARGO) test $(MANIFEST) --release -- fuzz random mutated any_damage
