@@ -11,6 +11,7 @@ Every value can be told from its number alone, so a torn or mixed-up value canno
 """
 
 import hashlib
+import time
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -117,6 +118,13 @@ class Load:
             assert queued == len(messages)
         self._loose.poll(poll_s)
         self._exact.poll(0)
+
+    def unanswered(self, poll_s: float) -> bool:
+        """Whether plain records wait for an answer still after the reports that come within `poll_s` were taken."""
+        deadline = time.monotonic() + poll_s
+        while len(self._loose) and time.monotonic() < deadline:
+            self._loose.poll(poll_s / 10)
+        return len(self._loose) > 0
 
     def broker_died(self) -> None:
         """Give up the plain records in flight: whether they are in the log is unknown."""

@@ -20,6 +20,8 @@ PARTITIONS = 2
 _ROUND_DEADLINE_S = 60
 # A burst takes about a ms to be sent and answered: a kill somewhere in this time finds requests on their way.
 _LAST_BURST_S = 0.0015
+# Answers that a broker had sent before it stood still are taken within this time.
+_LAST_ANSWERS_S = 0.02
 # Small, so that kills also fall on rolls, index growth and recovery of several segments.
 _SETTINGS = {"log_segment_bytes": 2_000_000, "log_index_interval_bytes": 1_000, "num_partitions": PARTITIONS}
 
@@ -35,7 +37,7 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
         load = Load(broker.bootstrap_servers, PARTITIONS)
         for _ in range(ROUNDS):
             _push_until(load, load.acknowledged + randomness.randrange(50, 6_000))
-            load.push(poll_s=randomness.random() * _LAST_BURST_S)
+            _stop_with_requests_under_way(broker, load, randomness)
             cut_off = load.cut_off
             broker.kill()
             load.broker_died()
@@ -49,6 +51,19 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
     print(f"{bitten} of {ROUNDS} kills cut off requests on their way, {load.cut_off} plain records in all")
     assert bitten > ROUNDS / 4, f"only {bitten} of {ROUNDS} kills cut off requests that were on their way"
     assert all(one.next_offset > ROUNDS * 10 for one in (*load.idempotent, *load.plain))
+
+
+def _stop_with_requests_under_way(broker: LocalBroker, load: Load, randomness: random.Random) -> None:
+    """Let the broker stand still at a moment at which plain records wait for its answer: it does nothing more until it is killed,
+    so where it stands is where the kill falls, whatever else the machine is doing."""
+    deadline = time.monotonic() + _ROUND_DEADLINE_S
+    while True:
+        load.push(poll_s=randomness.random() * _LAST_BURST_S)
+        broker.pause()
+        if load.unanswered(_LAST_ANSWERS_S):
+            return
+        broker.resume()
+        assert time.monotonic() < deadline, f"the broker answered everything at once for {_ROUND_DEADLINE_S} s"
 
 
 def _push_until(load: Load, acknowledged: int) -> None:
