@@ -54,7 +54,7 @@ test-rust: ## Only the Rust tests
 
 # A file's tests stay in one process: they share brokers. A test mostly waits for Spark, so two at once cost little.
 test-python: develop ## Only the Python tests (Spark, broker, interop, crash, docs)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 25 --durations-min 10 $(PYTEST_ARGS)
 
 check: develop ## Format, lint, types, import arrows, sizes: what CI checks besides the tests
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,25 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     with pylog(tmp_path_factory.mktemp("broker")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    """A session with two cores and small pauses between triggers: the one of the process, or the next when a file before this one
+    has ended it. It ends with the process."""
+    from pylog_spark.testing import spark_session
+
+    session = spark_session(config={"spark.sql.streaming.pollingDelay": "20ms", "spark.task.maxFailures": "1"})
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def pytest_sessionfinish() -> None:
+    """Stop Spark in peace, if there is any."""
+    if (sql := sys.modules.get("pyspark.sql")) is not None and (
+        session := sql.SparkSession.getActiveSession()
+    ) is not None:
+        session.stop()
 
 
 @pytest.fixture

@@ -25,16 +25,6 @@ RACK = "PYLOG_TEST_RACK"
 DEADLINE_S = 120.0
 
 
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    """A session whose Python workers are in rack b (`tests/conftest.py`). It may be that of other files: it is not stopped."""
-    from pylog_spark.testing import spark_session
-
-    session = spark_session(config={"spark.sql.streaming.pollingDelay": "20ms", "spark.task.maxFailures": "1"})
-    session.sparkContext.setLogLevel("OFF")
-    return session
-
-
 class Gate:
     """Holds the tasks of a query in their middle: they say that they are there, and go on when told.
 
