@@ -1,5 +1,6 @@
 """What every test may use: a running broker, clients of it, and this Python for Spark's workers."""
 
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _topic_numbers = count()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_client_outlives_its_file() -> Iterator[None]:
+    """End the clients that hang in a cycle of references: they would knock for minutes at the ports of brokers that are gone, where
+    something else may listen by then. Spark waits for its Python process at any free port, and fails when another comes first.
+    """
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
