@@ -1,5 +1,6 @@
 """``pylog topic``: what is printed, what is refused, with which exit code."""
 
+import contextlib
 import json
 import os
 import pty
@@ -113,6 +114,15 @@ def test_it_works_where_there_is_no_home_and_no_terminal(pylog, environment):
     assert pylog("topic", "list", env={**bare, "PATH": os.defpath}).returncode == 0
 
 
+def _all_of(terminal: int) -> bytes:
+    """What was shown on a terminal whose other side is closed; it comes in pieces, and ends with an error."""
+    said = b""
+    with open(terminal, "rb", buffering=0) as shown, contextlib.suppress(OSError):
+        while piece := shown.read(10_000):
+            said += piece
+    return said
+
+
 def test_deleting_on_a_terminal_asks_first(pylog, environment, command):
     pylog("topic", "create", "asked")
     for answer, code, left in ((b"n\n", 130, True), (b"y\n", 0, False)):
@@ -122,7 +132,6 @@ def test_deleting_on_a_terminal_asks_first(pylog, environment, command):
             os.close(child_side)
             os.write(terminal, answer)
             assert asking.wait(30) == code
-        said = os.read(terminal, 10_000)
-        os.close(terminal)
+        said = _all_of(terminal)
         assert b"Delete asked with all records? [y/N]" in said
         assert ("asked" in pylog("topic", "list").stdout) is left

@@ -166,6 +166,7 @@ def test_a_pattern_leaves_out_internal_topics_by_the_brokers_flag(ways: Ways) ->
         producer.begin_transaction()
         producer.produce(way.name(), "committed", partition=0, timestamp=BASE_MS)
         producer.commit_transaction()
+        way.await_markers()
         mine = f"__{way.name('mine')}"
         (answer,) = way.client.create_topics(
             [{"name": mine, "num_partitions": 1, "replication_factor": 1, "configs": {}}]

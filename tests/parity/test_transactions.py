@@ -19,10 +19,14 @@ def transaction(producer: Producer, way: Way, values: range, end: str) -> None:
     """Write values to partition 0 in one transaction and end it: commit, abort, or leave it open."""
     producer.begin_transaction()
     send(producer, way.name(), [Record(f"{n}") for n in values])
-    if end == "commit":
-        producer.commit_transaction(WAIT_S)
-    elif end == "abort":
-        producer.abort_transaction(WAIT_S)
+    if end != "open":
+        ended(producer, way, end)
+
+
+def ended(producer: Producer, way: Way, end: str) -> None:
+    """End the open transaction: commit, or abort."""
+    producer.commit_transaction(WAIT_S) if end == "commit" else producer.abort_transaction(WAIT_S)
+    way.await_markers()
 
 
 def values(rows: list[tuple[Any, ...]]) -> list[int]:
@@ -94,7 +98,7 @@ def test_a_stream_stops_before_an_open_transaction_or_reads_it(ways: Ways, level
             seen = [query.settle()]
             transaction(producer, way, range(1, 4), "open")
             seen.append(query.settle())
-            producer.commit_transaction(WAIT_S)
+            ended(producer, way, "commit")
             seen.append(query.settle())
             transaction(producer, way, range(5, 8), "abort")
             way.put("t", ["9"])
@@ -113,7 +117,7 @@ def test_null_keys_and_values_in_a_transaction_are_rows(ways: Ways) -> None:
         producer = way.transactional()
         producer.begin_transaction()
         send(producer, way.name(), [Record(None), Record(None, "1"), Record("2")])
-        producer.commit_transaction(WAIT_S)
+        ended(producer, way, "commit")
         options = {"kafka_isolation_level": "read_committed", "startingOffsets": "earliest"}
         return stream(way, columns=("key", "value"), **options)
 

@@ -117,6 +117,10 @@ class Way:
         wanted = [(self.name(word), number, -1) for number in range(self._led(self.name(word)))]
         return [offset for _, _, offset, _ in self.client.list_offsets(wanted, isolation)]
 
+    def await_markers(self, word: str = "t") -> None:
+        """Wait until readers of committed records see that no transaction is open: a coordinator answers before they do."""
+        self.wait_until(lambda: self.ends(word, "read_committed") == self.ends(word))
+
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Ask until `condition` holds."""
         deadline = time.monotonic() + WAIT_S
