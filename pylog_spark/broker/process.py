@@ -15,7 +15,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import cast
 
@@ -36,6 +36,8 @@ log = logging.getLogger("pylog.broker")
 # The control loop looks up this often even when nothing happens; closing wakes it at once.
 _EVENT_WAIT_MS = 60_000
 CLOSE_TIMEOUT_MS = 30_000
+#: What the native server asks when a log that it leads cannot be written, and others could lead it.
+STORAGE_FAILED = "storage_failed"
 # What went wrong once may do so again and again.
 _ERROR_PAUSE_S = 0.2
 
@@ -51,6 +53,8 @@ class Broker:
     ----------
     bootstrap_servers : str
         What clients connect to, ``HOST:PORT``.
+    failure : str or None
+        Why it has handed over to the others of its cluster and is to be closed; see `when_failed`.
     """
 
     def __init__(self, data_dir: str, host: str, port: int, given: BrokerConfig) -> None:
@@ -62,6 +66,8 @@ class Broker:
         self._closing = threading.Event()
         self._pid = os.getpid()
         self._cluster: Clustered | None = None
+        self.failure: str | None = None
+        self._told_failure: Callable[[], None] = lambda: None
         shared = given.text("zookeeper.connect") is not None
         heard = Heard() if shared else None
         try:
@@ -133,6 +139,12 @@ class Broker:
         """Counters since the start and gauges of the native server."""
         return self._native.stats()
 
+    def when_failed(self, tell: Callable[[], None]) -> None:
+        """Let `tell` be called when `failure` is there, at once if it is: by any thread, once or twice. It is to have it closed."""
+        self._told_failure = tell
+        if self.failure is not None:
+            tell()
+
     def close(self) -> None:
         """Stop: answer what is in flight, sync, mark the stop as clean, unlock. Safe to call twice.
 
@@ -203,6 +215,10 @@ class Broker:
         if self._cluster is not None and kind in partitions.HANDLERS:
             self._cluster.answer(event_id, kind, request)
             return
+        if self._cluster is not None and kind == STORAGE_FAILED:
+            self._hand_over(self._cluster, request["reason"])
+            self._native.complete(event_id, "{}")
+            return
         try:
             answer = requests.HANDLERS[kind](self._controller, request)
         except StoreError as error:
@@ -212,6 +228,16 @@ class Broker:
             log.exception("A %s request failed.", kind)
             answer = requests.failed(kind, request)
         self._native.complete(event_id, json.dumps(answer))
+
+    def _hand_over(self, cluster: Clustered, reason: str) -> None:
+        """What others can lead, they lead from now on."""
+        self.failure = (
+            f"Stopped, so that other brokers lead what this one could not write ({reason}): give it room or another disk, "
+            "and start it again."
+        )
+        log.error("This broker stops, since it cannot write what it leads: %s", reason)
+        cluster.leave()
+        self._told_failure()
 
 
 def start_broker(

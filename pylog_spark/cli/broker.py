@@ -109,6 +109,7 @@ def _serve(running: Broker) -> None:
     )
     click.echo(ready)
     sys.stdout.flush()
+    running.when_failed(stop.come)
     log = logging.getLogger("pylog.broker")
     log.info("Serving on %s, ready after %.3f s.", running.bootstrap_servers, running.start_seconds)
     stop.wait()
@@ -117,7 +118,9 @@ def _serve(running: Broker) -> None:
     try:
         running.close()
     except BrokerError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(" ".join(filter(None, (running.failure, str(error))))) from error
+    if running.failure:
+        raise click.ClickException(running.failure)
     log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
 
 

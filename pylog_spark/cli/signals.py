@@ -1,5 +1,6 @@
 """Waiting for SIGTERM or Ctrl-C in the main thread."""
 
+import contextlib
 import os
 import select
 import signal
@@ -23,6 +24,12 @@ class StopSignal:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Whether one came, within `timeout_s`."""
         return bool(select.select([self._came], [], [], timeout_s)[0])
+
+    def come(self) -> None:
+        """As if a signal had come; from any thread."""
+        # A pipe that is full says it already.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._come, b"\0")
 
     def __enter__(self) -> "StopSignal":
         return self

@@ -75,11 +75,17 @@ class Child:
         child.send_signal(number)
         if number != signal.SIGKILL:
             child.send_signal(signal.SIGCONT)
+        return self.wait(STOP_TIMEOUT_S)
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait until it ends, by itself or as it was told, and return the exit code. After `timeout_s` it is killed."""
+        if self._child is None:
+            raise ProcessError(f"{self._what} is not running: call start().")
         try:
-            code = child.wait(STOP_TIMEOUT_S)
+            code = self._child.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.end()
-            raise ProcessError(f"{self._what} did not stop in {STOP_TIMEOUT_S} s. Its log:\n{self.logs()}") from None
+            raise ProcessError(f"{self._what} did not stop in {timeout_s} s. Its log:\n{self.logs()}") from None
         self.end()
         return code
 
@@ -134,6 +140,10 @@ class Server(ABC):
     def kill(self) -> int:
         """SIGKILL, as a crash; waits and returns the exit code."""
         return self._child.stop(signal.SIGKILL)
+
+    def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
+        """Wait until it ends by itself, and return the exit code. Raises `ProcessError` when it does not in time; it is gone then."""
+        return self._child.wait(timeout_s)
 
     def pause(self) -> None:
         """SIGSTOP: it stands still, and its connections with it, when this returns."""

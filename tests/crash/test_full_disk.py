@@ -1,6 +1,6 @@
 """A full disk: producers are told, what was acknowledged stays readable, the process lives, and space makes it well again.
 
-Of several brokers one with a full disk falls behind; leadership goes with its stop, which says what could not be written.
+Of several brokers one with a full disk falls behind; as a leader it hands over to the others, stops, and says why.
 """
 
 import contextlib
@@ -142,7 +142,7 @@ def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None
         assert "Traceback" not in said
 
 
-def test_a_leader_with_a_full_disk_hands_over_when_it_is_stopped_and_comes_back_with_space(
+def test_a_leader_with_a_full_disk_hands_over_and_stops_and_comes_back_with_space(
     small_disk: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "cluster"
@@ -157,9 +157,11 @@ def test_a_leader_with_a_full_disk_hands_over_when_it_is_stopped_and_comes_back_
         filler = Filler(cluster.bootstrap_servers, partition)
         while not filler.refused:
             filler.send(50)
-        _fill(small_disk)
-        assert full.terminate() == 1
-        assert "Traceback" not in full.logs()
+        assert full.wait() == 1
+        said = full.logs()
+        assert "Error: Stopped, so that other brokers lead what this one could not write (" in said
+        assert "no space left" in said
+        assert "Traceback" not in said
         cluster.wait_for_leader("full", partition, other_than=full)
         acknowledged = len(filler.acknowledged)
         # The first ones may still go to where the leader was.

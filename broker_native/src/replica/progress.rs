@@ -315,6 +315,11 @@ impl Progress {
         self.epoch_start
     }
 
+    /// Whether a live follower is in sync, which could lead.
+    pub fn has_successor(&self) -> bool {
+        self.followers.keys().any(|id| self.isr.contains(id) && self.alive.contains_key(id))
+    }
+
     /// What is committed.
     pub fn high_watermark(&self) -> i64 {
         self.high_watermark

@@ -40,6 +40,9 @@ pub enum Kind {
     ElectLeaders,
     /// UpdateFeatures.
     UpdateFeatures,
+    /// A log that this broker leads cannot be written, and others are in sync: `{"reason"}`, answered `{}` when the broker is
+    /// about to stop.
+    StorageFailed,
 }
 
 impl Kind {
@@ -59,6 +62,7 @@ impl Kind {
             Self::ListPartitionReassignments => "list_partition_reassignments",
             Self::ElectLeaders => "elect_leaders",
             Self::UpdateFeatures => "update_features",
+            Self::StorageFailed => "storage_failed",
         }
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::notice::notice;
 use super::replication::leading::Leading;
-use super::replication::{Replication, Seat, on_append};
+use super::replication::{Replication, Seat, on_append, on_failure};
 use super::watch::Watchers;
 use crate::storage::{LogConfig, LogManager, PartitionLog, Role, StorageError};
 
@@ -327,6 +327,7 @@ fn open(
         let wake = Arc::clone(&watchers);
         log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
         log.on_append(on_append(&seat, &appended));
+        log.on_failure(on_failure(&seat));
     }
     let log = opened.map_err(Absent::Offline);
     let leading = lead(replication, topic, spec, role, None, &log);

@@ -1,6 +1,7 @@
 //! A leader and followers that the test plays: what acks=all means, who counts, who is refused.
 use std::time::Duration;
 
+use broker_native::server::decide::Kind;
 use broker_native::wire::ErrorCode;
 use broker_native::wire::messages::produce::PartitionProduceResponse;
 use broker_native::wire::messages::{ProduceRequest, ProduceResponse};
@@ -283,4 +284,28 @@ fn a_topic_with_one_replica_asks_nobody() {
     assert!(bed.partition(1, "t").leading.is_none());
     assert_eq!(produce(&mut bed.brokers[&1].client(), ALL, 60_000), ErrorCode::None);
     assert_eq!(ends(&bed), (1, 1));
+}
+
+#[test]
+fn a_leader_that_cannot_write_says_so_when_another_replica_could_lead() {
+    let bed = Bed::start(&[1], &[1, 2]);
+    let mut two = spec("t", &[1, 2], &[1, 2], 1);
+    // Each batch needs a file of its own, and soon there is no folder for it.
+    two.config.segment_bytes = 100;
+    bed.serve(two);
+    let mut producer = bed.brokers[&1].client();
+    assert_eq!(produce(&mut producer, 1, 60_000), ErrorCode::None);
+    std::fs::remove_dir_all(bed.brokers[&1].dir.path().join("t-0")).unwrap();
+    for _ in 0..3 {
+        assert_eq!(produce(&mut producer, 1, 60_000), ErrorCode::KafkaStorageError);
+    }
+    let kept = &bed.brokers[&1].decisions.kept;
+    until("it is told", || !kept.lock().unwrap().is_empty());
+    let question = kept.lock().unwrap().pop().unwrap();
+    assert_eq!(question.kind, Kind::StorageFailed);
+    assert!(question.json.contains("t-0"), "{}", question.json);
+    question.reply.send("{}".into()).unwrap();
+    assert_eq!(produce(&mut producer, 1, 60_000), ErrorCode::KafkaStorageError);
+    assert!(kept.lock().unwrap().is_empty(), "once is enough");
+    assert!(bed.brokers[&1].server.close(Duration::from_secs(5)).is_err(), "the stop says it, too");
 }

@@ -26,3 +26,11 @@ def test_a_signal_before_the_wait_counts_and_none_does_not():
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.wait(20)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_another_thread_can_end_the_wait_as_a_signal_would():
+    with StopSignal() as stop:
+        thread = threading.Timer(0.05, stop.come)
+        thread.start()
+        assert stop.wait(20)
+        thread.join()

@@ -405,3 +405,12 @@ fn the_random_histories_do_commit_join_and_lose_members() {
     }
     assert!(seen.is_superset(&[2, 3, 10, 11].into()), "{seen:?}");
 }
+
+#[test]
+fn only_a_live_follower_in_sync_could_lead_instead() {
+    assert!(led(&[1, 2], 1, 0, 0).has_successor());
+    assert!(!led(&[1], 1, 0, 0).has_successor(), "the others are not in sync");
+    let mut progress = led(&[1, 2], 1, 0, 0);
+    progress.registered(|id| (id == 3).then_some(7), 0, 0);
+    assert!(!progress.has_successor(), "who is in sync is gone");
+}

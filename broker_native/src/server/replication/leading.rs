@@ -115,6 +115,13 @@ impl Leading {
         }
     }
 
+    /// The log could not be written. Where another replica may lead, this broker had better stop. Asks the log nothing.
+    pub fn cannot_write(&self, why: &str) {
+        if self.progress.lock().has_successor() {
+            self.replication.failure.note(why);
+        }
+    }
+
     /// A follower fetches.
     pub fn fetched(self: &Arc<Self>, from: FetchedFrom) {
         let Some(log) = self.log.upgrade() else { return };

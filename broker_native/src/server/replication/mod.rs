@@ -3,6 +3,7 @@
 //! | file | what it owns |
 //! |---|---|
 //! | `mod` | [`Replication`]: what all led partitions share; [`Seat`]; the timer of lagging followers |
+//! | [`failure`] | a disk that does not take what a leader writes |
 //! | [`leading`] | one partition that this broker leads and others copy, in one epoch |
 //! | [`proposals`] | ISRs on their way to the store, many partitions in one question |
 //! | [`nearest`] | which replica a consumer had better read from |
@@ -10,6 +11,7 @@
 //! A partition with one replica has none of this: one look at [`Partition::leading`] tells.
 //!
 //! [`Partition::leading`]: super::topics::Partition::leading
+pub mod failure;
 pub mod leading;
 pub mod nearest;
 pub mod proposals;
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 use tokio::runtime::Handle;
 
+use self::failure::Failure;
 use self::leading::Leading;
 use self::proposals::Proposals;
 use super::cluster::Cluster;
@@ -27,6 +30,7 @@ use super::settings::Settings;
 use super::shared::Shared;
 use super::watch::Watchers;
 use crate::replica::throttle::Throttle;
+use crate::storage::FailureListener;
 
 /// What all partitions share that this broker leads and others copy.
 pub struct Replication {
@@ -36,6 +40,8 @@ pub struct Replication {
     pub lag_max_ms: i64,
     /// ISRs to be stored.
     pub proposals: Proposals,
+    /// Why this broker had better not lead.
+    pub failure: Failure,
     /// How fast throttled replicas may be copied from here.
     pub throttle: Throttle,
     cluster: Arc<Cluster>,
@@ -50,6 +56,7 @@ impl Replication {
             node_id: settings.node_id,
             lag_max_ms: settings.replica_lag_time_max_ms,
             proposals: Proposals::default(),
+            failure: Failure::default(),
             throttle: Throttle::new(settings.leader_replication_throttled_rate),
             cluster: Arc::clone(cluster),
             began: Instant::now(),
@@ -109,6 +116,16 @@ pub fn on_append(seat: &Arc<Seat>, appended: &Arc<Watchers>) -> Arc<dyn Fn(i64) 
     })
 }
 
+/// What a log with other replicas calls when it cannot write.
+pub fn on_failure(seat: &Arc<Seat>) -> FailureListener {
+    let seat = Arc::downgrade(seat);
+    Arc::new(move |why| {
+        if let Some(leading) = seat.upgrade().and_then(|seat| seat.now()) {
+            leading.cannot_write(why);
+        }
+    })
+}
+
 /// Starts what runs beside the connections; inside the runtime.
 pub fn start(shared: &Arc<Shared>) {
     if !shared.cluster.is_clustered() {
@@ -117,6 +134,7 @@ pub fn start(shared: &Arc<Shared>) {
     // A server listens once.
     let _ = shared.replication.runtime.set(Handle::current());
     tokio::spawn(proposals::send_all(Arc::clone(shared)));
+    tokio::spawn(failure::report(Arc::clone(shared)));
     tokio::spawn(look_for_laggards(Arc::clone(shared)));
 }
 

@@ -8,7 +8,7 @@
 //! usable again. Records that were acknowledged before stay readable.
 use std::sync::atomic::Ordering;
 
-use super::{Mark, PartitionLog, Role};
+use super::{FailureListener, Mark, PartitionLog, Role};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::files::SyncWhen;
 use crate::storage::flusher::delay_of;
@@ -167,7 +167,19 @@ impl PartitionLog {
 
     /// Refuses everything new from now on. The first reason stays.
     pub(super) fn poison(&self, reason: String) {
+        self.tell_failed(&reason);
         let _ = self.poison.set(reason);
+    }
+
+    /// Sets who is told each time the log could not write. The first one stays.
+    pub fn on_failure(&self, listener: FailureListener) {
+        let _ = self.failure_listener.set(listener);
+    }
+
+    fn tell_failed(&self, why: &str) {
+        if let Some(listener) = self.failure_listener.get() {
+            listener(why);
+        }
     }
 
     pub(super) fn poison_by(&self, error: StorageError) -> StorageError {
@@ -175,6 +187,7 @@ impl PartitionLog {
             self.poison(error.to_string());
             return self.poisoned_now();
         }
+        self.tell_failed(&error.to_string());
         error
     }
 
@@ -184,6 +197,7 @@ impl PartitionLog {
         let full = error.is_disk_full() && !sync;
         let error = error.of(&self.at);
         if full {
+            self.tell_failed(&error.to_string());
             return error;
         }
         self.poison(error.to_string());

@@ -63,6 +63,9 @@ use super::types::{CutTail, Offsets};
 
 /// Called with the new high watermark after it moved.
 pub type AdvanceListener = Arc<dyn Fn(i64) + Send + Sync>;
+
+/// Called with the reason why a log cannot write, by whoever wanted to, with locks of the log held: it asks the log nothing.
+pub type FailureListener = Arc<dyn Fn(&str) + Send + Sync>;
 /// Called once when a record is durable or can no longer become so.
 pub type DurableCallback = Box<dyn FnOnce(Result<()>) + Send>;
 
@@ -147,6 +150,7 @@ pub struct PartitionLog {
     hints: Mutex<Hints>,
     listeners: RwLock<Vec<AdvanceListener>>,
     append_listeners: RwLock<Vec<AdvanceListener>>,
+    failure_listener: OnceLock<FailureListener>,
     /// The epoch since which this broker writes the log without a break.
     led_since: AtomicI32,
     /// Why nothing more is appended; set once.

@@ -519,6 +519,7 @@ impl<'a> Opening<'a> {
             hints: Mutex::default(),
             listeners: RwLock::default(),
             append_listeners: RwLock::default(),
+            failure_listener: OnceLock::new(),
             led_since: AtomicI32::new(i32::MIN),
             poison: OnceLock::new(),
             waiters: Mutex::default(),
