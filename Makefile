@@ -52,8 +52,12 @@ test: preflight-test develop test-rust test-python ## Run every test
 test-rust: ## Only the Rust tests
 	$(CARGO) test $(MANIFEST) --quiet
 
+# With it Spark starts sooner; tests that are run without make do without it.
+$(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
+	$(BIN)/python -m tests.spark_home
+
 # A file's tests stay in one process: they share brokers. A test mostly waits for Spark, so two at once cost little.
-test-python: develop ## Only the Python tests (Spark, broker, interop, crash, docs)
+test-python: develop $(VENV)/.spark-home/classes.jsa ## Only the Python tests (Spark, broker, interop, crash, docs)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 25 --durations-min 10 $(PYTEST_ARGS)
 
 check: develop ## Format, lint, types, import arrows, sizes: what CI checks besides the tests
@@ -71,7 +75,7 @@ format: develop ## Format Python and Rust, sort imports
 	$(BIN)/ruff format .
 	$(CARGO) fmt --manifest-path broker_native/Cargo.toml
 
-test-cluster: preflight-test develop ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas
+test-cluster: preflight-test develop $(VENV)/.spark-home/classes.jsa ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas
 	PYLOG_TEST_CLUSTER=1 PYLOG_SINK_ROUNDS=$${PYLOG_SINK_ROUNDS:-1} $(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
 
 bench: preflight-test ## Measure against Apache Kafka and Spark's own connector, side by side

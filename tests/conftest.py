@@ -14,8 +14,6 @@ from tests import spark_home
 
 # Before the first session: Python workers have what the environment of Spark's Java process had at its start.
 os.environ["PYLOG_TEST_RACK"] = "b"
-# Tests ask what Spark does, not how fast: its second compiler costs more than it brings in a few minutes on few cores.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 spark_home.prepare()

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.spark_home import JAVA
+
 ROOT = str(Path(__file__).parents[2])
 STEPS = str(Path(__file__).parent / "steps")
 _LOOK_S = 0.05
 _START_S = 30.0
 _STARTING = ("Initializing", "Getting offsets")
-# A Java that lives for seconds is better off without its second compiler.
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def session(plan: Plan) -> Any:
     executors = {f"spark.executorEnv.{name}": text for name, text in plan.environment().items()}
     settings = {
         "spark.sql.streaming.pollingDelay": "100ms",
-        "spark.driver.extraJavaOptions": _JAVA,
-        "spark.executor.extraJavaOptions": _JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
         "spark.scheduler.mode": "FAIR",
         # A task waiting at a step or dying with its worker is the test's doing; it may be tried again at once.
         "spark.excludeOnFailure.enabled": "false",

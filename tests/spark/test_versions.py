@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
+from tests import spark_home
 from tests.spark.versions.environment import python_with_spark
 from tests.spark.versions.program import SCENARIOS
 
@@ -54,6 +55,7 @@ def test_the_table_says_what_happens(version: str, mode: str, brokers: LocalBrok
     if not newest:
         # That is a home of the newest.
         del environment["SPARK_HOME"]
+        environment["SPARK_SUBMIT_OPTS"] = spark_home.JAVA
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         environment[name] = str(python)
     done = subprocess.run(
