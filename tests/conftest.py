@@ -29,7 +29,7 @@ _topic_numbers = count()
 @pytest.fixture(scope="module", autouse=True)
 def _no_client_outlives_its_file() -> Iterator[None]:
     """End the clients that hang in a cycle of references: they would knock for minutes at the ports of brokers that are gone, where
-    something else may listen by then. Spark waits for its Python process at any free port, and fails when another comes first.
+    something else may listen by then.
     """
     yield
     gc.collect()
@@ -58,7 +58,8 @@ def spark() -> Any:
     has ended it. It ends with the process."""
     from pylog_spark.testing import spark_session
 
-    session = spark_session(config={"spark.sql.streaming.pollingDelay": "20ms", "spark.task.maxFailures": "1"})
+    settings = {"spark.sql.streaming.pollingDelay": "20ms", "spark.task.maxFailures": "1"}
+    session = spark_session(config={**settings, **spark_home.OUT_OF_THE_WAY})
     session.sparkContext.setLogLevel("OFF")
     return session
 

@@ -22,6 +22,9 @@ from pathlib import Path
 
 #: Tests ask what Spark does, not how fast: its second compiler costs more than it brings in a few minutes on few cores.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Spark waits for the Python process of a stream's source at any free port of this machine, and takes who comes first for it. Tests
+#: have clients that look for a broker which was killed, at a port that is free since; so Spark is to wait at a socket with a name.
+OUT_OF_THE_WAY = {"spark.python.unix.domain.socket.enabled": "true"}
 _KEPT = Path(sys.prefix) / ".spark-home"
 _ARCHIVE = "classes.jsa"
 #: What most tests do first.

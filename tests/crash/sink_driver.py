@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.spark_home import JAVA
+from tests.spark_home import JAVA, OUT_OF_THE_WAY
 
 ROOT = str(Path(__file__).parents[2])
 STEPS = str(Path(__file__).parent / "steps")
@@ -59,6 +59,7 @@ def session(plan: Plan) -> Any:
         "spark.sql.streaming.pollingDelay": "100ms",
         "spark.executor.extraJavaOptions": JAVA,
         "spark.scheduler.mode": "FAIR",
+        **OUT_OF_THE_WAY,
         # A task waiting at a step or dying with its worker is the test's doing; it may be tried again at once.
         "spark.excludeOnFailure.enabled": "false",
     }

@@ -15,6 +15,7 @@ from tests.parity.compare import Ways
 from tests.parity.ways import Way
 from tests.peers.jars import jars
 from tests.peers.kafka import KafkaBroker
+from tests.spark_home import OUT_OF_THE_WAY
 
 #: What both brokers are started with; old records stay (tests give them fixed times), topics are made by hand.
 SETTINGS = {
@@ -62,6 +63,7 @@ def spark() -> Iterator[Any]:
             "spark.sql.streaming.pollingDelay": "20ms",
             "spark.task.maxFailures": "1",
             "spark.sql.shuffle.partitions": "1",
+            **OUT_OF_THE_WAY,
         }
     )
     session.sparkContext.setLogLevel("OFF")
