@@ -309,3 +309,13 @@ fn a_leader_that_cannot_write_says_so_when_another_replica_could_lead() {
     assert!(kept.lock().unwrap().is_empty(), "once is enough");
     assert!(bed.brokers[&1].server.close(Duration::from_secs(5)).is_err(), "the stop says it, too");
 }
+
+#[test]
+fn a_leader_whose_topic_is_deleted_has_not_failed() {
+    let bed = Bed::start(&[1], &[1, 2]);
+    bed.serve(spec("t", &[1, 2], &[1, 2], 1));
+    let mut producer = bed.brokers[&1].client();
+    assert_eq!(produce(&mut producer, 1, 60_000), ErrorCode::None);
+    bed.brokers[&1].server.remove_topic("t").unwrap();
+    assert_eq!(bed.brokers[&1].server.shared().replication.failure.why(), None);
+}

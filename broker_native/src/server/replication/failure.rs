@@ -24,6 +24,11 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// The first one.
+    pub fn why(&self) -> Option<&str> {
+        self.why.get().map(String::as_str)
+    }
+
     /// Takes note. May be called under any lock.
     pub fn note(&self, why: &str) {
         if self.why.set(why.to_owned()).is_ok() {
@@ -40,7 +45,7 @@ pub async fn report(shared: Arc<Shared>) {
             () = failure.noted.notified() => {}
             () = shared.shutdown.wait() => return,
         }
-        let Some(why) = failure.why.get() else { continue };
+        let Some(why) = failure.why() else { continue };
         let question = json!({ "reason": why }).to_string();
         match ask(shared.decider.as_ref(), Kind::StorageFailed, question, 0).await {
             Ok(_) => return,

@@ -216,8 +216,9 @@ impl PartitionLog {
             writer.closed = true;
             self.view.lock().segments.clone()
         };
+        // First: a flush that meets a closed file has not failed.
+        self.retire("the topic was deleted".into());
         segments.iter().for_each(|segment| segment.close());
-        self.poison("the topic was deleted".into());
         let _ = self.flush(false).map_err(|error| self.fail_waiters(&error));
     }
 

@@ -168,16 +168,21 @@ impl PartitionLog {
     /// Refuses everything new from now on. The first reason stays.
     pub(super) fn poison(&self, reason: String) {
         self.tell_failed(&reason);
+        self.retire(reason);
+    }
+
+    /// As [`PartitionLog::poison`], but nothing has failed: nobody is told, neither then nor later.
+    pub(super) fn retire(&self, reason: String) {
         let _ = self.poison.set(reason);
     }
 
-    /// Sets who is told each time the log could not write. The first one stays.
+    /// Sets who is told when the log could not write, until it is poisoned or deleted. The first one stays.
     pub fn on_failure(&self, listener: FailureListener) {
         let _ = self.failure_listener.set(listener);
     }
 
     fn tell_failed(&self, why: &str) {
-        if let Some(listener) = self.failure_listener.get() {
+        if let (Some(listener), None) = (self.failure_listener.get(), self.poison.get()) {
             listener(why);
         }
     }
