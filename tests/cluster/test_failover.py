@@ -280,6 +280,8 @@ def test_a_session_that_ends_while_transactions_commit_tears_none(bench: Bench, 
     name = f"{topic}-session"
     producer = Producer({"bootstrap.servers": bench.servers, **QUICK, "transactional.id": name})
     producer.init_transactions(30)
+    # The first transaction of the file has made it this moment.
+    bench.await_whole(["__transaction_state"])
     committed: list[set[str]] = []
     for number in range(10):
         values = {f"{topic}/{number}/{place[1]}" for place in places}
