@@ -1,0 +1,7 @@
+"""What tests of every folder share, and nothing that only one of them needs.
+
+| file | what it has |
+|---|---|
+| `waiting` | `until`: the one way to wait |
+| `runs` | how many rounds a run has, and from which seed |
+"""

@@ -1,0 +1,44 @@
+"""The tests' own tools: waiting says what did not happen, and a seed is the commit's."""
+
+import pytest
+
+from tests.harness import runs
+from tests.harness.waiting import seconds_until, until
+
+
+def test_what_comes_true_is_given() -> None:
+    answers = iter(["", [], {"a": 1}])
+    assert until(lambda: next(answers), "an answer", pause_s=0) == {"a": 1}
+
+
+def test_what_does_not_come_true_is_named() -> None:
+    with pytest.raises(AssertionError, match=r"not within 0 s: a leader"):
+        until(lambda: False, "a leader", deadline_s=0, pause_s=0)
+    with pytest.raises(AssertionError, match=r"not within 0 s: seen late"):
+        until(lambda: False, lambda: "seen late", deadline_s=0, pause_s=0)
+
+
+def test_the_last_question_is_asked_after_the_deadline() -> None:
+    asked: list[int] = []
+    assert until(lambda: asked.append(1) or len(asked) == 2, "two questions", deadline_s=0.05, pause_s=0.1)
+    assert seconds_until(lambda: True, "at once") < 1
+
+
+def test_rounds_are_few_unless_the_run_is_long_or_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYLOG_SOME_ROUNDS", raising=False)
+    monkeypatch.setattr(runs, "LONG", False)
+    assert runs.rounds("PYLOG_SOME_ROUNDS", 2, 6) == 2
+    monkeypatch.setattr(runs, "LONG", True)
+    assert runs.rounds("PYLOG_SOME_ROUNDS", 2, 6) == 6
+    monkeypatch.setenv("PYLOG_SOME_ROUNDS", "9")
+    assert runs.rounds("PYLOG_SOME_ROUNDS", 2, 6) == 9
+
+
+def test_a_seed_is_the_commits_own_and_random_in_a_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYLOG_SOME_SEED", raising=False)
+    monkeypatch.setattr(runs, "LONG", False)
+    assert runs.seed("PYLOG_SOME_SEED") == runs.seed("PYLOG_SOME_SEED") != runs.seed("PYLOG_OTHER_SEED")
+    monkeypatch.setattr(runs, "LONG", True)
+    assert len({runs.seed("PYLOG_SOME_SEED") for _ in range(5)}) > 1
+    monkeypatch.setenv("PYLOG_SOME_SEED", "7")
+    assert runs.seed("PYLOG_SOME_SEED") == 7
