@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-rust test-python test-cluster check format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -47,28 +47,40 @@ develop: preflight ## Build everything into .venv (quick when nothing changed)
 demo: develop ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
 	@$(BIN)/python examples/flights/story.py
 
-test: preflight-test develop test-rust test-python ## Run every test
+test: preflight-test develop test-rust test-python ## Every promise once, about 12 minutes: what to run before a commit
+
+test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, about an hour
+	PYLOG_TEST_LONG=1 PYLOG_PARITY=live $(PYTEST) --timeout 3600 $(PYTEST_ARGS)
 
 test-rust: ## Only the Rust tests
-	$(CARGO) test $(MANIFEST) --quiet
+	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test $(MANIFEST) --quiet
 
 # With it Spark starts sooner; tests that are run without make do without it.
 $(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
 	$(BIN)/python -m tests.spark_home
 
-# A file's tests stay in one process: they share brokers. A test mostly waits for Spark, so two at once cost little.
+# Files are handed out by tests/harness/order.py, whole: their tests share brokers. What is drawn at random is the commit's.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10
+SEED = $(shell git rev-parse --short=8 HEAD 2>/dev/null | python3 -c 'print(int(input() or "0", 16))' 2>/dev/null || echo 0)
 test-python: develop $(VENV)/.spark-home/classes.jsa ## Only the Python tests (Spark, broker, interop, crash, docs)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 25 --durations-min 10 $(PYTEST_ARGS)
+	$(PYTEST) -m "not long" --hypothesis-seed $(SEED) $(PYTEST_ARGS)
+
+test-seconds: develop $(VENV)/.spark-home/classes.jsa ## The Python tests, and record in tests/harness what each takes (on a quiet machine)
+	PYLOG_TEST_SECONDS=tests/harness/seconds.json $(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 check: develop ## Format, lint, types, import arrows, sizes: what CI checks besides the tests
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-rust check-python
+
+check-python:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --check
-	$(CARGO) clippy $(MANIFEST) --all-targets --quiet -- -D warnings
-	$(CARGO) clippy $(MANIFEST) --all-targets --features python --quiet -- -D warnings
 	$(BIN)/python -m pytest --quiet tests/test_tidy.py
+
+check-rust:
+	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --check
+	$(CARGO) clippy $(MANIFEST) --all-targets --features python --quiet -- -D warnings
 
 format: develop ## Format Python and Rust, sort imports
 	$(BIN)/ruff check --fix-only --quiet .
@@ -76,7 +88,7 @@ format: develop ## Format Python and Rust, sort imports
 	$(CARGO) fmt --manifest-path broker_native/Cargo.toml
 
 test-cluster: preflight-test develop $(VENV)/.spark-home/classes.jsa ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas
-	PYLOG_TEST_CLUSTER=1 PYLOG_SINK_ROUNDS=$${PYLOG_SINK_ROUNDS:-1} $(BIN)/python -m pytest -m cluster --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
+	PYLOG_TEST_CLUSTER=1 PYLOG_SINK_ROUNDS=$${PYLOG_SINK_ROUNDS:-1} $(PYTEST) -m cluster $(PYTEST_ARGS)
 
 bench: preflight-test ## Measure against Apache Kafka and Spark's own connector, side by side
 	@$(MAKE) --no-print-directory develop PROFILE=dist
@@ -98,7 +110,7 @@ cluster-chaos: develop ## 500 rounds of kills, pauses, partitions and lost sessi
 	PYLOG_CHAOS_ROUNDS=$${PYLOG_CHAOS_ROUNDS:-500} $(BIN)/python -m pytest tests/cluster/test_chaos.py --timeout 36000 -s
 
 powercut: ## Cut the power of the simulated disk 10,000 times
-	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test power_loss -- --nocapture
+	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test native power_loss -- --nocapture
 
 simulate: develop ## 10,000 simulated clusters under faults (PYLOG_SIM_SEEDS=..., PYLOG_SIM_FIRST=...)
 	PYLOG_SIM_SEEDS=$${PYLOG_SIM_SEEDS:-10000} $(BIN)/python -m pytest tests/simulation -s

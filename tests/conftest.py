@@ -6,11 +6,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import spark_home
+from tests.harness import order
 
 # Before the first session: Python workers have what the environment of Spark's Java process had at its start.
 os.environ["PYLOG_TEST_RACK"] = "b"
@@ -24,6 +26,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _topic_numbers = count()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """``PYLOG_TEST_SECONDS`` names a file for what each test takes."""
+    if (path := os.environ.get("PYLOG_TEST_SECONDS")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(order.Stopwatch(Path(path).absolute()))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a run of several processes, files are handed out by the servers that they need."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        order.sort(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """See `order`."""
+    return order.BothEnds(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,12 +74,16 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def spark() -> Any:
-    """A session with two cores and small pauses between triggers: the one of the process, or the next when a file before this one
-    has ended it. It ends with the process."""
+    """A session with two cores, small pauses between triggers and, where they can be had, the jars of Spark's Kafka connector: the
+    one of the process, or the next when a file before this one has ended it. It ends with the process."""
     from pylog_spark.testing import spark_session
 
-    settings = {"spark.sql.streaming.pollingDelay": "20ms", "spark.task.maxFailures": "1"}
-    session = spark_session(config={**settings, **spark_home.OUT_OF_THE_WAY})
+    settings = {
+        "spark.sql.streaming.pollingDelay": "20ms",
+        "spark.task.maxFailures": "1",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    session = spark_session(config={**settings, **spark_home.OUT_OF_THE_WAY, **spark_home.connector()})
     session.sparkContext.setLogLevel("OFF")
     return session
 

@@ -60,6 +60,18 @@ def prepare() -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", java)
 
 
+def connector() -> dict[str, str]:
+    """The setting that gives a session the jars of Spark's Kafka connector; nothing on a machine that has none and cannot get them.
+
+    A session cannot be given them later, so every session of the tests has them: one Java process serves all files.
+    """
+    from tests.peers.jars import cache_dir, jars
+
+    if shutil.which("mvn") is None and not (cache_dir() / "spark").is_dir():
+        return {}
+    return {"spark.jars": ",".join(map(str, jars("spark")))}
+
+
 def keep() -> None:
     """Make the home that is kept, anew."""
     installed = _installed()

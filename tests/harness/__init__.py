@@ -4,4 +4,5 @@
 |---|---|
 | `waiting` | `until`: the one way to wait |
 | `runs` | how many rounds a run has, and from which seed |
+| `order` | which file runs when and in which process; the recorded seconds of every test |
 """

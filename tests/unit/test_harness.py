@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.harness import runs
+from tests.harness import order, runs
 from tests.harness.waiting import seconds_until, until
 
 
@@ -42,3 +42,32 @@ def test_a_seed_is_the_commits_own_and_random_in_a_long_run(monkeypatch: pytest.
     assert len({runs.seed("PYLOG_SOME_SEED") for _ in range(5)}) > 1
     monkeypatch.setenv("PYLOG_SOME_SEED", "7")
     assert runs.seed("PYLOG_SOME_SEED") == 7
+
+
+def test_files_stand_by_the_servers_they_need_and_long_ones_at_the_ends() -> None:
+    seconds = {
+        "tests/oracle/test_short.py": 1.0,
+        "tests/oracle/test_long.py": 9.0,
+        "tests/spark/test_a.py": 50.0,
+        "tests/unit/test_a.py": 0.1,
+        "tests/cluster/test_short.py": 2.0,
+        "tests/cluster/test_long.py": 80.0,
+    }
+    new = "tests/oracle/test_new.py"
+    assert sorted([*reversed(seconds), new], key=lambda file: order.rank(file, seconds)) == [
+        new,
+        "tests/oracle/test_long.py",
+        "tests/oracle/test_short.py",
+        "tests/spark/test_a.py",
+        "tests/unit/test_a.py",
+        "tests/cluster/test_short.py",
+        "tests/cluster/test_long.py",
+    ]
+
+
+def test_seconds_are_added_up_by_file_and_short_tests_are_not_named() -> None:
+    added = order.by_file([("a.py::one", 0.26), ("a.py::two[x::y]", 0.03), ("b.py::three", 61.0)])
+    assert added == {
+        "a.py": {"seconds": 0.3, "tests": {"one": 0.3}},
+        "b.py": {"seconds": 61.0, "tests": {"three": 61.0}},
+    }

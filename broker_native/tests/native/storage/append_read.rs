@@ -1,0 +1,77 @@
+//! Append, read, roll, reopen.
+use broker_native::storage::{LogConfig, ReadUpTo, StorageError};
+
+use crate::storage::support::{Broker, append, batch, counted, fill, read_all, small_segments};
+
+const UPTO: ReadUpTo = ReadUpTo::HighWatermark;
+
+#[test]
+fn what_is_appended_is_read_from_every_offset_at_every_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::real(dir.path(), small_segments()).unwrap();
+    for count in [1, 3, 2, 7, 1, 1, 5, 4].iter().cycle().take(60) {
+        fill(&broker.log, *count, 20).unwrap();
+    }
+    let end = broker.log.offsets().log_end_offset;
+    assert_eq!(end, 181);
+    for offset in 0..end {
+        for max_bytes in [1, 150, 700, 1 << 20] {
+            let seen = read_all(&broker.log, offset, max_bytes, UPTO).unwrap();
+            let from = seen.iter().position(|(found, _)| *found == offset).unwrap();
+            assert_eq!(seen[from..], counted(offset, end), "from {offset} by {max_bytes}");
+        }
+    }
+}
+
+#[test]
+fn a_log_is_the_same_after_a_clean_stop_and_after_none() {
+    for clean in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..5 {
+            let broker = Broker::real(dir.path(), small_segments()).unwrap();
+            assert_eq!(broker.manager.was_clean(), clean && round > 0);
+            assert_eq!(read_all(&broker.log, 0, 500, UPTO).unwrap(), counted(0, round * 60));
+            for _ in 0..20 {
+                fill(&broker.log, 3, 30).unwrap();
+            }
+            if clean {
+                broker.manager.close().unwrap();
+                assert!(matches!(fill(&broker.log, 1, 1), Err(StorageError::Closed { .. })));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_offset_outside_the_log_is_an_error_and_its_end_is_an_empty_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::real(dir.path(), LogConfig::default()).unwrap();
+    fill(&broker.log, 5, 1).unwrap();
+    let outside = broker.log.read(6, 100, true, UPTO);
+    assert!(matches!(outside, Err(StorageError::OffsetOutOfRange { offset: 6, log_end_offset: 5, .. })));
+    assert!(broker.log.read(-1, 100, true, UPTO).is_err());
+    assert_eq!(broker.log.read(5, 100, true, UPTO).unwrap().len, 0);
+    assert_eq!(broker.log.read(0, 10, false, UPTO).unwrap().len, 0, "the first batch is larger");
+}
+
+#[test]
+fn a_second_user_of_the_directory_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Broker::real(dir.path(), LogConfig::default()).unwrap();
+    assert!(matches!(Broker::real(dir.path(), LogConfig::default()), Err(StorageError::Locked { .. })));
+    first.manager.close().unwrap();
+    assert!(Broker::real(dir.path(), LogConfig::default()).is_ok());
+}
+
+#[test]
+fn a_batch_larger_than_allowed_or_cut_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = LogConfig { max_message_bytes: 200, ..LogConfig::default() };
+    let broker = Broker::real(dir.path(), config).unwrap();
+    let large = append(&broker.log, batch(0, 10, 100));
+    assert!(matches!(large, Err(StorageError::RecordTooLarge { limit: 200, .. })), "{large:?}");
+    let mut cut = batch(0, 1, 1);
+    cut.pop();
+    assert!(matches!(append(&broker.log, cut), Err(StorageError::InvalidBatch { .. })));
+    assert_eq!(broker.log.offsets().log_end_offset, 0);
+}
