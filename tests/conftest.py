@@ -18,6 +18,9 @@ from tests.harness import order
 os.environ["PYLOG_TEST_RACK"] = "b"
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
+# The processes that tests start, some thousands, are to compile what they import once, and not each of them anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 spark_home.prepare()
 
 # A shell that starts a test run in the background lets it ignore SIGINT, and every child would inherit that; the children
