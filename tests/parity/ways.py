@@ -166,6 +166,13 @@ class Way:
         """A DataStreamReader with the brokers and `options`; the topic ``t`` unless they say another."""
         return self._options(self.spark.readStream.format(self.format), options)
 
+    def lines(self, *lines: str) -> Any:
+        """A streaming frame of these lines and those of earlier calls, in the column `value`, for tests of the sink alone."""
+        folder = self.folder / "lines"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{len([*folder.iterdir()])}.txt").write_text("".join(f"{line}\n" for line in lines))
+        return self.spark.readStream.text(str(folder))
+
     def _options(self, reader: Any, options: Mapping[str, Any]) -> Any:
         given = {name.replace("_", "."): value for name, value in options.items() if value is not None}
         if not {name.lower() for name in given} & {"assign", "subscribe", "subscribepattern"}:
