@@ -164,26 +164,3 @@ def compare(request: pytest.FixtureRequest) -> Iterator[Callable[[MadeWhenNeeded
 def ways(make_ways: Callable[..., MadeWhenNeeded], compare: Callable[[MadeWhenNeeded], Ways]) -> Ways:
     """The ways of one test."""
     return compare(make_ways())
-
-
-# --- until the root fixture `spark` has the connector's jars ---
-
-
-@pytest.fixture(scope="package")
-def spark() -> Any:
-    """A session that knows both formats, in a JVM of its own."""
-    from pylog_spark.testing import spark_session
-    from tests.peers.jars import jars
-    from tests.spark_home import OUT_OF_THE_WAY
-
-    session = spark_session(
-        config={
-            "spark.jars": ",".join(map(str, jars("spark"))),
-            "spark.sql.streaming.pollingDelay": "20ms",
-            "spark.task.maxFailures": "1",
-            "spark.sql.shuffle.partitions": "1",
-            **OUT_OF_THE_WAY,
-        }
-    )
-    session.sparkContext.setLogLevel("OFF")
-    return session
