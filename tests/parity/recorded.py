@@ -71,6 +71,8 @@ def layout(value: Any, indent: int = 0) -> str:
     line = json.dumps(value, sort_keys=True)
     if indent + len(line) <= _WIDTH or not value or not isinstance(value, list | dict):
         return line
+    if isinstance(value, dict) and len(value) == 1 and (name := next(iter(value))) in _TYPES:
+        return f'{{"{name}": {layout(value[name], indent)}}}'
     pad = " " * (indent + 1)
     if isinstance(value, dict):
         lines = [f"{pad}{json.dumps(key)}: {layout(value[key], indent + 1)}" for key in sorted(value)]
