@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -120,6 +120,11 @@ fuzz: ## Random and mutated bytes at every decoder for a long while (FUZZ_CASES=
 
 librdkafka: develop ## librdkafka's own test programs against pylog (about 20 minutes; LIBRDKAFKA_ARGS="--peer 0052")
 	$(BIN)/python -m tests.interop.librdkafka.suite $(LIBRDKAFKA_ARGS)
+
+# All recordings go first: what no test asks for any more is not to stay.
+parity: preflight-test develop $(VENV)/.spark-home/classes.jsa ## Ask Spark's own Kafka connector on Apache Kafka again what tests/parity compares with, and write its answers down
+	rm -f tests/parity/recorded/*.json
+	PYLOG_PARITY=record $(BIN)/python -m pytest tests/parity -m "" $(PYTEST_ARGS)
 
 clean: ## Remove .venv and the build products in this folder
 	rm -rf $(VENV) target dist build .cache

@@ -1,4 +1,8 @@
-"""One Spark session with the connector's jars, one Apache Kafka and one pylog broker for the whole folder."""
+"""The three ways of a test, and the brokers they need, each started when the first test needs it.
+
+pylog's broker belongs to this folder. Apache Kafka runs only for ways that ask the connector (`compare.Mode`): the canaries', and
+all with ``PYLOG_PARITY`` set to ``live`` or ``record``. ``PYLOG_PARITY_KAFKA`` names a running Kafka with the same settings instead.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,10 @@ from typing import Any
 import pytest
 
 from pylog_spark.testing import LocalBroker
-from tests.parity.compare import Ways
+from tests.parity.compare import COLLECTED, Mode, Ways
+from tests.parity.recorded import Recording
 from tests.parity.ways import Way
-from tests.peers.jars import jars
 from tests.peers.kafka import KafkaBroker
-from tests.spark_home import OUT_OF_THE_WAY
 
 #: What both brokers are started with; old records stay (tests give them fixed times), topics are made by hand.
 SETTINGS = {
@@ -26,99 +29,138 @@ SETTINGS = {
     "log.cleaner.backoff.ms": "50",
     "group.initial.rebalance.delay.ms": "0",
 }
+MODE = Mode.of_environment()
+#: Way -> what messages call it, the format, the broker's fixture, how its topics begin.
+WAYS = {
+    "connector": ("Spark's connector on Apache Kafka", "kafka", "parity_kafka", "ck"),
+    "pylog on Apache Kafka": ("pylog on Apache Kafka", "pylog", "parity_kafka", "pk"),
+    "pylog": ("pylog on pylog", "pylog", "parity_pylog", "pp"),
+}
+_HERE = Path(__file__).parent
+_PASSED = pytest.StashKey[bool]()
 _numbers = count()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder that run Spark need the peers."""
-    here = Path(__file__).parent
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line(
+        "markers", "canary: runs the three ways of tests/parity in every run, and checks the recorded answers"
+    )
+
+
+def is_live(item: pytest.Item) -> bool:
+    """Whether a test asks the connector itself."""
+    return MODE is not Mode.RECORDED or item.get_closest_marker("canary") is not None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The tests of this folder that ask the connector need the peers; and `test_ledger` is to know all tests."""
+    collected = config.stash.setdefault(COLLECTED, {})
     for item in items:
-        if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+        collected.setdefault(item.path, set()).add(item.name)
+        if _HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()) and is_live(item):
             item.add_marker(pytest.mark.peers)
 
 
-def end_jvm() -> None:
-    """Stop the running session, if there is one, and its JVM: jars and settings are those that a JVM was started with."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    if (session := SparkSession.getActiveSession()) is not None:
-        session.stop()
-    if (gateway := SparkContext._gateway) is not None:
-        gateway.shutdown()
-        SparkContext._gateway = SparkContext._jvm = None
-        gateway.proc.stdin.close()
-        gateway.proc.wait(60)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Note for `ways` whether the test itself has passed."""
+    report = yield
+    if call.when == "call":
+        item.stash[_PASSED] = report.passed
+    return report
 
 
-@pytest.fixture(scope="package")
-def spark() -> Iterator[Any]:
-    """A session that knows both formats, in a JVM of its own."""
-    from pylog_spark.testing import spark_session
-
-    end_jvm()
-    session = spark_session(
-        config={
-            "spark.jars": ",".join(map(str, jars("spark"))),
-            "spark.sql.streaming.pollingDelay": "20ms",
-            "spark.task.maxFailures": "1",
-            "spark.sql.shuffle.partitions": "1",
-            **OUT_OF_THE_WAY,
-        }
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    end_jvm()
+@pytest.fixture(scope="session")
+def parity_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of Apache Kafka: all that this folder needs of it."""
+    if given := os.environ.get("PYLOG_PARITY_KAFKA"):
+        yield given
+        return
+    threads = {"num.network.threads": "2", "num.io.threads": "4"}
+    with KafkaBroker(tmp_path_factory.mktemp("kafka"), SETTINGS | threads, heap="512m", quick=True) as kafka:
+        yield kafka.bootstrap_servers
 
 
 @pytest.fixture(scope="package")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Addresses of Apache Kafka and of pylog. ``PYLOG_PARITY_KAFKA`` names a running Kafka with the same settings instead."""
-    ours = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
-    given = os.environ.get("PYLOG_PARITY_KAFKA")
-    with LocalBroker(tmp_path_factory.mktemp("pylog"), **ours) as pylog:
-        if given:
-            yield {"kafka": given, "pylog": pylog.bootstrap_servers}
-            return
-        threads = {"num.network.threads": "2", "num.io.threads": "4"}
-        with KafkaBroker(tmp_path_factory.mktemp("kafka"), SETTINGS | threads, heap="512m", quick=True) as kafka:
-            yield {"kafka": kafka.bootstrap_servers, "pylog": pylog.bootstrap_servers}
+def parity_pylog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of this folder's broker."""
+    settings = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
+    with LocalBroker(tmp_path_factory.mktemp("pylog"), **settings) as broker:
+        yield broker.bootstrap_servers
 
 
 @pytest.fixture(scope="package")
-def clients(servers: dict[str, str]) -> dict[str, Any]:
-    """A client of each broker, for topics."""
+def address_and_client(request: pytest.FixtureRequest) -> Callable[[str], tuple[str, Any]]:
+    """Gives the address of a broker by the name of its fixture, and a client for its topics; starts it when it does not run."""
     from pylog_spark._native import Client
 
-    return {broker: Client({"bootstrap.servers": address}) for broker, address in servers.items()}
+    clients: dict[str, Any] = {}
+
+    def look_up(broker: str) -> tuple[str, Any]:
+        address = request.getfixturevalue(broker)
+        if broker not in clients:
+            clients[broker] = Client({"bootstrap.servers": address})
+        return address, clients[broker]
+
+    return look_up
 
 
-@pytest.fixture(scope="package")
+class MadeWhenNeeded(dict[str, Way]):
+    """The ways of one test, or of several that share their topics; each is made, and filled, when it is first looked up."""
+
+    def __init__(self, make: Callable[[str], Way], fill: Callable[[Way], None] | None = None) -> None:
+        super().__init__()
+        self._make = make
+        self._fill = fill
+
+    def __missing__(self, name: str) -> Way:
+        way = self._make(name)
+        if self._fill is not None:
+            self._fill(way)
+        self[name] = way
+        return way
+
+
+@pytest.fixture(scope="module")
 def make_ways(
-    spark: Any, servers: dict[str, str], clients: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[], Ways]:
-    """Makes the three ways, with topics and checkpoints of their own."""
+    spark: Any, address_and_client: Callable[[str], tuple[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., MadeWhenNeeded]:
+    """Makes ways with topics and checkpoints of their own; takes what fills each of them."""
 
-    def make() -> Ways:
+    def make(fill: Callable[[Way], None] | None = None) -> MadeWhenNeeded:
         number = next(_numbers)
         folder = tmp_path_factory.mktemp("checkpoints")
 
-        def way(label: str, source: str, broker: str, tag: str) -> Way:
-            prefix = f"{tag}-{os.getpid()}-{number}-"
-            return Way(label, source, servers[broker], spark, clients[broker], prefix, folder / tag)
+        def way(name: str) -> Way:
+            label, source, broker, tag = WAYS[name]
+            address, client = address_and_client(broker)
+            return Way(label, source, address, spark, client, f"{tag}-{os.getpid()}-{number}-", folder / tag)
 
-        return Ways(
-            [
-                way("Spark's connector on Apache Kafka", "kafka", "kafka", "ck"),
-                way("pylog on Apache Kafka", "pylog", "kafka", "pk"),
-                way("pylog on pylog", "pylog", "pylog", "pp"),
-            ]
-        )
+        return MadeWhenNeeded(way, fill)
 
     return make
 
 
 @pytest.fixture
-def ways(make_ways: Callable[[], Ways]) -> Ways:
-    """The three ways of one test."""
-    return make_ways()
+def compare(request: pytest.FixtureRequest) -> Iterator[Callable[[MadeWhenNeeded], Ways]]:
+    """Makes the comparison of one test over ways that it may share with others."""
+    made: list[Ways] = []
+    recording = Recording.of(request.path)
+    mode = Mode.LIVE if MODE is Mode.RECORDED and is_live(request.node) else MODE
+
+    def over(ways: MadeWhenNeeded) -> Ways:
+        made.append(Ways(ways, request.node.name, recording, mode))
+        return made[-1]
+
+    yield over
+    if request.node.stash.get(_PASSED, False):
+        for ways in made:
+            ways.finish()
+
+
+@pytest.fixture
+def ways(make_ways: Callable[..., MadeWhenNeeded], compare: Callable[[MadeWhenNeeded], Ways]) -> Ways:
+    """The ways of one test."""
+    return compare(make_ways())

@@ -123,8 +123,8 @@ def page() -> str:
 _PAGE = """# Where format("pylog") differs from format("kafka")
 
 The same PySpark code runs with Spark's Kafka connector on Apache Kafka, with pylog on Apache Kafka and with pylog on a pylog
-broker; tests compare schema, rows, the offsets of each micro-batch and what is refused (`tests/parity`). They are equal but for
-this list. Written by `python -m tests.parity.differences > docs/parity.md`.
+broker; tests compare schema, rows, the offsets of each micro-batch and what is refused (`tests/parity`; what the connector answers
+is recorded there by `make parity`). They are equal but for this list. Written by `python -m tests.parity.differences > docs/parity.md`.
 
 | what | Spark's Kafka connector | pylog | why |
 |---|---|---|---|

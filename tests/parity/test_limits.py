@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.parity.compare import Ways
 from tests.parity.ways import Query, Way, running, stream
 
@@ -29,11 +31,12 @@ def test_the_most_of_a_trigger_is_shared_in_proportion_and_starves_nobody(ways: 
     assert boundaries(ways.same(scenario))[0] == (40 - 2 + 1, {"0": 35, "1": 3, "2": 1})
 
 
+@pytest.mark.canary
 def test_a_limited_query_goes_on_where_it_stopped(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         filled(way, 20, 3)
         with running(way, startingOffsets="earliest", maxOffsetsPerTrigger=10) as query:
-            first = query.settle()
+            first = query.catch_up()
         way.put("t", ["new"] * 5, 1)
         return first, stream(way, maxOffsetsPerTrigger=3)
 
@@ -61,15 +64,15 @@ def test_the_fewest_of_a_trigger_lets_it_wait_after_the_first_batch(ways: Ways) 
         filled(way, 3, 1)
         options = {"startingOffsets": "earliest", "minOffsetsPerTrigger": 10, "maxTriggerDelay": "1h"}
         with running(way, **options) as query:
-            seen = [query.settle()]
+            seen = [query.catch_up()]
             way.put("t", ["little"] * 4, 1)
-            seen.append(query.settle())
+            seen.append(query.catch_up())
             way.put("t", ["enough"] * 6, 0)
-            seen.append(query.settle())
+            seen.append(query.catch_up())
         with running(way, "another", **{**options, "maxTriggerDelay": "0s"}) as query:
-            seen.append(query.settle())
+            seen.append(query.catch_up())
             way.put("t", ["at once"], 0)
-            seen.append(query.settle())
+            seen.append(query.catch_up())
         return seen
 
     first, waiting, enough, all_at_once, no_delay = ways.same(scenario)
@@ -85,9 +88,9 @@ def test_the_fewest_and_the_most_together(ways: Ways) -> None:
         filled(way, 21, 11, 1)
         options = {"minOffsetsPerTrigger": 15, "maxOffsetsPerTrigger": 20, "maxTriggerDelay": "1h"}
         with running(way, startingOffsets="earliest", **options) as query:
-            seen = [query.settle()]
+            seen = [query.catch_up()]
             way.put("t", ["more"] * 8, 0)
-            seen.append(query.settle())
+            seen.append(query.catch_up())
         return seen
 
     first, second = ways.same(scenario)

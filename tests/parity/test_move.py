@@ -6,16 +6,19 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.parity.compare import Ways
 from tests.parity.differences import DIFFERENCES
 from tests.parity.ways import Query, Way, outcome, stream
 
+pytestmark = pytest.mark.canary  # both formats read one topic of Apache Kafka
 EARLIEST = {"startingOffsets": "earliest"}
 
 
 def moved(ways: Ways) -> tuple[Way, Way]:
     """The connector and pylog on the same topics of Apache Kafka, with the same checkpoints."""
-    connector, pylog = ways.connector, ways.ours[0]
+    connector, pylog = ways.connector, ways.pylog_on_kafka
     return connector, replace(pylog, prefix=connector.prefix, folder=connector.folder)
 
 

@@ -1,10 +1,12 @@
-"""Splitting of offset ranges, sharing of a limit and offsets' JSON against the connector's own class, which is asked directly: no broker, thousands of cases.
+"""Splitting of offset ranges, sharing of a limit and offsets' JSON against the connector's own classes, which are asked directly (or
+were, when their answers were recorded): no record is read, thousands of cases.
 
 Its choice of executors for ranges (preferred locations) has no counterpart: Spark asks a Python source for none.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from typing import Any
@@ -15,8 +17,8 @@ from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import LimitError, Specific, parse_offsets, parse_partitions
 from pylog_spark.offsets.ranges import OffsetRange, plan
 from pylog_spark.offsets.ratelimit import rate_limit
-
-pytestmark = pytest.mark.peers
+from tests.parity.compare import Ways
+from tests.parity.ways import Way
 
 Ranges = list[tuple[int, int, int]]
 
@@ -68,17 +70,16 @@ class Connector:
         cut = scala.asJava(calculator.getRanges(scala.asScala(given).toSeq(), no_executors))
         return sorted((int(one.topic()[1:]), one.fromOffset(), one.untilOffset()) for one in cut)
 
-    def offsets(self, text: str) -> dict[TopicPartition, int]:
+    def offsets(self, text: str) -> dict[str, int]:
         """What JsonUtils reads out of offsets. Raises Py4JJavaError."""
         utils = getattr(getattr(self._package, "JsonUtils$"), "MODULE$")
         scala = self._jvm.scala.jdk.javaapi.CollectionConverters
-        found = scala.asJava(utils.partitionOffsets(text))
-        return {TopicPartition(place.topic(), place.partition()): number for place, number in found.items()}
+        return {place.toString(): number for place, number in scala.asJava(utils.partitionOffsets(text)).items()}
 
-    def partitions(self, text: str) -> set[TopicPartition]:
-        """What JsonUtils reads out of `assign`."""
+    def partitions(self, text: str) -> list[str]:
+        """What JsonUtils reads out of `assign`, sorted."""
         utils = getattr(getattr(self._package, "JsonUtils$"), "MODULE$")
-        return {TopicPartition(place.topic(), place.partition()) for place in utils.partitions(text)}
+        return sorted(place.toString() for place in utils.partitions(text))
 
     def rate_limit(self, limit: int, start: dict[int, int], end: dict[int, int]) -> dict[int, int]:
         """What KafkaMicroBatchStream leaves of a batch of one topic, partitions by number. It offers no public way to ask."""
@@ -96,57 +97,89 @@ class Connector:
         return {int(number): offset for number, offset in document["t"].items()}
 
 
-def ours(least: int | None, most: int | None, ranges: Ranges) -> Ranges:
-    """What `plan` makes of ranges."""
-    given = [OffsetRange(TopicPartition(f"t{topic}", 1), start, end) for topic, start, end in ranges]
-    return [(int(one.partition.topic[1:]), one.start, one.end) for one in plan(given, least, most)]
+class Ours:
+    """The same questions to pylog."""
+
+    def plan(self, least: int | None, most: int | None, ranges: Ranges) -> Ranges:
+        """What `plan` makes of ranges."""
+        given = [OffsetRange(TopicPartition(f"t{topic}", 1), start, end) for topic, start, end in ranges]
+        return [(int(one.partition.topic[1:]), one.start, one.end) for one in plan(given, least, most)]
+
+    def offsets(self, text: str) -> dict[str, int]:
+        """What is read out of offsets. Raises LimitError."""
+        read = parse_offsets(text)
+        assert isinstance(read, Specific)
+        return {f"{place.topic}-{place.partition}": number for place, number in read.offsets.items()}
+
+    def partitions(self, text: str) -> list[str]:
+        """What is read out of `assign`, sorted."""
+        return sorted(f"{place.topic}-{place.partition}" for place in parse_partitions(text))
+
+    def rate_limit(self, limit: int, start: dict[int, int], end: dict[int, int]) -> dict[int, int]:
+        """What `rate_limit` leaves of a batch of one topic, partitions by number."""
+        first, last = ({TopicPartition("t", number): at for number, at in one.items()} for one in (start, end))
+        return {place.partition: offset for place, offset in rate_limit(limit, first, last).items()}
 
 
-@pytest.fixture(scope="module")
-def connector(spark: Any) -> Connector:
-    return Connector(spark)
+def asked(way: Way) -> Connector | Ours:
+    """Who answers for a way."""
+    return Connector(way.spark) if way.is_connector else Ours()
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_ranges_are_split_as_the_connector_splits_them(connector: Connector, case: str) -> None:
-    assert ours(*CASES[case]) == connector.plan(*CASES[case])
+def test_ranges_are_split_as_the_connector_splits_them(ways: Ways, case: str) -> None:
+    ways.same(lambda way: asked(way).plan(*CASES[case]))
 
 
-def test_two_hundred_random_plans_are_the_same(connector: Connector) -> None:
+def test_two_hundred_random_plans_are_the_same(ways: Ways) -> None:
     dice = random.Random(28489)
+    cases = []
     for _ in range(200):
         sizes = [dice.choice((0, 1, 2, 3, 7, 10, 99, 1_000, 12_345)) for _ in range(dice.randint(1, 6))]
         starts = [dice.randint(0, 50) for _ in sizes]
         ranges = [(topic, start, start + size) for topic, (start, size) in enumerate(zip(starts, sizes, strict=True))]
-        least, most = dice.choice((None, 1, 3, 8, 20)), dice.choice((None, None, 5, 700))
-        assert ours(least, most, ranges) == connector.plan(least, most, ranges), (least, most, ranges)
+        cases.append((dice.choice((None, 1, 3, 8, 20)), dice.choice((None, None, 5, 700)), ranges))
+
+    def scenario(way: Way) -> object:
+        side = asked(way)
+        return [(*case, shortened(side.plan(*case))) for case in cases]
+
+    ways.same(scenario)
 
 
-def test_four_hundred_random_batches_share_a_limit_alike(connector: Connector) -> None:
+def shortened(ranges: Ranges) -> Any:
+    """The ranges, or, for the thousands that some plans have: how many, the first, the last and the digest of all."""
+    if len(ranges) <= 50:
+        return ranges
+    digest = hashlib.sha256(json.dumps(ranges).encode()).hexdigest()
+    return {"ranges": len(ranges), "first": ranges[0], "last": ranges[-1], "sha256": digest}
+
+
+def test_four_hundred_random_batches_share_a_limit_alike(ways: Ways) -> None:
     dice = random.Random(26718)
+    cases = []
     for _ in range(400):
         count = dice.randint(1, 7)
         start = {number: dice.choice((0, 5, 2**40)) for number in range(count)}
         end = {number: first + dice.choice((0, 1, 2, 3, 10, 11, 33, 101, 99_999)) for number, first in start.items()}
-        limit = dice.choice((1, 2, 7, 10, 29, 100, 33_333, 2**31, 2**63 - 1))
-        places = [TopicPartition("t", number) for number in range(count)]
-        limited = rate_limit(
-            limit,
-            {place: start[place.partition] for place in places},
-            {place: end[place.partition] for place in places},
-        )
-        expected = connector.rate_limit(limit, start, end)
-        assert {place.partition: offset for place, offset in limited.items()} == expected, (limit, start, end)
+        cases.append((dice.choice((1, 2, 7, 10, 29, 100, 33_333, 2**31, 2**63 - 1)), start, end))
+
+    def scenario(way: Way) -> object:
+        side = asked(way)
+        seen = [(limit, start, end, side.rate_limit(limit, start, end)) for limit, start, end in cases]
+        # Partition numbers are 0, 1, ...: lists say the same.
+        assert all([*one] == [*range(len(one))] for _, *maps in seen for one in map(dict.keys, maps))
+        return [(limit, *([one[number] for number in sorted(one)] for one in maps)) for limit, *maps in seen]
+
+    ways.same(scenario)
 
 
 @pytest.mark.parametrize(
     "text",
     ['{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}', ' {"a.b_c-d":{"10":9007199254740993}} ', "{}"],
 )
-def test_offsets_are_read_alike(connector: Connector, text: str) -> None:
-    read = parse_offsets(text)
-    assert isinstance(read, Specific)
-    assert read.offsets == connector.offsets(text.strip())
+def test_offsets_are_read_alike(ways: Ways, text: str) -> None:
+    ways.same(lambda way: asked(way).offsets(text.strip() if way.is_connector else text))
 
 
 @pytest.mark.parametrize(
@@ -160,13 +193,19 @@ def test_offsets_are_read_alike(connector: Connector, text: str) -> None:
         '{"t":{"x":1}}',
     ],
 )
-def test_what_is_no_offsets_is_refused_alike(connector: Connector, text: str) -> None:
-    with pytest.raises(Exception, match=r"Expected|input string|cannot|None"):
-        connector.offsets(text)
-    with pytest.raises(LimitError):
-        parse_offsets(text)
+def test_what_is_no_offsets_is_refused_alike(ways: Ways, text: str) -> None:
+    def scenario(way: Way) -> object:
+        if way.is_connector:
+            with pytest.raises(Exception, match=r"Expected|input string|cannot|None"):
+                asked(way).offsets(text)
+        else:
+            with pytest.raises(LimitError):
+                asked(way).offsets(text)
+        return "refused"
+
+    assert ways.same(scenario) == "refused"
 
 
-def test_partitions_are_read_alike(connector: Connector) -> None:
+def test_partitions_are_read_alike(ways: Ways) -> None:
     text = '{"topicA":[0,1],"topicB":[4,6]}'
-    assert connector.partitions(text) == set(parse_partitions(text))
+    assert ways.same(lambda way: asked(way).partitions(text)) == ["topicA-0", "topicA-1", "topicB-4", "topicB-6"]

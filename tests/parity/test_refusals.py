@@ -95,16 +95,29 @@ def given(way: Way, options: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def filled(make_ways: Callable[[], Ways]) -> Ways:
-    """The three ways with a topic of two records in the first of two partitions, for tests that only read."""
-    ways = make_ways()
-    for way in ways.all:
+def shared(make_ways: Callable[[Any], Any]) -> Any:
+    """Ways with a topic of two records in the first of two partitions, for tests that only read."""
+
+    def fill(way: Way) -> None:
         way.topic("t", 2)
         way.put("t", ["a", "b"])
-    return ways
+
+    return make_ways(fill)
 
 
-@pytest.mark.parametrize("case", OPTIONS)
+@pytest.fixture
+def filled(shared: Any, compare: Callable[[Any], Ways]) -> Ways:
+    """The shared ways, for one test."""
+    return compare(shared)
+
+
+#: Cases that ask the connector in every run.
+CANARIES = {"starts that lack a partition"}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.canary) if case in CANARIES else case for case in OPTIONS]
+)
 def test_options_that_cannot_be_meant_are_refused(filled: Ways, case: str) -> None:
     situation, places, options = OPTIONS[case]
 

@@ -29,6 +29,7 @@ def one_row(way: Way, **columns: str) -> Any:
     return way.spark.range(1).selectExpr(*expressions)
 
 
+@pytest.mark.canary
 def test_a_frame_with_all_columns_is_in_the_log_as_it_was(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic("t", 3)
@@ -136,19 +137,16 @@ def test_fewer_acknowledgements_do_not_go_with_exactly_once(ways: Ways) -> None:
 
 
 def test_rows_are_written_in_a_transaction_unless_told_otherwise(ways: Ways) -> None:
-    def scenario(**options: str) -> Any:
+    def scenario(word: str, **options: str) -> Any:
         def run(way: Way) -> object:
-            way.topic()
             given = {} if way.is_connector else options
-            save(way, way.spark.range(3).selectExpr("cast(id as string) as value"), **given)
-            return way.ends("t")
+            save(way, way.spark.range(3).selectExpr("cast(id as string) as value"), topic=way.topic(word), **given)
+            return way.ends(word)
 
         return run
 
-    assert ways.differ("delivery", scenario()) == ([3], [4])
-    for way in ways.all:
-        way.delete("t")
-    assert ways.same(scenario(delivery="at-least-once")) == [3]
+    assert ways.differ("delivery", scenario("once")) == ([3], [4])
+    assert ways.same(scenario("at-least-once", delivery="at-least-once")) == [3]
 
 
 def streamed(way: Way, frame: Any, mode: str, checkpoint: str = "out", **options: Any) -> None:
@@ -184,12 +182,9 @@ def test_a_stream_is_appended_batch_by_batch(ways: Ways) -> None:
 
 def test_complete_mode_appends_the_whole_result_each_time(ways: Ways) -> None:
     def scenario(way: Way) -> object:
-        way.topic("from")
-        way.topic("t")
-        source = {"subscribe": way.name("from"), "startingOffsets": "earliest"}
-        counts = way.stream_reader(**source).load().groupBy("value").count()
+        way.topic()
         for _ in range(2):
-            way.put("from", ["a", "b", "a"])
+            counts = way.lines("a", "b", "a").groupBy("value").count()
             streamed(way, counts.selectExpr("value as key", "cast(count as string) as value"), "complete")
         return sorted((row[1], row[2]) for row in written(way))
 
@@ -198,11 +193,8 @@ def test_complete_mode_appends_the_whole_result_each_time(ways: Ways) -> None:
 
 def test_update_mode_is_refused_by_spark(ways: Ways) -> None:
     def scenario(way: Way) -> object:
-        way.topic("from")
-        way.topic("t")
-        way.put("from", ["a"])
-        frame = way.stream_reader(subscribe=way.name("from"), startingOffsets="earliest").load()
-        done = outcome(lambda: streamed(way, frame.select("value"), "update"), "update")
+        way.topic()
+        done = outcome(lambda: streamed(way, way.lines("a"), "update"), "update")
         return done or [row[2] for row in written(way)]
 
     assert ways.differ("output mode update", scenario) == ([b"a"], "refused")
@@ -256,11 +248,8 @@ def test_a_frame_that_is_no_records_is_refused(ways: Ways, kind: str, case: str)
         if kind == "batch":
             save(way, one_row(way, **columns), **options)
             return
-        way.topic("from")
-        way.put("from", ["a"])
         expressions = [f"{sql.replace('TOPIC', way.name())} as {name}" for name, sql in columns.items()]
-        frame = way.stream_reader(subscribe=way.name("from"), startingOffsets="earliest").load()
-        streamed(way, frame.selectExpr(*expressions), "append", **options)
+        streamed(way, way.lines("a").selectExpr(*expressions), "append", **options)
 
     ways.refused(situation, scenario)
 
@@ -292,12 +281,11 @@ def test_what_was_read_can_be_written_back(ways: Ways) -> None:
 
 def test_the_sinks_progress_counts_rows(ways: Ways) -> None:
     def scenario(way: Way) -> object:
-        way.topic("from")
-        way.topic("t")
-        way.put("from", ["1", "2", "3"])
+        way.topic()
         query = Query(way, way.folder / "progress")
-        frame = way.stream_reader(subscribe=way.name("from"), startingOffsets="earliest").load().select("value")
-        writer = way.writer(frame.writeStream).option("checkpointLocation", str(way.folder / "progress"))
+        writer = way.writer(way.lines("1", "2", "3").writeStream).option(
+            "checkpointLocation", str(way.folder / "progress")
+        )
         query.query = writer.trigger(availableNow=True).start()
         assert query.query.awaitTermination(60)
         return max(progress["sink"]["numOutputRows"] for progress in query.query.recentProgress)

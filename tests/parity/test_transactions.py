@@ -51,6 +51,7 @@ def test_a_batch_read_sees_what_its_isolation_level_shows(ways: Ways, level: str
     assert values(seen[-1]) == (committed if level == "read_committed" else [*range(1, 21)])
 
 
+@pytest.mark.canary
 def test_the_isolation_level_is_another_by_default(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         way.topic()
@@ -95,14 +96,14 @@ def test_a_stream_stops_before_an_open_transaction_or_reads_it(ways: Ways, level
         producer = way.transactional()
         with running(way, **options) as query:
             way.put("t", ["0"])
-            seen = [query.settle()]
+            seen = [query.catch_up()]
             transaction(producer, way, range(1, 4), "open")
-            seen.append(query.settle())
+            seen.append(query.catch_up())
             ended(producer, way, "commit")
-            seen.append(query.settle())
+            seen.append(query.catch_up())
             transaction(producer, way, range(5, 8), "abort")
             way.put("t", ["9"])
-            seen.append(query.settle())
+            seen.append(query.catch_up())
             return [[number for batch in part for number in values(batch.rows)] for part in seen]
 
     seen = ways.same(scenario)

@@ -1,25 +1,26 @@
 """One PySpark program, three ways, and what is seen of it.
 
 A *way* is a format and a broker: Spark's own connector on Apache Kafka, pylog on Apache Kafka, pylog on pylog. A *scenario* is a
-function of a way that makes topics, fills them, runs Spark, and gives back what it saw as plain values; `Ways.same` runs it all
-three ways and compares. Topics have other names on each way (`Way.name`); what a scenario gives back is compared with the names
-as the scenario said them, and without the key ``@pylog`` of our offsets.
+function of a way that makes topics, fills them, runs Spark, and gives back what it saw as plain values; `compare.Ways` runs it and
+compares. Topics have other names on each way (`Way.name`); what a scenario gives back is compared with the names as the scenario
+said them, with times in UTC, and without the key ``@pylog`` of our offsets.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
 from pylog_spark._native import Client, NativeError
+from tests.harness.waiting import until
 
 #: Time of records that say none: rows must be equal on all ways.
 BASE_MS = 1_700_000_000_000
@@ -35,6 +36,15 @@ class Record(NamedTuple):
     key: bytes | str | None = None
     timestamp: int = BASE_MS
     headers: Sequence[tuple[str, bytes | None]] | None = None
+
+
+class Batch(NamedTuple):
+    """One micro-batch as it is compared."""
+
+    number: int
+    rows: list[tuple[Any, ...]]
+    input_rows: int
+    end: dict[str, dict[str, int]]
 
 
 @dataclass
@@ -123,16 +133,13 @@ class Way:
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Ask until `condition` holds."""
-        deadline = time.monotonic() + WAIT_S
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.label}: not within {WAIT_S} s"
-            time.sleep(0.01)
+        until(condition, f"{self.label}: what the test waits for", WAIT_S, 0.005)
 
     def _led(self, name: str) -> int:
         """How many partitions of a topic have a leader; 0 when one has none."""
-        (told,) = self.client.describe_topics([name])
-        leaders = [partition["leader"] for partition in told["partitions"]]
-        if told["error"] is not None or min(leaders, default=-1) < 0:
+        (topic,) = self.client.describe_topics([name])
+        leaders = [partition["leader"] for partition in topic["partitions"]]
+        if topic["error"] is not None or min(leaders, default=-1) < 0:
             return 0
         try:
             self.client.list_offsets([(name, number, -1) for number in range(len(leaders))])
@@ -159,6 +166,13 @@ class Way:
         """A DataStreamReader with the brokers and `options`; the topic ``t`` unless they say another."""
         return self._options(self.spark.readStream.format(self.format), options)
 
+    def lines(self, *lines: str) -> Any:
+        """A streaming frame of these lines and those of earlier calls, in the column `value`, for tests of the sink alone."""
+        folder = self.folder / "lines"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{len([*folder.iterdir()])}.txt").write_text("".join(f"{line}\n" for line in lines))
+        return self.spark.readStream.text(str(folder))
+
     def _options(self, reader: Any, options: Mapping[str, Any]) -> Any:
         given = {name.replace("_", "."): value for name, value in options.items() if value is not None}
         if not {name.lower() for name in given} & {"assign", "subscribe", "subscribepattern"}:
@@ -181,6 +195,10 @@ class Way:
             return value.replace(self.prefix, "")
         if isinstance(value, bytearray):
             return bytes(value)
+        if isinstance(value, datetime):
+            return value.astimezone(timezone.utc)  # Spark gives local time
+        if isinstance(value, Batch):
+            return Batch(*(self.plain(one) for one in value))
         if isinstance(value, Mapping):
             return {self.plain(key): self.plain(one) for key, one in value.items() if key != "@pylog"}
         if isinstance(value, tuple):
@@ -219,15 +237,6 @@ def outcome(action: Callable[[], Any], says: str) -> Any:
         return "refused"
 
 
-class Batch(NamedTuple):
-    """One micro-batch as it is compared."""
-
-    number: int
-    rows: list[tuple[Any, ...]]
-    input_rows: int
-    end: dict[str, dict[str, int]]
-
-
 @dataclass
 class Query:
     """A streaming query into ``foreachBatch``; its checkpoint outlives it."""
@@ -238,7 +247,7 @@ class Query:
     query: Any = None
     _rows: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
     _input: dict[int, int] = field(default_factory=dict)
-    _told: int = 0
+    _seen: int = 0
 
     def run(self, frame: Any, **trigger: Any) -> list[Batch]:
         """Run to the end of what is there; the batches of this run."""
@@ -252,10 +261,10 @@ class Query:
     def start(self, frame: Any, **trigger: Any) -> None:
         """Start it, or start it again from its checkpoint."""
         writer = frame.writeStream.foreachBatch(self._keep).option("checkpointLocation", str(self.checkpoint))
-        self._told = len(self.ends())
+        self._seen = len(self.ends())
         self.query = (writer.trigger(**trigger) if trigger else writer).start()
 
-    def settle(self) -> list[Batch]:
+    def catch_up(self) -> list[Batch]:
         """Wait until a running query has read all there is; the batches since the last look."""
         self.query.processAllAvailable()
         return self.batches()
@@ -273,8 +282,8 @@ class Query:
                 number = progress["batchId"]
                 self._input[number] = max(self._input.get(number, 0), progress["numInputRows"])
         ends = self.ends()
-        fresh = range(self._told, len(ends))
-        self._told = len(ends)
+        fresh = range(self._seen, len(ends))
+        self._seen = len(ends)
         return [Batch(number, self._rows.get(number, []), self._input.get(number, 0), ends[number]) for number in fresh]
 
     def ends(self) -> list[dict[str, Any]]:
