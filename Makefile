@@ -44,7 +44,7 @@ $(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.dependencies
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)
-	@$(MAKE) --no-print-directory $(VENV)/.native-$(PROFILE)
+	@$(MAKE) --silent --no-print-directory $(VENV)/.native-$(PROFILE)
 
 demo: develop ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
 	@$(BIN)/python examples/flights/story.py
