@@ -233,6 +233,13 @@ def test_by_default_spark_takes_the_file_manager_that_asks_readlink_for_a_local_
     assert managers.create(folder, settings).getClass().getSimpleName() == "FileContextBasedCheckpointFileManager"
 
 
+def test_a_spark_whose_file_managers_are_not_known_gets_no_setting_for_them() -> None:
+    assert checkpoint_settings("3.5.7") == checkpoint_settings("4.9.0") == {}
+    older, newer = (checkpoint_settings(version) for version in ("4.0.5", "4.1.4"))
+    assert older.keys() == newer.keys()
+    assert older != newer
+
+
 def test_the_expression_with_which_spark_looks_for_a_stop_overflows_the_stack_on_a_long_text(spark: Any) -> None:
     # Why what leaves `foreach_batch` is short.
     streaming = spark._jvm.org.apache.spark.sql.execution.streaming.runtime.StreamExecution
