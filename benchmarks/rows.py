@@ -94,6 +94,11 @@ _STREAM_ROWS = (
             partial(streams.floor, partitions=4, part=part))
         for part, what in (("plan", "offsets and planning"), ("run", "tasks"), ("log", "Spark's two files"))
     ),
+    *(
+        Row(f"floor-4-tuned{part and '-' + part}", f"  4 partitions, no readlink for the checkpoint (a setting){what}", "ms", False,
+            ratio_at_most(1.0), partial(streams.floor, partitions=4, part=part or "whole", is_tuned=True))
+        for part, what in (("", ""), ("log", ": Spark's two files"))
+    ),
     Row("floor-8-shared", "  8 partitions that share a task (an option)", "ms", False, ratio_at_most(1.0),
         partial(streams.floor, partitions=8, part="whole", is_shared=True)),
     Row("stream-1m", "micro-batch of 1 M records of 100 B", "ms", False, at_most(480, "ms"), streams.large),
@@ -101,6 +106,8 @@ _STREAM_ROWS = (
         partial(streams.sink, is_large=True)),
     Row("sink-small", "micro-batch log to log, few records", "ms", False, ratio_at_most(1.3, streams.AT_LEAST_ONCE),
         partial(streams.sink, is_large=False)),
+    Row("sink-small-tuned", "  no readlink for the checkpoint (a setting)", "ms", False, ratio_at_most(1.3, streams.AT_LEAST_ONCE),
+        partial(streams.sink, is_large=False, is_tuned=True)),
 )  # fmt: skip
 
 _CLUSTER_ROWS = (

@@ -8,6 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from pylog_spark.testing.spark import checkpoint_settings
+
 _DEADLINE_S = 120
 _LOOK_S = 0.1  # rarely: a look is work for the JVM that is measured
 
@@ -23,7 +25,8 @@ _PARTS = {
 def stream(spark: SparkSession, side: str, job: dict[str, Any]) -> dict[str, float]:
     """Run `batches` micro-batches of `trigger` rows, of which the first `warm` are not counted.
 
-    The log is full before the query starts, so that all batches are of one size and follow each other at once.
+    The log is full before the query starts, so that all batches are of one size and follow each other at once. With `tuned`, Spark
+    asks no readlink for the checkpoint's files.
 
     Returns
     -------
@@ -40,7 +43,14 @@ def stream(spark: SparkSession, side: str, job: dict[str, Any]) -> dict[str, flo
             if write
             else frame.writeStream.format("noop")
         )
-        query = writer.option("checkpointLocation", checkpoint).start()
+        settings = checkpoint_settings(spark.version) if job["tuned"] else {}
+        try:
+            for name, text in settings.items():
+                spark.conf.set(name, text)
+            query = writer.option("checkpointLocation", checkpoint).start()
+        finally:
+            for name in settings:
+                spark.conf.unset(name)
         try:
             progress = _wait_for(query, job["batches"])
         finally:

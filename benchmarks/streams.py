@@ -11,6 +11,7 @@ _ROUNDS_MAX = 3
 _VALUE_BYTES = 100
 AT_LEAST_ONCE = "at-least-once"
 _SHARED = "shared tasks"
+_TUNED = " tuned"
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,17 @@ _Figures = dict[str, list[dict[str, float]]]
 _measured: dict[tuple[object, ...], _Figures] = {}
 
 
-def floor(bench: Bench, partitions: int, part: str, is_shared: bool = False) -> Runs:
+def floor(bench: Bench, partitions: int, part: str, is_shared: bool = False, is_tuned: bool = False) -> Runs:
     """Milliseconds (`part` of `stream_job.stream`) of a micro-batch of ten records from each of `partitions` log
     partitions into the noop sink: Spark's connector on Apache Kafka, pylog on pylog, and a Python source that does nothing.
 
-    All parts come from the same queries. With `is_shared`, pylog's are those in which all log partitions share one task.
+    All parts come from the same queries. With `is_shared`, pylog's are those in which all log partitions share one task; with
+    `is_tuned`, all sides' are those in which Spark asks no readlink for the checkpoint (four partitions only).
     """
     batches = Batches(_SMALL.rows * partitions, _SMALL.counted, _SMALL.warm)
-    figures = _once(("floor", partitions), part, lambda: _read(bench, partitions, batches, partitions > PARTITIONS))
+    four, many = partitions == PARTITIONS, partitions > PARTITIONS
+    every = _once(("floor", partitions), part, lambda: _read(bench, partitions, batches, many, four))
+    figures = _chosen(every, is_tuned)
     shared = figures.pop(_SHARED, [])
     return {**figures, "pylog": shared} if is_shared else figures
 
@@ -47,12 +51,17 @@ def large(bench: Bench) -> Runs:
     return _once(("large",), "whole", lambda: _read(bench, PARTITIONS, batches))
 
 
-def sink(bench: Bench, is_large: bool) -> Runs:
+def sink(bench: Bench, is_large: bool, is_tuned: bool = False) -> Runs:
     """Milliseconds of a micro-batch from a log of four partitions into another: pylog exactly once, pylog at least once, and
-    Spark's connector (at least once) from Apache Kafka to Apache Kafka."""
+    Spark's connector (at least once) from Apache Kafka to Apache Kafka. `is_tuned` as for `floor`, of small ones only."""
     size = _LARGE if is_large else Batches(_SMALL.rows * PARTITIONS, _SMALL.counted, _SMALL.warm)
     batches = Batches(bench.records(size.rows), size.counted, size.warm) if is_large else size
-    return _once(("sink", is_large), "whole", lambda: _write(bench, batches))
+    return _chosen(_once(("sink", is_large), "whole", lambda: _write(bench, batches, not is_large)), is_tuned)
+
+
+def _chosen(figures: Runs, is_tuned: bool) -> Runs:
+    """Those with, or those without the tuned setting, under the sides' own names."""
+    return {side.removesuffix(_TUNED): runs for side, runs in figures.items() if side.endswith(_TUNED) == is_tuned}
 
 
 def _once(key: tuple[object, ...], part: str, measure: Callable[[], _Figures]) -> Runs:
@@ -62,9 +71,11 @@ def _once(key: tuple[object, ...], part: str, measure: Callable[[], _Figures]) -
     return {side: [run[part] for run in runs] for side, runs in _measured[key].items()}
 
 
-def _read(bench: Bench, partitions: int, batches: Batches, has_shared: bool = False) -> _Figures:
-    def once(side: str, read: Mapping[str, str]) -> dict[str, float]:
-        job = _job(bench, batches)
+def _read(
+    bench: Bench, partitions: int, batches: Batches, has_shared: bool = False, has_tuned: bool = False
+) -> _Figures:
+    def once(side: str, read: Mapping[str, str], is_tuned: bool = False) -> dict[str, float]:
+        job = _job(bench, batches, is_tuned)
         if side == "ceiling":
             return bench.spark(side).figures(**job, tasks=partitions, bytes=_VALUE_BYTES)
         return bench.spark(side).figures(**job, **_log(bench, side, partitions, batches), read=dict(read))
@@ -72,13 +83,13 @@ def _read(bench: Bench, partitions: int, batches: Batches, has_shared: bool = Fa
     measures = {side: partial(once, side, {}) for side in (*bench.sides, "ceiling")}
     if has_shared and "pylog" in measures:
         measures[_SHARED] = partial(once, "pylog", {"minRecordsPerPartition": str(batches.rows)})
-    return bench.take_turns(measures, rounds_max=_ROUNDS_MAX)
+    return bench.take_turns(_and_tuned(measures) if has_tuned else measures, rounds_max=_ROUNDS_MAX)
 
 
-def _write(bench: Bench, batches: Batches) -> _Figures:
-    def once(side: str, delivery: Mapping[str, str]) -> dict[str, float]:
+def _write(bench: Bench, batches: Batches, has_tuned: bool) -> _Figures:
+    def once(side: str, delivery: Mapping[str, str], is_tuned: bool = False) -> dict[str, float]:
         servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
-        job = _job(bench, batches) | _log(bench, side, PARTITIONS, batches)
+        job = _job(bench, batches, is_tuned) | _log(bench, side, PARTITIONS, batches)
         try:
             write = {"kafka.bootstrap.servers": servers, "topic": topic, **delivery}
             return bench.spark(side).figures(**job, write=write)
@@ -89,12 +100,20 @@ def _write(bench: Bench, batches: Batches) -> _Figures:
     if "pylog" in measures:
         measures["pylog"] = partial(once, "pylog", {"delivery": "exactly-once"})
         measures[AT_LEAST_ONCE] = partial(once, "pylog", {"delivery": AT_LEAST_ONCE})
-    return bench.take_turns(measures, rounds_max=_ROUNDS_MAX)
+    return bench.take_turns(_and_tuned(measures) if has_tuned else measures, rounds_max=_ROUNDS_MAX)
 
 
-def _job(bench: Bench, batches: Batches) -> dict[str, object]:
+def _and_tuned(measures: Mapping[str, partial[dict[str, float]]]) -> dict[str, Callable[[], dict[str, float]]]:
+    """Each measure, and after it the same with the tuned setting."""
+    both: dict[str, Callable[[], dict[str, float]]] = {}
+    for side, measure in measures.items():
+        both |= {side: measure, side + _TUNED: partial(measure, is_tuned=True)}
+    return both
+
+
+def _job(bench: Bench, batches: Batches, is_tuned: bool) -> dict[str, object]:
     numbers = {"trigger": batches.rows, "batches": batches.warm + batches.counted, "warm": batches.warm}
-    return {"do": "stream", "folder": str(bench.folder), **numbers}
+    return {"do": "stream", "folder": str(bench.folder), "tuned": is_tuned, **numbers}
 
 
 def _log(bench: Bench, side: str, partitions: int, batches: Batches) -> dict[str, object]:

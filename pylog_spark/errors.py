@@ -42,6 +42,7 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_SINK_FENCED": "a write that runs twice at the same time: the other one goes on",
     "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be made, read or trusted",
     "PYLOG_TRANSACTION_LOST": "a transaction that the brokers ended before the write was committed",
+    "PYLOG_QUERY_STOPPED": "no failure: a micro-batch of `foreach_batch` that the query's stop has ended, for Spark to read",
     "PYLOG_NATIVE_MISSING": "the compiled part of pylog is not installed",
     "PYLOG_BROKER": "any other error answered by a broker or by the native client",
 }

@@ -2,6 +2,12 @@
 
 Spark offers the output mode update to no sink written in Python; ``foreachBatch`` takes every mode, and runs a batch again
 after a crash. The batch's number as version makes the second run a no-op.
+
+A query that is stopped in the middle of such a write ends without noise. Spark looks through the text of what the function
+raises for the stop as its cause, in classic PySpark with a regular expression that recurses for each character
+(``StreamExecution.PROXY_ERROR``). The text of a cancelled write is its Java stack: long enough to overflow the stack of the query's
+thread, which then prints more than a thousand lines. So what leaves this function is short, and says in the words that Spark looks
+for (4.0 to 4.3) that the job was cancelled.
 """
 
 from __future__ import annotations
@@ -29,6 +35,11 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
     PylogError
         When `app_id` cannot be a name, or `options` say what this function says.
 
+    Notes
+    -----
+    The function may be called by one of your own, with a frame made from the micro-batch. When the query is being stopped it raises
+    at once, or as soon as Spark has cancelled the write; let that pass. The next start of the query writes the batch, once.
+
     Examples
     --------
     >>> servers = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -45,7 +56,52 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
     given = {name: value for name, value in options.items() if value is not None}
 
     def write(frame: Any, batch_id: int) -> None:
-        writer = frame.write.format("pylog").options(**given)
-        writer.option("txnAppId", app_id).option("txnVersion", batch_id).mode("append").save()
+        if cancelled := _cancelled(frame):
+            raise _stop(batch_id, cancelled)
+        try:
+            writer = frame.write.format("pylog").options(**given)
+            writer.option("txnAppId", app_id).option("txnVersion", batch_id).mode("append").save()
+        except Exception as error:
+            if (cancelled := _cancelled(frame)) is None:
+                raise
+            text = str(error)
+            if any(one in text for one in _INTERRUPTIONS) or ("cancelled" in text and cancelled in text):
+                raise _stop(batch_id, cancelled) from None
+            # Another failure, which Spark will show. Its text under another name is not what Spark's expression begins with.
+            raise RuntimeError(text) from None
 
     return write
+
+
+#: Of Spark's own list (``StreamExecution.IO_EXCEPTION_NAMES``).
+_INTERRUPTIONS = ("InterruptedException", "InterruptedIOException", "ClosedByInterruptException")
+
+
+def _cancelled(frame: Any) -> str | None:
+    """The job group of the query that is being stopped while it runs this micro-batch. None when it is not being stopped, or when
+    one cannot know: with Spark Connect, whose server has no such trouble, or with a frame of no query."""
+    java = getattr(frame, "_jdf", None)
+    if java is None:
+        return None
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    try:
+        context = java.sparkSession().sparkContext()
+        query_id = context.getLocalProperty("sql.streaming.queryId")
+        group = context.getLocalProperty("spark.jobGroup.id")
+        if query_id is None or group is None:
+            return None
+        key = frame.sparkSession.sparkContext._jvm.java.util.UUID.fromString(query_id)
+        query = java.sparkSession().sharedState().activeStreamingQueries().get(key)
+        return None if query is None or query.isActive() else str(group)
+    except (Py4JError, AttributeError, TypeError):
+        # A Spark whose insides are others: as if nothing were known.
+        return None
+
+
+def _stop(batch_id: int, group: str) -> PylogError:
+    return PylogError(
+        "PYLOG_QUERY_STOPPED",
+        f"The query was stopped in micro-batch {batch_id}; its next start writes that batch, once "
+        f"(org.apache.spark.SparkException: job group {group} was cancelled).",
+    )

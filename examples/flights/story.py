@@ -11,9 +11,6 @@ import shutil
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -23,8 +20,9 @@ from flights import EVENTS, Count, Day, differences, expected_counts, read_event
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming import StreamingQuery
+from screen import Step, quiet_start, show_what_next, step
 
-from pylog_spark import start_broker
+from pylog_spark import foreach_batch, start_broker
 from pylog_spark.client import Admin
 from pylog_spark.client.admin import LATEST
 from pylog_spark.testing.spark import spark_session
@@ -36,6 +34,7 @@ BATCHES = 10
 # Two carriers share a partition with half of all events, others have one of their own: reading a tenth of each partition,
 # their event times are up to 31 days apart. The watermark must wait longer than that, or late rows would be dropped.
 WATERMARK = "45 days"
+_LOOK_S = 0.2
 EVENT = "struct<event_time: timestamp, origin: string, dep_delay: bigint>"
 RECORD = (
     "carrier string, flight bigint, tailnum string, origin string, dest string, dep_delay bigint, event_time timestamp"
@@ -77,13 +76,15 @@ def counted(spark: SparkSession, servers: str) -> DataFrame:
 
 
 class Upserts:
-    """Writes each batch's changed windows to the results topic; can hold a batch until the query is being stopped.
+    """Writes each batch's changed windows to the results topic, once; can hold a batch before its write.
 
-    A window's last record is its count, so a batch that is written again after a restart changes nothing.
+    A window's last record is its count.
     """
 
     def __init__(self, servers: str, hold_at: int | None = None) -> None:
-        self._servers, self._hold_at = servers, hold_at
+        # The name and the number of the batch tell a batch that runs again after a restart from another one.
+        self._append = foreach_batch(RESULTS, topic=RESULTS, **{"kafka.bootstrap.servers": servers})
+        self._hold_at = hold_at
         self.reached, self.release = threading.Event(), threading.Event()
 
     def __call__(self, changed: DataFrame, batch_id: int) -> None:
@@ -92,9 +93,7 @@ class Upserts:
             self.release.wait()
         key = sf.concat_ws(" ", sf.date_format("day", "yyyy-MM-dd"), "origin")
         value = sf.to_json(sf.struct(sf.lit(batch_id).alias("batch"), "scheduled", "departed", "mean"))
-        rows = changed.select(key.alias("key"), value.alias("value")).coalesce(1)
-        target = rows.write.format("pylog").mode("append").option("kafka.bootstrap.servers", self._servers)
-        target.option("topic", RESULTS).save()
+        self._append(changed.select(key.alias("key"), value.alias("value")).coalesce(1), batch_id)
 
 
 def stream(counts: DataFrame, upserts: Upserts, checkpoint: Path) -> StreamingQuery:
@@ -103,24 +102,32 @@ def stream(counts: DataFrame, upserts: Upserts, checkpoint: Path) -> StreamingQu
     return writer.trigger(availableNow=True).start()
 
 
-def stop_half_way(counts: DataFrame, servers: str, checkpoint: Path) -> int:
+def stop_half_way(counts: DataFrame, servers: str, checkpoint: Path, shown: Step) -> int:
     """Start the query, stop it in the middle of its middle batch; the number of events that it had finished."""
     upserts = Upserts(servers, hold_at=BATCHES // 2)
     query = stream(counts, upserts, checkpoint)
-    while query.isActive and not upserts.reached.wait(0.1):
-        pass
+    while query.isActive and not upserts.reached.wait(_LOOK_S):
+        shown.reached(_events_read(query), EVENTS)
+    # The stop waits for the batch, and the batch is held until it is being stopped.
+    stop = threading.Thread(target=query.stop)
+    stop.start()
+    while query.isActive:
+        stop.join(_LOOK_S)
     upserts.release.set()
-    query.stop()
+    stop.join()
     done = _events_read(query)
+    if error := query.exception():
+        raise Different(f"the query was to be stopped, but failed: {error}")
     if not 0 < done < EVENTS:
         raise Different(f"the query was to be stopped half-way, but had read {done:,} of {EVENTS:,} events")
     return done
 
 
-def run_to_the_end(counts: DataFrame, servers: str, checkpoint: Path) -> tuple[int, int]:
-    """Restart from the checkpoint and finish: (events read, events dropped as too late)."""
+def run_to_the_end(counts: DataFrame, servers: str, checkpoint: Path, before: int, shown: Step) -> tuple[int, int]:
+    """Restart from the checkpoint, after `before` events, and finish: (events read, events dropped as too late)."""
     query = stream(counts, Upserts(servers), checkpoint)
-    query.awaitTermination()
+    while not query.awaitTermination(_LOOK_S):
+        shown.reached(before + _events_read(query), EVENTS)
     late = sum(int(state["numRowsDroppedByWatermark"]) for one in _progress(query) for state in one["stateOperators"])
     return _events_read(query), late
 
@@ -166,57 +173,49 @@ def replay_hash(spark: SparkSession, servers: str, starting: str, ending: str) -
     return table.num_rows, digest.hexdigest()
 
 
-@contextmanager
-def step(text: str) -> Iterator[list[str]]:
-    """Print one line: what is done, how long it took and what came out (appended to the list given)."""
-    started = time.perf_counter()
-    outcome: list[str] = []
-    print(f"{text:<58}", end="", flush=True)
-    yield outcome
-    print(f"{time.perf_counter() - started:6.1f} s  {' '.join(outcome)}", flush=True)
-
-
 def tell(folder: Path) -> None:
     """The whole story in `folder`. Raises Different."""
-    with step("Reading a year of departures from New York") as out:
+    with step("Reading a year of departures from New York") as shown:
         events = read_events()
         wanted = expected_counts(events)
-        out.append(f"{events.num_rows:,} events, {len(wanted):,} windows counted in plain Python")
-    with step("Starting Spark"):
-        spark = spark_session(
-            app_name="flights", config={"spark.sql.session.timeZone": "UTC", "spark.log.level": "ERROR"}
-        )
-    broker = start_broker(folder / "data", num_partitions=1)
-    try:
+        shown.outcome = f"{events.num_rows:,} events, {len(wanted):,} windows counted in plain Python"
+    with step("Starting Spark and a broker") as shown:
+        with quiet_start():
+            spark = spark_session(
+                app_name="flights", config={"spark.sql.session.timeZone": "UTC", "spark.log.level": "ERROR"}
+            )
+        broker = start_broker(folder / "data", num_partitions=1)
         servers = broker.bootstrap_servers
-        with step("Writing them into an 8-partition topic, keyed by carrier") as out:
+        shown.outcome = f"Spark {spark.version}, pylog on {servers}"
+    try:
+        with step("Writing them, keyed by carrier") as shown:
             with Admin(servers) as admin:
                 admin.create_topic(TOPIC, PARTITIONS)
             write(spark, servers, events)
-            out.append(f"broker on {servers}")
+            shown.outcome = f"{events.num_rows:,} records in {PARTITIONS} partitions, exactly once"
         counts = counted(spark, servers)
-        with step("Streaming out: windows and watermark; stopped half-way") as out:
-            before = stop_half_way(counts, servers, folder / "checkpoint")
-            out.append(f"{before:,} events counted before the stop")
-        with step("Restarted from the checkpoint, to the end") as out:
-            after, late = run_to_the_end(counts, servers, folder / "checkpoint")
-            out.append(f"{after:,} more events, {late} dropped as late")
-        with step("Comparing the stream with the plain computation") as out:
+        with step("Streaming out: windows, watermark; stopped half-way") as shown:
+            before = stop_half_way(counts, servers, folder / "checkpoint", shown)
+            shown.outcome = f"{before:,} events counted before the stop"
+        with step("Restarted from the checkpoint, to the end") as shown:
+            after, late = run_to_the_end(counts, servers, folder / "checkpoint", before, shown)
+            shown.outcome = f"{after:,} more events, {late} dropped as late"
+        with step("Comparing the stream with the plain computation") as shown:
             wrong = differences(wanted, final_counts(spark, servers))
             if wrong or before + after != EVENTS:
                 raise Different(f"{before + after:,} events, {len(wrong)} windows differ: " + "; ".join(wrong[:3]))
-            out.append(f"{len(wanted):,} windows, all the same")
-        with step("Replaying the middle half of every partition") as out:
+            shown.outcome = f"{len(wanted):,} windows, all the same"
+        with step("Replaying the middle half of every partition") as shown:
             starting, ending = middle_half(servers)
             first = replay_hash(spark, servers, starting, ending)
-            out.append(f"{first[0]:,} records, sha256 {first[1][:16]}")
-        with step("The same again, after the broker was restarted") as out:
+            shown.outcome = f"{first[0]:,} records, sha256 {first[1][:16]}"
+        with step("The same again, after the broker was restarted") as shown:
             broker.close()
             broker = start_broker(folder / "data", port=int(servers.rpartition(":")[2]))
             second = replay_hash(spark, servers, starting, ending)
             if first != second:
                 raise Different(f"the first replay gave {first}, the second {second}")
-            out.append(f"{second[0]:,} records, sha256 {second[1][:16]}")
+            shown.outcome = f"{second[0]:,} records, sha256 {second[1][:16]}"
     finally:
         broker.close()
         spark.stop()
@@ -237,6 +236,7 @@ def main() -> int:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     print("Every number is the same.")
+    show_what_next()
     return 0
 
 

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming import datasource as admission
 
+from pylog_spark.testing.spark import checkpoint_settings
 from tests.spark.support import committed
 
 #: Micro-batches that the stream has, of one row each.
@@ -217,3 +218,33 @@ def test_continuous_reading_is_not_for_python(recorded: Recorded) -> None:
     writer = recorded.stream().writeStream.format("noop").option("checkpointLocation", recorded.checkpoint)
     with pytest.raises(Exception, match=r"(?i)continuous"):
         writer.trigger(continuous="1 second").start().awaitTermination(30)
+
+
+def test_by_default_spark_takes_the_file_manager_that_asks_readlink_for_a_local_checkpoint(
+    spark: Any, tmp_path: Path
+) -> None:
+    # `FileContext` has no other way to a file's status without a native Hadoop library. `spark_session` names the other class.
+    ((name, text),) = checkpoint_settings(spark.version).items()
+    managers = spark._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+    folder = spark._jvm.org.apache.hadoop.fs.Path(str(tmp_path))
+    settings = spark._jsparkSession.sessionState().newHadoopConf()
+    assert managers.create(folder, settings).getClass().getName() == text
+    settings.unset(name)
+    assert managers.create(folder, settings).getClass().getSimpleName() == "FileContextBasedCheckpointFileManager"
+
+
+def test_a_spark_whose_file_managers_are_not_known_gets_no_setting_for_them() -> None:
+    assert checkpoint_settings("3.5.7") == checkpoint_settings("4.9.0") == {}
+    older, newer = (checkpoint_settings(version) for version in ("4.0.5", "4.1.4"))
+    assert older.keys() == newer.keys()
+    assert older != newer
+
+
+def test_the_expression_with_which_spark_looks_for_a_stop_overflows_the_stack_on_a_long_text(spark: Any) -> None:
+    # Why what leaves `foreach_batch` is short.
+    streaming = spark._jvm.org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+    expression = streaming.PROXY_ERROR().pattern()
+    begin = "py4j.protocol.Py4JJavaError: An error occurred while calling o1.save."
+    assert not expression.matcher(begin + "x" * 100).find()
+    with pytest.raises(Exception, match="StackOverflowError"):
+        expression.matcher(begin + "x" * 100_000).find()
