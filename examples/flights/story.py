@@ -35,6 +35,12 @@ BATCHES = 10
 # their event times are up to 31 days apart. The watermark must wait longer than that, or late rows would be dropped.
 WATERMARK = "45 days"
 _LOOK_S = 0.2
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
+    # For a minute on two cores: Java's second compiler would cost more than it brings.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 EVENT = "struct<event_time: timestamp, origin: string, dep_delay: bigint>"
 RECORD = (
     "carrier string, flight bigint, tailnum string, origin string, dest string, dep_delay bigint, event_time timestamp"
@@ -181,9 +187,7 @@ def tell(folder: Path) -> None:
         shown.outcome = f"{events.num_rows:,} events, {len(wanted):,} windows counted in plain Python"
     with step("Starting Spark and a broker") as shown:
         with quiet_start():
-            spark = spark_session(
-                app_name="flights", config={"spark.sql.session.timeZone": "UTC", "spark.log.level": "ERROR"}
-            )
+            spark = spark_session(app_name="flights", config=SETTINGS)
         broker = start_broker(folder / "data", num_partitions=1)
         servers = broker.bootstrap_servers
         shown.outcome = f"Spark {spark.version}, pylog on {servers}"
