@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 
 from tests.cluster.proxy import CLIENT, HOST, Network
+from tests.harness.waiting import until
 
 _SOON_S = 0.3
 _DEADLINE_S = 10
@@ -141,9 +142,7 @@ def test_an_end_while_connections_are_being_made_leaves_none_open(server: socket
             threads = [threading.Thread(target=dial, args=(port,)) for _ in range(3)]
             for thread in threads:
                 thread.start()
-            eventually = time.monotonic() + _DEADLINE_S
-            while not network.dialled:
-                assert time.monotonic() < eventually
+            until(lambda: network.dialled, "somebody dials", _DEADLINE_S)
         stopped.set()
         for thread in threads:
             thread.join()

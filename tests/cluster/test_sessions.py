@@ -3,7 +3,6 @@
 Whatever a broker is at, it goes on or stops with a sentence, nothing is lost, and in the end everything is whole again.
 """
 
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -13,11 +12,13 @@ from itertools import count
 import pytest
 
 from pylog_spark.client import Admin
-from tests.cluster.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name, until
+from tests.cluster.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
 from tests.cluster.history import History, Outcome, Place
 from tests.cluster.rounds import await_records
 from tests.cluster.running import Running, judge
 from tests.cluster.watch import expire_session, steal_session
+from tests.harness.runs import rounds
+from tests.harness.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -26,7 +27,7 @@ _topics = (f"sessions-{number}" for number in count())
 #: What ZooKeeper's answers take on their way to a broker that is to be caught at something.
 _SLOW_S = 0.2
 #: Moments of a start that are tried.
-_STARTS = int(os.environ.get("PYLOG_SESSION_STARTS", "2"))
+_STARTS = rounds("PYLOG_SESSION_STARTS", few=1, many=4)
 
 
 @pytest.fixture
