@@ -46,7 +46,7 @@ def expire(bench: Bench, broker: int) -> None:
 def sleep(bench: Bench, broker: int) -> None:
     """Let it stand still for more than its session, a zombie when it wakes up."""
     bench.pause(broker)
-    until(lambda: not bench.watcher.registered(broker), "its session is over", 4 * SESSION_S)
+    until(lambda: not bench.watcher.registered(broker), "its session is over")
     bench.brokers[broker].resume()
     bench.paused.discard(broker)
 
@@ -167,7 +167,7 @@ def test_a_session_that_ends_while_its_broker_stops(bench: Bench, places: list[P
             expire(bench, stopping)
         elif bench.brokers[stopping].running:
             bench.pause(stopping)
-            until(lambda: not bench.watcher.registered(stopping), "its session is over", 4 * SESSION_S)
+            until(lambda: not bench.watcher.registered(stopping), "its session is over")
             bench.brokers[stopping].resume()
             bench.paused.discard(stopping)
         stopped.result(WHOLE_WITHIN_S)

@@ -127,6 +127,18 @@ class Watcher:
                 self._history.states.append(state)
 
 
+def written_at(connect: str, path: str) -> float:
+    """When the document at `path` was last written, by the clock of `time.monotonic`; to a millisecond, and never too late."""
+    client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
+    client.start(_TIMEOUT_S)
+    try:
+        written = client.exists(f"/{path}").mtime / 1000
+    finally:
+        client.stop()
+        client.close()
+    return written - time.time() + time.monotonic()
+
+
 def expire_session(connect: str, broker: int) -> bool:
     """End a broker's session as ZooKeeper would after its time-out; False when it has none.
 
