@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -77,6 +78,17 @@ def drain(*members: ConsumerGroup, count: int) -> list[int]:
 
     until(enough, lambda: f"{count} records, {len(values)} came", DEADLINE_S)
     return values
+
+
+def handed_out(member: ConsumerGroup, wanted: range) -> None:
+    """Poll until the member was handed all of some values, each once or more."""
+    values: set[int] = set()
+
+    def all_of_them() -> bool:
+        values.update(int(record.value or b"-1") for record in member.poll(0.1))
+        return values >= set(wanted)
+
+    until(all_of_them, lambda: f"all of {wanted}, {len(values)} came", DEADLINE_S)
 
 
 def settle(*members: ConsumerGroup) -> None:
@@ -200,13 +212,19 @@ def test_while_zookeeper_is_away_nothing_is_handed_out_beyond_the_session_and_al
     write(broker, topic, range(60, 120))
     assert member.poll(1.0) == []
     zookeeper.start()
-    values: set[int] = set()
+    handed_out(member, range(60, 120))
 
-    def read() -> bool:
-        values.update(int(record.value or b"-1") for record in member.poll(0.1))
-        return values >= set(range(60, 120))
 
-    until(read, "all of it", DEADLINE_S)
+def test_a_zookeeper_that_answers_late_is_waited_for_longer_than_a_session_lasts(
+    join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
+) -> None:
+    session_s = 0.5
+    zookeeper.pause()
+    late = threading.Timer(3 * session_s, zookeeper.resume)
+    late.start()
+    write(broker, topic, range(60))
+    handed_out(join("a", session_timeout_ms=int(session_s * 1000)), range(60))
+    late.join()
 
 
 def test_new_partitions_of_a_growing_topic_are_shared_too(

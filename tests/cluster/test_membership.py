@@ -24,9 +24,9 @@ def create(broker, name, partitions=6, factor=3):
         return admin.create_topic(name, partitions, factor)
 
 
-def create_everywhere(cluster, name, partitions=6):
+def create_everywhere(cluster, name, partitions=6, factor=3):
     """Create a topic and wait until every broker has heard of it."""
-    create(cluster.brokers[0], name, partitions)
+    create(cluster.brokers[0], name, partitions, factor)
     for broker in cluster.brokers:
         with Admin(broker.bootstrap_servers) as admin:
             cluster.wait_for(lambda admin=admin: not admin.topics([name])[0]["error"], f"{name} at every broker")
@@ -152,13 +152,13 @@ def test_all_brokers_may_die_at_once_and_come_back(cluster, new_topic):
 
 
 def test_a_cluster_outlives_its_zookeeper_and_starts_again_from_its_directories(tmp_path):
-    with LocalCluster(tmp_path) as cluster:
-        create_everywhere(cluster, "t")
+    with LocalCluster(tmp_path, brokers=2) as cluster:
+        create_everywhere(cluster, "t", factor=2)
         cluster.zookeeper.kill()
         cluster.zookeeper.start()
-        cluster.wait_for(lambda: create(cluster.brokers[0], "u"), "topics are created again")
+        cluster.wait_for(lambda: create(cluster.brokers[0], "u", factor=2), "topics are created again")
         servers = cluster.bootstrap_servers
-    with LocalCluster(tmp_path) as again:
+    with LocalCluster(tmp_path, brokers=2) as again:
         assert again.bootstrap_servers == servers
         assert len(again.describe_topic("t")) == len(again.describe_topic("u")) == 6
 
