@@ -91,7 +91,7 @@ def handed_out(member: ConsumerGroup, wanted: range) -> None:
     until(all_of_them, lambda: f"all of {wanted}, {len(values)} came", DEADLINE_S)
 
 
-def settle(*members: ConsumerGroup) -> None:
+def share_evenly(*members: ConsumerGroup) -> None:
     """Poll until every partition has an owner and shares are even. Nothing may be there to read."""
 
     def even() -> bool:
@@ -120,12 +120,12 @@ def test_members_share_the_partitions_and_go_on_where_the_group_was(
     first = join("a")
     assert sorted(drain(first, count=600)) == list(range(600))
     second = join("b")
-    settle(first, second)
+    share_evenly(first, second)
     assert first.assignment == {(topic, one) for one in (0, 1, 2)}
     write(broker, topic, range(600, 900))
     assert sorted(drain(first, second, count=300)) == list(range(600, 900))
     first.close()
-    settle(second)
+    share_evenly(second)
     write(broker, topic, range(900, 1000))
     assert sorted(drain(second, count=100)) == list(range(900, 1000))
 
@@ -170,7 +170,7 @@ def test_a_program_hears_of_what_it_gives_up_in_time_to_commit_it(
     first = join("a", auto_commit=False, on_rebalance=heard)
     drain(first, count=60)
     second = join("b", auto_commit=False)
-    settle(first, second)
+    share_evenly(first, second)
     assert [event.what for event in events] == ["claimed", "releasing"]
     assert events[1].partitions == {(topic, one) for one in (3, 4, 5)}
     write(broker, topic, range(60, 120))
@@ -236,7 +236,7 @@ def test_new_partitions_of_a_growing_topic_are_shared_too(
     monkeypatch.setattr(consumer_group, "_LOOK_AGAIN_S", 0.2)
     address, servers = f"{zookeeper.address}/{topic}", broker.bootstrap_servers
     with ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, start="earliest") as member:
-        settle(member)
+        share_evenly(member)
         with Admin(servers) as admin:
             admin.create_partitions(topic, PARTITIONS + 2)
         until(

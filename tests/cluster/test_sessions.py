@@ -106,7 +106,7 @@ def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
         dead = next(one for one in bench.ids if one != bench.watcher.controller)
         bench.kill(dead)
         until(lambda: not bench.watcher.registered(dead), "its session is over")
-        # Each of the two is elected while there is something to settle.
+        # Each of the two is elected while there is something to decide.
         for epoch in range(bench.watcher.controller_epoch, bench.watcher.controller_epoch + 2):
             until(lambda: bench.watcher.controller in bench.ids, "a controller")
             harm(bench, bench.watcher.controller)
