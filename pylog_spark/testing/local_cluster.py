@@ -285,10 +285,12 @@ class LocalCluster:
         return True
 
     def _running_servers(self) -> str:
-        servers = [broker.bootstrap_servers for broker in self.brokers if broker.running]
-        if not servers:
+        running = [broker for broker in self.brokers if broker.running]
+        if not running:
             raise ProcessError("No broker runs.")
-        return ",".join(servers)
+        # One that stands still would be waited for.
+        asked = [broker for broker in running if not broker.paused] or running
+        return ",".join(broker.bootstrap_servers for broker in asked)
 
     def _end(self) -> None:
         """Make sure that nothing runs."""
