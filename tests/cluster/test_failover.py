@@ -1,4 +1,7 @@
-"""Failover step by step: what is acknowledged stays, what cannot be kept is refused, and somebody leads soon."""
+"""Failover step by step: what is acknowledged stays, what cannot be kept is refused, and somebody leads soon.
+
+It takes more than a minute: nearly every test waits until sessions end and followers lag, and until dead brokers are back.
+"""
 
 import random
 import signal

@@ -1,6 +1,8 @@
 """Sessions with ZooKeeper that end at the worst moments: ended on purpose, or slept through by a broker that stands still.
 
 Whatever a broker is at, it goes on or stops with a sentence, nothing is lost, and in the end everything is whole again.
+
+It takes about a minute: each moment of a broker's life is tried with either harm, and every one lasts as long as a session.
 """
 
 import socket

@@ -1,6 +1,8 @@
 """Spark on three brokers: tasks that read and write while leaders die, topics that grow, replicas that are read.
 
 A failed task is not run again here (`spark.task.maxFailures` is 1): what is survived is survived inside the task.
+
+It takes about a minute: each test waits until the session of a broker that was killed is over, and until all is in sync again.
 """
 
 from __future__ import annotations
