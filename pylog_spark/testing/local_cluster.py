@@ -1,4 +1,4 @@
-"""Several real brokers and their ZooKeeper as child processes on this machine, for tests and first steps.
+"""Several real brokers and their ZooKeeper, or a place in a shared one, as child processes on this machine, for tests and first steps.
 
 >>> from pylog_spark.testing import LocalCluster
 >>> with LocalCluster("/tmp/cluster", brokers=3) as cluster:  # doctest: +SKIP
@@ -20,7 +20,6 @@ from pylog_spark.testing.zookeeper import ZooKeeper
 
 WAIT_TIMEOUT_S = 30.0
 _LOOK_S = 0.02
-_CHROOT = "/pylog"
 #: Of tests: faults are noticed soon, and internal topics are small. What `LocalCluster` is given wins.
 _QUICK: dict[str, object] = {
     "zookeeper_session_timeout_ms": 2_000,
@@ -49,6 +48,10 @@ Found = TypeVar("Found")
 class LocalCluster:
     """Brokers 1, 2, 3... and a ZooKeeper on 127.0.0.1. Starts with `start` or ``with``.
 
+    >>> with ZooKeeper("/tmp/zookeeper") as shared:  # doctest: +SKIP
+    ...     one = LocalCluster("/tmp/one", zookeeper=shared, chroot="/one")
+    ...     other = LocalCluster("/tmp/other", zookeeper=shared, chroot="/other")
+
     Parameters
     ----------
     dir : path
@@ -57,6 +60,12 @@ class LocalCluster:
         How many.
     racks : sequence of str, optional
         The rack of each broker.
+    synced : bool
+        Of its own ZooKeeper, see there.
+    zookeeper : ZooKeeper, optional
+        One that runs, for several clusters or starts: it is neither started nor stopped here. Without it the cluster has its own.
+    chroot : str
+        Where in ZooKeeper the cluster keeps its documents. Clusters that share one need a place each.
     **settings
         Kafka's settings of every broker, with underscores. Without them topics have a replica on each of (up to) three
         brokers and want two of them in sync, sessions last 2 s, and internal topics are small.
@@ -66,7 +75,9 @@ class LocalCluster:
     brokers : list of LocalBroker
         By their numbers less one; each can be killed, terminated, paused, resumed and started again.
     zookeeper : ZooKeeper
-        The same.
+        The same, the cluster's own or the one that was given.
+    zookeeper_connect : str
+        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.client.group.ConsumerGroup`.
     """
 
     def __init__(
@@ -76,10 +87,14 @@ class LocalCluster:
         *,
         racks: Iterable[str] | None = None,
         synced: bool = False,
+        zookeeper: ZooKeeper | None = None,
+        chroot: str = "/pylog",
         **settings: object,
     ) -> None:
         self.dir = Path(dir).absolute()
-        self.zookeeper = ZooKeeper(self.dir / "zookeeper", port=_kept_port(self.dir, 0), synced=synced)
+        self._shares = zookeeper is not None
+        self._chroot = chroot
+        self.zookeeper = zookeeper or ZooKeeper(self.dir / "zookeeper", port=_kept_port(self.dir, 0), synced=synced)
         quick = {**_QUICK, **dict.fromkeys(_FACTORS, min(3, brokers)), **dict.fromkeys(_IN_SYNC, min(2, brokers))}
         placed = list(racks or [])
         self.brokers = [
@@ -98,34 +113,59 @@ class LocalCluster:
         """What clients connect to: all brokers."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
+    @property
+    def zookeeper_connect(self) -> str:
+        return self.zookeeper.address + self._chroot
+
     def broker(self, broker_id: int) -> LocalBroker:
         """The broker with this number."""
         return self.brokers[broker_id - 1]
 
     def start(self) -> "LocalCluster":
-        """Start ZooKeeper, then all brokers at once, and wait until all know each other and a controller.
+        """Start ZooKeeper if it is the cluster's own, then all brokers at once, and wait until all know each other and a controller.
 
         Raises `ProcessError`; nothing runs then.
         """
         try:
-            self.zookeeper.start()
+            if not self._shares:
+                self.zookeeper.start()
             for broker in self.brokers:
-                broker.settle(zookeeper_connect=self.zookeeper.address + _CHROOT)
-            with ThreadPoolExecutor(len(self.brokers)) as pool:
-                list(pool.map(LocalBroker.start, self.brokers))
-            self.wait_for(self._know_each_other, "every broker knows all others and the controller")
+                broker.settle(zookeeper_connect=self.zookeeper_connect)
+            self._start_brokers()
         except BaseException:
             self._end()
             raise
         _keep_ports(self.dir, [self.zookeeper.port, *(broker.port for broker in self.brokers)])
         return self
 
+    def _start_brokers(self) -> None:
+        with ThreadPoolExecutor(len(self.brokers)) as pool:
+            list(pool.map(LocalBroker.start, [broker for broker in self.brokers if not broker.running]))
+        self.wait_for(self._know_each_other, "every broker knows all others and the controller")
+
+    def heal(self) -> None:
+        """Undo what was done to ZooKeeper and the brokers: what stands still goes on, what is down is started again.
+
+        Waits until all know each other and a controller, and every replica of every topic is in sync. Topics and settings
+        stay as they are. Raises `ProcessError`.
+        """
+        if self.zookeeper.running:
+            self.zookeeper.resume()
+        else:
+            self.zookeeper.start()
+        for broker in self.brokers:
+            if broker.running:
+                broker.resume()
+        self._start_brokers()
+        self.wait_in_sync()
+
     def stop(self) -> None:
-        """Stop the brokers cleanly, one after the other, then ZooKeeper. `start` goes on where they stopped."""
+        """Stop the brokers cleanly, one after the other, then ZooKeeper if it is the cluster's own. `start` goes on where they
+        stopped."""
         for broker in self.brokers:
             if broker.running:
                 broker.terminate()
-        if self.zookeeper.running:
+        if self.zookeeper.running and not self._shares:
             self.zookeeper.terminate()
 
     def close(self) -> None:
@@ -136,7 +176,8 @@ class LocalCluster:
             self._end()
             for broker in self.brokers:
                 broker.close()
-            self.zookeeper.close()
+            if not self._shares:
+                self.zookeeper.close()
 
     def logs(self) -> str:
         """What all processes wrote, one after the other."""
@@ -154,12 +195,15 @@ class LocalCluster:
 
     def describe_topic(self, topic: str) -> list[dict[str, Any]]:
         """Its partitions as a broker that runs tells them: partition, leader, leader_epoch, replicas, isr."""
+        return self._partitions([topic])
+
+    def _partitions(self, topics: list[str] | None = None) -> list[dict[str, Any]]:
+        """Those of some topics, or of all."""
         from pylog_spark._native import Client
 
         client = Client({"bootstrap.servers": self._running_servers(), "default.api.timeout.ms": "5000"})
         try:
-            (found,) = client.describe_topics([topic])
-            return list(found["partitions"])
+            return [one for found in client.describe_topics(topics) for one in found["partitions"]]
         finally:
             client.close()
 
@@ -200,15 +244,16 @@ class LocalCluster:
             time.sleep(_LOOK_S)
         raise ProcessError(f"After {timeout_s:g} s still not: {what} (last error: {last}).\n{self.logs()}")
 
-    def wait_in_sync(self, topic: str, timeout_s: float = WAIT_TIMEOUT_S) -> None:
-        """Wait until every replica of every partition of `topic` is in sync."""
+    def wait_in_sync(self, topic: str | None = None, timeout_s: float = WAIT_TIMEOUT_S) -> None:
+        """Wait until every replica of every partition of `topic`, or of all topics that there are, is in sync."""
 
         def in_sync() -> bool:
-            found = self.describe_topic(topic)
+            found = self.describe_topic(topic) if topic is not None else self._partitions()
+            whole = all(set(one["isr"]) == set(one["replicas"]) and one["leader"] != -1 for one in found)
             # A broker that does not know the topic yet shows no partition of it.
-            return bool(found) and all(set(one["isr"]) == set(one["replicas"]) and one["leader"] != -1 for one in found)
+            return whole and (bool(found) or topic is None)
 
-        self.wait_for(in_sync, f"all replicas of {topic} in sync", timeout_s)
+        self.wait_for(in_sync, f"all replicas of {topic or 'all topics'} in sync", timeout_s)
 
     def wait_for_leader(
         self, topic: str, partition: int, *, other_than: LocalBroker | None = None, timeout_s: float = WAIT_TIMEOUT_S
@@ -240,17 +285,19 @@ class LocalCluster:
         return True
 
     def _running_servers(self) -> str:
-        servers = [broker.bootstrap_servers for broker in self.brokers if broker.running]
-        if not servers:
+        running = [broker for broker in self.brokers if broker.running]
+        if not running:
             raise ProcessError("No broker runs.")
-        return ",".join(servers)
+        # One that stands still would be waited for.
+        asked = [broker for broker in running if not broker.paused] or running
+        return ",".join(broker.bootstrap_servers for broker in asked)
 
     def _end(self) -> None:
         """Make sure that nothing runs."""
         for broker in self.brokers:
             if broker.running:
                 broker.kill()
-        if self.zookeeper.running:
+        if self.zookeeper.running and not self._shares:
             self.zookeeper.kill()
 
 

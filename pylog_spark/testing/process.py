@@ -118,6 +118,7 @@ class Server(ABC):
     def __init__(self, what: str) -> None:
         self.host = "127.0.0.1"
         self._child = Child(what)
+        self._paused = False
 
     @abstractmethod
     def start(self: One) -> One:
@@ -133,12 +134,19 @@ class Server(ABC):
         """Whether the process lives (a paused one does)."""
         return self._child.running
 
+    @property
+    def paused(self) -> bool:
+        """Whether it stands still: it was paused here, and not resumed or ended since."""
+        return self._paused and self.running
+
     def terminate(self) -> int:
         """SIGTERM, as a clean stop; waits and returns the exit code."""
+        self._paused = False
         return self._child.stop(signal.SIGTERM)
 
     def kill(self) -> int:
         """SIGKILL, as a crash; waits and returns the exit code."""
+        self._paused = False
         return self._child.stop(signal.SIGKILL)
 
     def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
@@ -149,10 +157,12 @@ class Server(ABC):
         """SIGSTOP: it stands still, and its connections with it, when this returns."""
         self._child.signal(signal.SIGSTOP)
         self._child.await_stop()
+        self._paused = True
 
     def resume(self) -> None:
         """SIGCONT: it goes on."""
         self._child.signal(signal.SIGCONT)
+        self._paused = False
 
     def logs(self) -> str:
         """All that its processes wrote to the log so far."""

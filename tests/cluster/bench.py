@@ -1,11 +1,11 @@
-"""A cluster that tests may harm: ZooKeeper and three brokers, all dialled through a `Network`, and what is known about it.
+"""A cluster that tests may harm: a ZooKeeper that runs and three brokers, all dialled through a `Network`, and what is known about it.
 
 Sessions and lags are short, so that a fault of a few seconds has consequences.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -22,13 +22,13 @@ from tests.cluster.load import QUICK
 from tests.cluster.machine import Machine
 from tests.cluster.proxy import Network
 from tests.cluster.watch import Watcher
+from tests.harness.waiting import seconds_until, until
+from tests.harness.zookeeper import heal, new_chroot
 
 ZOOKEEPER = "zookeeper"
 SESSION_S = 1.5
 LAG_S = 1.5
 WHOLE_WITHIN_S = 30.0
-_CHROOT = "/pylog"
-_LOOK_S = 0.02
 _LOG_LINES = 200
 
 SETTINGS: dict[str, Any] = {
@@ -55,23 +55,26 @@ def end_name(broker: int) -> str:
     return f"broker-{broker}"
 
 
-def until(fact: Callable[[], bool], what: str | Callable[[], str], deadline_s: float = WHOLE_WITHIN_S) -> float:
-    """Ask until `fact` holds; the seconds it took. Raises AssertionError that says what did not happen."""
-    began = time.monotonic()
-    while not fact():
-        if time.monotonic() > began + deadline_s:
-            raise AssertionError(f"not within {deadline_s} s: {what if isinstance(what, str) else what()}")
-        time.sleep(_LOOK_S)
-    return time.monotonic() - began
-
-
 class Bench:
-    """Use it as a context manager: everything is started, and gone at the end."""
+    """Use it as a context manager: all brokers are started, and gone at the end.
 
-    def __init__(self, directory: Path, brokers: int = 3, **settings: Any) -> None:
+    Parameters
+    ----------
+    directory : Path
+        For the brokers' data.
+    zookeeper : ZooKeeper
+        One that runs. It may be harmed, and is healed at the end.
+    brokers : int
+        How many.
+    **settings
+        Kafka's settings of every broker, with underscores.
+    """
+
+    def __init__(self, directory: Path, zookeeper: ZooKeeper, brokers: int = 3, **settings: Any) -> None:
         self.ids = tuple(range(1, brokers + 1))
         self.network = Network()
-        self.zookeeper = ZooKeeper(directory / ZOOKEEPER)
+        self.zookeeper = zookeeper
+        self._chroot = new_chroot()
         self.brokers: dict[int, LocalBroker] = {}
         self.machines = {broker: Machine(directory / f"machine-{broker}") for broker in self.ids}
         self._dark: set[int] = set()
@@ -86,7 +89,6 @@ class Bench:
     def __enter__(self) -> "Bench":
         self.network.__enter__()
         try:
-            self.zookeeper.start()
             through = self.network.listen(ZOOKEEPER, self.zookeeper.port)
             self.watcher = Watcher(self.documents, self.history)
             for broker in self.ids:
@@ -108,7 +110,7 @@ class Bench:
             self._directory / end_name(broker),
             port=free_port(),
             node_id=broker,
-            zookeeper_connect=f"127.0.0.1:{zookeeper_port}{_CHROOT}",
+            zookeeper_connect=f"127.0.0.1:{zookeeper_port}{self._chroot}",
             **self._settings,
         )
         made.program = self.machines[broker].program
@@ -124,7 +126,7 @@ class Bench:
     @property
     def documents(self) -> str:
         """Where ZooKeeper keeps the cluster's documents; not through the network."""
-        return self.zookeeper.address + _CHROOT
+        return self.zookeeper.address + self._chroot
 
     # What is done to it
 
@@ -196,9 +198,7 @@ class Bench:
         self._dark.clear()
         for machine in self.machines.values():
             machine.set_clock(0)
-        if not self.zookeeper.running:
-            self.zookeeper.start()
-        self.zookeeper.resume()
+        heal(self.zookeeper)
         self._zookeeper_paused = False
         for broker, process in self.brokers.items():
             if not process.running:
@@ -235,11 +235,17 @@ class Bench:
 
     def await_whole(self, topics: Iterable[str]) -> float:
         """Wait until all replicas of some topics are in their ISRs; the seconds it took."""
-        return until(lambda: self.watcher.is_whole(topics), lambda: f"full ISRs: {self.watcher.lacking(topics)}")
+        return seconds_until(
+            lambda: self.watcher.is_whole(topics), lambda: f"full ISRs: {self.watcher.lacking(topics)}", WHOLE_WITHIN_S
+        )
+
+    def count_truncations(self) -> None:
+        """Begin to look at the brokers' disks."""
+        self._disks.start()
 
     @property
     def truncations(self) -> int:
-        """How often a replica was seen to cut its log back."""
+        """How often a replica was seen to cut its log back since `count_truncations`."""
         return self._disks.truncations
 
     def logs(self) -> str:
@@ -265,5 +271,5 @@ class Bench:
         self._disks.close()
         if hasattr(self, "watcher"):
             self.watcher.close()
-        self.zookeeper.close()
         self.network.__exit__(None, None, None)
+        heal(self.zookeeper)

@@ -1,38 +1,61 @@
-"""Clusters of real brokers and a real ZooKeeper, for each test or for each file that asks."""
+"""Clusters of real brokers for each file that asks, in one ZooKeeper for all files of a process.
+
+What a test does to them is healed before the next one.
+"""
 
 from collections.abc import Iterator
 
 import pytest
 
 from pylog_spark.testing import LocalCluster, ZooKeeper
-from tests.cluster.bench import Bench, until
+from tests.cluster.bench import Bench
+from tests.harness.waiting import until
+from tests.harness.zookeeper import heal, new_chroot, worker_zookeeper
+
+__all__ = ["worker_zookeeper"]
 
 
 @pytest.fixture
-def cluster(tmp_path):
-    """Three running brokers."""
-    with LocalCluster(tmp_path) as running:
-        yield running
+def zookeeper(worker_zookeeper: ZooKeeper) -> ZooKeeper:
+    """The ZooKeeper of this process, healed."""
+    heal(worker_zookeeper)
+    return worker_zookeeper
 
 
 @pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory):
-    """A running ZooKeeper, for the tests of one file."""
-    with ZooKeeper(tmp_path_factory.mktemp("zookeeper")) as running:
-        yield running
+def cluster_settings() -> dict[str, object]:
+    """What a file gives its `shared_cluster`: a fixture of that name in the file wins."""
+    return {}
 
 
 @pytest.fixture(scope="module")
-def shared_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def shared_cluster(
+    tmp_path_factory: pytest.TempPathFactory, worker_zookeeper: ZooKeeper, cluster_settings: dict[str, object]
+) -> Iterator[LocalCluster]:
+    """Three running brokers, for the tests of one file."""
+    place = {"zookeeper": worker_zookeeper, "chroot": new_chroot()}
+    with LocalCluster(tmp_path_factory.mktemp("cluster"), **place, **cluster_settings) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(shared_cluster: LocalCluster) -> LocalCluster:
+    """The file's cluster, healed. Its topics stay: a test makes its own (`new_topic`)."""
+    shared_cluster.heal()
+    return shared_cluster
+
+
+@pytest.fixture(scope="module")
+def shared_bench(tmp_path_factory: pytest.TempPathFactory, worker_zookeeper: ZooKeeper) -> Iterator[Bench]:
     """A cluster that may be harmed, for the tests of one file."""
-    with Bench(tmp_path_factory.mktemp("cluster")) as bench:
+    with Bench(tmp_path_factory.mktemp("cluster"), worker_zookeeper) as bench:
         yield bench
 
 
 @pytest.fixture
-def bench(shared_bench: Bench) -> Iterator[Bench]:
-    """The file's cluster, healed after the test."""
-    yield shared_bench
+def bench(shared_bench: Bench) -> Bench:
+    """The file's cluster, healed."""
     shared_bench.heal()
     back = shared_bench.watcher.registered
     until(lambda: all(back(broker) for broker in shared_bench.ids), "all brokers are back")
+    return shared_bench

@@ -137,8 +137,7 @@ _OF_BROKERS = {
     "shift the clock of": _shift_clock,
 }
 
-FAULTS: dict[str, Fault] = {
-    **{f"{verb} the {role}": _on(role, harm) for verb, harm in _OF_BROKERS.items() for role in _VICTIMS},
+_OTHERS: dict[str, Fault] = {
     "mute the leader": _on("leader", _mute),
     "part two brokers": _on("leader", _part_two),
     "break the leader's connections": _on("leader", _break_connections),
@@ -148,3 +147,9 @@ FAULTS: dict[str, Fault] = {
     "stop ZooKeeper": _stop_zookeeper,
     "pause ZooKeeper": _pause_zookeeper,
 }
+#: The faults of each kind: what befalls any of several brokers is of one kind.
+KINDS: dict[str, dict[str, Fault]] = {
+    **{verb: {f"{verb} the {role}": _on(role, harm) for role in _VICTIMS} for verb, harm in _OF_BROKERS.items()},
+    **{name: {name: fault} for name, fault in _OTHERS.items()},
+}
+FAULTS: dict[str, Fault] = {name: fault for kind in KINDS.values() for name, fault in kind.items()}

@@ -30,6 +30,7 @@ def main(zookeeper: str, bootstrap: str, group: str, topic: str, file: str) -> N
         start="earliest",
         auto_commit_interval_ms=200,
         session_timeout_ms=2_000,
+        connection_timeout_ms=60_000,
         on_rebalance=rebalanced,
     )
     ended = []

@@ -4,8 +4,10 @@ A broker starts with `machine.c` loaded before all else. A loss of power is kill
 the bytes behind its last fsync; names of files survive, and so do bytes that were written over (the log only appends).
 """
 
+import functools
 import random
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,22 +18,31 @@ _SOURCE = Path(__file__).with_suffix(".c")
 _NS = 1_000_000_000
 
 
+@functools.cache
+def _compiled() -> bytes:
+    """The library that is loaded before all else, compiled once for all machines of this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "machine.so"
+        command = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", library, _SOURCE]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return library.read_bytes()
+
+
 class Machine:
     """The machine of one broker.
 
     Parameters
     ----------
     folder : Path
-        For what it remembers, and the compiled library; made here.
+        For what it remembers, and the library; made here.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self._folder = folder
         self._library = folder / "machine.so"
-        command = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", self._library, _SOURCE]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        self._library.write_bytes(_compiled())
         self.set_clock(0)
 
     @property

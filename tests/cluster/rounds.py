@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from tests.cluster.bench import LAG_S, SESSION_S, Bench, until
+from pylog_spark.testing import ZooKeeper
+from tests.cluster.bench import LAG_S, SESSION_S, Bench
 from tests.cluster.checker import Anomaly, check
-from tests.cluster.faults import FAULTS
+from tests.cluster.faults import FAULTS, KINDS
 from tests.cluster.final import ends_of, note_groups, read_everything
 from tests.cluster.history import History, Outcome, Place
 from tests.cluster.load import Load
+from tests.harness.waiting import seconds_until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
 PARTITIONS = 2
@@ -73,29 +75,39 @@ class Campaign:
 
 
 def plan(seed: int, rounds: int) -> list[tuple[str, ...]]:
-    """Faults of each round: every fault once before any comes again, and now and then another one or none."""
+    """Faults of each round: first one of each kind, every fault once before any comes again, and now and then another one or none."""
     randomness = random.Random(seed)
     sizes, weights = zip(*_HOW_MANY, strict=True)
     queue: list[str] = []
-    planned = []
-    for _ in range(rounds):
-        size = randomness.choices(sizes, weights)[0]
+    planned: list[tuple[str, ...]] = []
+    for number in range(rounds):
+        size = max(randomness.choices(sizes, weights)[0], 1 if number < len(KINDS) else 0)
         if size and not queue:
-            queue = randomness.sample(list(FAULTS), len(FAULTS))
+            queue = _all_faults(randomness)
         first = (queue.pop(),) if size else ()
         others = [one for one in FAULTS if one not in first]
         planned.append((*first, *randomness.sample(others, max(0, size - 1))))
     return planned
 
 
-def run(directory: Path, seed: int, planned: Iterable[tuple[int, tuple[str, ...]]], wanted: int) -> Campaign:
+def _all_faults(randomness: random.Random) -> list[str]:
+    """Every fault once, one of each kind at the end, where they are taken from."""
+    firsts = [randomness.choice(list(kind)) for kind in KINDS.values()]
+    others = [fault for fault in FAULTS if fault not in firsts]
+    return randomness.sample(others, len(others)) + randomness.sample(firsts, len(firsts))
+
+
+def run(
+    directory: Path, zookeeper: ZooKeeper, seed: int, planned: Iterable[tuple[int, tuple[str, ...]]], wanted: int
+) -> Campaign:
     """Run numbered rounds on a new cluster until `wanted` of them bit, read everything and check it. Prints each round."""
     campaign, rounds = Campaign(seed), iter(planned)
-    with Bench(directory) as bench:
+    with Bench(directory, zookeeper) as bench:
         for topic in (MIXED, SOURCE, TARGET):
             bench.make_topic(topic, PARTITIONS, min_insync_replicas=2)
         load = Load(bench.servers, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
         load.start()
+        bench.count_truncations()
         try:
             await_records(bench.history, load.steady)
             while campaign.bitten < wanted and (one := next(rounds, None)) is not None:
@@ -141,7 +153,7 @@ def await_copies(history: History, since: float) -> float:
         transactions = (send.transaction for send in newest if send.source is not None)
         return any(one is not None and one.outcome is Outcome.OK for one in transactions)
 
-    return until(committed, "the copier goes on")
+    return seconds_until(committed, "the copier goes on")
 
 
 def producers_of(history: History) -> list[str]:
@@ -162,7 +174,7 @@ def await_records(history: History, places: Sequence[Place], since: float = 0.0,
                 waiting.discard(send.place)
         return not waiting
 
-    return until(all_of_them, lambda: f"a record in each of {sorted(waiting)}")
+    return seconds_until(all_of_them, lambda: f"a record in each of {sorted(waiting)}")
 
 
 def _round(bench: Bench, load: Load, randomness: random.Random, number: int, faults: tuple[str, ...]) -> Round:

@@ -25,7 +25,7 @@ class Running:
         self.history = History()
         own = (bench.servers, self.history, 0, places)
         self._clients: list[Client] = [
-            Sender(f"{places[0][0]}-{number}", *own, idempotent=True, period_s=0.005) for number in range(2)
+            Sender(f"{places[0][0]}-{number}", *own, idempotent=True, period_s=0.01) for number in range(2)
         ]
         if read:
             self._clients.append(Reader(f"{places[0][0]}-reader", *own, committed_only=False))

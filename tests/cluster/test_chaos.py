@@ -1,19 +1,21 @@
 """Faults under a mixed load on three brokers and ZooKeeper, and the checker over what the clients saw.
 
-20 rounds here, 500 by `make cluster-chaos`. A round whose faults had no consequence counts as not run: others are run for it.
+A round for each kind of fault in `make test`, more in `make test-long`, 500 by `make cluster-chaos`. A round whose faults had no
+consequence counts as not run: others are run for it. It takes more than a minute: a fault lasts as long as sessions do, and each
+round waits until the cluster is whole again.
 """
 
-import os
-import random
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.faults import FAULTS
+from pylog_spark.testing import ZooKeeper
+from tests.cluster.faults import FAULTS, KINDS
 from tests.cluster.rounds import Campaign, plan, run
+from tests.harness.runs import rounds, seed
 
-ROUNDS = int(os.environ.get("PYLOG_CHAOS_ROUNDS", "20"))
-SEED = int(os.environ.get("PYLOG_CHAOS_SEED") or random.SystemRandom().randrange(2**32))
+ROUNDS = rounds("PYLOG_CHAOS_ROUNDS", few=len(KINDS), many=60)
+SEED = seed("PYLOG_CHAOS_SEED")
 #: One cluster, and one history, for so many rounds.
 _A_CAMPAIGN = 20
 #: How many rounds may be needed for one that counts.
@@ -23,13 +25,13 @@ _ROUND_S = 45
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + ROUNDS * _ROUND_S)
-def test_no_anomaly_in_rounds_of_random_faults_under_a_mixed_load(tmp_path: Path) -> None:
+def test_no_anomaly_in_rounds_of_random_faults_under_a_mixed_load(worker_zookeeper: ZooKeeper, tmp_path: Path) -> None:
     print(f"seed {SEED}: set PYLOG_CHAOS_SEED to repeat")
     planned = enumerate(plan(SEED, _PLANNED_FOR_ONE * ROUNDS))
     campaigns: list[Campaign] = []
     for first in range(0, ROUNDS, _A_CAMPAIGN):
         wanted = min(_A_CAMPAIGN, ROUNDS - first)
-        campaigns.append(run(tmp_path / str(first), SEED, planned, wanted))
+        campaigns.append(run(tmp_path / str(first), worker_zookeeper, SEED, planned, wanted))
         assert campaigns[-1].anomalies == [], f"seed {SEED}, rounds {[one.number for one in campaigns[-1].rounds]}"
         assert campaigns[-1].bitten == wanted, "the faults have no consequences"
     print(_figures(campaigns))
@@ -52,8 +54,10 @@ def _figures(campaigns: list[Campaign]) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_plan_has_every_fault_before_any_comes_again(seed: int) -> None:
-    firsts = [faults[0] for faults in plan(seed, 200) if faults]
+@pytest.mark.parametrize("number", range(5))
+def test_a_plan_has_every_fault_before_any_comes_again_and_one_of_each_kind_first(number: int) -> None:
+    firsts = [faults[0] for faults in plan(number, 200) if faults]
     assert set(firsts[: len(FAULTS)]) == set(FAULTS)
-    assert plan(seed, 200) == plan(seed, 200) != plan(seed + 1, 200)
+    assert plan(number, 200) == plan(number, 200) != plan(number + 1, 200)
+    for faults in KINDS.values():
+        assert any(one and one[0] in faults for one in plan(number, len(KINDS)))

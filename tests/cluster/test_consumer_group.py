@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -17,9 +18,14 @@ from pylog_spark.client.group import ConsumerGroup, Rebalance
 from pylog_spark.cluster import consumers
 from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
 from pylog_spark.testing import LocalBroker, ZooKeeper
+from tests.harness.waiting import until
 
 PARTITIONS = 6
 SESSION_MS = 2_000
+#: A machine that is busy answers late, and a ZooKeeper that has just started later still: no session waits for that.
+CONNECTION_MS = 60_000
+DEADLINE_S = 60.0
+OPTIONS = {"start": "earliest", "session_timeout_ms": SESSION_MS, "connection_timeout_ms": CONNECTION_MS}
 _NUMBERS = itertools.count()
 
 
@@ -43,7 +49,7 @@ def join(zookeeper: ZooKeeper, broker: LocalBroker, topic: str) -> Iterator[Call
     members: list[ConsumerGroup] = []
 
     def make(name: str, **options: object) -> ConsumerGroup:
-        given = {"start": "earliest", "session_timeout_ms": SESSION_MS, **options}
+        given = {**OPTIONS, **options}
         address = f"{zookeeper.address}/{topic}"
         servers = broker.bootstrap_servers
         member = ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, consumer_id=name, **given)  # type: ignore[arg-type]
@@ -61,25 +67,31 @@ def write(broker: LocalBroker, topic: str, values: range) -> None:
             producer.send(str(value).encode(), partition=value % PARTITIONS)
 
 
-def eventually(question: Callable[[], bool], what: str, deadline_s: float = 40.0) -> None:
-    end = time.monotonic() + deadline_s
-    while not question():
-        assert time.monotonic() < end, f"not within {deadline_s} s: {what}"
-        time.sleep(0.02)
-
-
-def drain(*members: ConsumerGroup, count: int, deadline_s: float = 40.0) -> list[int]:
+def drain(*members: ConsumerGroup, count: int) -> list[int]:
     """The values of the next `count` records that the members are handed."""
     values: list[int] = []
-    end = time.monotonic() + deadline_s
-    while len(values) < count:
-        assert time.monotonic() < end, f"{len(values)} of {count} records within {deadline_s} s"
+
+    def enough() -> bool:
         for member in members:
             values.extend(int(record.value or b"-1") for record in member.poll(0.05))
+        return len(values) >= count
+
+    until(enough, lambda: f"{count} records, {len(values)} came", DEADLINE_S)
     return values
 
 
-def settle(*members: ConsumerGroup) -> None:
+def handed_out(member: ConsumerGroup, wanted: range) -> None:
+    """Poll until the member was handed all of some values, each once or more."""
+    values: set[int] = set()
+
+    def all_of_them() -> bool:
+        values.update(int(record.value or b"-1") for record in member.poll(0.1))
+        return values >= set(wanted)
+
+    until(all_of_them, lambda: f"all of {wanted}, {len(values)} came", DEADLINE_S)
+
+
+def share_evenly(*members: ConsumerGroup) -> None:
     """Poll until every partition has an owner and shares are even. Nothing may be there to read."""
 
     def even() -> bool:
@@ -88,12 +100,12 @@ def settle(*members: ConsumerGroup) -> None:
         sizes = [len(member.assignment) for member in members]
         return sum(sizes) == PARTITIONS and max(sizes) - min(sizes) <= 1
 
-    eventually(even, "an even share each")
+    until(even, "an even share each", DEADLINE_S)
 
 
 def stored(zookeeper: ZooKeeper, topic: str) -> dict[int, int]:
     """The group's offsets, as they stand in ZooKeeper."""
-    store = ZooKeeperStore(f"{zookeeper.address}/{topic}", 5_000, 5_000, lambda _: None)
+    store = ZooKeeperStore(f"{zookeeper.address}/{topic}", CONNECTION_MS, CONNECTION_MS, lambda _: None)
     try:
         paths = [consumers.offset_path("g", (topic, one)) for one in range(PARTITIONS)]
         return {at: int(one.data) for at, one in enumerate(store.get_all(paths)) if one is not None}
@@ -108,12 +120,12 @@ def test_members_share_the_partitions_and_go_on_where_the_group_was(
     first = join("a")
     assert sorted(drain(first, count=600)) == list(range(600))
     second = join("b")
-    settle(first, second)
+    share_evenly(first, second)
     assert first.assignment == {(topic, one) for one in (0, 1, 2)}
     write(broker, topic, range(600, 900))
     assert sorted(drain(first, second, count=300)) == list(range(600, 900))
     first.close()
-    settle(second)
+    share_evenly(second)
     write(broker, topic, range(900, 1000))
     assert sorted(drain(second, count=100)) == list(range(900, 1000))
 
@@ -158,7 +170,7 @@ def test_a_program_hears_of_what_it_gives_up_in_time_to_commit_it(
     first = join("a", auto_commit=False, on_rebalance=heard)
     drain(first, count=60)
     second = join("b", auto_commit=False)
-    settle(first, second)
+    share_evenly(first, second)
     assert [event.what for event in events] == ["claimed", "releasing"]
     assert events[1].partitions == {(topic, one) for one in (3, 4, 5)}
     write(broker, topic, range(60, 120))
@@ -188,27 +200,31 @@ def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves
 
 
 def test_while_zookeeper_is_away_nothing_is_handed_out_beyond_the_session_and_all_of_it_afterwards(
-    broker: LocalBroker, topic: str, tmp_path: Path
+    join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
 ) -> None:
-    with ZooKeeper(tmp_path / "zookeeper") as server:
-        options = {"bootstrap_servers": broker.bootstrap_servers, "start": "earliest", "session_timeout_ms": SESSION_MS}
-        with ConsumerGroup(f"{server.address}/away", "g", [topic], **options) as member:  # type: ignore[arg-type]
-            write(broker, topic, range(60))
-            drain(member, count=60)
-            server.kill()
-            end = time.monotonic() + SESSION_MS / 1000
-            while time.monotonic() < end:
-                member.poll(0.1)
-            write(broker, topic, range(60, 120))
-            assert member.poll(1.0) == []
-            server.start()
-            values: set[int] = set()
+    member = join("a")
+    write(broker, topic, range(60))
+    drain(member, count=60)
+    zookeeper.kill()
+    end = time.monotonic() + SESSION_MS / 1000
+    while time.monotonic() < end:
+        member.poll(0.1)
+    write(broker, topic, range(60, 120))
+    assert member.poll(1.0) == []
+    zookeeper.start()
+    handed_out(member, range(60, 120))
 
-            def read() -> bool:
-                values.update(int(record.value or b"-1") for record in member.poll(0.1))
-                return values >= set(range(60, 120))
 
-            eventually(read, "all of it")
+def test_a_zookeeper_that_answers_late_is_waited_for_longer_than_a_session_lasts(
+    join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
+) -> None:
+    session_s = 0.5
+    zookeeper.pause()
+    late = threading.Timer(3 * session_s, zookeeper.resume)
+    late.start()
+    write(broker, topic, range(60))
+    handed_out(join("a", session_timeout_ms=int(session_s * 1000)), range(60))
+    late.join()
 
 
 def test_new_partitions_of_a_growing_topic_are_shared_too(
@@ -220,10 +236,14 @@ def test_new_partitions_of_a_growing_topic_are_shared_too(
     monkeypatch.setattr(consumer_group, "_LOOK_AGAIN_S", 0.2)
     address, servers = f"{zookeeper.address}/{topic}", broker.bootstrap_servers
     with ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, start="earliest") as member:
-        settle(member)
+        share_evenly(member)
         with Admin(servers) as admin:
             admin.create_partitions(topic, PARTITIONS + 2)
-        eventually(lambda: member.poll(0.02) == [] and len(member.assignment) == PARTITIONS + 2, "two more partitions")
+        until(
+            lambda: member.poll(0.02) == [] and len(member.assignment) == PARTITIONS + 2,
+            "two more partitions",
+            DEADLINE_S,
+        )
 
 
 def test_a_group_without_brokers_or_zookeeper_or_with_a_bad_name_is_refused_with_a_sentence(
@@ -308,7 +328,7 @@ def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
             more()
             return all(handed(member) > before[id(member)] for member in some)
 
-        eventually(all_busy, "every member has work")
+        until(all_busy, "every member has work", DEADLINE_S)
 
     try:
         one, two = start(), start()
@@ -318,7 +338,7 @@ def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
         two.end(signal.SIGKILL)
         works(one, three)
         one.send(signal.SIGSTOP)
-        eventually(lambda: len(three.owned()) == PARTITIONS, "the other owns all")
+        until(lambda: len(three.owned()) == PARTITIONS, "the other owns all", DEADLINE_S)
         works(three)
         one.send(signal.SIGCONT)
         works(one, three)
@@ -332,7 +352,7 @@ def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
         def seen() -> set[int]:
             return {int(event[4]) for member in members for event in member.events() if event[0] == "record"}
 
-        eventually(lambda: seen() >= expected, "every record was handed out")
+        until(lambda: seen() >= expected, "every record was handed out", DEADLINE_S)
     finally:
         for member in members:
             member.end()

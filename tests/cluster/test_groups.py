@@ -8,19 +8,19 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from pylog_spark.client import Admin
 from tests.cluster.coordinators import GROUPS, TRANSACTIONS, coordinator
 from tests.cluster.test_transactions import committed, retrying, transactional
+from tests.harness.runs import rounds
 
 PARTITIONS = 6
 WAIT_S = 60.0
 
 
 @pytest.fixture
-def topic(cluster):
+def topic(cluster, new_topic):
+    """A topic of its own, and the name of its group, too."""
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.create_topic("t", PARTITIONS, 3)
-        admin.create_topic("out", PARTITIONS, 3)
-    cluster.wait_in_sync("t")
-    cluster.wait_in_sync("out")
-    return "t"
+        admin.create_topic(new_topic, PARTITIONS, 3)
+    cluster.wait_in_sync(new_topic)
+    return new_topic
 
 
 def produce(cluster, topic, values):
@@ -30,18 +30,18 @@ def produce(cluster, topic, values):
     assert producer.flush(WAIT_S) == 0
 
 
-def member(cluster, group="g"):
+def member(cluster, topic):
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "group.id": group,
+            "group.id": topic,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "reconnect.backoff.max.ms": 500,
             "topic.metadata.refresh.interval.ms": 1_000,
         }
     )
-    consumer.subscribe(["t"])
+    consumer.subscribe([topic])
     return consumer
 
 
@@ -58,10 +58,10 @@ def read(consumers, count):
     return seen
 
 
-def offsets(cluster, group="g", timeout_s=WAIT_S):
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
+def offsets(cluster, topic, timeout_s=WAIT_S):
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": topic})
     try:
-        asked = [TopicPartition("t", partition) for partition in range(PARTITIONS)]
+        asked = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
         return {one.partition: one.offset for one in retrying(lambda: consumer.committed(asked, timeout_s))}
     finally:
         consumer.close()
@@ -69,31 +69,34 @@ def offsets(cluster, group="g", timeout_s=WAIT_S):
 
 def test_a_group_goes_on_after_its_coordinator_died_and_reads_nothing_twice(cluster, topic):
     produce(cluster, topic, range(30))
-    consumers = [member(cluster), member(cluster)]
+    consumers = [member(cluster, topic), member(cluster, topic)]
     try:
         first = read(consumers, 30)
         assert sorted(first) == list(range(30))
-        dead = coordinator(cluster, GROUPS, "g")
+        dead = coordinator(cluster, GROUPS, topic)
         dead.kill()
         produce(cluster, topic, range(30, 60))
         assert sorted(read(consumers, 30)) == list(range(30, 60)), "offsets were forgotten"
-        assert coordinator(cluster, GROUPS, "g") is not dead
+        assert coordinator(cluster, GROUPS, topic) is not dead
     finally:
         for consumer in consumers:
             consumer.close()
-    assert offsets(cluster) == dict.fromkeys(range(PARTITIONS), 10)
+    assert offsets(cluster, topic) == dict.fromkeys(range(PARTITIONS), 10)
 
 
 def test_committed_offsets_survive_the_death_of_one_coordinator_after_the_other(cluster, topic):
     produce(cluster, topic, range(PARTITIONS))
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "group.id": topic, "enable.auto.commit": False}
+    )
+    last = rounds("PYLOG_COORDINATOR_DEATHS", few=2, many=3)
     try:
-        for round_ in range(1, 4):
-            where = [TopicPartition("t", partition, round_) for partition in range(PARTITIONS)]
+        for round_ in range(1, last + 1):
+            where = [TopicPartition(topic, partition, round_) for partition in range(PARTITIONS)]
             retrying(lambda where=where: consumer.commit(offsets=where, asynchronous=False))
-            dead = coordinator(cluster, GROUPS, "g")
+            dead = coordinator(cluster, GROUPS, topic)
             dead.kill()
-            assert offsets(cluster) == dict.fromkeys(range(PARTITIONS), round_)
+            assert offsets(cluster, topic) == dict.fromkeys(range(PARTITIONS), round_)
             dead.start()
             cluster.wait_in_sync(GROUPS)
     finally:
@@ -101,8 +104,12 @@ def test_committed_offsets_survive_the_death_of_one_coordinator_after_the_other(
 
 
 def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators_die(cluster, topic):
+    out, name = f"{topic}-out", f"{topic}-copy"
+    with Admin(cluster.bootstrap_servers) as admin:
+        admin.create_topic(out, PARTITIONS, 3)
+    cluster.wait_in_sync(out)
     produce(cluster, topic, range(PARTITIONS))
-    consumer, producer = member(cluster), transactional(cluster, "copy")
+    consumer, producer = member(cluster, topic), transactional(cluster, name)
     try:
         rows, give_up = [], time.monotonic() + WAIT_S
         while len(rows) < PARTITIONS:
@@ -112,19 +119,21 @@ def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators
                 rows.append(message)
         producer.begin_transaction()
         for row in rows:
-            producer.produce("out", row.value(), partition=row.partition())
-        at = [TopicPartition("t", row.partition(), row.offset() + 1) for row in rows]
+            producer.produce(out, row.value(), partition=row.partition())
+        at = [TopicPartition(topic, row.partition(), row.offset() + 1) for row in rows]
         retrying(lambda: producer.send_offsets_to_transaction(at, consumer.consumer_group_metadata(), WAIT_S))
         with pytest.raises(KafkaException, match="Timed out"):  # the transaction is open: nobody is told
-            offsets(cluster, timeout_s=2.0)
+            offsets(cluster, topic, timeout_s=2.0)
         for keeper in {id(one): one for one in (
-            coordinator(cluster, TRANSACTIONS, "copy"), coordinator(cluster, GROUPS, "g"))}.values():  # fmt: skip
+            coordinator(cluster, TRANSACTIONS, name), coordinator(cluster, GROUPS, topic))}.values():  # fmt: skip
             keeper.kill()
             keeper.start()
-            for name in ("out", TRANSACTIONS, GROUPS):
-                cluster.wait_in_sync(name)
+            for each in (out, TRANSACTIONS, GROUPS):
+                cluster.wait_in_sync(each)
         retrying(lambda: producer.commit_transaction(WAIT_S))
     finally:
         consumer.close()
-    assert sorted(committed(cluster, "out", PARTITIONS)) == [str(number) for number in range(PARTITIONS)]
-    cluster.wait_for(lambda: offsets(cluster) == dict.fromkeys(range(PARTITIONS), 1), "offsets of the transaction")
+    assert sorted(committed(cluster, out, PARTITIONS)) == [str(number) for number in range(PARTITIONS)]
+    cluster.wait_for(
+        lambda: offsets(cluster, topic) == dict.fromkeys(range(PARTITIONS), 1), "offsets of the transaction"
+    )

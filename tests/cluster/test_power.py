@@ -1,6 +1,6 @@
 """All machines lose power at once: what `durability` promises then, for records that all replicas have acknowledged.
 
-One machine at a time is among the faults of `test_chaos.py`: that costs nothing with either setting.
+One machine at a time is among the faults of `test_chaos.py`, in every run: that costs nothing with either setting.
 """
 
 import time
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pylog_spark.testing import ZooKeeper
 from tests.cluster.bench import Bench
 from tests.cluster.rounds import await_records
 from tests.cluster.running import Running, judge
@@ -16,11 +17,12 @@ PLACES = [("t", 0), ("t", 1)]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("durability", ["flushed", "page-cache"])
 def test_acknowledged_records_survive_a_black_out_if_they_were_flushed_and_only_then(
-    tmp_path: Path, durability: str
+    worker_zookeeper: ZooKeeper, tmp_path: Path, durability: str
 ) -> None:
-    with Bench(tmp_path) as bench:
+    with Bench(tmp_path, worker_zookeeper) as bench:
         bench.make_topic("t", len(PLACES), min_insync_replicas=2, durability=durability)
         # A reader would be told that the log was cut, and end.
         with Running(bench, PLACES, read=durability == "flushed") as history:

@@ -1,9 +1,10 @@
 """Sessions with ZooKeeper that end at the worst moments: ended on purpose, or slept through by a broker that stands still.
 
 Whatever a broker is at, it goes on or stops with a sentence, nothing is lost, and in the end everything is whole again.
+
+It takes about a minute: each moment of a broker's life is tried with either harm, and every one lasts as long as a session.
 """
 
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -13,11 +14,13 @@ from itertools import count
 import pytest
 
 from pylog_spark.client import Admin
-from tests.cluster.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name, until
+from tests.cluster.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
 from tests.cluster.history import History, Outcome, Place
 from tests.cluster.rounds import await_records
 from tests.cluster.running import Running, judge
 from tests.cluster.watch import expire_session, steal_session
+from tests.harness.runs import rounds
+from tests.harness.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -26,7 +29,7 @@ _topics = (f"sessions-{number}" for number in count())
 #: What ZooKeeper's answers take on their way to a broker that is to be caught at something.
 _SLOW_S = 0.2
 #: Moments of a start that are tried.
-_STARTS = int(os.environ.get("PYLOG_SESSION_STARTS", "2"))
+_STARTS = rounds("PYLOG_SESSION_STARTS", few=1, many=4)
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def expire(bench: Bench, broker: int) -> None:
 def sleep(bench: Bench, broker: int) -> None:
     """Let it stand still for more than its session, a zombie when it wakes up."""
     bench.pause(broker)
-    until(lambda: not bench.watcher.registered(broker), "its session is over", 4 * SESSION_S)
+    until(lambda: not bench.watcher.registered(broker), "its session is over")
     bench.brokers[broker].resume()
     bench.paused.discard(broker)
 
@@ -105,7 +108,7 @@ def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
         dead = next(one for one in bench.ids if one != bench.watcher.controller)
         bench.kill(dead)
         until(lambda: not bench.watcher.registered(dead), "its session is over")
-        # Each of the two is elected while there is something to settle.
+        # Each of the two is elected while there is something to decide.
         for epoch in range(bench.watcher.controller_epoch, bench.watcher.controller_epoch + 2):
             until(lambda: bench.watcher.controller in bench.ids, "a controller")
             harm(bench, bench.watcher.controller)
@@ -166,7 +169,7 @@ def test_a_session_that_ends_while_its_broker_stops(bench: Bench, places: list[P
             expire(bench, stopping)
         elif bench.brokers[stopping].running:
             bench.pause(stopping)
-            until(lambda: not bench.watcher.registered(stopping), "its session is over", 4 * SESSION_S)
+            until(lambda: not bench.watcher.registered(stopping), "its session is over")
             bench.brokers[stopping].resume()
             bench.paused.discard(stopping)
         stopped.result(WHOLE_WITHIN_S)

@@ -1,6 +1,8 @@
 """Spark on three brokers: tasks that read and write while leaders die, topics that grow, replicas that are read.
 
 A failed task is not run again here (`spark.task.maxFailures` is 1): what is survived is survived inside the task.
+
+It takes about a minute: each test waits until the session of a broker that was killed is over, and until all is in sync again.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import pytest
 from pylog_spark._native import RecordWriter
 from pylog_spark.client import Admin, Consumer
 from pylog_spark.testing import LocalBroker, LocalCluster
+from tests.harness.waiting import until
 
 PARTITIONS = 2
 VALUE_BYTES = 100
@@ -55,7 +58,7 @@ class Gate:
 
     def while_held(self, fault: Callable[[], LocalBroker]) -> LocalBroker:
         """What `fault` gives; it happens while a task is held, and all go on after it."""
-        eventually(self._here.exists, "a task in its middle")
+        until(self._here.exists, "a task in its middle", DEADLINE_S)
         try:
             return fault()
         finally:
@@ -85,13 +88,6 @@ class Beside(threading.Thread):
         if self._error is not None:
             raise self._error
         return self._result
-
-
-def eventually(question: Callable[[], Any], what: str) -> None:
-    end = time.monotonic() + DEADLINE_S
-    while not question():
-        assert time.monotonic() < end, f"not within {DEADLINE_S} s: {what}"
-        time.sleep(0.02)
 
 
 def create(cluster: LocalCluster, name: str, partitions: int = PARTITIONS) -> None:
@@ -126,11 +122,31 @@ def reading(spark: Any, cluster: LocalCluster, topic: str, **options: str) -> An
     return spark.read.format("pylog").options(**given).schema("value BINARY").load()
 
 
-def first_write(spark: Any, cluster: LocalCluster) -> None:
+@pytest.fixture(scope="module")
+def cluster_settings() -> dict[str, object]:
+    """Three brokers in racks a, b and c."""
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    return {"racks": ["a", "b", "c"], "replica_selector_class": selector}
+
+
+@pytest.fixture(scope="module")
+def _first_write(spark: Any, shared_cluster: LocalCluster) -> None:
     """What exactly-once writes need are topics of three replicas: they are made while three brokers live."""
-    create(cluster, "first", 1)
+    shared_cluster.heal()
+    create(shared_cluster, "first", 1)
     rows = spark.createDataFrame([("first",)], "value STRING").write.format("pylog")
-    rows.options(**{"kafka.bootstrap.servers": cluster.bootstrap_servers, "topic": "first"}).mode("append").save()
+    rows.options(**{"kafka.bootstrap.servers": shared_cluster.bootstrap_servers, "topic": "first"}).mode(
+        "append"
+    ).save()
+
+
+@pytest.fixture(scope="module")
+def filled(shared_cluster: LocalCluster) -> str:
+    """A topic of one partition with 50,000 records, which the tests of racks read."""
+    shared_cluster.heal()
+    create(shared_cluster, "filled", 1)
+    put(shared_cluster, "filled", range(50_000), partitions=1)
+    return "filled"
 
 
 def kill_leader(cluster: LocalCluster, topic: str) -> LocalBroker:
@@ -142,94 +158,96 @@ def kill_leader(cluster: LocalCluster, topic: str) -> LocalBroker:
 
 
 def test_a_read_goes_on_when_the_leader_is_killed_in_the_middle_of_its_task(
-    spark: Any, cluster: LocalCluster, tmp_path: Path
+    spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:
-    create(cluster, "t")
-    put(cluster, "t", range(100_000))
+    create(cluster, new_topic)
+    put(cluster, new_topic, range(100_000))
     gate = Gate(tmp_path)
     # Little is fetched ahead: most of the range is read from the next leader.
     small = {"kafka.max.partition.fetch.bytes": "50000", "batchBytes": "50000"}
-    fault = Beside(lambda: gate.while_held(lambda: kill_leader(cluster, "t")))
-    found = Counter(int(row.value) for row in gate(reading(spark, cluster, "t", **small)).collect())
+    fault = Beside(lambda: gate.while_held(lambda: kill_leader(cluster, new_topic)))
+    found = Counter(int(row.value) for row in gate(reading(spark, cluster, new_topic, **small)).collect())
     assert found == Counter(range(100_000))
     fault.result().start()
-    cluster.wait_in_sync("t")
-    assert reading(spark, cluster, "t").count() == 100_000
+    cluster.wait_in_sync(new_topic)
+    assert reading(spark, cluster, new_topic).count() == 100_000
 
 
+@pytest.mark.usefixtures("_first_write")
 def test_a_write_is_there_once_when_leaders_are_killed_in_the_middle_of_its_tasks(
-    spark: Any, cluster: LocalCluster, tmp_path: Path
+    spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:
-    first_write(spark, cluster)
-    create(cluster, "t")
+    create(cluster, new_topic)
     gate = Gate(tmp_path)
     rows = spark.range(0, 60_000, 1, 2).selectExpr(f"CAST(lpad(id, {VALUE_BYTES}, '0') AS BINARY) AS value")
-    options = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "topic": "t"}
-    fault = Beside(lambda: gate.while_held(lambda: kill_leader(cluster, "t")))
+    options = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "topic": new_topic}
+    fault = Beside(lambda: gate.while_held(lambda: kill_leader(cluster, new_topic)))
     gate(rows).write.format("pylog").options(**options).mode("append").save()
-    assert numbers_in(cluster, "t") == Counter(range(60_000))
+    assert numbers_in(cluster, new_topic) == Counter(range(60_000))
     fault.result().start()
-    cluster.wait_in_sync("t")
-    assert numbers_in(cluster, "t") == Counter(range(60_000))
+    cluster.wait_in_sync(new_topic)
+    assert numbers_in(cluster, new_topic) == Counter(range(60_000))
 
 
+@pytest.mark.usefixtures("_first_write")
 @pytest.mark.parametrize("victim", ["source", "sink"])
 def test_a_stream_goes_on_when_the_leader_of_its_source_or_sink_is_killed_in_the_middle_of_a_batch(
-    spark: Any, cluster: LocalCluster, tmp_path: Path, victim: str
+    spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path, victim: str
 ) -> None:
-    first_write(spark, cluster)
-    for name in ("source", "sink"):
+    source, sink = f"{new_topic}-source", f"{new_topic}-sink"
+    for name in (source, sink):
         create(cluster, name)
-    put(cluster, "source", range(60_000))
+    put(cluster, source, range(60_000))
     servers = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
     small = {"kafka.max.partition.fetch.bytes": "50000", "batchBytes": "50000"}
-    rows = spark.readStream.format("pylog").options(**servers, **small, subscribe="source", startingOffsets="earliest")
+    rows = spark.readStream.format("pylog").options(**servers, **small, subscribe=source, startingOffsets="earliest")
     gate = Gate(tmp_path)
-    writer = gate(rows.load().select("value")).writeStream.format("pylog").options(**servers, topic="sink")
+    writer = gate(rows.load().select("value")).writeStream.format("pylog").options(**servers, topic=sink)
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:
-        killed = gate.while_held(lambda: kill_leader(cluster, victim))
+        killed = gate.while_held(lambda: kill_leader(cluster, f"{new_topic}-{victim}"))
         query.processAllAvailable()
-        assert numbers_in(cluster, "sink") == Counter(range(60_000))
+        assert numbers_in(cluster, sink) == Counter(range(60_000))
         killed.start()
-        cluster.wait_in_sync("sink")
-        cluster.wait_in_sync("source")
-        put(cluster, "source", range(60_000, 61_000))
+        cluster.wait_in_sync(sink)
+        cluster.wait_in_sync(source)
+        put(cluster, source, range(60_000, 61_000))
         query.processAllAvailable()
         assert query.exception() is None
     finally:
         query.stop()
-    assert numbers_in(cluster, "sink") == Counter(range(61_000))
+    assert numbers_in(cluster, sink) == Counter(range(61_000))
 
 
 def test_a_stream_finds_new_partitions_and_survives_each_brokers_death_without_a_restart(
-    spark: Any, cluster: LocalCluster, tmp_path: Path
+    spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:
-    create(cluster, "source")
-    create(cluster, "sink")
+    source, sink = f"{new_topic}-source", f"{new_topic}-sink"
+    create(cluster, source)
+    create(cluster, sink)
     servers = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
-    frame = spark.readStream.format("pylog").options(**servers, subscribe="source", startingOffsets="earliest").load()
-    writer = frame.select("value").writeStream.format("pylog").options(**servers, topic="sink")
+    frame = spark.readStream.format("pylog").options(**servers, subscribe=source, startingOffsets="earliest").load()
+    writer = frame.select("value").writeStream.format("pylog").options(**servers, topic=sink)
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:
-        put(cluster, "source", range(1_000))
+        put(cluster, source, range(1_000))
         query.processAllAvailable()
         with Admin(cluster.bootstrap_servers) as admin:
-            admin.create_partitions("source", 4)
-        eventually(lambda: len(cluster.describe_topic("source")) == 4, "new partitions")
-        cluster.wait_in_sync("source")
+            admin.create_partitions(source, 4)
+        until(lambda: len(cluster.describe_topic(source)) == 4, "new partitions", DEADLINE_S)
+        cluster.wait_in_sync(source)
         for number, broker in enumerate(cluster.brokers):
             broker.kill()
             first = 1_000 * (number + 1)
-            put(cluster, "source", range(first, first + 1_000), partitions=4)
+            put(cluster, source, range(first, first + 1_000), partitions=4)
             query.processAllAvailable()
             broker.start()
-            cluster.wait_in_sync("source")
-            cluster.wait_in_sync("sink")
+            cluster.wait_in_sync(source)
+            cluster.wait_in_sync(sink)
         assert query.exception() is None
     finally:
         query.stop()
-    assert numbers_in(cluster, "sink") == Counter(range(4_000))
+    assert numbers_in(cluster, sink) == Counter(range(4_000))
 
 
 def written_bytes(broker: LocalBroker) -> int:
@@ -240,27 +258,27 @@ def written_bytes(broker: LocalBroker) -> int:
 
 @pytest.mark.parametrize(("rack", "served_by"), [("env:" + RACK, 2), ("c", 3), (None, None), ("nowhere", None)])
 def test_records_come_from_the_replica_in_the_rack_of_the_task(
-    spark: Any, racks: LocalCluster, rack: str | None, served_by: int | None
+    spark: Any, cluster: LocalCluster, filled: str, rack: str | None, served_by: int | None
 ) -> None:
-    before = [written_bytes(broker) for broker in racks.brokers]
+    before = [written_bytes(broker) for broker in cluster.brokers]
     options = {} if rack is None else {"clientRack": rack}
-    assert reading(spark, racks, "t", **options).count() == 50_000
-    sent = {number: written_bytes(broker) - before[number - 1] for number, broker in enumerate(racks.brokers, 1)}
+    assert reading(spark, cluster, filled, **options).count() == 50_000
+    sent = {number: written_bytes(broker) - before[number - 1] for number, broker in enumerate(cluster.brokers, 1)}
     all_bytes = 50_000 * VALUE_BYTES
-    leaders = {one["leader"] for one in racks.describe_topic("t")}
+    leaders = {one["leader"] for one in cluster.describe_topic(filled)}
     expected = leaders if served_by is None else {served_by}
     assert {number for number, size in sent.items() if size > all_bytes // 10} == expected
 
 
 def test_a_read_goes_on_when_the_follower_that_serves_it_is_killed_in_the_middle_of_its_task(
-    spark: Any, racks: LocalCluster, tmp_path: Path
+    spark: Any, cluster: LocalCluster, new_topic: str, tmp_path: Path
 ) -> None:
     rows = 400_000
-    create(racks, "long", 1)
-    put(racks, "long", range(rows), partitions=1)
-    leader = racks.wait_for_leader("long", 0)
+    create(cluster, new_topic, 1)
+    put(cluster, new_topic, range(rows), partitions=1)
+    leader = cluster.wait_for_leader(new_topic, 0)
     # Any replica but the leader is near enough.
-    near = next(broker for broker in racks.brokers if broker is not leader)
+    near = next(broker for broker in cluster.brokers if broker is not leader)
     rack = "abc"[near.broker_id - 1]
     before = written_bytes(near)
     sent: list[int] = []
@@ -274,22 +292,10 @@ def test_a_read_goes_on_when_the_follower_that_serves_it_is_killed_in_the_middle
     small = {"kafka.max.partition.fetch.bytes": "50000", "batchBytes": "50000"}
     fault = Beside(lambda: gate.while_held(kill))
     number = "CAST(CAST(value AS STRING) AS BIGINT) AS n"
-    found = gate(reading(spark, racks, "long", clientRack=rack, **small)).selectExpr(number)
+    found = gate(reading(spark, cluster, new_topic, clientRack=rack, **small)).selectExpr(number)
     (told,) = found.selectExpr("count(n) AS count", "count(DISTINCT n) AS distinct", "max(n) AS last").collect()
     assert (told["count"], told["distinct"], told["last"]) == (rows, rows, rows - 1)
     fault.result().start()
-    racks.wait_in_sync("long")
-    racks.wait_in_sync("t")
+    cluster.wait_in_sync(new_topic)
     # More than heartbeats, and the rest came from others.
     assert 50_000 < sent[0] < rows * VALUE_BYTES * 3 // 4
-
-
-@pytest.fixture(scope="module")
-def racks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Three brokers in racks a, b and c; topic t is led by the first."""
-    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-    settings = {"racks": ["a", "b", "c"], "replica_selector_class": selector}
-    with LocalCluster(tmp_path_factory.mktemp("racks"), **settings) as running:  # type: ignore[arg-type]
-        create(running, "t", 1)
-        put(running, "t", range(50_000), partitions=1)
-        yield running

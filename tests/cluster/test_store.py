@@ -11,6 +11,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import Guard, RevisionConflict, Session, StoreError, Write
 from pylog_spark.cluster.store import zookeeper as shared
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
+from tests.harness.waiting import until
 
 SESSION_MS = 2_000
 
@@ -50,10 +51,7 @@ def expire(zookeeper, store):
     thief.start()
     thief.stop()
     thief.close()
-    give_up = time.monotonic() + 20
-    while store.session() in (None, session):
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
+    until(lambda: store.session() not in (None, session), "another session")
 
 
 def test_a_document_is_created_changed_and_deleted_at_its_revision(open_store):
@@ -177,9 +175,9 @@ def test_an_expired_session_is_told_and_its_renewal_never_counts_for_the_next(op
 def test_a_renewal_counts_from_sending_and_for_what_zookeeper_granted(open_store):
     store = open_store(session_ms=500_000)
     before = time.monotonic()
-    until = store.renew().until
+    lives_until = store.renew().until
     # maxSessionTimeout of `ZooKeeper` is 120 s.
-    assert before + 119 < until <= time.monotonic() + 120.001
+    assert before + 119 < lives_until <= time.monotonic() + 120.001
 
 
 class TestLostConnections:

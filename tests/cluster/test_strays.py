@@ -58,47 +58,48 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
     cluster: LocalCluster, away: str
 ) -> None:
     absent = cluster.brokers[2]
+    kept, gone, anew = (f"{name}-{away}" for name in ("kept", "gone", "anew"))
     servers = ",".join(one.bootstrap_servers for one in cluster.brokers[:2])
     with Admin(servers) as admin:
-        for topic in ("kept", "gone", "anew"):
+        for topic in (kept, gone, anew):
             admin.create_topic(topic, 1, 3)
             write(cluster.bootstrap_servers, topic, OLD)
             cluster.wait_in_sync(topic)
-    assert OLD in log_of(Path(absent.data_dir) / "anew-0")
+    assert OLD in log_of(Path(absent.data_dir) / f"{anew}-0")
     getattr(absent, away)()
     cluster.wait_for(lambda: not is_registered(cluster, absent), "the others go on without it")
     with Admin(servers) as admin:
-        assert [one["error"] for one in admin.delete_topics(["gone", "anew"])] == [None, None]
+        assert [one["error"] for one in admin.delete_topics([gone, anew])] == [None, None]
         for broker in cluster.brokers[:2]:
-            cluster.wait_for(lambda broker=broker: not is_known(broker, "anew"), "both know that it is deleted")
-        made = admin.create_topic("anew", 1, 2)["topic_id"]
+            cluster.wait_for(lambda broker=broker: not is_known(broker, anew), "both know that it is deleted")
+        made = admin.create_topic(anew, 1, 2)["topic_id"]
         for broker in cluster.brokers[:2]:
-            cluster.wait_for(lambda broker=broker: topic_id(broker, "anew") == made, "both know the new topic")
-        write(servers, "anew", NEW)
+            cluster.wait_for(lambda broker=broker: topic_id(broker, anew) == made, "both know the new topic")
+        write(servers, anew, NEW)
         absent.resume() if away == "pause" else absent.start()
-        cluster.wait_in_sync("kept")
+        cluster.wait_in_sync(kept)
 
         # What it had of topics that are no more is not where a topic would look for its log.
-        cluster.wait_for(lambda: directories(absent, "anew") == [], "the old topic's directory is removed")
+        cluster.wait_for(lambda: directories(absent, anew) == [], "the old topic's directory is removed")
         if away == "pause":
-            cluster.wait_for(lambda: directories(absent, "gone") == [], "the deleted topic's directory is removed")
+            cluster.wait_for(lambda: directories(absent, gone) == [], "the deleted topic's directory is removed")
         else:
             # Nobody told it that the topic was deleted; it may be ZooKeeper that was lost.
-            (stray,) = directories(absent, "gone")
+            (stray,) = directories(absent, gone)
             assert stray.name.endswith("-stray")
             assert OLD in log_of(stray)
-        assert admin.topics(["gone"])[0]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+        assert admin.topics([gone])[0]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
 
         # It leads the topic that was made anew, and another one of the deleted topic's name.
-        admin.reassign({("anew", 0): (3, 1, 2)})
-        admin.create_topic("gone", 1, 3)
-    for topic in ("anew", "gone"):
+        admin.reassign({(anew, 0): (3, 1, 2)})
+        admin.create_topic(gone, 1, 3)
+    for topic in (anew, gone):
         cluster.wait_in_sync(topic)
-    write(cluster.bootstrap_servers, "gone", NEW)
+    write(cluster.bootstrap_servers, gone, NEW)
     cluster.wait_for(lambda: not cluster_moves(cluster), "the replica is moved")
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.elect_leaders([("anew", 0)])
-    assert cluster.wait_for(lambda: cluster.leader("anew", 0) is absent, "it leads")
-    for topic in ("anew", "gone"):
+        admin.elect_leaders([(anew, 0)])
+    assert cluster.wait_for(lambda: cluster.leader(anew, 0) is absent, "it leads")
+    for topic in (anew, gone):
         assert values(cluster.bootstrap_servers, topic) == [NEW] * RECORDS
         assert OLD not in log_of(Path(absent.data_dir) / f"{topic}-0")

@@ -9,25 +9,25 @@ RATE = "follower.replication.throttled.rate"
 LOOKED_AT_S = 2.0
 
 
-def in_sync(cluster, broker):
-    return broker.broker_id in cluster.describe_topic("t")[0]["isr"]
+def in_sync(cluster, topic, broker):
+    return broker.broker_id in cluster.describe_topic(topic)[0]["isr"]
 
 
-def test_a_follower_that_is_behind_keeps_to_the_limit_until_it_is_taken_away(cluster):
+def test_a_follower_that_is_behind_keeps_to_the_limit_until_it_is_taken_away(cluster, new_topic):
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.create_topic("t", 1, 3, {"follower.replication.throttled.replicas": "*"})
-        leader = cluster.wait_for_leader("t", 0)
+        admin.create_topic(new_topic, 1, 3, {"follower.replication.throttled.replicas": "*"})
+        leader = cluster.wait_for_leader(new_topic, 0)
         behind = next(broker for broker in cluster.brokers if broker is not leader)
         admin.alter_configs("broker", str(behind.broker_id), {RATE: "1"})
     behind.terminate()
-    assert not in_sync(cluster, behind)
-    with Producer(cluster.bootstrap_servers, "t") as producer:
+    assert not in_sync(cluster, new_topic, behind)
+    with Producer(cluster.bootstrap_servers, new_topic) as producer:
         for _ in range(400):
             producer.send(bytes(10_000))
     behind.start()
     until = time.monotonic() + LOOKED_AT_S
     while time.monotonic() < until:
-        assert not in_sync(cluster, behind)
+        assert not in_sync(cluster, new_topic, behind)
     with Admin(behind.bootstrap_servers) as admin:
         admin.alter_configs("broker", str(behind.broker_id), {RATE: None})
-    cluster.wait_in_sync("t")
+    cluster.wait_in_sync(new_topic)

@@ -7,17 +7,19 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pylog_spark.client import Admin
 from tests.cluster.coordinators import TRANSACTIONS, coordinator
+from tests.harness.runs import rounds
 
 PARTITIONS = 6
 WAIT_S = 60.0
 
 
 @pytest.fixture
-def topic(cluster):
+def topic(cluster, new_topic):
+    """A topic of its own, and the name of its producer, too."""
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.create_topic("t", PARTITIONS, 3)
-    cluster.wait_in_sync("t")
-    return "t"
+        admin.create_topic(new_topic, PARTITIONS, 3)
+    cluster.wait_in_sync(new_topic)
+    return new_topic
 
 
 def transactional(cluster, transactional_id):
@@ -89,7 +91,7 @@ def committed(cluster, topic, count):
 
 def test_a_transaction_over_partitions_of_all_brokers_is_seen_whole_or_not_at_all(cluster, topic):
     assert {one["leader"] for one in cluster.describe_topic(topic)} == {1, 2, 3}
-    producer = transactional(cluster, "mine")
+    producer = transactional(cluster, topic)
     for name, ends in [("no", producer.abort_transaction), ("yes", producer.commit_transaction)]:
         producer.begin_transaction()
         write(producer, topic, name)
@@ -100,13 +102,13 @@ def test_a_transaction_over_partitions_of_all_brokers_is_seen_whole_or_not_at_al
 
 @pytest.mark.parametrize("commits", [True, False])
 def test_an_open_transaction_outlives_its_coordinator(cluster, topic, commits):
-    producer = transactional(cluster, "mine")
+    producer = transactional(cluster, topic)
     producer.begin_transaction()
     write(producer, topic, "first")
-    dead = coordinator(cluster, TRANSACTIONS, "mine")
+    dead = coordinator(cluster, TRANSACTIONS, topic)
     dead.kill()
     retrying(lambda: (producer.commit_transaction if commits else producer.abort_transaction)(WAIT_S))
-    assert coordinator(cluster, TRANSACTIONS, "mine") is not dead
+    assert coordinator(cluster, TRANSACTIONS, topic) is not dead
     producer.begin_transaction()
     write(producer, topic, "second")
     retrying(lambda: producer.commit_transaction(WAIT_S))
@@ -115,12 +117,12 @@ def test_an_open_transaction_outlives_its_coordinator(cluster, topic, commits):
 
 
 def test_a_commit_that_was_answered_reaches_every_partition_although_its_coordinator_died_then(cluster, topic):
-    producer = transactional(cluster, "mine")
+    producer = transactional(cluster, topic)
     expected = set()
-    for round_ in range(3):
+    for round_ in range(rounds("PYLOG_COORDINATOR_DEATHS", few=2, many=3)):
         producer.begin_transaction()
         write(producer, topic, f"round{round_}")
-        dead = coordinator(cluster, TRANSACTIONS, "mine")
+        dead = coordinator(cluster, TRANSACTIONS, topic)
         retrying(lambda: producer.commit_transaction(WAIT_S))
         dead.kill()
         expected |= names(f"round{round_}")
@@ -131,11 +133,11 @@ def test_a_commit_that_was_answered_reaches_every_partition_although_its_coordin
 
 
 def test_a_newer_producer_fences_the_older_one_also_at_another_coordinator(cluster, topic):
-    old = transactional(cluster, "mine")
+    old = transactional(cluster, topic)
     old.begin_transaction()
     write(old, topic, "old")
-    coordinator(cluster, TRANSACTIONS, "mine").kill()
-    new = transactional(cluster, "mine")
+    coordinator(cluster, TRANSACTIONS, topic).kill()
+    new = transactional(cluster, topic)
     new.begin_transaction()
     write(new, topic, "new")
     new.commit_transaction(WAIT_S)

@@ -1,4 +1,7 @@
-"""Rolling upgrade: brokers of this version and of the next one (`next_version`) in one cluster, as real processes under load."""
+"""Rolling upgrade: brokers of this version and of the next one (`next_version`) in one cluster, as real processes under load.
+
+What brokers of two levels say to each other is tested in every run: `tests/unit/broker/test_clustered.py`.
+"""
 
 import json
 import time
@@ -14,24 +17,25 @@ from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.features import FEATURE
-from pylog_spark.testing import ProcessError
+from pylog_spark.testing import ProcessError, ZooKeeper
 from pylog_spark.testing.local_broker import PROGRAM
 from tests.cluster import next_version, watch
-from tests.cluster.bench import Bench, until
+from tests.cluster.bench import Bench
 from tests.cluster.history import Outcome
 from tests.cluster.rounds import await_records, outage_s
 from tests.cluster.running import Running, judge
+from tests.harness.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(180)]
 
 _topics = (f"upgrade-{number}" for number in count())
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def bench(worker_zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     # Who looks on reads both versions.
     monkeypatch.setattr(watch, "decode_topic", next_version.decode_topic)
-    with Bench(tmp_path) as running:
+    with Bench(tmp_path, worker_zookeeper) as running:
         yield running
 
 

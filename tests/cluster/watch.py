@@ -1,5 +1,6 @@
-"""What the cluster's documents say, looked at many times a second past every fault but ZooKeeper's own."""
+"""What the cluster's documents say, read as soon as ZooKeeper tells that one changed, past every fault but ZooKeeper's own."""
 
+import queue
 import struct
 import threading
 import time
@@ -18,10 +19,13 @@ from pylog_spark.cluster.documents import (
     decode_topic,
 )
 from pylog_spark.cluster.store import StoreError
-from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
 from tests.cluster.history import History, Place, State
 
-_LOOK_S = 0.03
+#: All is read again so often, whatever ZooKeeper told.
+_LOOK_S = 1.0
+#: Pause before what ZooKeeper did not answer is asked again.
+_AGAIN_S = 0.05
 _TIMEOUT_S = 10
 _START_S = 60
 
@@ -32,7 +36,8 @@ class Watcher:
     def __init__(self, connect: str, history: History) -> None:
         self._connect = connect
         self._history = history
-        self._store = ZooKeeperStore(connect, _TIMEOUT_S * 1000, _START_S * 1000, lambda path: None)
+        self._changed: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._store = ZooKeeperStore(connect, _TIMEOUT_S * 1000, _START_S * 1000, self._changed.put)
         self._newest: dict[Place, State] = {}
         self._revisions: dict[str, int] = {}
         self._registered: set[int] = set()
@@ -67,28 +72,50 @@ class Watcher:
     def close(self) -> None:
         """Look no more."""
         self._stopped.set()
+        self._changed.put(SESSION)
         self._thread.join()
         self._store.close()
 
     def _run(self) -> None:
-        while not self._stopped.wait(_LOOK_S):
-            # ZooKeeper may be away.
-            with suppress(StoreError):
-                self._look()
+        look_at = 0.0
+        unread: set[str] = set()
+        while not self._stopped.is_set():
+            if time.monotonic() >= look_at:
+                unread.add(SESSION)
+            try:
+                while unread:
+                    path = next(iter(unread))
+                    if path == SESSION:
+                        look_at = time.monotonic() + _LOOK_S
+                    unread |= self._read(path)
+                    unread.discard(path)
+            except StoreError:
+                # ZooKeeper may be away.
+                self._stopped.wait(_AGAIN_S)
+                continue
+            with suppress(queue.Empty):
+                unread.add(self._changed.get(timeout=max(0.0, look_at - time.monotonic())))
 
-    def _look(self) -> None:
-        paths = self._store.paths(TOPICS)
-        for path, stored in zip(paths, self._store.get_all(paths), strict=True):
-            if stored is not None and self._revisions.get(path) != stored.revision:
-                self._revisions[path] = stored.revision
-                self._note(path, stored.data)
-        self._registered = {int(path.rsplit("/", 1)[1]) for path in self._store.paths(REGISTRATIONS)}
-        stored = self._store.get(CONTROLLER)
-        now = -1 if stored is None else decode_number(CONTROLLER, stored.data, "broker_id")
-        self.controllers += now not in (-1, self.controller)
-        self.controller = now
-        stored = self._store.get(CONTROLLER_EPOCH)
-        self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
+    def _read(self, path: str) -> set[str]:
+        """Read what is at a path, to be told when it changes; what is to be read for that, too."""
+        if path == SESSION:
+            return {TOPICS, REGISTRATIONS, CONTROLLER, CONTROLLER_EPOCH}
+        if path == TOPICS:
+            return {TOPICS + name for name in self._store.watch_children(TOPICS)}
+        if path == REGISTRATIONS:
+            self._registered = {int(name) for name in self._store.watch_children(REGISTRATIONS)}
+            return set()
+        stored = self._store.watch(path)
+        if path == CONTROLLER:
+            now = -1 if stored is None else decode_number(CONTROLLER, stored.data, "broker_id")
+            self.controllers += now not in (-1, self.controller)
+            self.controller = now
+        elif path == CONTROLLER_EPOCH:
+            self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
+        elif stored is not None and self._revisions.get(path) != stored.revision:
+            self._revisions[path] = stored.revision
+            self._note(path, stored.data)
+        return set()
 
     def _note(self, path: str, data: bytes) -> None:
         topic, at = decode_topic(path, data), time.monotonic()
@@ -98,6 +125,18 @@ class Watcher:
             if place not in self._newest or self._newest[place].partition_epoch != state.partition_epoch:
                 self._newest[place] = state
                 self._history.states.append(state)
+
+
+def written_at(connect: str, path: str) -> float:
+    """When the document at `path` was last written, by the clock of `time.monotonic`; to a millisecond, and never too late."""
+    client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
+    client.start(_TIMEOUT_S)
+    try:
+        written = client.exists(f"/{path}").mtime / 1000
+    finally:
+        client.stop()
+        client.close()
+    return written - time.time() + time.monotonic()
 
 
 def expire_session(connect: str, broker: int) -> bool:

@@ -67,15 +67,15 @@ class Filler:
         self._sent = 0
 
     def send(self, count: int, size: int = 10_000) -> None:
-        """Send `count` values of `size` bytes and wait for the verdicts."""
+        """Send `count` values of `size` bytes and wait until each is acknowledged or refused."""
         for _ in range(count):
             self._producer.produce(
-                "full", b"%08d" % self._sent + b"." * (size - 8), partition=self._partition, on_delivery=self._verdict
+                "full", b"%08d" % self._sent + b"." * (size - 8), partition=self._partition, on_delivery=self._delivered
             )
             self._sent += 1
         assert self._producer.flush(_DEADLINE_S) == 0
 
-    def _verdict(self, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.refused.append(error)
         else:

@@ -92,6 +92,8 @@ class ConsumerGroup:
         Is called with a `Rebalance`, inside `poll`; it may call `commit`.
     session_timeout_ms : int
         How long after a member died its partitions go to others. ZooKeeper may grant another time.
+    connection_timeout_ms : int, optional
+        How long to wait for ZooKeeper's first answer; as long as a session lasts when it is left out.
     consumer_id : str, optional
         Name of this member; host, process and a random number when it is left out.
     config : mapping, optional
@@ -115,6 +117,7 @@ class ConsumerGroup:
         auto_commit_interval_ms: int = 5_000,
         on_rebalance: Callable[[Rebalance], None] | None = None,
         session_timeout_ms: int = 6_000,
+        connection_timeout_ms: int | None = None,
         consumer_id: str | None = None,
         config: Mapping[str, str] | None = None,
     ) -> None:
@@ -125,7 +128,8 @@ class ConsumerGroup:
         self._tell = on_rebalance or (lambda _: None)
         self._auto_commit_s = auto_commit_interval_ms / 1000 if auto_commit else None
         self._changed = threading.Event()
-        self._store: SharedStore = open_store(zookeeper, session_timeout_ms, lambda _: self._changed.set())
+        wait_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
+        self._store: SharedStore = open_store(zookeeper, session_timeout_ms, wait_ms, lambda _: self._changed.set())
         self._registry = Registry(self._store, group, self.consumer_id, self._topics)
         try:
             servers = bootstrap_servers or brokers_of(self._store, zookeeper)

@@ -7,7 +7,9 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import SharedStore, StoreError
 
 
-def open_store(zookeeper: str, session_timeout_ms: int, notify: Callable[[str], None]) -> SharedStore:
+def open_store(
+    zookeeper: str, session_timeout_ms: int, connection_timeout_ms: int, notify: Callable[[str], None]
+) -> SharedStore:
     """Connect to ZooKeeper. Raises `LogError` when it is not there or its client is not installed."""
     try:
         from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
@@ -15,7 +17,7 @@ def open_store(zookeeper: str, session_timeout_ms: int, notify: Callable[[str], 
         sentence = "ConsumerGroup needs kazoo, which is not installed: pip install 'pylog-spark[zookeeper]'."
         raise LogError("INVALID_ARGUMENT", sentence) from error
     try:
-        return ZooKeeperStore(zookeeper, session_timeout_ms, session_timeout_ms, notify)
+        return ZooKeeperStore(zookeeper, session_timeout_ms, connection_timeout_ms, notify, session_timeout_ms)
     except StoreError as error:
         raise LogError("UNREACHABLE", str(error)) from error
 

@@ -77,13 +77,20 @@ class ZooKeeperStore:
     connect : str
         ``HOST:PORT,HOST:PORT/chroot``, as Kafka's zookeeper.connect. The chroot is made when missing.
     session_timeout_ms, connection_timeout_ms : int
-        What is asked of ZooKeeper, which may grant another; how long to wait for the first connection.
+        What is asked of ZooKeeper, which may grant another; how long to wait for the first connection and its first answers.
+    patience_ms : int, optional
+        How long a later request waits for an answer; without it the longer one of the two.
     notify : callable
         Takes `SESSION` or the path of what changed. Called from kazoo's threads: it may only put that into a queue.
     """
 
     def __init__(
-        self, connect: str, session_timeout_ms: int, connection_timeout_ms: int, notify: Callable[[str], None]
+        self,
+        connect: str,
+        session_timeout_ms: int,
+        connection_timeout_ms: int,
+        notify: Callable[[str], None],
+        patience_ms: int | None = None,
     ) -> None:
         hosts, slash, chroot = connect.strip().partition("/")
         self._root = "/" + chroot.strip("/") if slash and chroot.strip("/") else ""
@@ -102,6 +109,8 @@ class ZooKeeperStore:
             self._client.start(connection_timeout_ms / 1000)
             for path in ("", documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES):
                 self._make_sure_of(self._node(path))
+            if patience_ms is not None:
+                self._patience_s = patience_ms / 1000
         except StoreError:
             self.close()
             raise
