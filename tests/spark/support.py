@@ -11,9 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 
 from pylog_spark._native import Client, RecordWriter
-from tests.spark.once import until
+from tests.harness.waiting import until
 
 
 @dataclass
@@ -125,6 +126,21 @@ def topic_maker(spark: Any, servers: str, name: str) -> Callable[..., Topic]:
         return one
 
     return make
+
+
+def transactions(one: Topic, *ends: tuple[int, bool]) -> None:
+    """Write transactions of so many records each, committed or aborted, one after the other, to partition 0."""
+    producer = Producer({"bootstrap.servers": one.servers, "transactional.id": one.name, "linger.ms": 5})
+    producer.init_transactions()
+    for number, (records, commit) in enumerate(ends):
+        producer.begin_transaction()
+        for record in range(records):
+            producer.produce(one.name, f"{number}-{record}", partition=0)
+        producer.flush()
+        if commit:
+            producer.commit_transaction()
+        else:
+            producer.abort_transaction()
 
 
 class Collector:

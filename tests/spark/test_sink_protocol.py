@@ -21,8 +21,9 @@ from pylog_spark.sink.identity import STREAM, Write, batch_write
 from pylog_spark.sink.ledger import Driver, Ledger
 from pylog_spark.sink.protocol import HELP_AFTER_MS
 from tests.brokers import BOTH, running
+from tests.harness.waiting import until
 from tests.interop.clients import create_topic
-from tests.spark.once import Job, committed_values, open_ends, stored_keys, until
+from tests.spark.once import Job, committed_values, open_ends, stored_keys
 
 pytestmark = pytest.mark.cluster
 
