@@ -16,6 +16,9 @@ from confluent_kafka import Producer
 from pylog_spark._native import Client, RecordWriter
 from tests.harness.waiting import until
 
+#: The first query of a session takes most of a minute on a machine that is busy otherwise.
+_DEADLINE_S = 200
+
 
 @dataclass
 class Topic:
@@ -95,7 +98,7 @@ class Topic:
         """Run a streaming write to the end of what is there; the query."""
         writer = self._write(frame.writeStream, options).option("checkpointLocation", checkpoint)
         query = writer.outputMode(output_mode).trigger(availableNow=True).start()
-        assert query.awaitTermination(90)
+        assert query.awaitTermination(_DEADLINE_S)
         return query
 
     def offsets(self, timestamp: int = -1) -> list[int]:
@@ -153,7 +156,7 @@ class Collector:
     def run(self, frame: Any) -> Any:
         """Read to the end of what is there (Trigger.AvailableNow); the query."""
         query = self.start(frame, availableNow=True)
-        assert query.awaitTermination(90)
+        assert query.awaitTermination(_DEADLINE_S)
         return query
 
     def start(self, frame: Any, **trigger: Any) -> Any:
