@@ -1,6 +1,7 @@
-"""A bench for the tests of the sink."""
+"""Benches for the tests of the sink."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,3 +23,41 @@ def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     yield make
     for one in made:
         one.close()
+
+
+class Shared:
+    """A bench with one query for each step that goes from test to test, with its driver running: to start one costs more than all
+    that a test does with it. A test that fails leaves it to nobody.
+    """
+
+    def __init__(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self._folders = tmp_path_factory
+        self._idle: Bench | None = None
+
+    @contextmanager
+    def bench(self) -> Iterator[Bench]:
+        """The bench as the test before has left it, checked and with all its rows written, or a new one."""
+        one, self._idle = self._idle or self._made(), None
+        try:
+            yield one
+        except BaseException:
+            one.close()
+            raise
+        self._idle = one
+
+    def _made(self) -> Bench:
+        folder = self._folders.mktemp("bench")
+        return Bench(folder, STEPS, last_life=str(folder / "last-life"))
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self._idle is not None:
+            self._idle.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """The bench that the tests of a file share."""
+    one = Shared(tmp_path_factory)
+    yield one
+    one.close()

@@ -11,9 +11,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from pylog_spark.testing import LocalBroker
 from tests.brokers import REPLICAS, Brokers
 from tests.cluster.coordinators import TRANSACTIONS
 from tests.crash.sink_driver import ROOT, Plan
+from tests.harness.waiting import until
 from tests.interop.clients import create_topic, values_seen
 
 SOURCE_PARTITIONS = 2
@@ -35,18 +35,6 @@ SINK_PARTITIONS = 2
 # Rows that each partition of the source gets at once: two micro-batches.
 ROWS = 40
 DEADLINE_S = float(os.environ.get("PYLOG_SINK_DEADLINE_S", "180"))
-_PAUSE_S = 0.01
-
-
-def wait_for(what: str, question: Callable[[], Any], deadline_s: float = DEADLINE_S, pause_s: float = _PAUSE_S) -> Any:
-    """Ask until the answer is true, and give it."""
-    end = time.monotonic() + deadline_s
-    while True:
-        answer = question()
-        if answer:
-            return answer
-        assert time.monotonic() < end, f"not within {deadline_s:.0f} s: {what}"
-        time.sleep(pause_s)
 
 
 class Control:
@@ -72,7 +60,7 @@ class Control:
 
     def reached(self, step: str, key: str, deadline_s: float = DEADLINE_S) -> int:
         """Wait until a process waits there; its id."""
-        pid = wait_for(f"{step} of {key} reached", lambda: self.waiting(step, key), deadline_s)
+        pid = until(lambda: self.waiting(step, key), f"{step} of {key} reached", deadline_s)
         assert isinstance(pid, int)
         return pid
 
@@ -95,7 +83,7 @@ class Control:
     def release_left(self) -> None:
         """Let those go on that were left behind, and wait for their end."""
         left = self.release_files()
-        wait_for(f"the end of {left}", lambda: not any(map(alive, left)))
+        until(lambda: not any(map(alive, left)), f"the end of {left}", DEADLINE_S)
 
 
 def _file_name(step: str, key: str) -> str:
@@ -135,7 +123,7 @@ def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    wait_for(f"the end of {pids}", lambda: not any(map(alive, pids)))
+    until(lambda: not any(map(alive, pids)), f"the end of {pids}", DEADLINE_S)
 
 
 class Driver:
@@ -242,7 +230,7 @@ class Driver:
             assert self._process.poll() is None, self.log()
             return next((one for one in self._lines() if word in one), None)
 
-        return wait_for(f"the driver tells {word}", found)
+        return until(found, f"the driver tells {word}", DEADLINE_S)
 
 
 def _command(pid: int) -> bytes:
@@ -366,12 +354,23 @@ class Bench:
         return {step: self._reached(step, query) for step, query in self.queries.items()}
 
     def _reached(self, step: str, query: Query) -> int:
-        with suppress(AssertionError):
-            return self.control.reached(step, query.key, DEADLINE_S / 3)
-        # A query that runs may have met the rows of one partition before those of the other: its batches then had one
-        # transaction each, and nothing between two EndTxn.
-        self.fill()
-        return self.control.reached(step, query.key)
+        found = self._waiting_or_done(step, query)
+        if found is None:
+            # A query that runs may have met the rows of one partition before those of the other: its batches then had one
+            # transaction each, and nothing between two EndTxn.
+            self.fill()
+            found = self._waiting_or_done(step, query)
+        assert found is not None, f"all of {query.sink} was written without a stop at {step}"
+        return found
+
+    def _waiting_or_done(self, step: str, query: Query) -> int | None:
+        """The process that waits at the step, or None when the query has come to its end without one."""
+
+        def found() -> bool:
+            return self.control.waiting(step, query.key) is not None or self._done(query, self._rows)
+
+        until(found, lambda: f"{step} of {query.key} reached ({self.driver.failures()})", DEADLINE_S)
+        return self.control.waiting(step, query.key)
 
     def finish(self) -> None:
         """Let everything come to its end, and check it."""
@@ -391,12 +390,17 @@ class Bench:
 
     def idle(self) -> None:
         """Wait until every query has committed all that there is."""
-        wanted = SOURCE_PARTITIONS * self.filled
         for query in self.queries.values():
-            wait_for(
-                f"all of {query.sink} is written ({self.driver.failures()})",
-                lambda query=query: self._done(query, wanted),
+            until(
+                lambda query=query: self._done(query, self._rows),
+                lambda query=query: f"all of {query.sink} is written ({self.driver.failures()})",
+                DEADLINE_S,
             )
+
+    @property
+    def _rows(self) -> int:
+        """How many rows are in the source."""
+        return SOURCE_PARTITIONS * self.filled
 
     def _done(self, query: Query, wanted: int) -> bool:
         newest = query.newest("offsets")

@@ -3,7 +3,8 @@
 Told what to do by one JSON argument (`Plan`); prints one JSON line for its Java process, then one whenever a query was
 started or has failed. A query that failed is started again, as a supervisor would; ends when its standard input ends.
 
-With `batch_rows` it writes a batch into each sink instead, all at once and each under the name of its sink, and ends.
+With `batch_rows` it writes a batch into each sink instead, all at once and each under the name of its sink, `batch_times` times,
+and ends.
 """
 
 import json
@@ -38,6 +39,7 @@ class Plan:
     per_trigger: int = 40
     last_life: str = ""
     batch_rows: int = 0
+    batch_times: int = 1
     config: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
 
@@ -68,13 +70,16 @@ def session(plan: Plan) -> Any:
     return spark
 
 
-def start(spark: Any, plan: Plan, sink: str) -> Any:
+def load(spark: Any, plan: Plan) -> Any:
+    """The rows of the source; each query has a reader of its own for them."""
+    reader = spark.readStream.format("pylog").option("kafka.bootstrap.servers", plan.servers)
+    reader = reader.options(subscribe=plan.source, startingOffsets="earliest")
+    return reader.option("maxOffsetsPerTrigger", str(plan.per_trigger)).load().select("key", "value")
+
+
+def start(rows: Any, plan: Plan, sink: str) -> Any:
     """One query."""
-    brokers = {"kafka.bootstrap.servers": plan.servers}
-    reader = spark.readStream.format("pylog").options(
-        subscribe=plan.source, startingOffsets="earliest", maxOffsetsPerTrigger=str(plan.per_trigger), **brokers
-    )
-    writer = reader.load().select("key", "value").writeStream.format("pylog").options(topic=sink, **brokers)
+    writer = rows.writeStream.format("pylog").options(topic=sink, **{"kafka.bootstrap.servers": plan.servers})
     writer = writer.options(**plan.options).option("checkpointLocation", str(Path(plan.checkpoints, sink)))
     query = writer.queryName(sink).start()
     # One after the other: Spark gives the Python process of a source 10 s to come up.
@@ -97,8 +102,9 @@ def write_batches(spark: Any, plan: Plan) -> None:
     """All batches at once."""
     with ThreadPoolExecutor(len(plan.sinks)) as pool:
         tell(started=len(plan.sinks))
-        for done in [pool.submit(write_batch, spark, plan, sink) for sink in plan.sinks]:
-            done.result()
+        for _ in range(plan.batch_times):
+            for done in [pool.submit(write_batch, spark, plan, sink) for sink in plan.sinks]:
+                done.result()
 
 
 def main(words: str) -> None:
@@ -115,7 +121,8 @@ def main(words: str) -> None:
 
 def stream(spark: Any, plan: Plan) -> None:
     """Keep the queries running until standard input ends."""
-    queries = {sink: start(spark, plan, sink) for sink in plan.sinks}
+    rows = load(spark, plan)
+    queries = {sink: start(rows, plan, sink) for sink in plan.sinks}
     tell(started=len(queries))
     with selectors.DefaultSelector() as selector:
         selector.register(sys.stdin, selectors.EVENT_READ)
@@ -125,7 +132,7 @@ def stream(spark: Any, plan: Plan) -> None:
                     tell(failed=sink, why=str(query.exception()))
                     del queries[sink]
                     if not (plan.last_life and Path(plan.last_life).exists()):
-                        queries[sink] = start(spark, plan, sink)
+                        queries[sink] = start(rows, plan, sink)
     for query in queries.values():
         query.stop()
 

@@ -1,10 +1,9 @@
 """kill -9 of the broker under load, many times over the same data: what was acknowledged is there, once, in order.
 
 A kill proves nothing about power loss (the page cache survives it); that is the simulated disk's business, in the engine's own
-tests. 50 rounds here, 1,000 by `make crash`.
+tests. 15 rounds in `make test`, 50 in a long run, 1,000 by `make crash`.
 """
 
-import os
 import random
 import time
 from pathlib import Path
@@ -13,9 +12,10 @@ import pytest
 
 from pylog_spark.testing import LocalBroker
 from tests.crash.load import Load
+from tests.harness.runs import rounds, seed
 
-ROUNDS = int(os.environ.get("PYLOG_CRASH_ROUNDS", "50"))
-SEED = int(os.environ.get("PYLOG_CRASH_SEED") or random.SystemRandom().randrange(2**32))
+ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 15, 50)
+SEED = seed("PYLOG_CRASH_SEED")
 PARTITIONS = 2
 _ROUND_DEADLINE_S = 60
 # A burst takes about a ms to be sent and answered: a kill somewhere in this time finds requests on their way.

@@ -1,6 +1,5 @@
 """Bytes from an enemy at a live broker: it neither dies nor swells, and a fresh client is served within a second."""
 
-import os
 import random
 import socket
 import struct
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.runs import rounds, seed
 from tests.hostile.batches import error_code, good_batch, lying_batches, mutated_batch, produce_request
 from tests.hostile.requests import framed, hostile_requests, request
 from tests.interop.clients import create_topic
@@ -17,8 +17,8 @@ from tests.peers.probe import answers, read_exactly
 
 HOSTILE = (2**31 - 16, 2**32 - 1, -2)
 RSS_OVER_BASE_MAX_BYTES = 64 * 1024 * 1024
-SEED = int(os.environ.get("PYLOG_HOSTILE_SEED") or random.SystemRandom().randrange(2**32))
-MUTATIONS = int(os.environ.get("PYLOG_HOSTILE_MUTATIONS", "3000"))
+SEED = seed("PYLOG_HOSTILE_SEED")
+MUTATIONS = rounds("PYLOG_HOSTILE_MUTATIONS", 1_000, 3_000)
 _ANSWER_DEADLINE_S = 10
 _SERVED_WITHIN_S = 1.0
 _CHECK_EVERY = 200

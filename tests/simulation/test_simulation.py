@@ -1,20 +1,20 @@
 """Thousands of small clusters under faults lose nothing that was promised, and a planted mistake never goes unnoticed.
 
-`PYLOG_SIM_SEEDS` is how many seeds to run, from `PYLOG_SIM_FIRST` on (0); a failure names its seed.
+`PYLOG_SIM_SEEDS` is how many seeds to run, from `PYLOG_SIM_FIRST` on; a failure names its seed.
 """
 
-import os
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from tests.harness import runs
 from tests.simulation.oracle import Violation
 from tests.simulation.planted import IN_BROKERS, IN_DECISIONS
 from tests.simulation.simulation import Cluster, simulate
 
-SEEDS = int(os.environ.get("PYLOG_SIM_SEEDS", "200"))
-FIRST = int(os.environ.get("PYLOG_SIM_FIRST", "0"))
+SEEDS = runs.rounds("PYLOG_SIM_SEEDS", 100, 1_000)
+FIRST = runs.seed("PYLOG_SIM_FIRST")
 
 # In how many of its seeds at most a planted mistake must be noticed.
 SEARCH = 300

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +22,6 @@ from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
 
 _DEADLINE_S = 60
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = _DEADLINE_S) -> Any:
-    """Wait for a condition; its value."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
-    return value
 
 
 def read_committed(servers: str, topic: str, *, waiting: bool = False) -> list[tuple[int, bytes | None, bytes | None]]:

@@ -11,9 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 
 from pylog_spark._native import Client, RecordWriter
-from tests.spark.once import until
+from tests.harness.waiting import until
+
+#: The first query of a session takes most of a minute on a machine that is busy otherwise.
+_DEADLINE_S = 200
 
 
 @dataclass
@@ -94,7 +98,7 @@ class Topic:
         """Run a streaming write to the end of what is there; the query."""
         writer = self._write(frame.writeStream, options).option("checkpointLocation", checkpoint)
         query = writer.outputMode(output_mode).trigger(availableNow=True).start()
-        assert query.awaitTermination(90)
+        assert query.awaitTermination(_DEADLINE_S)
         return query
 
     def offsets(self, timestamp: int = -1) -> list[int]:
@@ -127,6 +131,21 @@ def topic_maker(spark: Any, servers: str, name: str) -> Callable[..., Topic]:
     return make
 
 
+def transactions(one: Topic, *ends: tuple[int, bool]) -> None:
+    """Write transactions of so many records each, committed or aborted, one after the other, to partition 0."""
+    producer = Producer({"bootstrap.servers": one.servers, "transactional.id": one.name, "linger.ms": 5})
+    producer.init_transactions()
+    for number, (records, commit) in enumerate(ends):
+        producer.begin_transaction()
+        for record in range(records):
+            producer.produce(one.name, f"{number}-{record}", partition=0)
+        producer.flush()
+        if commit:
+            producer.commit_transaction()
+        else:
+            producer.abort_transaction()
+
+
 class Collector:
     """Runs a streaming read with ``foreachBatch`` and keeps the rows of each batch."""
 
@@ -137,7 +156,7 @@ class Collector:
     def run(self, frame: Any) -> Any:
         """Read to the end of what is there (Trigger.AvailableNow); the query."""
         query = self.start(frame, availableNow=True)
-        assert query.awaitTermination(90)
+        assert query.awaitTermination(_DEADLINE_S)
         return query
 
     def start(self, frame: Any, **trigger: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Executors as processes of their own: nothing may lean on sharing a process, a folder or an import path with the driver."""
+"""Executors as processes of their own: nothing may lean on sharing a process, a folder or an import path with the driver.
+
+Long; in `make test` executors of their own run in ``tests/crash/test_sink.py``."""
 
 import os
 import subprocess
@@ -98,7 +100,7 @@ def run(program: str, arguments: tuple[str, ...], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_batch_and_stream_work_where_executors_find_pylog_by_python_path(
     topic: Callable[..., Topic], tmp_path: Path
 ) -> None:
@@ -114,7 +116,7 @@ def test_batch_and_stream_work_where_executors_find_pylog_by_python_path(
     assert "result 2 1000 1000 499500" in said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_row_is_there_once_when_an_executor_is_killed_in_the_middle_of_its_task(
     topic: Callable[..., Topic], tmp_path: Path
 ) -> None:

@@ -1,135 +1,32 @@
-"""Records that are gone although a query needed them: a named error, or going on with what is left."""
+"""Records that are gone although a query needed them, as Spark's users meet it. The cases: ``tests/reading/test_losses.py``."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
-from pylog_spark.errors import PylogError
-from pylog_spark.offsets.limits import EARLIEST
-from tests.brokers import Brokers
-from tests.spark.damage import Own, Task
-from tests.spark.support import Collector, Topic, error_of, sentence_in
+from tests.spark.support import Collector, Topic, sentence_in
 
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
 
 
-@pytest.fixture
-def read_once(topic: Topics, checkpoint: str) -> Topic:
-    """A topic of three records, read by a query up to its end."""
+def test_a_topic_that_was_recreated_while_a_query_was_stopped_is_one_named_error_or_read_anew_when_loss_is_allowed(
+    topic: Topics, checkpoint: str
+) -> None:
     one = topic()
     one.put(["a", "b", "c"])
     Collector(checkpoint).run(one.read_stream())
-    return one
-
-
-@pytest.fixture
-def own(tmp_path: Path, spark: Any) -> Iterator[Own]:
-    with Brokers(tmp_path / "broker", log_retention_check_interval_ms=100) as broker:
-        yield Own(broker, spark)
-
-
-def failure(one: Topic, checkpoint: str, **options: Any) -> tuple[str, str]:
+    one.recreate()
+    one.put(["x", "y", "z", "later"])
     with pytest.raises(Exception, match="PYLOG_") as caught:
-        Collector(checkpoint).run(one.read_stream(**options))
-    return sentence_in(str(caught.value))
-
-
-def test_a_recreated_topic_is_one_named_error(read_once: Topic, checkpoint: str) -> None:
-    read_once.recreate()
-    read_once.put(["x", "y", "z", "later"])
-    condition, sentence = failure(read_once, checkpoint)
+        Collector(checkpoint).run(one.read_stream())
+    condition, sentence = sentence_in(str(caught.value))
     assert condition == "PYLOG_TOPIC_RECREATED"
-    assert f"The topic '{read_once.name}' was deleted and created again" in sentence
-
-
-def test_a_recreated_topic_is_read_from_its_beginning_when_loss_is_allowed(read_once: Topic, checkpoint: str) -> None:
-    read_once.recreate()
-    read_once.put(["x"])
+    assert f"The topic '{one.name}' was deleted and created again" in sentence
     run = Collector(checkpoint)
-    run.run(read_once.read_stream(failOnDataLoss=False))
-    assert run.values == ["x"]
-
-
-def test_a_deleted_topic_is_named(read_once: Topic, checkpoint: str) -> None:
-    read_once.client.delete_topics([read_once.name])
-    condition, sentence = error_of(lambda: read_once.read_stream())
-    assert (condition, read_once.name in sentence) == ("PYLOG_UNKNOWN_TOPIC", True)
-    assert failure(read_once, checkpoint, subscribePattern=read_once.name)[0] == "PYLOG_TOPIC_DELETED"
-
-
-def test_records_deleted_before_they_were_read_fail_the_query(read_once: Topic, checkpoint: str) -> None:
-    read_once.put(["d", "e", "f"])
-    read_once.client.delete_records([(read_once.name, 0, 5)])
-    condition, sentence = failure(read_once, checkpoint)
-    assert condition == "PYLOG_DATA_LOSS"
-    assert f"{read_once.name}-0 holds nothing before offset 5, and this query needs it from offset 3" in sentence
-
-
-def test_records_deleted_before_they_were_read_are_skipped_when_loss_is_allowed(
-    read_once: Topic, checkpoint: str
-) -> None:
-    read_once.put(["d", "e", "f"])
-    read_once.client.delete_records([(read_once.name, 0, 5)])
-    run = Collector(checkpoint)
-    run.run(read_once.read_stream(failOnDataLoss=False))
-    assert run.values == ["f"]
-
-
-def test_records_that_retention_took_before_they_were_read_are_data_loss(own: Own, checkpoint: str) -> None:
-    old = pa.array([1_000_000] * 3, pa.timestamp("us", "UTC"))
-    one = own.topic(retention_ms="60000", segment_bytes="1048576", message_timestamp_before_max_ms=str(2**62))
-    one.put(["a", "b", "c"])
-    Collector(checkpoint).run(one.read_stream())
-    one.put(["x", "y", "z"], timestamp=old)
-    one.put(["v" * 100_000] * 10)  # closes the segment
-    one.put(["later"])
-    one.client.alter_configs("topic", one.name, {"retention.ms": "1"})
-    own.until(lambda: one.offsets(EARLIEST)[0] > 3)
-    (earliest,) = one.offsets(EARLIEST)
-    condition, sentence = failure(one, checkpoint)
-    assert condition == "PYLOG_DATA_LOSS"
-    assert f"{one.name}-0 holds nothing before offset {earliest}, and this query needs it from offset 3" in sentence
-    run = Collector(checkpoint)
-    run.run(one.read_stream("offset bigint", failOnDataLoss=False))
-    assert all(row.offset >= earliest for rows in run.batches.values() for row in rows)
-
-
-def test_a_log_cut_behind_what_was_read_is_named_and_gone_on_with_when_loss_is_allowed(
-    own: Own, checkpoint: str
-) -> None:
-    one = own.topic()
-    one.put(["a", "b", "c"])
-    cut_at = own.size(one)
-    one.put(["d", "e"])
-    Collector(checkpoint).run(one.read_stream())
-    own.cut(one, cut_at)
-    condition, sentence = failure(one, checkpoint, **{"fetchOffset.retryIntervalMs": 10})
-    assert condition == "PYLOG_LOG_TRUNCATED"
-    assert f"{one.name}-0 ends at offset 3, before offset 5" in sentence
-    forgiving = {"failOnDataLoss": False, "fetchOffset.retryIntervalMs": 10}
-    Collector(checkpoint).run(one.read_stream(**forgiving))
-    one.put(["new"])
-    run = Collector(checkpoint)
-    run.run(one.read_stream(**forgiving))
-    assert run.values == ["new"]
-
-
-def test_a_log_cut_after_the_plan_was_made_is_met_in_the_task(own: Own) -> None:
-    one = own.topic()
-    one.put(["a", "b", "c"])
-    cut_at = own.size(one)
-    one.put(["d", "e"])
-    task = Task(one, **{"kafkaConsumer.pollTimeoutMs": "1500"})
-    own.cut(one, cut_at)
-    with pytest.raises(PylogError, match="ends at offset 3, before offset 5") as caught:
-        task.values("true")
-    assert caught.value.condition == "PYLOG_LOG_TRUNCATED"
-    assert task.values("false") == [b"a", b"b", b"c"]
+    run.run(one.read_stream(failOnDataLoss=False))
+    assert run.values == ["later", "x", "y", "z"]
 
 
 def test_a_topic_deleted_while_a_query_runs_is_named(topic: Topics, checkpoint: str) -> None:
@@ -137,8 +34,7 @@ def test_a_topic_deleted_while_a_query_runs_is_named(topic: Topics, checkpoint: 
     one.put(["a"])
     other.put(["b"])
     both = f"{one.name},{other.name}"
-    run = Collector(checkpoint)
-    query = run.start(one.read_stream(subscribe=both, **{"fetchOffset.retryIntervalMs": 10}))
+    query = Collector(checkpoint).start(one.read_stream(subscribe=both, **{"fetchOffset.retryIntervalMs": 10}))
     query.processAllAvailable()
     one.client.delete_topics([one.name])
     with pytest.raises(Exception, match="PYLOG_") as caught:
@@ -146,55 +42,3 @@ def test_a_topic_deleted_while_a_query_runs_is_named(topic: Topics, checkpoint: 
     condition, sentence = sentence_in(str(caught.value))
     assert condition == "PYLOG_TOPIC_DELETED"
     assert f"The topic '{one.name}' was deleted" in sentence
-    other.put(["c"])
-    again = Collector(checkpoint)
-    again.run(one.read_stream(subscribe=both, failOnDataLoss=False, **{"fetchOffset.retryIntervalMs": 10}))
-    assert again.values == ["c"]
-
-
-def test_a_partition_no_longer_subscribed_to_is_named(topic: Topics, checkpoint: str) -> None:
-    one = topic(partitions=2)
-    one.put(["a"], 0)
-    Collector(checkpoint).run(one.read_stream())
-    only = {"assign": f'{{"{one.name}":[0]}}'}
-    condition, sentence = failure(one, checkpoint, **only)
-    assert condition == "PYLOG_PARTITION_GONE"
-    assert f"{one.name}-1 was read up to offset 0 and is not there any more, or no longer subscribed to" in sentence
-    one.put(["b"], 0)
-    run = Collector(checkpoint)
-    run.run(one.read_stream(failOnDataLoss=False, **only))
-    assert run.values == ["b"]
-
-
-def test_records_deleted_after_the_plan_was_made_are_met_in_the_task(topic: Topics) -> None:
-    one = topic()
-    one.put(["a", "b", "c"])
-    task = Task(one)
-    one.client.delete_records([(one.name, 0, 2)])
-    with pytest.raises(PylogError, match="holds nothing before offset 2") as caught:
-        task.values("true")
-    assert caught.value.condition == "PYLOG_DATA_LOSS"
-    assert task.values("false") == [b"c"]
-
-
-def test_a_topic_recreated_after_the_plan_was_made_is_met_in_the_task(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    task = Task(one)
-    one.recreate()
-    one.put(["another"])
-    with pytest.raises(PylogError, match="was deleted and created again") as caught:
-        task.values("true")
-    assert caught.value.condition == "PYLOG_TOPIC_RECREATED"
-    assert task.values("false") == []
-
-
-def test_a_topic_deleted_after_the_plan_was_made_is_met_in_the_task(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    task = Task(one)
-    one.client.delete_topics([one.name])
-    with pytest.raises(PylogError, match="was deleted") as caught:
-        task.values("true")
-    assert caught.value.condition == "PYLOG_TOPIC_DELETED"
-    assert task.values("false") == []

@@ -1,6 +1,8 @@
 """Conditions of a query that the read takes over (``pushdown``): the same rows as Spark finds by itself, from fewer bytes."""
 
+import functools
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, IsNotNull
 
+from tests.harness.runs import rounds
 from tests.reading.support import fetched, reader
 from tests.spark.support import Topic
 
@@ -18,6 +21,7 @@ Topics = Callable[..., Topic]
 
 KEYS = [b"", b"\x00", b"a", b"aa", b"ab", b"b", b"\x7f", b"\x80", b"\xff\xff", None]
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key")
+CONDITIONS = rounds("PYLOG_PUSHDOWN_CONDITIONS", 12, 40)
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -72,19 +76,29 @@ def condition(chance: random.Random, topic: str) -> str:
 
 
 def test_random_conditions_give_the_rows_that_spark_finds_by_itself(mixed: Topic, pushdown: None) -> None:
-    whole = mixed.read(minRecordsPerPartition=1_000).cache()
-    assert whole.count() == 60
     chance = random.Random(20)
-    taken = 0
-    for _ in range(24):
-        said = " and ".join(condition(chance, mixed.name) for _ in range(chance.choice([1, 1, 2, 3])))
-        # Loaded anew for each query, see below.
-        frame = mixed.read(pushdown="true", minRecordsPerPartition=1_000).where(said)
-        expected = sorted((row.partition, row.offset) for row in whole.where(said).collect())
-        assert sorted((row.partition, row.offset) for row in frame.collect()) == expected, said
-        taken += 0 < len(expected) < 60
-    assert taken >= 6
-    whole.unpersist()
+    said = [
+        " and ".join(condition(chance, mixed.name) for _ in range(chance.choice([1, 1, 2, 3])))
+        for _ in range(CONDITIONS)
+    ]
+    # All in one query, each with a read of its own.
+    asked = [
+        mixed.read(pushdown="true", minRecordsPerPartition=1_000)
+        .where(one)
+        .selectExpr(str(number), "partition", "offset")
+        for number, one in enumerate(said)
+    ]
+    found = {tuple(row) for row in functools.reduce(lambda one, other: one.union(other), asked).collect()}
+    whole = mixed.read(minRecordsPerPartition=1_000)
+    rows = whole.selectExpr("partition", "offset", *(f"({one}) AS c{number}" for number, one in enumerate(said)))
+    expected = {
+        (number, row.partition, row.offset) for row in rows.collect() for number in range(CONDITIONS) if row[2 + number]
+    }
+    for number, one in enumerate(said):
+        wanted = {row for row in expected if row[0] == number}
+        assert {row for row in found if row[0] == number} == wanted, one
+    counts = Counter(number for number, *_ in expected)
+    assert sum(0 < count < 60 for count in counts.values()) >= CONDITIONS / 4
 
 
 def test_a_condition_that_is_taken_is_not_looked_at_by_spark_again(mixed: Topic, pushdown: None) -> None:

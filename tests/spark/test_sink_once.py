@@ -1,6 +1,7 @@
 """Exactly once into the log, with Spark: batches that are run again, written twice or given up.
 
-On pylog and on Apache Kafka; judged by librdkafka as a reader of committed data.
+Judged by librdkafka as a reader of committed data. One test on Apache Kafka, too; all that needs no Spark is tested on both:
+`test_sink_protocol` and ``tests/reading/test_writing.py``.
 """
 
 import time
@@ -11,21 +12,25 @@ from typing import Any
 import pytest
 
 import pylog_spark
-from pylog_spark.sink.decision import TOPIC
 from tests.brokers import BOTH, running
-from tests.spark.once import committed_values, digest, open_ends, stored_keys, until
-from tests.spark.support import Topic, committed, error_of, sentence_in
+from tests.harness.waiting import until
+from tests.spark.once import committed_values, digest, open_ends
+from tests.spark.support import Topic, committed, sentence_in
 
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
 
 
-@pytest.fixture(scope="module", params=BOTH)
-def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a running broker."""
-    with running(request.param, tmp_path_factory.mktemp(request.param)) as servers:
+@pytest.fixture(scope="module")
+def servers(request: pytest.FixtureRequest, servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a running broker: that of the session, or of the kind that a test asks for."""
+    kind = getattr(request, "param", "pylog")
+    if kind == "pylog":
         yield servers
+        return
+    with running(kind, tmp_path_factory.mktemp(kind)) as other:
+        yield other
 
 
 def seen(one: Topic) -> list[str]:
@@ -44,6 +49,7 @@ def text_of(source: Topic, **options: Any) -> Any:
     return source.read_stream(**options).selectExpr("CAST(value AS STRING) AS value")
 
 
+@pytest.mark.parametrize("servers", BOTH, indirect=True)
 def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(topic: Topics, checkpoint: str) -> None:
     source, sink = topic(partitions=3), topic(partitions=2)
     rows = [f"{number:04}" for number in range(300)]
@@ -52,11 +58,10 @@ def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(topic: Topi
     limit = {"maxOffsetsPerTrigger": "150"}
     sink.save_stream(text_of(source, **limit), checkpoint)
     assert digest(seen(sink)) == digest(rows)
-    for _ in range(2):
-        newest = forget_commit(checkpoint)
-        sink.save_stream(text_of(source, **limit), checkpoint)
-        assert committed(checkpoint)[-1] == newest
-        assert digest(seen(sink)) == digest(rows)
+    newest = forget_commit(checkpoint)
+    sink.save_stream(text_of(source, **limit), checkpoint)
+    assert committed(checkpoint)[-1] == newest
+    assert digest(seen(sink)) == digest(rows)
     source.put(["new"], 1)
     sink.save_stream(text_of(source, **limit), checkpoint)
     assert digest(seen(sink)) == digest([*rows, "new"])
@@ -125,27 +130,6 @@ def test_a_batch_with_a_name_is_written_once_for_each_version(topic: Topics, spa
     assert seen(one) == ["a", "b", "c"]
 
 
-def test_one_name_and_version_may_stand_in_several_topics(topic: Topics, spark: Any) -> None:
-    one, two = topic(), topic()
-    for each in (one, two, one):
-        each.save(spark.createDataFrame([("a",)], "value STRING"), txnAppId=f"orders.{one.name}", txnVersion=1)
-    assert seen(one) == seen(two) == ["a"]
-
-
-def test_a_write_over_several_topics_is_one(topic: Topics, spark: Any) -> None:
-    one, two = topic(partitions=2), topic()
-    rows = [(one.name, f"{number:02}") for number in range(20)] + [(two.name, f"{number:02}") for number in range(20)]
-    one.save(spark.createDataFrame(rows, "topic STRING, value STRING").repartition(3), topic=None)
-    assert seen(one) == seen(two) == [f"{number:02}" for number in range(20)]
-
-
-def test_a_topic_that_does_not_exist_is_made_by_the_first_write(topic: Topics, spark: Any) -> None:
-    one = topic()
-    frame = spark.range(10).selectExpr("CAST(id AS STRING) AS value").repartition(2)
-    one.save(frame, topic=f"{one.name}-new")
-    assert committed_values(one.servers, f"{one.name}-new") == [str(number) for number in range(10)]
-
-
 def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(topic: Topics, spark: Any) -> None:
     one = topic(partitions=2)
     frame = spark.range(40).selectExpr("IF(id = 39, raise_error('boom'), CAST(id AS STRING)) AS value").repartition(2)
@@ -155,22 +139,6 @@ def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(t
     assert seen(one) == []
     one.save(spark.createDataFrame([("after",)], "value STRING"))
     assert seen(one) == ["after"]
-
-
-def test_tasks_without_rows_open_no_transaction(topic: Topics, spark: Any) -> None:
-    one = topic()
-    one.save(spark.range(1).selectExpr("CAST(id AS STRING) AS value").repartition(4))
-    one.save(spark.createDataFrame([], "value STRING"))
-    assert seen(one) == ["0"]
-    assert one.offsets() == [2], "one row and one marker"
-
-
-def test_no_pattern_reads_the_topic_of_decisions(topic: Topics, spark: Any) -> None:
-    one = topic()
-    one.save(spark.createDataFrame([("a",)], "value STRING"))
-    assert stored_keys(one.servers) is not None
-    topics = one.read(subscribePattern=f"{TOPIC}|{one.name}").select("topic").distinct().collect()
-    assert [row.topic for row in topics] == [one.name]
 
 
 def test_a_restarted_stream_with_a_wrong_address_is_told_within_seconds(topic: Topics, checkpoint: str) -> None:
@@ -188,11 +156,3 @@ def test_a_restarted_stream_with_a_wrong_address_is_told_within_seconds(topic: T
     assert "127.0.0.1:1" in sentence_in(str(caught.value))[1]
     sink.save_stream(text_of(source), checkpoint)
     assert seen(sink) == ["a", "b"]
-
-
-def test_a_transaction_time_out_that_the_brokers_do_not_allow_names_the_option(topic: Topics, spark: Any) -> None:
-    one = topic()
-    frame = spark.createDataFrame([("a",)], "value STRING")
-    condition, sentence = error_of(lambda: one.save(frame, **{"kafka.transaction.timeout.ms": "999999999"}))
-    assert condition == "PYLOG_INVALID_OPTION"
-    assert "transaction.timeout.ms" in sentence

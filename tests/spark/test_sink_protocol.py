@@ -21,8 +21,9 @@ from pylog_spark.sink.identity import STREAM, Write, batch_write
 from pylog_spark.sink.ledger import Driver, Ledger
 from pylog_spark.sink.protocol import HELP_AFTER_MS
 from tests.brokers import BOTH, running
+from tests.harness.waiting import until
 from tests.interop.clients import create_topic
-from tests.spark.once import Job, committed_values, open_ends, stored_keys, until
+from tests.spark.once import Job, committed_values, open_ends, stored_keys
 
 pytestmark = pytest.mark.cluster
 
@@ -148,6 +149,8 @@ def test_a_decision_that_was_written_and_not_committed_is_none(
 
     with monkeypatch.context() as patched:
         patched.setattr(Driver, "store", written_only)
+        # Whoever wants to know what is decided waits for the end of this transaction.
+        patched.setattr(ledger_room, "DRIVER_TIMEOUT_MS", 4_000)
         with pytest.raises(Crash):
             first.commit()
     again = job()

@@ -14,8 +14,9 @@ from pylog_spark.sink import commit
 from pylog_spark.sink.identity import STREAM, Write
 from pylog_spark.sink.ledger import Ledger
 from tests.brokers import BOTH, running
+from tests.harness.waiting import until
 from tests.interop.clients import create_topic
-from tests.spark.once import Job, committed_values, until
+from tests.spark.once import Job, committed_values
 
 pytestmark = pytest.mark.cluster
 

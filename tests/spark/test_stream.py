@@ -1,4 +1,4 @@
-"""spark.readStream.format("pylog")."""
+"""spark.readStream.format("pylog"): what Spark's engine makes of it. The source without the engine: ``tests/reading``."""
 
 import json
 from collections.abc import Callable
@@ -13,28 +13,20 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-def test_a_restarted_query_goes_on_exactly_where_it_stopped(topic: Topics, checkpoint: str) -> None:
+def test_a_query_begins_at_its_start_and_restarted_goes_on_exactly_where_it_stopped(
+    topic: Topics, checkpoint: str
+) -> None:
     one = topic(partitions=2)
     one.put(["a", "b"], 0)
     one.put(["c"], 1)
     run = Collector(checkpoint)
-    run.run(one.read_stream())
-    assert run.values == ["a", "b", "c"]
+    run.run(one.read_stream(startingOffsets="-1 offset"))
+    assert run.values == ["b", "c"]
     one.put(["d"], 1)
     again = Collector(checkpoint)
-    again.run(one.read_stream())
+    again.run(one.read_stream(startingOffsets="-1000 offsets"))
     assert again.values == ["d"]
     assert committed(checkpoint) == [0, 1]
-
-
-def test_nothing_new_makes_no_batch(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["a"])
-    Collector(checkpoint).run(one.read_stream())
-    run = Collector(checkpoint)
-    run.run(one.read_stream())
-    assert run.batches == {}
-    assert committed(checkpoint) == [0]
 
 
 def test_a_batch_that_was_planned_but_not_committed_is_run_again_the_same(topic: Topics, checkpoint: str) -> None:
@@ -50,26 +42,6 @@ def test_a_batch_that_was_planned_but_not_committed_is_run_again_the_same(topic:
     again.run(one.read_stream())
     assert sorted(row.value for row in again.batches[0]) == [b"a", b"b", b"c"]
     assert [row.value for row in again.batches[1]] == [b"later"]
-
-
-def test_a_rate_limit_cuts_batches_and_reads_everything(topic: Topics, checkpoint: str) -> None:
-    one = topic(partitions=2)
-    one.put([f"{number:03}" for number in range(90)], 0)
-    one.put(["zzz"], 1)
-    run = Collector(checkpoint)
-    run.run(one.read_stream(maxOffsetsPerTrigger=30))
-    assert max(run.sizes) <= 31
-    assert len(run.sizes) == 4
-    assert {row.partition for row in run.batches[0]} == {0, 1}, "a small partition must not be starved"
-    assert run.values == [*(f"{number:03}" for number in range(90)), "zzz"]
-
-
-def test_available_now_with_a_fewest_ends_all_the_same(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["a"])
-    run = Collector(checkpoint)
-    query = run.run(one.read_stream(minOffsetsPerTrigger=5, maxTriggerDelay="1ms"))
-    assert query.exception() is None
 
 
 def test_a_running_query_sees_new_records_and_new_partitions_from_their_beginning(
@@ -88,30 +60,6 @@ def test_a_running_query_sees_new_records_and_new_partitions_from_their_beginnin
     assert run.values == ["a", "b"]
 
 
-def test_a_new_stream_starts_at_the_end_unless_told_otherwise(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["before"])
-    run = Collector(checkpoint)
-    query = run.start(one.read_stream(startingOffsets="latest"))
-    query.processAllAvailable()
-    one.put(["after"])
-    query.processAllAvailable()
-    query.stop()
-    assert run.values == ["after"]
-
-
-def test_a_pattern_finds_topics_that_are_made_later(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["a"])
-    run = Collector(checkpoint)
-    query = run.start(one.read_stream(subscribePattern=f"{one.name[:-1]}[0-9]"))
-    query.processAllAvailable()
-    topic().put(["b"])
-    query.processAllAvailable()
-    query.stop()
-    assert run.values == ["a", "b"]
-
-
 def test_the_checkpoint_holds_offsets_as_documented_and_progress_the_lag(topic: Topics, checkpoint: str) -> None:
     one = topic()
     one.put(["a", "b", "c"])
@@ -122,11 +70,3 @@ def test_the_checkpoint_holds_offsets_as_documented_and_progress_the_lag(topic: 
     first = next(progress for progress in query.recentProgress if progress.batchId == 0)
     assert json.loads(first.sources[0].endOffset)[one.name] == {"0": 2}
     assert json.loads(first.sources[0].latestOffset)[one.name] == {"0": 3}
-
-
-def test_a_stream_builds_only_the_columns_of_its_schema(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["a"])
-    run = Collector(checkpoint)
-    run.run(one.read_stream("value binary"))
-    assert [tuple(row) for row in run.batches[0]] == [(b"a",)]

@@ -1,9 +1,7 @@
-"""Traps of Spark's Python data source interface (FACTS of the API, each once measured), held shut by a test each."""
+"""Traps of Spark's Python data source interface (FACTS of the API, each once measured), held shut by a test each. Those that need no Spark:
+``tests/unit/spark/test_doors.py``."""
 
-import inspect
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,76 +50,6 @@ def test_an_idle_query_makes_no_batches(topic: Topics, checkpoint: str) -> None:
     query.stop()
     assert committed(checkpoint) == [0]
     assert len(run.values) == 12
-
-
-def test_trigger_once_takes_everything_whatever_the_rate_limit(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["a", "b", "c"])
-    run = Collector(checkpoint)
-    query = run.start(one.read_stream(maxOffsetsPerTrigger=1, minOffsetsPerTrigger=1), once=True)
-    assert query.awaitTermination(60)
-    assert run.sizes == [3]
-
-
-def test_spark_drives_admission_control_and_available_now() -> None:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
-
-    from pylog_spark.options import STREAM, read_options
-    from pylog_spark.source.partition import RangeSource
-    from pylog_spark.source.stream import stream_reader
-
-    def reader(**options: str) -> Any:
-        given = read_options({"bootstrap.servers": "b:1", "subscribe": "t", **options}, STREAM)
-        return stream_reader(given, RangeSource(given.client, ("value",), {}, 1, True))
-
-    assert isinstance(reader(), SupportsTriggerAvailableNow)
-    assert len(inspect.signature(reader().latestOffset).parameters) == 2
-    assert reader().getDefaultReadLimit() == ReadAllAvailable()
-    assert reader(maxOffsetsPerTrigger="7").getDefaultReadLimit() == ReadMaxRows(7)
-
-
-def test_nothing_starts_and_no_socket_opens_when_a_reader_or_writer_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Spark's Python daemon forks one process for each worker.
-    from pyspark.sql.types import _parse_datatype_string
-
-    import pylog_spark._native as native
-    from pylog_spark.datasource import PylogDataSource
-
-    def forbidden(*_: Any, **__: Any) -> None:
-        raise AssertionError("opened too early")
-
-    for name in ("Client", "RangeReader", "RecordWriter"):
-        monkeypatch.setattr(native, name, forbidden)
-    read = PylogDataSource({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
-    write = PylogDataSource({"kafka.bootstrap.servers": "b:1", "topic": "t"})
-    made = [
-        read.reader(_parse_datatype_string("value binary")),
-        read.streamReader(_parse_datatype_string("value binary")),
-        write.streamWriter(_parse_datatype_string("value string"), False),
-    ]
-    assert [type(one).__name__ for one in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
-
-
-def test_workers_find_this_python_although_the_path_has_another(tmp_path: Path, servers: str, topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    trap = tmp_path / "python3"
-    trap.write_text("#!/bin/sh\necho the wrong python was started >&2\nexit 1\n")
-    trap.chmod(0o755)
-    code = (
-        "import os\n"
-        "for name in ('PYSPARK_PYTHON', 'PYSPARK_DRIVER_PYTHON'): os.environ.pop(name, None)\n"
-        f"os.environ['PATH'] = {str(tmp_path)!r} + ':' + os.environ['PATH']\n"
-        "from pylog_spark.testing import spark_session\n"
-        "spark = spark_session()\n"
-        f"frame = spark.read.format('pylog').option('kafka.bootstrap.servers', {servers!r}).option('subscribe', {one.name!r})\n"
-        "print('rows', frame.load().count())\n"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert "rows 1" in done.stdout, done.stderr[-2000:]
 
 
 def test_every_setting_of_the_example_exists_in_this_spark(spark: Any) -> None:

@@ -1,4 +1,6 @@
-"""The table of docs/versions.md is what happens: the oldest Spark of it runs every row, the newest also over Connect."""
+"""The table of docs/versions.md is what happens: the oldest Spark of it runs every row, the newest also over Connect.
+
+Those runs are long; that the table has every scenario, and the declared range of versions, is checked in `make test`."""
 
 import json
 import os
@@ -41,7 +43,7 @@ def brokers(tmp_path: Path) -> Iterator[LocalBroker]:
         yield broker
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)  # the first run of all installs an older Spark
 @pytest.mark.parametrize(
     ("version", "mode"), [(min(table()), "classic"), (max(table()), "classic"), (max(table()), "connect")]

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.support import Topic
+from tests.spark.support import Topic, topic_maker
 
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
+
+
+@pytest.fixture
+def topic(servers: str, new_topic: str) -> Topics:
+    """Makes topics; none of these tests needs a session of Spark in its own process."""
+    return topic_maker(None, servers, new_topic)
+
 
 _START = """
 import gc, pickle
@@ -80,3 +87,26 @@ carried += sum(one is cycles for one in gc.get_objects()).to_bytes(4, "big")
     grown, own = int(carried[:8], 16), int(carried[8:], 16)
     assert grown > 10_000, "what pandas made is walked through after every task"
     assert own == 1, "what a task makes must stay under the collector's eyes"
+
+
+@pytest.mark.long  # a driver of its own; what it is told is in tests/unit/spark/test_doors.py
+def test_workers_find_this_python_although_the_path_has_another(tmp_path: Path, servers: str, topic: Topics) -> None:
+    one = topic()
+    one.put(["a"])
+    trap = tmp_path / "python3"
+    trap.write_text("#!/bin/sh\necho the wrong python was started >&2\nexit 1\n")
+    trap.chmod(0o755)
+    code = (
+        "import os\n"
+        "for name in ('PYSPARK_PYTHON', 'PYSPARK_DRIVER_PYTHON'): os.environ.pop(name, None)\n"
+        f"os.environ['PATH'] = {str(tmp_path)!r} + ':' + os.environ['PATH']\n"
+        "from pylog_spark.testing import spark_session\n"
+        "spark = spark_session()\n"
+        f"frame = spark.read.format('pylog').option('kafka.bootstrap.servers', {servers!r}).option('subscribe', {one.name!r})\n"
+        "print('rows', frame.load().count())\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "rows 1" in done.stdout, done.stderr[-2000:]

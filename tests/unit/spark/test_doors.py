@@ -1,11 +1,25 @@
 """What Spark imports, when, and what goes over pickle."""
 
+import inspect
+import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+
+from pylog_spark.datasource import PylogDataSource
+from pylog_spark.errors import PylogError
+from pylog_spark.testing import use_this_python
 
 ROOT = Path(__file__).parents[3]
+BINARY = from_arrow_schema(pa.schema([("value", pa.binary())]))
 
 _BLOCKED = """
 import sys
@@ -81,3 +95,82 @@ def test_a_pickled_reader_holds_only_plain_config() -> None:
     again = pickle.loads(pickle.dumps(reader))
     assert again._log._client is None
     assert again._planner._log is again._log
+
+
+def test_spark_drives_admission_control_and_available_now() -> None:
+    def reader(**options: str) -> Any:
+        given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **options}
+        return PylogDataSource(given).streamReader(BINARY)
+
+    assert isinstance(reader(), SupportsTriggerAvailableNow)
+    assert len(inspect.signature(reader().latestOffset).parameters) == 2
+    assert reader().getDefaultReadLimit() == ReadAllAvailable()
+    assert reader(maxOffsetsPerTrigger="7").getDefaultReadLimit() == ReadMaxRows(7)
+
+
+def test_nothing_starts_and_no_socket_opens_when_a_reader_or_writer_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Spark's Python daemon forks one process for each worker.
+    import pylog_spark._native as native
+
+    def forbidden(*_: Any, **__: Any) -> None:
+        raise AssertionError("opened too early")
+
+    for name in ("Client", "RangeReader", "RecordWriter"):
+        monkeypatch.setattr(native, name, forbidden)
+    read = PylogDataSource({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
+    write = PylogDataSource({"kafka.bootstrap.servers": "b:1", "topic": "t"})
+    made = [read.reader(BINARY), read.streamReader(BINARY), write.streamWriter(BINARY, False)]
+    assert [type(one).__name__ for one in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
+
+
+def test_workers_are_told_to_be_this_python_unless_the_user_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What Spark makes of it, with another Python first on the path, is in tests/spark/test_worker.py.
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    for name in names:
+        monkeypatch.delenv(name)
+    use_this_python()
+    assert [os.environ[name] for name in names] == [sys.executable] * 2
+    for name in names:
+        monkeypatch.setenv(name, "/usr/bin/another")
+    use_this_python()
+    assert [os.environ[name] for name in names] == ["/usr/bin/another"] * 2
+
+
+FRAMES = [
+    ({"id": pa.int32()}, "A write needs a column value of type STRING or BINARY and the frame has only id"),
+    ({"value": pa.int32()}, "The column value must be BINARY or STRING to be written, not INT"),
+    ({"value": pa.string(), "key": pa.int32()}, "The column key must be BINARY or STRING to be written, not INT"),
+    ({"value": pa.string(), "partition": pa.int64()}, "The column partition must be INT to be written, not BIGINT"),
+    (
+        {"value": pa.string(), "headers": pa.map_(pa.string(), pa.binary())},
+        "The column headers must be ARRAY<STRUCT<KEY:STRING,VALUE:BINARY>>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "said"), FRAMES, ids=[" ".join(columns) for columns, _ in FRAMES])
+def test_a_wrong_frame_is_refused_when_its_writer_is_made(columns: dict[str, pa.DataType], said: str) -> None:
+    source = PylogDataSource({"kafka.bootstrap.servers": "b:1", "topic": "t"})
+    frame = from_arrow_schema(pa.schema(list(columns.items())))
+    for writer in (source.writer, source.streamWriter):
+        with pytest.raises(PylogError) as caught:
+            writer(frame, False)
+        assert caught.value.condition == "PYLOG_INVALID_SCHEMA"
+        assert caught.value.sentence.startswith(said)
+
+
+def test_a_write_needs_a_topic() -> None:
+    with pytest.raises(PylogError) as caught:
+        PylogDataSource({"kafka.bootstrap.servers": "b:1"}).writer(BINARY, False)
+    assert caught.value.sentence == "A write needs a topic: give the option topic or a column topic of type STRING."
+
+
+def test_a_wrong_column_of_a_read_is_named() -> None:
+    source = PylogDataSource({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
+    for columns, said in (
+        ({"value": pa.string()}, "The column value of a read is BINARY, not STRING"),
+        ({"Value": pa.binary()}, "'Value'; did you mean value?"),
+    ):
+        with pytest.raises(PylogError, match=re.escape(said)) as caught:
+            source.reader(from_arrow_schema(pa.schema(list(columns.items()))))
+        assert caught.value.condition == "PYLOG_INVALID_SCHEMA"

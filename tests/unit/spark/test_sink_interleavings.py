@@ -6,7 +6,6 @@ there once when its commit returns, and at the end; never twice; and nobody's tr
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,9 +19,13 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import attempt, batch, commit, ledger, stream, task
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write
 from pylog_spark.sink.task import Target, Written
+from tests.harness import runs
 from tests.unit.spark.sink_world import ABORTED, Actor, Dead, Native, World, me
 
-SEEDS = int(os.environ.get("PYLOG_INTERLEAVINGS", "60"))
+COUNT = runs.rounds("PYLOG_INTERLEAVINGS", 24, 300)
+#: The first of so many seeds: always the same in `make test`, where few must be enough to notice all that is planted.
+FIRST = runs.seed("PYLOG_INTERLEAVINGS_FIRST") if runs.LONG else 0
+SEEDS = range(FIRST, FIRST + COUNT)
 CLIENT = {"bootstrap.servers": "nowhere:1"}
 TASKS = 2
 VERSIONS = 3
@@ -186,7 +189,7 @@ def test_every_version_of_a_query_is_there_once_however_its_drivers_and_tasks_ov
     make_world: Callable[..., World], two_phase: bool
 ) -> None:
     deaths = aborted = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         world = make_world(seed, two_phase=two_phase)
         world.death, world.fault = world.random.choice(((0, 0), (0.01, 0), (0, 0.02), (0.01, 0.02)))
         lives(world, STREAM)
@@ -198,8 +201,8 @@ def test_every_version_of_a_query_is_there_once_however_its_drivers_and_tasks_ov
         aborted += sum(one.span is not None and one.span.state == ABORTED for one in world.producers.values())
         commit_one_more(world)
         assert (seed, world.open()) == (seed, [])
-    assert deaths > SEEDS / 4, "hardly anybody was killed"
-    assert aborted > SEEDS / 4, "hardly anything was aborted"
+    assert deaths > COUNT / 4, "hardly anybody was killed"
+    assert aborted > COUNT / 4, "hardly anything was aborted"
 
 
 def commit_one_more(world: World) -> None:
@@ -215,7 +218,7 @@ def test_a_named_batch_is_there_once_or_not_at_all_when_its_program_goes_on_with
     make_world: Callable[..., World],
 ) -> None:
     skipped = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         world = make_world(seed, two_phase=True)
         world.death, world.fault = world.random.choice(((0.01, 0), (0.01, 0.02)))
         lives(world, BATCH, skips=True)
@@ -230,7 +233,7 @@ def test_a_named_batch_is_there_once_or_not_at_all_when_its_program_goes_on_with
 
 def test_a_batch_without_a_name_is_there_once_or_not_at_all(make_world: Callable[..., World]) -> None:
     outcomes = {True: 0, False: 0}
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         world = make_world(seed, two_phase=True)
         world.death, world.fault = world.random.choice(((0, 0), (0.02, 0), (0, 0.05)))
         write = Write(ONCE, f"key-{seed}", 0)
@@ -248,7 +251,7 @@ def test_a_batch_without_a_name_is_there_once_or_not_at_all(make_world: Callable
         assert there in (0, TASKS), f"seed {seed}: torn"
         outcomes[there == TASKS] += 1
         assert there == TASKS or driver.error is not None, seed
-    assert min(outcomes.values()) > SEEDS / 20, outcomes
+    assert min(outcomes.values()) > COUNT / 20, outcomes
 
 
 def help_finish(write: Write) -> None:
@@ -269,7 +272,7 @@ def test_the_world_bites_a_sink_that_does_not_look_again_leaves_transactions_ope
 ) -> None:
     monkeypatch.setattr(attempt, "look_again", lambda client, write: False)
     found = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         world = make_world(seed, two_phase=True)
         job = Job(world, ONCE, set())
         world.spawn("driver", lambda job=job: job.write(Write(ONCE, "key", 0)))
@@ -286,7 +289,7 @@ def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_ver
         commit, "given_up", lambda open_ids, write, job: [one for one in open_ids if one.startswith(write.task_prefix)]
     )
     torn = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         world = make_world(seed, two_phase=True)
         world.death, world.fault = 0.01, 0.03
         try:

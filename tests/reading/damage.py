@@ -1,17 +1,15 @@
 """Logs that lose something between a plan and its reading."""
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.types import _parse_datatype_string
 
 from pylog_spark._native import Client
 from pylog_spark.datasource import PylogDataSource
 from tests.brokers import SEVERAL, Brokers
+from tests.reading.support import schema
 from tests.spark.support import Topic
 
 
@@ -27,18 +25,18 @@ class Task:
 
     def _reader(self, fail: str) -> Any:
         source = PylogDataSource({**self._options, "failOnDataLoss": fail})
-        return source.reader(_parse_datatype_string("value binary"))
+        return source.reader(schema("value"))
 
 
 class Own:
-    """Brokers of a test's own, whose files it may change."""
+    """Brokers of a test's own, whose files it may change; their topic is ``t``."""
 
-    def __init__(self, broker: Brokers, spark: Any) -> None:
-        self._broker, self._spark = broker, spark
+    def __init__(self, broker: Brokers) -> None:
+        self._broker = broker
         self._client = Client({"bootstrap.servers": broker.bootstrap_servers})
 
     def topic(self, **configs: str) -> Topic:
-        one = Topic(self._spark, self._broker.bootstrap_servers, self._client, "t", 1)
+        one = Topic(None, self._broker.bootstrap_servers, self._client, "t", 1)
         one.create(**configs)
         return one
 
@@ -58,12 +56,6 @@ class Own:
         (log,) = self._folder(one).glob("*.log")
         os.truncate(log, size)
         self._broker.start()
-
-    def until(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not holds():
-            assert time.monotonic() < deadline, "it did not come to that"
-            time.sleep(0.05)
 
     def _folder(self, one: Topic) -> Path:
         return self._broker.data_dir / f"{one.name}-0"

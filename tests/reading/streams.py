@@ -1,0 +1,155 @@
+"""Streaming reads as Spark's micro-batch engine and its workers do them, in this process: the data source, its stream reader, offsets
+that are kept as JSON text, tasks that are carried by pickle. What the engine itself does (checkpoint files, progress, the text of
+an error) is in ``tests/spark``.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from pylog_spark.datasource import PylogDataSource
+from pylog_spark.errors import PylogError
+from tests.reading.support import schema
+from tests.spark.support import Topic
+
+
+@dataclass
+class Checkpoint:
+    """How far a query is: the end of each batch as the text that Spark writes down, and how many batches are committed."""
+
+    offsets: list[str] = field(default_factory=list)
+    committed: int = 0
+
+    def forget_commit(self) -> None:
+        """As if the driver had died before it noted the newest batch as done."""
+        self.committed -= 1
+
+
+class Query:
+    """A query that runs, from its start or from where its checkpoint says.
+
+    Parameters
+    ----------
+    one : Topic
+        What is read, from the beginning, unless `options` say another subscription or another start.
+    checkpoint : Checkpoint
+        Changed by each batch; without it a new one.
+    columns : str
+        Those of the schema, separated by commas; without them Spark would ask the source for its schema.
+    limited : bool
+        False for Trigger.Once, for which Spark asks for everything.
+    **options
+        Of the read.
+    """
+
+    def __init__(
+        self,
+        one: Topic,
+        checkpoint: Checkpoint | None = None,
+        columns: str | None = None,
+        limited: bool = True,
+        **options: Any,
+    ) -> None:
+        source = _source(one, {"startingOffsets": "earliest", **options})
+        if columns is None:
+            source.schema()
+        self.checkpoint = checkpoint or Checkpoint()
+        self.batches: dict[int, list[Any]] = {}
+        self.latest: str | None = None
+        self._reader: Any = source.streamReader(schema(*(columns.split(",") if columns else ())))
+        self._limited = limited
+
+    @property
+    def values(self) -> list[str]:
+        """The values of all batches, sorted: a batch has no order over partitions."""
+        return sorted(row.value.decode() for rows in self.batches.values() for row in rows)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows each batch had."""
+        return [len(rows) for _, rows in sorted(self.batches.items())]
+
+    def available_now(self) -> Query:
+        """Read to the end of what is there at the first look, and stop."""
+        try:
+            self._reader.prepareForTriggerAvailableNow()
+            while self.trigger():
+                pass
+        finally:
+            self.stop()
+        return self
+
+    def trigger(self) -> bool:
+        """One batch, or none when nothing is new: whether there was one."""
+        known = self.checkpoint
+        if len(known.offsets) == known.committed and not self._plan():
+            return False
+        number = known.committed
+        start = json.loads(known.offsets[number - 1]) if number else self._initial
+        self._run(number, start, json.loads(known.offsets[number]))
+        known.committed += 1
+        return True
+
+    def stop(self) -> None:
+        """Close what the reader has open."""
+        self._reader.stop()
+
+    @property
+    def _initial(self) -> dict[str, Any]:
+        return json.loads(json.dumps(self._reader.initialOffset()))
+
+    def _plan(self) -> bool:
+        """Write down where the next batch ends; the source hears then that the one before it is done."""
+        offsets = self.checkpoint.offsets
+        start = json.loads(offsets[-1]) if offsets else self._initial
+        limit = self._reader.getDefaultReadLimit() if self._limited else ReadAllAvailable()
+        end = json.dumps(self._reader.latestOffset(start, limit))
+        self.latest = json.dumps(self._reader.reportLatestOffset())
+        if offsets and end == offsets[-1]:
+            return False
+        if offsets:
+            self._reader.commit(json.loads(offsets[-1]))
+        offsets.append(end)
+        return True
+
+    def _run(self, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
+        # A worker has another copy of the reader for each task.
+        tasks = [pickle.dumps((self._reader, task)) for task in self._reader.partitions(start, end)]
+        rows = []
+        for carried in tasks:
+            reader, task = pickle.loads(carried)
+            for batch in reader.read(task):
+                row = namedtuple("Row", batch.schema.names)
+                rows += [row(*one.values()) for one in batch.to_pylist()]
+        self.batches[number] = rows
+
+
+def batch_reader(one: Topic, *columns: str, **options: Any) -> Any:
+    """The batch reader that Spark's planner would make, of any subscription."""
+    return _source(one, options).reader(schema(*columns))
+
+
+def _source(one: Topic, options: dict[str, Any]) -> PylogDataSource:
+    given = {"kafka.bootstrap.servers": one.servers, **{name: str(text) for name, text in options.items()}}
+    if not options.keys() & {"assign", "subscribe", "subscribePattern"}:
+        given["subscribe"] = one.name
+    return PylogDataSource(given)
+
+
+def read(one: Topic, checkpoint: Checkpoint | None = None, columns: str | None = None, **options: Any) -> Query:
+    """Read to the end of what is there (Trigger.AvailableNow)."""
+    return Query(one, checkpoint, columns, **options).available_now()
+
+
+def failure(one: Topic, checkpoint: Checkpoint | None = None, **options: Any) -> tuple[str, str]:
+    """The condition and the sentence of the error that `read` must fail with."""
+    with pytest.raises(PylogError) as caught:
+        read(one, checkpoint, **options)
+    return caught.value.condition, caught.value.sentence

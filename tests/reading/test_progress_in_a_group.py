@@ -1,0 +1,130 @@
+"""A stream's progress shown in a consumer group: Kafka's tools see the lag, and the query never suffers for it.
+Through Spark: ``tests/spark/test_progress.py``."""
+
+import logging
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+
+from pylog_spark.client import Admin
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.position import Position
+from pylog_spark.options import STREAM, read_options
+from pylog_spark.source.progress import PAUSE_S, Progress
+from tests.peers.kafka import java
+from tests.reading.streams import read
+from tests.spark.support import Topic
+
+pytestmark = pytest.mark.cluster
+
+Topics = Callable[..., Topic]
+
+
+@pytest.fixture(scope="module")
+def bootstrap(servers: str) -> str:
+    """Of pylog alone: its own groups are looked at."""
+    return servers
+
+
+def progress(one: Topic, group: str, clock: list[float] | None = None) -> Progress:
+    given = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, "kafka.group.id": group}
+    return Progress(read_options(given, STREAM), lambda: clock[0] if clock else 0.0)
+
+
+def position(one: Topic, offset: int) -> dict[str, Any]:
+    return Position({TopicPartition(one.name, 0): offset}).to_document()
+
+
+def test_a_group_shows_what_a_stream_has_finished(topic: Topics) -> None:
+    one = topic(partitions=2)
+    one.put(["v"] * 6, 0)
+    one.put(["v"] * 3, 1)
+    group = f"{one.name}-progress"
+    with Admin(one.servers) as admin:
+        # The first group of a new cluster may have to wait for its coordinator, for which a query would not wait.
+        admin.alter_group_offsets(group, {(one.name, 0): 0})
+        run = read(one, maxOffsetsPerTrigger=3, **{"kafka.group.id": group})
+        assert run.sizes == [3, 3, 3]
+        # Spark tells of a batch when it plans the next one, so the last one is not told.
+        assert admin.group_offsets(group) == {(one.name, 0): 4, (one.name, 1): 2}
+
+
+def test_nothing_is_committed_without_a_group(topic: Topics) -> None:
+    one = topic()
+    one.put(["v"] * 3)
+    with Admin(one.servers) as admin:
+        before = {each["group_id"] for each in admin.groups()}
+        assert len(read(one, maxOffsetsPerTrigger=1, groupIdPrefix="mine").sizes) == 3
+        assert {each["group_id"] for each in admin.groups()} == before
+
+
+def test_pylogs_tool_shows_the_lag(topic: Topics) -> None:
+    one = topic()
+    one.put(["v"] * 10)
+    shown = progress(one, f"{one.name}-cli")
+    shown.show(position(one, 4))
+    shown.close()
+    command = [
+        sys.executable,
+        "-m",
+        "pylog_spark",
+        "group",
+        "describe",
+        f"{one.name}-cli",
+        "--bootstrap-server",
+        one.servers,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert re.search(rf"{one.name}\s+0\s+4\s+10\s+6\b", done.stdout), done.stdout + done.stderr
+
+
+@pytest.mark.peers
+def test_kafkas_own_tool_shows_the_lag(topic: Topics) -> None:
+    one = topic()
+    one.put(["v"] * 10)
+    shown = progress(one, f"{one.name}-tool")
+    shown.show(position(one, 4))
+    shown.close()
+    tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    text = java(tool, "--bootstrap-server", one.servers, "--describe", "--group", f"{one.name}-tool")
+    (line,) = [line.split() for line in text.splitlines() if one.name in line and line.split()[2:3] == ["0"]]
+    assert line[1:6] == [one.name, "0", "4", "10", "6"]
+
+
+def test_a_group_that_refuses_is_a_warning_once_and_not_asked_again_for_a_while(
+    topic: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = topic()
+    one.put(["v"])
+    group = f"{one.name}-busy"
+    consumer = Consumer({"bootstrap.servers": one.servers, "group.id": group, "auto.offset.reset": "earliest"})
+    consumer.subscribe([one.name])
+    assert consumer.poll(60) is not None  # a member of the group, which alone may commit now
+    clock = [0.0]
+    shown = progress(one, group, clock)
+    with caplog.at_level(logging.WARNING, "pylog_spark"):
+        for _ in range(3):
+            shown.show(position(one, 1))
+        clock[0] = PAUSE_S + 1
+        shown.show(position(one, 1))
+    assert len(caplog.records) == 1
+    assert f"not shown in the group '{group}'" in caplog.text
+    consumer.close()
+    clock[0] = 3 * PAUSE_S
+    shown.show(position(one, 1))
+    shown.close()
+    with Admin(one.servers) as admin:
+        assert admin.group_offsets(group) == {(one.name, 0): 1}
+
+
+def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "kafka.group.id": "g"}
+    shown = Progress(read_options(given, STREAM))
+    with caplog.at_level(logging.WARNING, "pylog_spark"):
+        shown.show(Position({TopicPartition("t", 0): 1}).to_document())
+    assert "PYLOG_UNREACHABLE" in caplog.text

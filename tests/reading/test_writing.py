@@ -1,0 +1,164 @@
+"""What a write puts into the log, without Spark: rows, codecs, partitions, topics, refusals, and which transactions it takes. With
+Spark: ``tests/spark/test_sink.py`` and ``tests/spark/test_sink_once.py``; step by step: ``tests/spark/test_sink_protocol.py``."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import confluent_kafka
+import pyarrow as pa
+import pytest
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink.decision import TOPIC
+from tests.reading.streams import batch_reader
+from tests.reading.support import batches, reader, values
+from tests.reading.writing import rows, save, texts
+from tests.spark.once import committed_values, open_ends, stored_keys
+from tests.spark.support import Topic
+
+pytestmark = pytest.mark.cluster
+
+Topics = Callable[..., Topic]
+
+
+def read(one: Topic, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for batch in batches(reader(one, *columns)) for row in batch.to_pylist()]
+
+
+def seen(one: Topic) -> list[str]:
+    return committed_values(one.servers, one.name)
+
+
+def refused(one: Topic, *tasks: pa.RecordBatch, **options: Any) -> tuple[str, str]:
+    """The condition and the sentence of the error that the write must fail with."""
+    with pytest.raises(PylogError) as caught:
+        save(one, *tasks, **options)
+    return caught.value.condition, caught.value.sentence
+
+
+def test_a_column_says_the_topic_and_the_option_wins_over_it(topic: Topics) -> None:
+    one, two = topic(), topic()
+    frame = rows(topic=[one.name, two.name], value=["x", "y"])
+    save(one, frame, topic=None)
+    assert (values(one), values(two)) == (["x"], ["y"])
+    save(one, frame)
+    assert sorted(values(one)) == ["x", "x", "y"]
+    assert values(two) == ["y"]
+
+
+def test_a_null_value_is_a_tombstone(topic: Topics) -> None:
+    one = topic()
+    save(one, rows(key=["k"], value=pa.array([None], pa.string())))
+    assert read(one, "key", "value") == [(b"k", None)]
+
+
+def test_keys_are_partitioned_as_kafkas_own_clients_do(topic: Topics) -> None:
+    ours, theirs = topic(partitions=7), topic(partitions=7)
+    keys = [f"key-{number}" for number in range(300)] + ["", "é"]
+    save(ours, rows(key=keys, value=keys))
+    producer = confluent_kafka.Producer({"bootstrap.servers": ours.servers, "partitioner": "murmur2_random"})
+    for key in keys:
+        producer.produce(theirs.name, value=key, key=key)
+    assert producer.flush(30) == 0
+    placed = [dict(read(one, "value", "partition")) for one in (ours, theirs)]
+    # librdkafka sends an empty key to a random partition, Java's client hashes it: not compared.
+    assert len(placed[0]) == len(keys)
+    assert {k: p for k, p in placed[0].items() if k} == {k: p for k, p in placed[1].items() if k}
+
+
+def test_rows_without_a_key_are_spread_over_partitions(topic: Topics) -> None:
+    one = topic(partitions=2)
+    save(one, *([texts(*["x" * 1000] * 100)] * 4), **{"kafka.batch.size": "20000"})
+    counted = Counter(partition for (partition,) in read(one, "partition"))
+    assert counted.keys() == {0, 1}
+    assert counted.total() == 400
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_each_codec_reads_back(topic: Topics, codec: str) -> None:
+    one = topic()
+    wanted = [str(number) * 50 for number in range(100)]
+    save(one, texts(*wanted), compression=codec)
+    assert values(one) == wanted
+
+
+def test_a_write_without_rows_writes_nothing(topic: Topics) -> None:
+    one = topic()
+    save(one, texts(), texts())
+    assert one.offsets() == [0]
+
+
+def test_a_partition_that_does_not_exist_is_named(topic: Topics) -> None:
+    one = topic(partitions=2)
+    condition, sentence = refused(one, rows(value=["a"], partition=pa.array([7], pa.int32())))
+    assert condition in ("PYLOG_INVALID_OPTION", "PYLOG_UNKNOWN_TOPIC")
+    assert "7" in sentence
+    assert one.name in sentence
+
+
+def test_a_row_without_a_topic_is_refused(topic: Topics) -> None:
+    one = topic()
+    _, sentence = refused(one, rows(topic=pa.array([None], pa.string()), value=["x"]), topic=None)
+    assert "topic" in sentence
+
+
+def test_a_write_that_fails_leaves_nothing_to_see_and_nothing_open_and_the_next_one_appends(topic: Topics) -> None:
+    one = topic(partitions=2)
+    beyond = rows(value=["b"], partition=pa.array([7], pa.int32()))
+    refused(one, rows(value=["a"], partition=pa.array([1], pa.int32())), beyond)
+    assert open_ends(one.servers, one.name) == {}
+    assert seen(one) == []
+    save(one, texts("after"))
+    assert seen(one) == ["after"]
+
+
+def test_a_batch_with_a_name_is_written_once_for_each_version(topic: Topics) -> None:
+    one = topic()
+    for version, written in ((3, ["a", "b"]), (3, ["a", "b"]), (2, ["older"]), (4, ["c"])):
+        save(one, texts(*written), txnAppId=f"orders.{one.name}", txnVersion=version)
+    assert seen(one) == ["a", "b", "c"]
+
+
+def test_one_name_and_version_may_stand_in_several_topics(topic: Topics) -> None:
+    one, two = topic(), topic()
+    for each in (one, two, one):
+        save(each, texts("a"), txnAppId=f"orders.{one.name}", txnVersion=1)
+    assert seen(one) == seen(two) == ["a"]
+
+
+def test_a_write_over_several_topics_is_one(topic: Topics) -> None:
+    one, two = topic(partitions=2), topic()
+    numbers = [f"{number:02}" for number in range(20)]
+    pairs = [(each.name, number) for each in (one, two) for number in numbers]
+    parts = [list(zip(*pairs[first::3], strict=True)) for first in range(3)]
+    save(one, *(rows(topic=list(names), value=list(part)) for names, part in parts), topic=None)
+    assert seen(one) == seen(two) == numbers
+
+
+def test_a_topic_that_does_not_exist_is_made_by_the_first_write(topic: Topics) -> None:
+    one = topic()
+    save(one, texts(*"01234"), texts(*"56789"), topic=f"{one.name}-new")
+    assert committed_values(one.servers, f"{one.name}-new") == [str(number) for number in range(10)]
+
+
+def test_tasks_without_rows_open_no_transaction(topic: Topics) -> None:
+    one = topic()
+    save(one, texts(), texts("0"), texts(), texts())
+    save(one, texts())
+    assert seen(one) == ["0"]
+    assert one.offsets() == [2], "one row and one marker"
+
+
+def test_no_pattern_reads_the_topic_of_decisions(topic: Topics) -> None:
+    one = topic()
+    save(one, texts("a"))
+    assert stored_keys(one.servers) is not None
+    made = batch_reader(one, "topic", subscribePattern=f"{TOPIC}|{one.name}")
+    assert {row["topic"] for batch in batches(made) for row in batch.to_pylist()} == {one.name}
+
+
+def test_a_transaction_time_out_that_the_brokers_do_not_allow_names_the_option(topic: Topics) -> None:
+    condition, sentence = refused(topic(), texts("a"), **{"kafka.transaction.timeout.ms": "999999999"})
+    assert condition == "PYLOG_INVALID_OPTION"
+    assert "transaction.timeout.ms" in sentence
