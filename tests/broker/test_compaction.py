@@ -152,4 +152,4 @@ def test_a_record_without_a_key_is_refused_on_a_compacted_topic_only(shared, adm
     assert [error.name() for error in refused] == ["INVALID_RECORD"]
     assert produce(servers, keyed, records[:1], **config) == []
     assert produce(servers, plain, records, **config) == []
-    assert consume(servers, "keyed") == [(0, "k", "v")]
+    assert consume(servers, keyed) == [(0, "k", "v")]
