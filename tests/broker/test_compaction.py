@@ -1,11 +1,13 @@
 """Compacted topics of a real broker: what confluent-kafka's consumers, admin and producers see."""
 
-import time
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+
+from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
 
 TIMEOUT_S = 30
 KEYS = 20
@@ -17,10 +19,11 @@ COMPACT = {
 }
 
 
-@pytest.fixture
-def compacting(new_broker):
-    """A broker that looks for dirty logs again and again."""
-    return new_broker(log_cleaner_backoff_ms=20)
+@pytest.fixture(scope="module")
+def compacting(tmp_path_factory):
+    """A broker that looks for dirty logs again and again, for the tests that do not stop it."""
+    with LocalBroker(tmp_path_factory.mktemp("compacting"), log_cleaner_backoff_ms=20) as running:
+        yield running
 
 
 def create(admin, name, **config):
@@ -72,19 +75,21 @@ def checkpoint(data_dir, topic):
 
 def cleaned(broker, topic, offset):
     """Wait until the topic was cleaned up to `offset` at least."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while checkpoint(broker.data_dir, topic) < offset:
-        assert time.monotonic() < deadline, f"cleaned only up to {checkpoint(broker.data_dir, topic)}"
-        time.sleep(0.02)
+    until(
+        lambda: checkpoint(broker.data_dir, topic) >= offset,
+        lambda: f"{topic} is cleaned up to {offset}, it is up to {checkpoint(broker.data_dir, topic)}",
+        TIMEOUT_S,
+    )
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_a_consumer_of_the_compacted_topic_sees_the_last_value_of_each_key(compacting, admin_of, codec):
-    create(admin_of(compacting), "table")
+    topic = f"table-{codec}"
+    create(admin_of(compacting), topic)
     records = [(f"key-{n % KEYS}", f"value-{n} {'x' * 50}") for n in range(2_000)]
-    assert produce(compacting.bootstrap_servers, "table", records, **{"compression.type": codec}) == []
-    cleaned(compacting, "table", 1_000)
-    seen = consume(compacting.bootstrap_servers, "table")
+    assert produce(compacting.bootstrap_servers, topic, records, **{"compression.type": codec}) == []
+    cleaned(compacting, topic, 1_000)
+    seen = consume(compacting.bootstrap_servers, topic)
     assert table(seen) == dict(records)
     assert len(seen) < 1_200
     assert [offset for offset, _, _ in seen] == sorted({offset for offset, _, _ in seen})
@@ -136,14 +141,15 @@ def test_a_compacted_log_survives_a_kill_and_becoming_an_ordinary_one(new_broker
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_a_record_without_a_key_is_refused_on_a_compacted_topic_only(broker, admin_of, codec):
-    admin = admin_of(broker)
-    create(admin, "keyed")
-    create(admin, "plain", cleanup_policy="delete")
-    servers, config = broker.bootstrap_servers, {"compression.type": codec}
+def test_a_record_without_a_key_is_refused_on_a_compacted_topic_only(shared, admin_of, codec):
+    admin = admin_of(shared)
+    keyed, plain = f"keyed-{codec}", f"plain-{codec}"
+    create(admin, keyed)
+    create(admin, plain, cleanup_policy="delete")
+    servers, config = shared.bootstrap_servers, {"compression.type": codec}
     records = [("k", "v"), (None, "v" * 100)]
-    refused = produce(servers, "keyed", records[1:], **config)
+    refused = produce(servers, keyed, records[1:], **config)
     assert [error.name() for error in refused] == ["INVALID_RECORD"]
-    assert produce(servers, "keyed", records[:1], **config) == []
-    assert produce(servers, "plain", records, **config) == []
-    assert consume(servers, "keyed") == [(0, "k", "v")]
+    assert produce(servers, keyed, records[:1], **config) == []
+    assert produce(servers, plain, records, **config) == []
+    assert consume(servers, keyed) == [(0, "k", "v")]

@@ -13,6 +13,7 @@ from confluent_kafka.admin import NewTopic
 import pylog_spark
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.broker.wire import connect, text
+from tests.harness.waiting import until
 
 CLEAN_MARKER = ".kafka_cleanshutdown"
 
@@ -34,12 +35,14 @@ def read(broker, topic, partition=0):
         consumer.assign([TopicPartition(topic, partition, 0)])
         _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
         values = []
-        deadline = time.monotonic() + 20
-        while len(values) < high and time.monotonic() < deadline:
-            message = consumer.poll(1)
-            if message is not None:
+
+        def all_read():
+            if len(values) < high and (message := consumer.poll(1)) is not None:
                 assert message.error() is None, message.error()
                 values.append(message.value())
+            return len(values) == high
+
+        until(all_read, f"{high} records of {topic}-{partition} are read", pause_s=0)
         return values
     finally:
         consumer.close()

@@ -6,12 +6,13 @@ import sys
 
 import pytest
 
+from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    with LocalBroker(tmp_path_factory.mktemp("data")) as running:
+    with LocalBroker(tmp_path_factory.mktemp("data"), group_initial_rebalance_delay_ms=0) as running:
         yield running
 
 
@@ -19,6 +20,18 @@ def broker(tmp_path_factory):
 def environment(broker):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return {**os.environ, "PYTHONPATH": root, "PYLOG_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+
+
+@pytest.fixture
+def make_topic(broker):
+    """Make a topic without a process, for tests of other verbs: `make_topic(name, partitions=2)`."""
+
+    def make(name, partitions=1):
+        with Admin(broker.bootstrap_servers) as admin:
+            admin.create_topic(name, partitions=partitions)
+        return name
+
+    return make
 
 
 @pytest.fixture

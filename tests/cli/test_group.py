@@ -2,21 +2,21 @@
 
 import json
 import re
-import time
 import uuid
 from contextlib import contextmanager
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.harness.waiting import until
+
 PATIENCE_S = 30
 
 
 @pytest.fixture
-def topic(pylog, broker):
+def topic(make_topic, broker):
     """A topic of two partitions with ten records in the first, one a second from 1970 on."""
-    name = f"topic-{uuid.uuid4()}"
-    assert pylog("topic", "create", name, "-p", "2").returncode == 0
+    name = make_topic(f"topic-{uuid.uuid4()}", 2)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(10):
         producer.produce(name, b"x", partition=0, timestamp=1000 * (number + 1))
@@ -38,10 +38,12 @@ def member(broker, group, topic):
     })  # fmt: skip
     try:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + PATIENCE_S
-        while not consumer.assignment():
-            assert time.monotonic() < deadline
+
+        def assigned():
             consumer.poll(0.1)
+            return consumer.assignment()
+
+        until(assigned, "the member has partitions", PATIENCE_S)
         yield consumer
     finally:
         consumer.close()

@@ -4,15 +4,14 @@ import json
 import os
 import signal
 import subprocess
+import uuid
 
 import pytest
 
 
 @pytest.fixture
-def topic(pylog, request):
-    name = request.node.name.partition("[")[0]
-    assert pylog("topic", "create", name, "--if-not-exists").returncode == 0
-    return name
+def topic(make_topic):
+    return make_topic(f"topic-{uuid.uuid4()}")
 
 
 def test_lines_come_out_as_they_went_in(pylog, topic):
@@ -23,8 +22,8 @@ def test_lines_come_out_as_they_went_in(pylog, topic):
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_a_file_is_written_with_each_compression(pylog, codec, tmp_path):
-    assert pylog("topic", "create", f"file-{codec}").returncode == 0
+def test_a_file_is_written_with_each_compression(pylog, make_topic, codec, tmp_path):
+    make_topic(f"file-{codec}")
     file = tmp_path / "lines"
     file.write_text("".join(f"line {i} {'x' * 100}\n" for i in range(5000)))
     done = pylog("produce", f"file-{codec}", str(file), "--compression", codec, "--json")

@@ -16,10 +16,8 @@ class Died(BaseException):
 
 
 @pytest.fixture
-def topic(pylog):
-    name = f"topic-{uuid.uuid4()}"
-    assert pylog("topic", "create", name, "-p", "2").returncode == 0
-    return name
+def topic(make_topic):
+    return make_topic(f"topic-{uuid.uuid4()}", 2)
 
 
 @pytest.fixture

@@ -13,10 +13,8 @@ PATIENCE_S = 30
 
 
 @pytest.fixture
-def topic(pylog):
-    name = f"topic-{uuid.uuid4()}"
-    assert pylog("topic", "create", name).returncode == 0
-    return name
+def topic(make_topic):
+    return make_topic(f"topic-{uuid.uuid4()}")
 
 
 @pytest.fixture

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.brokers import BOTH, running
-from tests.client.support import eventually
+from tests.brokers import BOTH
+from tests.harness.kafka import either, kafka  # noqa: F401  # the fixture
+from tests.harness.waiting import until
 
 _NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session", params=BOTH)
-def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     """Address of a running broker."""
-    with running(request.param, tmp_path_factory.mktemp(request.param)) as servers:
+    with either(request, {"group.initial.rebalance.delay.ms": "0"}) as servers:
         yield servers
 
 
@@ -53,7 +54,7 @@ def new_topic(config: dict[str, str]) -> Callable[..., str]:
         (answer,) = client.create_topics([topic])
         assert answer["error"] is None, answer
         # Until its leaders have heard of it: a record that wants no acknowledgement would be lost.
-        eventually(lambda: _are_led(client, [(name, partition, -1) for partition in range(partitions)]))
+        until(lambda: _are_led(client, [(name, partition, -1) for partition in range(partitions)]), "all are led")
         return name
 
     return create

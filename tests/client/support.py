@@ -3,22 +3,13 @@
 import contextlib
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 ALL_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
-
-
-def eventually(question: Callable[[], bool], deadline_s: float = 10.0) -> None:
-    """Ask until the answer is true; it must be within the deadline."""
-    end = time.monotonic() + deadline_s
-    while not question():
-        assert time.monotonic() < end, f"not within {deadline_s} s"
-        time.sleep(0.02)
 
 
 def values_batch(values: Iterable[bytes | None], **columns: pa.Array) -> pa.RecordBatch:

@@ -1,6 +1,5 @@
 """Topics, offsets, configs: answers have the shape that `_native.pyi` promises."""
 
-import time
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -8,7 +7,8 @@ import pytest
 
 from pylog_spark._native import Client
 from tests.brokers import REPLICAS
-from tests.client.support import eventually, values_batch, write
+from tests.client.support import values_batch, write
+from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
@@ -54,9 +54,7 @@ def test_partitions_can_be_added_but_not_removed(config: dict[str, str], new_top
     client, topic = Client(config), new_topic(2)
     assert [one["error"] for one in client.create_partitions({topic: 4})] == [None]
     # Apache Kafka's brokers hear of it a moment later.
-    deadline = time.monotonic() + 10
-    while len(client.describe_topics([topic])[0]["partitions"]) != 4:
-        assert time.monotonic() < deadline
+    until(lambda: len(client.describe_topics([topic])[0]["partitions"]) == 4, "the new partitions are told")
     assert [one["error"] for one in client.create_partitions({topic: 3})] == ["INVALID_PARTITIONS"]
 
 
@@ -80,10 +78,10 @@ def test_configs_are_set_shown_and_reset(config: dict[str, str], new_topic: Call
         return one["value"], one["source"]
 
     # Apache Kafka acknowledges a change before every part of it shows it.
-    eventually(lambda: retention() == ("1234567", "DYNAMIC_TOPIC_CONFIG"))
+    until(lambda: retention() == ("1234567", "DYNAMIC_TOPIC_CONFIG"), "the value is told")
     assert [one["error"] for one in client.alter_configs("topic", topic, {"retention.ms": "99"})] == [None]
-    eventually(lambda: retention() == ("99", "DYNAMIC_TOPIC_CONFIG"))
+    until(lambda: retention() == ("99", "DYNAMIC_TOPIC_CONFIG"), "the change is told")
     assert [one["error"] for one in client.alter_configs("topic", topic, {"retention.ms": None})] == [None]
-    eventually(lambda: retention()[1] != "DYNAMIC_TOPIC_CONFIG")
+    until(lambda: retention()[1] != "DYNAMIC_TOPIC_CONFIG", "the default is told")
     (wrong,) = client.alter_configs("topic", topic, {"no.such.setting": "1"})
     assert wrong["error"] in ("INVALID_CONFIG", "INVALID_REQUEST")

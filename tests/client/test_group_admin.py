@@ -1,15 +1,15 @@
 """Groups through `Admin`, with consumers of confluent-kafka in them, at pylog's broker and at Apache Kafka."""
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
+from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
@@ -43,10 +43,12 @@ def member(bootstrap: str, group: str, topic: str, **more: object) -> Iterator[C
     })  # fmt: skip
     try:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + PATIENCE_S
-        while not consumer.assignment():
-            assert time.monotonic() < deadline
+
+        def assigned() -> list[TopicPartition]:
             consumer.poll(0.1)
+            return consumer.assignment()
+
+        until(assigned, "the member has partitions", PATIENCE_S)
         yield consumer
     finally:
         consumer.close()

@@ -1,6 +1,5 @@
 """Transactions through `Admin`, begun by confluent-kafka, at pylog's broker and at Apache Kafka."""
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -9,6 +8,7 @@ from confluent_kafka import KafkaException, Producer
 
 from pylog_spark.client.admin import LATEST, Admin
 from pylog_spark.client.errors import LogError
+from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
@@ -47,9 +47,7 @@ def ends(admin: Admin, topic: str) -> tuple[int, int]:
 
 def wait_for_ends(admin: Admin, topic: str, expected: tuple[int, int]) -> None:
     """The markers are written after the answer."""
-    deadline = time.monotonic() + PATIENCE_S
-    while ends(admin, topic) != expected:
-        assert time.monotonic() < deadline, ends(admin, topic)
+    until(lambda: ends(admin, topic) == expected, lambda: f"the ends {ends(admin, topic)} become {expected}")
 
 
 def test_an_open_transaction_is_listed_described_and_ended(

@@ -1,8 +1,10 @@
 """Every snippet of the documentation runs as it stands. The snippets of a page share one program, in their order.
 
-A page that uses Spark's own Kafka connector gets its jars, and Apache Kafka at the address that it names.
+The programs run one after the other in one process (`driver.py`), each with names and a working directory of its own. A page that uses
+Spark's own Kafka connector gets its jars, and Apache Kafka at the address that it names.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.kafka import kafka  # noqa: F401  # the fixture
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -56,28 +59,65 @@ ALONE = [page for page in pages_with("python") if not compares(page)]
 BESIDE_KAFKA = [page for page in pages_with("python") if compares(page)]
 
 
+class Outcomes:
+    """What came of the pages' programs, which ran one after the other in one process."""
+
+    def __init__(self, pages: list[Path], folder: Path, address: str | None) -> None:
+        variables = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+        programs = {str(page): snippets(page, "python") for page in pages}
+        if address is not None:
+            from tests.peers.jars import jars
+
+            variables["PYSPARK_SUBMIT_ARGS"] = f"--jars {','.join(map(str, jars('spark')))} pyspark-shell"
+            for page in filter(compares, pages):
+                programs[str(page)] = programs[str(page)].replace(_DOCUMENTED_ADDRESS, address)
+        work = []
+        for page, program in programs.items():
+            place = folder / Path(page).stem
+            place.mkdir()
+            work.append((page, program, str(place)))
+        wanted, outcomes = folder / "pages.json", folder / "outcomes"
+        wanted.write_text(json.dumps(work))
+        outcomes.touch()
+        words = [sys.executable, "-m", "tests.docs.driver", str(wanted), str(outcomes)]
+        self._done = run(words, folder, 600, **variables)
+        told = map(json.loads, outcomes.read_text().splitlines())
+        self._told = {page: (printed, error) for page, printed, error in told}
+
+    def check(self, page: Path) -> None:
+        """The page's program came to its end."""
+        nothing = (
+            "",
+            f"It did not come to its turn, or ended the process, whose exit code is {self._done.returncode}.",
+        )
+        printed, error = self._told.get(str(page), nothing)
+        assert error is None, (
+            f"{page.name}, line numbers are the page's:\n{printed}\n{error}\n{self._done.stderr[-4000:]}"
+        )
+
+
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """What came of the pages that this run asks about."""
+    asked = [item for item in request.session.items if "outcomes" in getattr(item, "fixturenames", ())]
+    pages = [item.callspec.params["page"] for item in asked]
+    address = request.getfixturevalue("kafka") if any(map(compares, pages)) else None
+    return Outcomes(pages, tmp_path_factory.mktemp("pages"), address)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(700)  # the first of them waits for all pages
 @pytest.mark.parametrize("page", ALONE, ids=lambda page: page.name)
-def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    script = tmp_path / f"{page.stem}.py"
-    script.write_text(snippets(page, "python"))
-    done = run([sys.executable, str(script)], tmp_path)
-    assert done.returncode == 0, f"{page.name}, line numbers are the page's:\n{done.stdout}\n{done.stderr[-4000:]}"
+def test_the_python_of_a_page_runs(page: Path, outcomes: Outcomes) -> None:
+    outcomes.check(page)
 
 
 @pytest.mark.peers
 @pytest.mark.slow
-@pytest.mark.timeout(700)  # two Javas beside each other
+@pytest.mark.timeout(700)
 @pytest.mark.parametrize("page", BESIDE_KAFKA, ids=lambda page: page.name)
-def test_the_python_of_a_page_runs_beside_sparks_connector_over_apache_kafka(page: Path, tmp_path: Path) -> None:
-    from tests.peers.jars import jars
-    from tests.peers.kafka import KafkaBroker
-
-    script = tmp_path / f"{page.stem}.py"
-    submit = f"--jars {','.join(map(str, jars('spark')))} pyspark-shell"
-    with KafkaBroker(tmp_path / "kafka", {"num.partitions": "3"}, heap="512m", quick=True) as kafka:
-        script.write_text(snippets(page, "python").replace(_DOCUMENTED_ADDRESS, kafka.bootstrap_servers))
-        done = run([sys.executable, str(script)], tmp_path, 600, PYSPARK_SUBMIT_ARGS=submit)
-    assert done.returncode == 0, f"{page.name}, line numbers are the page's:\n{done.stdout}\n{done.stderr[-4000:]}"
+def test_the_python_of_a_page_runs_beside_sparks_connector_over_apache_kafka(page: Path, outcomes: Outcomes) -> None:
+    outcomes.check(page)
 
 
 @pytest.mark.parametrize("page", pages_with("bash"), ids=lambda page: page.name)

@@ -5,16 +5,18 @@ from 0; no consumer group where the client can do without.
 """
 
 import asyncio
+import atexit
 import json
 import os
 import subprocess
+import threading
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from tests.peers.jars import classpath
 from tests.peers.javascript import modules
+from tests.peers.tools import java
 
 DEADLINE_S = 60
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -166,22 +168,22 @@ class Kcat:
 
 
 class Java:
-    """Apache Kafka's own client, through its console tools."""
+    """Apache Kafka's own client, through its console tools, all in one Java process."""
 
     def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
         properties = ["parse.key=true", "parse.headers=true", "key.separator=|", "headers.delimiter=|"]
         options = [word for one in properties for word in ("--reader-property", one)]
         headers = b",".join(name.encode() + b":" + value for name, value in records[0].headers)
         lines = b"".join(headers + b"|" + record.key + b"|" + record.value + b"\n" for record in records)
-        command = ["--bootstrap-server", servers, "--topic", topic, "--compression-codec", codec, "--sync"]
-        self._run("org.apache.kafka.tools.ConsoleProducer", [*command[:-1], *options], lines)
+        command = ["--bootstrap-server", servers, "--topic", topic, "--compression-codec", codec]
+        java("org.apache.kafka.tools.ConsoleProducer", *command, *options, stdin=lines)
 
     def consume(self, servers: str, topic: str, count: int) -> list[Record]:
         properties = ["print.key=true", "print.headers=true", "key.separator=|", "headers.separator=,"]
         options = [word for one in properties for word in ("--formatter-property", one)]
         where = ["--bootstrap-server", servers, "--topic", topic, "--partition", "0", "--offset", "earliest"]
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-        lines = self._run(main, [*where, "--max-messages", str(count), *options]).splitlines()
+        lines = java(main, *where, "--max-messages", str(count), *options).encode().splitlines()
         return [self._record(line) for line in lines]
 
     @staticmethod
@@ -190,61 +192,57 @@ class Java:
         pairs = [one.split(b":") for one in headers.split(b",")]
         return Record(key, value, tuple((name.decode(), text) for name, text in pairs))
 
-    @staticmethod
-    def _run(main: str, options: Sequence[str], stdin: bytes = b"") -> bytes:
-        quick = [
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
-            "-Xshare:auto",
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-        ]
-        command = ["java", *quick, "-cp", classpath("kafka"), main, *options]
-        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-        done = subprocess.run(
-            command, input=stdin, capture_output=True, timeout=DEADLINE_S, env=environment, check=False
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout
-
 
 class KafkaJs:
-    """kafkajs, which always reads as a member of a group. It has no codec for lz4 and zstd."""
+    """kafkajs, which always reads as a member of a group, in one process of Node's. It has no codec for lz4 and zstd."""
+
+    def __init__(self) -> None:
+        self._node: subprocess.Popen[str] | None = None
 
     def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
-        self._run("produce", servers, topic, codec, stdin="".join(self._line(one) + "\n" for one in records))
+        assert self._ask("produce", servers, topic, codec, [self._listed(one) for one in records]) is True
 
     def consume(self, servers: str, topic: str, count: int) -> list[Record]:
-        printed = self._run("consume", servers, topic, str(count), f"{topic}-kafkajs")
-        return [self._record(line) for line in printed.splitlines()]
+        return [self._record(*one) for one in self._ask("consume", servers, topic, count, f"{topic}-kafkajs")]
 
     @staticmethod
-    def _line(record: Record) -> str:
+    def _listed(record: Record) -> list[object]:
         headers = [(name, b64encode(value).decode()) for name, value in record.headers]
-        return json.dumps([b64encode(record.key).decode(), b64encode(record.value).decode(), headers])
+        return [b64encode(record.key).decode(), b64encode(record.value).decode(), headers]
 
     @staticmethod
-    def _record(line: str) -> Record:
-        key, value, headers = json.loads(line)
+    def _record(key: str, value: str, headers: list[tuple[str, str]]) -> Record:
         return Record(b64decode(key), b64decode(value), tuple((name, b64decode(one)) for name, one in headers))
 
-    @staticmethod
-    def _run(*words: str, stdin: str = "") -> str:
-        done = subprocess.run(
-            kafkajs(*words),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "NODE_PATH": str(modules())},
-            timeout=DEADLINE_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def _ask(self, what: str, *words: object) -> Any:
+        """The answer of the process to one request; it ends when it fails, with what is wrong on its standard error."""
+        if self._node is None:
+            command = ["node", str(Path(__file__).parent / "kafkajs_client.cjs")]
+            environment = {**os.environ, "NODE_PATH": str(modules())}
+            pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self._node = subprocess.Popen(command, env=environment, text=True, **pipes)
+            atexit.register(self._stop)
+        assert self._node.stdin is not None
+        assert self._node.stdout is not None
+        late = threading.Timer(DEADLINE_S, self._node.kill)
+        late.start()
+        try:
+            self._node.stdin.write(json.dumps({what: words}) + "\n")
+            self._node.stdin.flush()
+            answer = self._node.stdout.readline()
+            if not answer:
+                self._stop()
+                raise RuntimeError(f"kafkajs failed, or took more than {DEADLINE_S} s: its standard error says more")
+            return json.loads(answer)
+        finally:
+            late.cancel()
 
-
-def kafkajs(*words: str) -> list[str]:
-    """The command that runs kafkajs; it wants ``NODE_PATH`` to be `modules()`."""
-    return ["node", str(Path(__file__).parent / "kafkajs_client.cjs"), *words]
+    def _stop(self) -> None:
+        node, self._node = self._node, None
+        atexit.unregister(self._stop)
+        if node is not None:
+            node.kill()
+            node.communicate()
 
 
 class Pylog:

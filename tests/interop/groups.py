@@ -1,12 +1,12 @@
 """Groups of real clients: members as processes, what they read, and a producer that goes on meanwhile."""
 
+import functools
 import json
 import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,19 +14,15 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.harness import waiting
 from tests.peers.jars import classpath
+from tests.peers.tools import QUICK
 
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 6
 DEADLINE_S = 90
-
-
-def until(fact: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
-    """Ask until `fact` holds. Raises AssertionError that says what did not happen."""
-    end = time.monotonic() + deadline_s
-    while not fact():
-        assert time.monotonic() < end, f"not within {deadline_s} s: {what}"
-        time.sleep(0.05)
+#: Members need longer than most: each is a process, and one that was killed is missed only when its session ends.
+until = functools.partial(waiting.until, deadline_s=DEADLINE_S, pause_s=0.05)
 
 
 class Member:
@@ -99,7 +95,7 @@ def _java(servers: str, group: str, topic: str, settings: dict[str, Any]) -> lis
         words += ["--formatter-property", f"{shown}=true"]
     where = ["--bootstrap-server", servers, "--group", group, "--topic", topic, "--from-beginning"]
     # What it logs goes to stderr, so that stdout has records only.
-    return ["java", "-cp", classpath("kafka"), tool, *where, *words]
+    return ["java", *QUICK, "-cp", classpath("kafka"), tool, *where, *words]
 
 
 def _kcat(servers: str, group: str, topic: str) -> list[str]:

@@ -1,35 +1,17 @@
 """Every setting of Kafka's Java clients has an answer here: the native client has it, or it is ignored or refused with a reason."""
 
-from pathlib import Path
-
 import pytest
 
 from pylog_spark._native import client_settings
 from pylog_spark.options.java import IGNORED, REFUSED
 from pylog_spark.options.table import OPTIONS
-from tests.peers.kafka import java
+from tests.peers.tools import java
 
 pytestmark = pytest.mark.peers
 
-_PROGRAM = """
-import org.apache.kafka.clients.admin.AdminClientConfig;
-import org.apache.kafka.clients.consumer.ConsumerConfig;
-import org.apache.kafka.clients.producer.ProducerConfig;
 
-class Names {
-    public static void main(String[] none) {
-        ConsumerConfig.configNames().forEach(System.out::println);
-        ProducerConfig.configNames().forEach(System.out::println);
-        AdminClientConfig.configNames().forEach(System.out::println);
-    }
-}
-"""
-
-
-def test_the_names_are_those_that_the_java_clients_know(tmp_path: Path) -> None:
-    program = tmp_path / "Names.java"
-    program.write_text(_PROGRAM)
-    names = {line for line in java(str(program)).splitlines() if line and " " not in line}
+def test_the_names_are_those_that_the_java_clients_know() -> None:
+    names = {line for line in java("ClientSettings").splitlines() if line and " " not in line}
     assert len(names) > 130
     native = {name for name, *_ in client_settings()}
     ours = {option.name.removeprefix("kafka.") for option in OPTIONS if option.name.startswith("kafka.")}

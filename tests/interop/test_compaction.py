@@ -1,7 +1,6 @@
 """A compacted topic for others: Kafka's DumpLogSegments takes its files, and a Spark query takes no gap for a loss."""
 
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from tests.brokers import Brokers
+from tests.harness.waiting import until
 from tests.peers.kafka import dump_log
 
 pytestmark = pytest.mark.cluster
@@ -37,10 +37,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Any:
                 producer.produce(TOPIC, value, f"key-{n % KEYS}")
             assert producer.flush(WAIT_S) == 0
         checkpoint = running.data_dir / "cleaner-offset-checkpoint"
-        deadline = time.monotonic() + WAIT_S
-        while not checkpoint.exists() or int(checkpoint.read_text().split()[-1]) < 4 * RECORDS:
-            assert time.monotonic() < deadline, "the topic is not compacted"
-            time.sleep(0.05)
+        until(
+            lambda: checkpoint.exists() and int(checkpoint.read_text().split()[-1]) >= 4 * RECORDS,
+            "the topic is compacted",
+            WAIT_S,
+        )
         yield running
 
 

@@ -154,7 +154,10 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
 
 @pytest.mark.peers
 def test_kafkas_own_tool_reads_the_groups_records(tmp_path: Path, new_topic: str) -> None:
-    with Brokers(tmp_path) as broker, Group(broker.bootstrap_servers, new_topic) as group:
+    with (
+        Brokers(tmp_path, group_initial_rebalance_delay_ms=0) as broker,
+        Group(broker.bootstrap_servers, new_topic) as group,
+    ):
         group.produce(60)
         member = group.start("confluent", {"group.instance.id": "fixed"})
         group.until_all_is_read()

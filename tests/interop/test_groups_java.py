@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.interop.groups import PARTITIONS, Group, until
-from tests.peers.kafka import java, java_command
+from tests.peers.tools import java, java_command
 
 pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 

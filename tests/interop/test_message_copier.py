@@ -2,7 +2,6 @@
 some of them aborted at random, while the broker is killed and comes back."""
 
 import subprocess
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,8 +10,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pylog_spark.client.admin import LATEST, Admin
 from tests.brokers import Brokers
+from tests.harness.waiting import until
 from tests.interop.clients import create_topic
-from tests.peers.kafka import java_command
+from tests.peers.tools import java_command
 
 pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 
@@ -50,12 +50,12 @@ def copier(servers: str, partition: int) -> list[str]:
 
 def wait_for_output(admin: Admin, records: int) -> None:
     """Wait until the output's first partition holds some."""
-    deadline = time.monotonic() + DEADLINE_S
-    while True:
-        ((_, _, end, _),) = admin._client.list_offsets([(OUTPUT, 0, LATEST)], "read_uncommitted")
-        if end >= records:
-            return
-        assert time.monotonic() < deadline, f"{end} of {records} records after {DEADLINE_S} s"
+
+    def end() -> int:
+        ((_, _, offset, _),) = admin._client.list_offsets([(OUTPUT, 0, LATEST)], "read_uncommitted")
+        return offset
+
+    until(lambda: end() >= records, lambda: f"{end()} become {records} records", DEADLINE_S)
 
 
 def committed(servers: str, partition: int) -> list[str]:

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.brokers import Brokers
 from tests.interop.clients import create_topic
-from tests.peers.kafka import java
+from tests.peers.tools import java
 
 pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 

@@ -6,12 +6,12 @@ does not do fails as well as one where pylog differs.
 """
 
 import json
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from pylog_spark._native import NativeError, RawConnection
+from tests.harness import waiting
 from tests.oracle.batches import batch
 from tests.oracle.errors import NAMES
 from tests.oracle.normal import Names, normal
@@ -115,14 +115,16 @@ class Script:
 
     def until(self, done: Callable[[Answer], bool], api: str, version: int | None = None, **fields: Any) -> Answer:
         """Ask again and again until the answer is `done`; only the last answer is kept. For what a broker does soon."""
-        deadline = time.monotonic() + UNTIL_S
-        while time.monotonic() < deadline:
-            answer = self.main.call(api, version, **fields)
-            if done(answer):
-                return answer
-            self.transcript.pop()
-            time.sleep(ASK_AGAIN_S)
-        raise AssertionError(f"{api} never answered as it should, at last: {answer}")
+        answers: list[Answer] = []
+
+        def answered() -> bool:
+            if answers:
+                self.transcript.pop()
+            answers[:] = [self.main.call(api, version, **fields)]
+            return done(answers[0])
+
+        waiting.until(answered, lambda: f"{api} answers as it should, at last: {answers}", UNTIL_S, ASK_AGAIN_S)
+        return answers[0]
 
     def until_good(self, api: str, version: int | None = None, **fields: Any) -> Answer:
         """As `until`, for an answer without errors."""

@@ -10,13 +10,12 @@ from types import TracebackType
 from pylog_spark.testing.process import free_port
 from tests.peers.jars import classpath
 from tests.peers.probe import wait_until_it_answers
+from tests.peers.tools import QUICK, java
 
 _CLUSTER_ID = "cHlsb2ctcGVlci1rYWZrYQ"
 _START_DEADLINE_S = 60
 _STOP_DEADLINE_S = 30
 _JAVA = ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out"]
-#: For programs that end soon: the second compiler and G1's threads would cost more than they bring.
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 class KafkaBroker:
@@ -130,18 +129,3 @@ def dump_log(files: Iterable[Path], *options: str) -> str:
         When the tool fails, with what it printed.
     """
     return java("org.apache.kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
-
-
-def java_command(main: str) -> list[str]:
-    """The words that run a class of Apache Kafka's."""
-    return [*_JAVA, *QUICK, "-cp", classpath("kafka"), main]
-
-
-def java(main: str, *arguments: str) -> str:
-    """What one of Kafka's tools prints. Raises RuntimeError when it fails, with what it printed."""
-    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    command = [*java_command(main), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{main} failed with {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return done.stdout

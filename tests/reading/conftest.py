@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.brokers import BOTH, running
+from tests.brokers import BOTH
+from tests.harness.kafka import either, kafka  # noqa: F401  # the fixture
 from tests.spark.support import Topic, topic_maker
 
 
 @pytest.fixture(scope="session", params=BOTH)
-def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     """Address of a running broker."""
-    with running(request.param, tmp_path_factory.mktemp(request.param)) as servers:
+    with either(request) as servers:
         yield servers
 
 

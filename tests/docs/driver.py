@@ -1,0 +1,55 @@
+"""Runs the Python of pages in one process, so in one Java process of Spark's: ``python -m tests.docs.driver PAGES OUTCOMES``.
+
+PAGES is a file of JSON: a list of [page, program, folder]. Each program has a namespace and a working directory of its own and finds
+no session of Spark's running. A line of JSON, [page, what it printed, traceback or null], is added to OUTCOMES after each.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+
+def run(page: str, program: str) -> tuple[str, str | None]:
+    """What a program printed, and the traceback of what it raised. Line numbers are the page's."""
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(compile(program, page, "exec"), {"__name__": "__main__"})
+    except Exception:  # noqa: BLE001  # it is told, and the next page runs
+        return printed.getvalue(), traceback.format_exc()
+    return printed.getvalue(), None
+
+
+def work_in(folder: str) -> None:
+    """Relative paths lead into `folder` from now on, also those that Spark's Java is given."""
+    os.chdir(folder)
+    pyspark = sys.modules.get("pyspark")
+    jvm = pyspark and pyspark.SparkContext._jvm
+    if jvm:
+        # The one for Hadoop's FileContext, the other for its FileSystem.
+        jvm.java.lang.System.setProperty("user.dir", folder)
+        hadoop = jvm.org.apache.hadoop
+        hadoop.fs.FileSystem.getLocal(hadoop.conf.Configuration()).setWorkingDirectory(hadoop.fs.Path(folder))
+
+
+def end_spark() -> None:
+    """Stop the session that a page left, with its queries; Java stays for the next page."""
+    sql = sys.modules.get("pyspark.sql")
+    session = sql and sql.SparkSession.getActiveSession()
+    if session:
+        for query in session.streams.active:
+            query.stop()
+        session.stop()
+
+
+if __name__ == "__main__":
+    for name, text, place in json.loads(Path(sys.argv[1]).read_text()):
+        work_in(place)
+        told = run(name, text)
+        end_spark()
+        with open(sys.argv[2], "a") as outcomes:
+            outcomes.write(json.dumps([name, *told]) + "\n")
