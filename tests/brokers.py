@@ -5,11 +5,11 @@ broker; `make test-cluster` runs so all tests with the marker `cluster`. What su
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any
 
 import pytest
@@ -115,30 +115,3 @@ def pylog(folder: Path, **settings: str) -> Iterator[str]:
     """Address of pylog's broker, or of all brokers of a cluster, inside the block."""
     with Brokers(folder, **settings) as brokers:
         yield brokers.bootstrap_servers
-
-
-@contextmanager
-def running(kind: str, folder: Path, settings: Mapping[str, str] = MappingProxyType({}), **ours: str) -> Iterator[str]:
-    """Address of a broker that runs inside the block.
-
-    Parameters
-    ----------
-    kind : str
-        ``pylog`` or ``kafka``.
-    folder : Path
-        For its data.
-    settings : mapping
-        Of either, under Kafka's names.
-    **ours : str
-        Further ones of pylog's, with underscores.
-    """
-    if kind == "pylog":
-        named = {name.replace(".", "_"): text for name, text in settings.items()}
-        with pylog(folder, **named, **ours) as servers:
-            yield servers
-        return
-    # Imported when needed: it looks for Java.
-    from tests.peers.kafka import KafkaBroker
-
-    with KafkaBroker(folder, dict(settings), heap="512m", quick=True) as kafka:
-        yield kafka.bootstrap_servers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.brokers import BOTH
-from tests.harness.kafka import either, kafka  # noqa: F401  # the fixture
+from tests.harness.kafka import either
 from tests.harness.waiting import until
 
 _NUMBERS = itertools.count()

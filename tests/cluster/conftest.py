@@ -10,9 +10,7 @@ import pytest
 from pylog_spark.testing import LocalCluster, ZooKeeper
 from tests.cluster.bench import Bench
 from tests.harness.waiting import until
-from tests.harness.zookeeper import heal, new_chroot, worker_zookeeper
-
-__all__ = ["worker_zookeeper"]
+from tests.harness.zookeeper import heal, new_chroot
 
 
 @pytest.fixture

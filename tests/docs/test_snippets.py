@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.kafka import kafka  # noqa: F401  # the fixture
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.kafka import SHARED_SETTINGS, kafka  # noqa: F401  # the fixture
+from tests.harness.kafka import SHARED_SETTINGS
 from tests.oracle.compare import Brokers
 
 
 @pytest.fixture(scope="session")
-def brokers(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:  # noqa: F811
+def brokers(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     """Both brokers, running. With ``PYLOG_ORACLE_ALONE`` Apache Kafka is asked alone, to see whether cases say what it does."""
     if os.environ.get("PYLOG_ORACLE_ALONE"):
         yield Brokers(kafka, None).warmed_up()

@@ -18,9 +18,8 @@ from pylog_spark.testing import LocalBroker
 from tests.parity.compare import COLLECTED, Mode, Ways
 from tests.parity.recorded import Recording
 from tests.parity.ways import Way
-from tests.peers.kafka import KafkaBroker
 
-#: What both brokers are started with; old records stay (tests give them fixed times), topics are made by hand.
+#: What this folder's broker is started with, as `spark_kafka` is; old records stay (tests give them fixed times), topics are made by hand.
 SETTINGS = {
     "auto.create.topics.enable": "false",
     "log.retention.ms": "-1",
@@ -32,8 +31,8 @@ SETTINGS = {
 MODE = Mode.of_environment()
 #: Way -> what messages call it, the format, the broker's fixture, how its topics begin.
 WAYS = {
-    "connector": ("Spark's connector on Apache Kafka", "kafka", "parity_kafka", "ck"),
-    "pylog on Apache Kafka": ("pylog on Apache Kafka", "pylog", "parity_kafka", "pk"),
+    "connector": ("Spark's connector on Apache Kafka", "kafka", "spark_kafka", "ck"),
+    "pylog on Apache Kafka": ("pylog on Apache Kafka", "pylog", "spark_kafka", "pk"),
     "pylog": ("pylog on pylog", "pylog", "parity_pylog", "pp"),
 }
 _HERE = Path(__file__).parent
@@ -70,17 +69,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when == "call":
         item.stash[_PASSED] = report.passed
     return report
-
-
-@pytest.fixture(scope="session")
-def parity_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of Apache Kafka: all that this folder needs of it."""
-    if given := os.environ.get("PYLOG_PARITY_KAFKA"):
-        yield given
-        return
-    threads = {"num.network.threads": "2", "num.io.threads": "4"}
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), SETTINGS | threads, heap="512m", quick=True) as kafka:
-        yield kafka.bootstrap_servers
 
 
 @pytest.fixture(scope="package")

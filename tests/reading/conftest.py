@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.brokers import BOTH
-from tests.harness.kafka import either, kafka  # noqa: F401  # the fixture
+from tests.harness.kafka import either
 from tests.spark.support import Topic, topic_maker
 
 

@@ -5,14 +5,14 @@ Judged by librdkafka as a reader of committed data. One test on Apache Kafka, to
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pylog_spark
-from tests.brokers import BOTH, running
+from tests.brokers import BOTH
 from tests.harness.waiting import until
 from tests.spark.once import committed_values, digest, open_ends
 from tests.spark.support import Topic, committed, sentence_in
@@ -23,14 +23,10 @@ Topics = Callable[..., Topic]
 
 
 @pytest.fixture(scope="module")
-def servers(request: pytest.FixtureRequest, servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def servers(request: pytest.FixtureRequest, servers: str) -> str:
     """Address of a running broker: that of the session, or of the kind that a test asks for."""
     kind = getattr(request, "param", "pylog")
-    if kind == "pylog":
-        yield servers
-        return
-    with running(kind, tmp_path_factory.mktemp(kind)) as other:
-        yield other
+    return servers if kind == "pylog" else str(request.getfixturevalue("spark_kafka"))
 
 
 def seen(one: Topic) -> list[str]:

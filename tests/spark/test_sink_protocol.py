@@ -20,7 +20,8 @@ from pylog_spark.sink.decision import PARTITIONS, TOPIC
 from pylog_spark.sink.identity import STREAM, Write, batch_write
 from pylog_spark.sink.ledger import Driver, Ledger
 from pylog_spark.sink.protocol import HELP_AFTER_MS
-from tests.brokers import BOTH, running
+from tests.brokers import BOTH
+from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic
 from tests.spark.once import Job, committed_values, open_ends, stored_keys
@@ -39,11 +40,9 @@ class Crash(Exception):
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
     """Address of a running broker."""
-    with running(
-        request.param, tmp_path_factory.mktemp(request.param), SETTINGS, transaction_two_phase_commit_enable="true"
-    ) as servers:
+    with either(request, SETTINGS, "spark_kafka", transaction_two_phase_commit_enable="true") as servers:
         yield servers
 
 

@@ -13,7 +13,8 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import commit
 from pylog_spark.sink.identity import STREAM, Write
 from pylog_spark.sink.ledger import Ledger
-from tests.brokers import BOTH, running
+from tests.brokers import BOTH
+from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic
 from tests.spark.once import Job, committed_values
@@ -26,11 +27,9 @@ _SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100
 
 
 @pytest.fixture(scope="module", params=BOTH)
-def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
     """Address of a running broker."""
-    with running(
-        request.param, tmp_path_factory.mktemp(request.param), _SETTINGS, transaction_two_phase_commit_enable="false"
-    ) as servers:
+    with either(request, _SETTINGS, "spark_kafka", transaction_two_phase_commit_enable="false") as servers:
         yield servers
 
 
