@@ -51,11 +51,12 @@ demo: develop ## The flights story: a broker, a Spark job in, a stream out, a st
 
 test: preflight-test develop test-rust test-python ## Every promise once, about 12 minutes: what to run before a commit
 
+test-long: export PYLOG_TEST_LONG = 1
 test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, about an hour
-	PYLOG_TEST_LONG=1 PYLOG_PARITY=live $(PYTEST) --timeout 3600 $(PYTEST_ARGS)
+	PYLOG_PARITY=live $(PYTEST) --timeout 3600 $(PYTEST_ARGS)
 
 test-rust: ## Only the Rust tests
-	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test $(MANIFEST) --quiet
+	$(if $(PYLOG_TEST_LONG),,PROPTEST_RNG_SEED=$(SEED)) $(CARGO) test $(MANIFEST) --quiet
 
 # With it Spark starts sooner; tests that are run without make do without it.
 $(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
@@ -99,21 +100,26 @@ bench: preflight-test ## Measure against Apache Kafka and Spark's own connector,
 wheel: preflight $(VENV)/.dependencies ## Build the wheel into dist/
 	$(BIN)/maturin build --locked --profile dist --out dist
 
+crash: export PYLOG_TEST_LONG = 1
 crash: develop ## Kill the broker 1,000 times under load and check every acknowledged record
 	PYLOG_CRASH_ROUNDS=1000 $(BIN)/python -m pytest tests/crash --timeout 14400
 
+crash-transactions: export PYLOG_TEST_LONG = 1
 crash-transactions: develop ## Kill client and broker 100 times in a consume-transform-produce loop that must be exactly-once
 	PYLOG_TRANSACTION_ROUNDS=100 $(BIN)/python -m pytest tests/crash/test_transactions.py --timeout 3600 -s
 
+crash-sink: export PYLOG_TEST_LONG = 1
 crash-sink: develop ## Kill driver, executor, Python worker and broker 100 times each at every step of Spark's exactly-once sink
 	PYLOG_SINK_ROUNDS=100 $(BIN)/python -m pytest tests/crash/test_sink.py --timeout 36000 -s
 
+cluster-chaos: export PYLOG_TEST_LONG = 1
 cluster-chaos: develop ## 500 rounds of kills, pauses, partitions and lost sessions on three brokers and ZooKeeper (PYLOG_CHAOS_ROUNDS)
 	PYLOG_CHAOS_ROUNDS=$${PYLOG_CHAOS_ROUNDS:-500} $(BIN)/python -m pytest tests/cluster/test_chaos.py --timeout 36000 -s
 
 powercut: ## Cut the power of the simulated disk 10,000 times
 	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test native power_loss -- --nocapture
 
+simulate: export PYLOG_TEST_LONG = 1
 simulate: develop ## 10,000 simulated clusters under faults (PYLOG_SIM_SEEDS=..., PYLOG_SIM_FIRST=...)
 	PYLOG_SIM_SEEDS=$${PYLOG_SIM_SEEDS:-10000} $(BIN)/python -m pytest tests/simulation -s
 

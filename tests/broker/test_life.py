@@ -80,6 +80,7 @@ def test_sigterm_answers_what_is_in_flight(broker, admin_of):
         partition = struct.pack(">iqi", 0, 0, 1 << 20)
         body = struct.pack(">iiiib", -1, 60_000, 1, 1 << 20, 0) + struct.pack(">i", 1) + text("t")
         wanted = connection.send(1, 4, body + struct.pack(">i", 1) + partition)
+        until(connection.is_taken, "the broker has taken the request")
         started = time.monotonic()
         assert broker.terminate() == 0
         correlation_id, answer = connection.receive()

@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 def text(value: str | None) -> bytes:
@@ -60,6 +61,15 @@ class Connection:
         frame = header + body
         self.socket.sendall(struct.pack(">i", len(frame)) + frame)
         return self.sent
+
+    def is_taken(self) -> bool:
+        """Whether the broker has taken all that was sent: nothing waits for it at its socket, as Linux shows it."""
+        here, there = self.socket.getsockname()[1], self.socket.getpeername()[1]
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            local, remote, _, queues = line.split()[1:5]
+            if local.endswith(f":{there:04X}") and remote.endswith(f":{here:04X}"):
+                return int(queues.partition(":")[2], 16) == 0
+        return False
 
     def receive(self) -> tuple[int, Answer]:
         """The next answer: correlation id and a cursor after the header."""
