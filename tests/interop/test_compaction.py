@@ -66,10 +66,9 @@ def test_kafkas_tool_takes_cleaned_segments_and_their_indexes(broker: Brokers, t
     assert "Mismatches" not in dump_log(indexes, "--verify-index-only")
 
 
-def test_a_spark_query_takes_no_gap_for_a_loss_also_when_the_topic_is_no_longer_compacted(broker: Brokers) -> None:
-    from pylog_spark.testing import spark_session
-
-    spark = spark_session()
+def test_a_spark_query_takes_no_gap_for_a_loss_also_when_the_topic_is_no_longer_compacted(
+    broker: Brokers, spark: Any
+) -> None:
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": TOPIC, "failOnDataLoss": "true"}
     expected = {f"key-{n % KEYS}": n for n in range(RECORDS)}
 
