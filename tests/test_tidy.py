@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness import order
+
 ROOT = Path(__file__).parent.parent
 RUST = ROOT / "broker_native" / "src"
 
@@ -243,3 +245,13 @@ def _rust_calls(text: str, own: str) -> set[str]:
     if re.search(r"\b\w*assert\w*!|#\[should_panic", text):
         calls.add("assert")
     return calls
+
+
+def test_a_file_of_tests_that_takes_over_a_minute_says_why() -> None:
+    silent = []
+    for name, known in order.recorded().items():
+        if known["seconds"] > 60 and (file := ROOT / name).exists():
+            opening = ast.get_docstring(ast.parse(file.read_text())) or ""
+            if "minute" not in opening:
+                silent.append(name)
+    assert silent == []

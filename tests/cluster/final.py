@@ -3,13 +3,20 @@
 import time
 from collections.abc import Iterable, Sequence
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tests.cluster.history import FinalRead, GroupOffset, History, Place
 from tests.cluster.load import QUICK, READER, records
+from tests.harness.waiting import until
 
 DEADLINE_S = 60.0
+#: What a leader, or who was one, answers for a moment after an election; clients ask again.
+_LEADER_IS_NEW = (
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+)
 
 
 def read_everything(servers: str, history: History, places: Sequence[Place]) -> None:
@@ -20,12 +27,21 @@ def read_everything(servers: str, history: History, places: Sequence[Place]) -> 
 
 
 def ends_of(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Place, int]:
-    """The end of each partition that readers can see."""
+    """The end of each partition that readers can see, once its leader can say it."""
     admin = AdminClient({"bootstrap.servers": servers, **QUICK})
     level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
     wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
-    asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=10.0)
-    return {(one.topic, one.partition): int(found.result(DEADLINE_S).offset) for one, found in asked.items()}
+
+    def ends() -> dict[Place, int]:
+        asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=10.0)
+        try:
+            return {(one.topic, one.partition): int(found.result(DEADLINE_S).offset) for one, found in asked.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in _LEADER_IS_NEW:
+                raise
+            return {}
+
+    return until(ends, f"leaders that know the ends of {places}", DEADLINE_S)
 
 
 def read(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Place, list[tuple[int, str]]]:

@@ -1,6 +1,7 @@
 """The exactly-once protocol step by step, without Spark: tasks and drivers that die, come twice, or come too late.
 
-On pylog and on Apache Kafka; judged by librdkafka as a reader of committed data.
+On pylog and on Apache Kafka; judged by librdkafka as a reader of committed data. It takes about a minute: transactions whose driver
+is gone are waited for until they time out.
 """
 
 import os
