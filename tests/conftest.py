@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """See `order`."""
-    return order.BothEnds(config, log) if config.getvalue("dist") == "loadfile" else None
+    return order.ByServers(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="module", autouse=True)

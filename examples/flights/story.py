@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from flights import EVENTS, Count, Day, differences, expected_counts, read_events
+from flights import YEAR, Count, Day, differences, expected_counts, read_events
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming import StreamingQuery
@@ -61,14 +61,14 @@ def write(spark: SparkSession, servers: str, events: pa.Table) -> None:
     ).save()
 
 
-def counted(spark: SparkSession, servers: str) -> DataFrame:
+def counted(spark: SparkSession, servers: str, events: int) -> DataFrame:
     """The streaming computation: daily windows of event time by origin, with a watermark."""
     stream = (
         spark.readStream.format("pylog")
         .option("kafka.bootstrap.servers", servers)
         .option("subscribe", TOPIC)
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", -(-EVENTS // BATCHES))
+        .option("maxOffsetsPerTrigger", -(-events // BATCHES))
         .load()
     )
     event = stream.select(sf.from_json(sf.col("value").cast("string"), EVENT).alias("event")).select("event.*")
@@ -108,12 +108,12 @@ def stream(counts: DataFrame, upserts: Upserts, checkpoint: Path) -> StreamingQu
     return writer.trigger(availableNow=True).start()
 
 
-def stop_half_way(counts: DataFrame, servers: str, checkpoint: Path, shown: Step) -> int:
+def stop_half_way(counts: DataFrame, servers: str, checkpoint: Path, events: int, shown: Step) -> int:
     """Start the query, stop it in the middle of its middle batch; the number of events that it had finished."""
     upserts = Upserts(servers, hold_at=BATCHES // 2)
     query = stream(counts, upserts, checkpoint)
     while query.isActive and not upserts.reached.wait(_LOOK_S):
-        shown.reached(_events_read(query), EVENTS)
+        shown.reached(_events_read(query), events)
     # The stop waits for the batch, and the batch is held until it is being stopped.
     stop = threading.Thread(target=query.stop)
     stop.start()
@@ -124,16 +124,18 @@ def stop_half_way(counts: DataFrame, servers: str, checkpoint: Path, shown: Step
     done = _events_read(query)
     if error := query.exception():
         raise Different(f"the query was to be stopped, but failed: {error}")
-    if not 0 < done < EVENTS:
-        raise Different(f"the query was to be stopped half-way, but had read {done:,} of {EVENTS:,} events")
+    if not 0 < done < events:
+        raise Different(f"the query was to be stopped half-way, but had read {done:,} of {events:,} events")
     return done
 
 
-def run_to_the_end(counts: DataFrame, servers: str, checkpoint: Path, before: int, shown: Step) -> tuple[int, int]:
-    """Restart from the checkpoint, after `before` events, and finish: (events read, events dropped as too late)."""
+def run_to_the_end(
+    counts: DataFrame, servers: str, checkpoint: Path, before: int, events: int, shown: Step
+) -> tuple[int, int]:
+    """Restart from the checkpoint, after `before` of all `events`, and finish: (events read, events dropped as too late)."""
     query = stream(counts, Upserts(servers), checkpoint)
     while not query.awaitTermination(_LOOK_S):
-        shown.reached(before + _events_read(query), EVENTS)
+        shown.reached(before + _events_read(query), events)
     late = sum(int(state["numRowsDroppedByWatermark"]) for one in _progress(query) for state in one["stateOperators"])
     return _events_read(query), late
 
@@ -179,10 +181,10 @@ def replay_hash(spark: SparkSession, servers: str, starting: str, ending: str) -
     return table.num_rows, digest.hexdigest()
 
 
-def tell(folder: Path) -> None:
+def tell(folder: Path, months: int = YEAR) -> None:
     """The whole story in `folder`. Raises Different."""
-    with step("Reading a year of departures from New York") as shown:
-        events = read_events()
+    with step("Reading a year of departures from New York" if months == YEAR else "Reading departures") as shown:
+        events = read_events(months)
         wanted = expected_counts(events)
         shown.outcome = f"{events.num_rows:,} events, {len(wanted):,} windows counted in plain Python"
     with step("Starting Spark and a broker") as shown:
@@ -197,16 +199,16 @@ def tell(folder: Path) -> None:
                 admin.create_topic(TOPIC, PARTITIONS)
             write(spark, servers, events)
             shown.outcome = f"{events.num_rows:,} records in {PARTITIONS} partitions, exactly once"
-        counts = counted(spark, servers)
+        counts = counted(spark, servers, events.num_rows)
         with step("Streaming out: windows, watermark; stopped half-way") as shown:
-            before = stop_half_way(counts, servers, folder / "checkpoint", shown)
+            before = stop_half_way(counts, servers, folder / "checkpoint", events.num_rows, shown)
             shown.outcome = f"{before:,} events counted before the stop"
         with step("Restarted from the checkpoint, to the end") as shown:
-            after, late = run_to_the_end(counts, servers, folder / "checkpoint", before, shown)
+            after, late = run_to_the_end(counts, servers, folder / "checkpoint", before, events.num_rows, shown)
             shown.outcome = f"{after:,} more events, {late} dropped as late"
         with step("Comparing the stream with the plain computation") as shown:
             wrong = differences(wanted, final_counts(spark, servers))
-            if wrong or before + after != EVENTS:
+            if wrong or before + after != events.num_rows:
                 raise Different(f"{before + after:,} events, {len(wrong)} windows differ: " + "; ".join(wrong[:3]))
             shown.outcome = f"{len(wanted):,} windows, all the same"
         with step("Replaying the middle half of every partition") as shown:
@@ -229,10 +231,12 @@ def main() -> int:
     """Tell the story; exit code 1 when two numbers differ that must be the same."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", metavar="DIR", help="keep the broker's data and the checkpoint in this empty folder")
-    keep = parser.parse_args().keep
+    parser.add_argument("--months", type=int, default=YEAR, metavar="N", help="only the first N months of the year")
+    given = parser.parse_args()
+    keep = given.keep
     folder = Path(keep) if keep else Path(tempfile.mkdtemp(prefix="pylog-flights-"))
     try:
-        tell(folder)
+        tell(folder, given.months)
     except Different as different:
         print(f"\nDIFFERENT: {different}", file=sys.stderr)
         return 1

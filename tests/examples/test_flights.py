@@ -14,21 +14,35 @@ ROOT = Path(__file__).parents[2]
 FLIGHTS = ROOT / "examples" / "flights"
 
 
+def story_of(months: int) -> subprocess.CompletedProcess[str]:
+    """The story, run."""
+    command = [sys.executable, str(FLIGHTS / "story.py"), "--months", str(months)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=580, check=False)
+
+
 @pytest.fixture(scope="module")
 def told() -> subprocess.CompletedProcess[str]:
-    """The story, run once."""
-    return subprocess.run(
-        [sys.executable, str(FLIGHTS / "story.py")], capture_output=True, text=True, timeout=580, check=False
-    )
+    """The story of a month, run once."""
+    return story_of(1)
+
+
+def check_numbers(told: subprocess.CompletedProcess[str], events: str, windows: str) -> None:
+    assert told.returncode == 0, f"{told.stdout}\n{told.stderr[-4000:]}"
+    assert f"{events} events" in told.stdout
+    assert "0 dropped as late" in told.stdout
+    assert f"{windows} windows, all the same" in told.stdout
+    assert "\nEvery number is the same.\n" in told.stdout
 
 
 @pytest.mark.timeout(600)
 def test_the_story_ends_with_every_number_the_same(told: subprocess.CompletedProcess[str]) -> None:
-    assert told.returncode == 0, f"{told.stdout}\n{told.stderr[-4000:]}"
-    assert "336,776 events" in told.stdout
-    assert "0 dropped as late" in told.stdout
-    assert "1,098 windows, all the same" in told.stdout
-    assert "\nEvery number is the same.\n" in told.stdout
+    check_numbers(told, "27,004", "96")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_story_of_a_whole_year_ends_with_every_number_the_same() -> None:
+    check_numbers(story_of(12), "336,776", "1,098")
 
 
 @pytest.mark.timeout(600)
@@ -64,7 +78,7 @@ def story(monkeypatch: pytest.MonkeyPatch) -> object:
 def test_a_difference_ends_the_story_with_exit_code_1(
     story: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def tell(folder: Path) -> None:
+    def tell(folder: Path, months: int) -> None:
         raise story.Different("1 window differs")  # type: ignore[attr-defined]
 
     monkeypatch.setattr(story, "tell", tell)

@@ -1,9 +1,9 @@
-"""In which order files run, and on which of two processes: by the servers that they need, the long ones first.
+"""In which order files run, and on which process: by the servers that they need, the long ones first.
 
 Files stand in one queue: at the front those that need Apache Kafka, then Kafka and Spark, then Spark; at the back those that run
 clusters and kill brokers; in the middle those that need neither. The first process takes from the front, the second from the
-back, so that each server is started by one process as long as there is other work for the other one, and the processes meet among
-short files. A file's tests stay in one process: they share brokers.
+back, the third from the middle outwards, so that each server is started by one process as long as there is other work for the
+others, and they end among short files. A file's tests stay in one process: they share brokers.
 
 ``seconds.json`` beside this file has what each test took when `make test-seconds` recorded it; tests shorter than `SHORTEST_S` are
 counted in their file's sum only. A new file that it does not know counts as long.
@@ -12,7 +12,7 @@ counted in their file's sum only. A new file that it does not know counts as lon
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,40 @@ def sort(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank(item.nodeid.partition("::")[0], seconds))
 
 
-class BothEnds(LoadFileScheduling):
-    """Hands out whole files: to every second process from the back of the queue, to the others from the front."""
+def next_file(files: Sequence[str], process: int) -> str:
+    """Which of the queue's files a process runs next.
+
+    Parameters
+    ----------
+    files : sequence of str
+        What is left of the queue, in its order; not empty.
+    process : int
+        Its number, from 0 on.
+    """
+    if process % 3 == 0:
+        return files[0]
+    if process % 3 == 1:
+        return files[-1]
+    before = [file for file in files if _section(file) < 0]
+    between = [file for file in files if _section(file) == 0]
+    if between:
+        return between[0]
+    # From the middle outwards, on the side where more is left.
+    return before[-1] if 2 * len(before) > len(files) else files[len(before)]
+
+
+def _section(file: str) -> int:
+    """-1 at the front of the queue, 1 at its back, 0 in the middle."""
+    place, _ = rank(file, {})
+    return (place > len(_FRONT)) - (place < len(_FRONT))
+
+
+class ByServers(LoadFileScheduling):
+    """Hands out whole files, as `next_file` says."""
 
     def _assign_work_unit(self, node: Any) -> None:
-        if int(node.gateway.id.removeprefix("gw")) % 2 == 1:
-            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        process = int(node.gateway.id.removeprefix("gw"))
+        self.workqueue.move_to_end(next_file(list(self.workqueue), process), last=False)
         super()._assign_work_unit(node)
 
 

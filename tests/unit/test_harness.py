@@ -65,6 +65,32 @@ def test_files_stand_by_the_servers_they_need_and_long_ones_at_the_ends() -> Non
     ]
 
 
+def test_processes_take_files_from_the_front_the_back_and_the_middle_outwards() -> None:
+    queue = [
+        "tests/oracle/test_a.py",
+        "tests/spark/test_long.py",
+        "tests/spark/test_short.py",
+        "tests/unit/test_a.py",
+        "tests/unit/test_b.py",
+        "tests/cli/test_short.py",
+        "tests/cluster/test_long.py",
+    ]
+    taken = []
+    for process in (0, 1, 2, 2, 2, 2, 0):
+        taken.append(order.next_file(queue, process))
+        queue.remove(taken[-1])
+    assert taken == [
+        "tests/oracle/test_a.py",
+        "tests/cluster/test_long.py",
+        "tests/unit/test_a.py",
+        "tests/unit/test_b.py",
+        "tests/spark/test_short.py",
+        "tests/cli/test_short.py",
+        "tests/spark/test_long.py",
+    ]
+    assert queue == []
+
+
 def test_seconds_are_added_up_by_file_and_short_tests_are_not_named() -> None:
     added = order.by_file([("a.py::one", 0.26), ("a.py::two[x::y]", 0.03), ("b.py::three", 61.0)])
     assert added == {
