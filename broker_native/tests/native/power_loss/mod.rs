@@ -327,6 +327,11 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// Whether this is a run that repeats more (`make test-long`).
+fn is_long() -> bool {
+    number("PYLOG_TEST_LONG", 0) == 1
+}
+
 fn seeds() -> Range<u64> {
     let first = number("PYLOG_SEED", 1);
     first..first + number("PYLOG_POWER_CUTS", DEFAULT_RUNS)

@@ -11,7 +11,6 @@
 //!
 //! In the end the follower catches up: its bytes are the leader's.
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use broker_native::storage::{
 };
 use uuid::Uuid;
 
-use crate::power_loss::{Dice, ROUNDS, bitten, ended, number, seeds};
+use crate::power_loss::{Dice, ROUNDS, bitten, ended, is_long, seeds};
 
 const STEPS: u64 = 50;
 /// The first runs of each test find most; more only by `PYLOG_POWER_CUTS`.
@@ -512,7 +511,7 @@ fn life(run: &mut Run) -> Result<(), StorageError> {
 
 /// Each change with a seed for what the disk drops; in a long run (`PYLOG_TEST_LONG=1`) with two.
 fn cuts(changes: u64) -> impl Iterator<Item = (u64, u64)> {
-    let tries = 1 + u64::from(number("PYLOG_TEST_LONG", 0) == 1);
+    let tries = 1 + u64::from(is_long());
     (0..changes).flat_map(move |at| (0..tries).map(move |more| (at, (at + more) % 2)))
 }
 

@@ -10,7 +10,9 @@ mod store;
 
 use sim::{Sim, Stats, Weather};
 
-const DEFAULT_SEEDS: u64 = 100;
+/// Seeds of each weather where `PYLOG_SIM_SEEDS` says nothing; in a long run (`make test-long`) more.
+const DEFAULT_SEEDS: u64 = 40;
+const LONG_SEEDS: u64 = 400;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -20,7 +22,8 @@ fn number(name: &str, default: u64) -> u64 {
 fn seeds(weather: Weather) -> Stats {
     let first = number("PYLOG_SEED", 1);
     let mut total = Stats::default();
-    for seed in first..first + number("PYLOG_SIM_SEEDS", DEFAULT_SEEDS) {
+    let default = if number("PYLOG_TEST_LONG", 0) == 1 { LONG_SEEDS } else { DEFAULT_SEEDS };
+    for seed in first..first + number("PYLOG_SIM_SEEDS", default) {
         total.add(&Sim::new(seed, weather).run());
     }
     println!("{weather:?}: {total:?}");
