@@ -222,15 +222,16 @@ impl PartitionLog {
         let _ = self.flush(false).map_err(|error| self.fail_waiters(&error));
     }
 
-    /// Writes the producers as they are at `offset`, unless a snapshot stands there.
+    /// Writes the producers as they are at `offset`, unless a snapshot stands there or behind.
     pub(super) fn write_snapshot(&self, producers: &Producers, offset: i64) -> Result<()> {
-        if self.snapshot_offset.load(Ordering::Acquire) == offset {
+        let mut newest = self.snapshot_offset.lock();
+        if *newest >= offset {
             return Ok(());
         }
         let path = names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX);
         replace(&*self.shared.disk, &path, &producers.to_snapshot(), SyncWhen::Later, &self.at)?;
         self.unsynced_names.store(true, Ordering::Release);
-        self.snapshot_offset.store(offset, Ordering::Release);
+        *newest = offset;
         self.prune_snapshots(offset)
     }
 

@@ -176,8 +176,9 @@ pub struct PartitionLog {
     /// When the oldest record behind the last checkpoint was appended, milliseconds since the epoch; `i64::MAX` without
     /// one.
     dirty_since_ms: AtomicI64,
-    /// Where the newest producer snapshot stands.
-    snapshot_offset: AtomicI64,
+    /// Where the newest producer snapshot stands. Held while one is written: a checkpoint and a new segment may both want
+    /// one at the same offset. The last lock that is taken.
+    snapshot_offset: Mutex<i64>,
     /// What recovery cut when the log was opened.
     cut_tail: Option<CutTail>,
 }

@@ -536,7 +536,7 @@ impl<'a> Opening<'a> {
             ),
             scheduled: AtomicBool::new(false),
             dirty_since_ms: AtomicI64::new(if self.clean { i64::MAX } else { now_ms }),
-            snapshot_offset: AtomicI64::new(self.snapshot_offset),
+            snapshot_offset: Mutex::new(self.snapshot_offset),
             cut_tail: self.cut_tail,
         }))
     }

@@ -147,7 +147,7 @@ impl PartitionLog {
         writer.verifications.clear();
         writer.unflushed_records = 0;
         writer.noted_epoch = self.epochs.lock().latest().unwrap_or(-1);
-        self.snapshot_offset.store(kept.snapshot, Ordering::Release);
+        *self.snapshot_offset.lock() = kept.snapshot;
         self.unsynced_indexes_from.fetch_min(kept.end.segment.min(end.offset), Ordering::AcqRel);
         self.dirty_since_ms.fetch_min(self.shared.clock.now_ms(), Ordering::AcqRel);
         *self.hints.lock() = Hints::default();

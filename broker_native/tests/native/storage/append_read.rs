@@ -1,7 +1,11 @@
 //! Append, read, roll, reopen.
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use broker_native::storage::{LogConfig, ReadUpTo, StorageError};
 
-use crate::storage::support::{Broker, append, batch, counted, fill, read_all, small_segments};
+use crate::storage::support::{
+    Broker, append, batch, counted, fill, manager_config, read_all, small_segments,
+};
 
 const UPTO: ReadUpTo = ReadUpTo::HighWatermark;
 
@@ -74,4 +78,29 @@ fn a_batch_larger_than_allowed_or_cut_is_refused() {
     cut.pop();
     assert!(matches!(append(&broker.log, cut), Err(StorageError::InvalidBatch { .. })));
     assert_eq!(broker.log.offsets().log_end_offset, 0);
+}
+
+#[test]
+fn checkpoints_and_new_segments_at_the_same_offset_do_not_harm_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    // Each batch begins a segment, and each checkpoint finds something new.
+    let broker = Broker::real(dir.path(), LogConfig { segment_bytes: 100, ..small_segments() }).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let maintenance = scope.spawn(|| {
+            let mut errors = Vec::new();
+            while !done.load(Ordering::Acquire) {
+                broker.clock.advance_ms(manager_config().checkpoint_interval_ms);
+                errors.extend(broker.manager.run_maintenance());
+            }
+            errors
+        });
+        let appended: Result<Vec<_>, _> =
+            (0..300).map(|first| append(&broker.log, batch(first, 1, 20))).collect();
+        done.store(true, Ordering::Release);
+        assert!(appended.is_ok(), "{appended:?}");
+        let errors = maintenance.join().unwrap();
+        assert!(errors.is_empty(), "{errors:?}");
+    });
+    assert_eq!(read_all(&broker.log, 0, 1 << 20, UPTO).unwrap(), counted(0, 300));
 }
