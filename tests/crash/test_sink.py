@@ -130,7 +130,7 @@ def test_each_row_is_seen_once_though_the_broker_in_a_role_is_killed_at_every_st
     assert not others, "\n".join(others)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # to Spark, and to the sink, it is the death of a Python worker, which is above
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_each_row_is_seen_once_though_an_executor_is_killed_at_every_step(bench: Callable[..., Bench]) -> None:
     one = bench(master="local-cluster[2,2,1024]")
@@ -158,7 +158,7 @@ def test_each_row_is_seen_once_though_the_newest_commit_of_spark_is_lost(bench: 
     one.finish()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_checks_bite_at_least_once_does_not_pass_them(bench: Callable[..., Bench]) -> None:
     one = bench((FLUSHED,), options={"delivery": "at-least-once"})
     kill(one.stop_everywhere().values())

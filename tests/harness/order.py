@@ -1,9 +1,9 @@
 """In which order files run, and on which process: by the servers that they need, the long ones first.
 
-Files stand in one queue: at the front those that need Apache Kafka, then Kafka and Spark, then Spark; at the back those that run
-clusters and kill brokers; in the middle those that need neither. The first process takes from the front, the second from the
-back, the third from the middle outwards, so that each server is started by one process as long as there is other work for the
-others, and they end among short files. A file's tests stay in one process: they share brokers.
+Files are in stacks (`STACKS`): those that need Spark, those that run clusters, those that need Kafka and its clients, and the rest,
+which starts what it needs for itself. Each process has a stack of its own, so that each server is started by one process as long
+as it has work; then it takes from the rest, then from the stack that is the longest. Clusters mostly wait, for sessions that end and
+leaders that are elected, and so leave the processor to Spark. A file's tests stay in one process: they share brokers.
 
 ``seconds.json`` beside this file has what each test took when `make test-seconds` recorded it; tests shorter than `SHORTEST_S` are
 counted in their file's sum only. A new file that it does not know counts as long.
@@ -22,9 +22,12 @@ from xdist.scheduler import LoadFileScheduling
 SHORTEST_S = 0.1
 _RECORDED = Path(__file__).with_name("seconds.json")
 _UNKNOWN_S = 30.0
-#: Where the folders' files stand in the queue; what is not named needs no server of its own and stands in the middle.
-_FRONT = ("tests/oracle", "tests/reading", "tests/client", "tests/interop", "tests/parity", "tests/docs", "tests/spark")
-_BACK = ("tests/cli", "tests/broker", "tests/examples", "tests/hostile", "tests/crash", "tests/cluster")
+#: The folders of each stack; the files of all others are the rest.
+STACKS = (
+    ("tests/parity", "tests/spark", "tests/docs"),
+    ("tests/cluster",),
+    ("tests/interop", "tests/oracle", "tests/client", "tests/reading"),
+)
 
 
 def recorded() -> dict[str, dict[str, Any]]:
@@ -33,8 +36,16 @@ def recorded() -> dict[str, dict[str, Any]]:
     return found
 
 
+def stack(file: str) -> int:
+    """Which of `STACKS` a file is in; their number for the rest."""
+    return next(
+        (number for number, folders in enumerate(STACKS) if file.startswith(tuple(f"{one}/" for one in folders))),
+        len(STACKS),
+    )
+
+
 def rank(file: str, seconds: Mapping[str, float]) -> tuple[int, float]:
-    """Where a file stands in the queue.
+    """Where a file stands: by its stack, and there the long ones first.
 
     Parameters
     ----------
@@ -43,47 +54,38 @@ def rank(file: str, seconds: Mapping[str, float]) -> tuple[int, float]:
     seconds : mapping
         What is recorded, by file.
     """
-    folder = next((one for one in (*_FRONT, *_BACK) if file.startswith(f"{one}/")), None)
-    long = seconds.get(file, _UNKNOWN_S)
-    if folder in _FRONT:
-        return _FRONT.index(folder), -long
-    if folder is None:
-        return len(_FRONT), -long
-    return len(_FRONT) + 1 + _BACK.index(folder), long
+    return stack(file), -seconds.get(file, _UNKNOWN_S)
 
 
 def sort(items: list[pytest.Item]) -> None:
-    """Bring collected tests into the queue's order; a file's own tests keep theirs."""
-    seconds = {file: float(known["seconds"]) for file, known in recorded().items()}
+    """Bring collected tests into this order; a file's own tests keep theirs."""
+    seconds = _seconds()
     items.sort(key=lambda item: rank(item.nodeid.partition("::")[0], seconds))
 
 
-def next_file(files: Sequence[str], process: int) -> str:
-    """Which of the queue's files a process runs next.
+def next_file(files: Sequence[str], process: int, seconds: Mapping[str, float]) -> str:
+    """Which file a process runs next.
 
     Parameters
     ----------
     files : sequence of str
-        What is left of the queue, in its order; not empty.
+        What is left, in the order of `rank`; not empty.
     process : int
         Its number, from 0 on.
+    seconds : mapping
+        What is recorded, by file.
     """
-    if process % 3 == 0:
-        return files[0]
-    if process % 3 == 1:
-        return files[-1]
-    before = [file for file in files if _section(file) < 0]
-    between = [file for file in files if _section(file) == 0]
-    if between:
-        return between[0]
-    # From the middle outwards, on the side where more is left.
-    return before[-1] if 2 * len(before) > len(files) else files[len(before)]
+    left = [0.0] * (len(STACKS) + 1)
+    for file in files:
+        left[stack(file)] += seconds.get(file, _UNKNOWN_S)
+    own, rest = process % len(STACKS), len(STACKS)
+    wanted = own if left[own] else rest if left[rest] else left.index(max(left))
+    return next(file for file in files if stack(file) == wanted)
 
 
-def _section(file: str) -> int:
-    """-1 at the front of the queue, 1 at its back, 0 in the middle."""
-    place, _ = rank(file, {})
-    return (place > len(_FRONT)) - (place < len(_FRONT))
+def _seconds() -> dict[str, float]:
+    # A file that took no time is work that is left all the same.
+    return {file: max(float(known["seconds"]), SHORTEST_S) for file, known in recorded().items()}
 
 
 class ByServers(LoadFileScheduling):
@@ -91,7 +93,7 @@ class ByServers(LoadFileScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         process = int(node.gateway.id.removeprefix("gw"))
-        self.workqueue.move_to_end(next_file(list(self.workqueue), process), last=False)
+        self.workqueue.move_to_end(next_file(list(self.workqueue), process, _seconds()), last=False)
         super()._assign_work_unit(node)
 
 

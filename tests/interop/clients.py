@@ -44,7 +44,9 @@ def values_seen(
     from confluent_kafka import Consumer, KafkaError, TopicPartition
 
     common = {"bootstrap.servers": servers, "group.id": "reader", "isolation.level": isolation, "log_level": 0}
-    consumer = Consumer({**common, "enable.auto.commit": False, "enable.partition.eof": True, **(settings or {})})
+    # At the end of a partition it shall not wait for more.
+    reading = {"enable.auto.commit": False, "enable.partition.eof": True, "fetch.wait.max.ms": 10}
+    consumer = Consumer({**common, **reading, **(settings or {})})
     values = []
     try:
         consumer.assign([TopicPartition(topic, partition, 0)])

@@ -124,10 +124,13 @@ def test_fifty_members_join_one_generation(group: Group) -> None:
         until(all_in, "all members are in and every record is read")
         shares = [len(member.assignment.topic_partitions) for member in group.describe().members]
         assert sorted(shares) == [0] * (MANY - PARTITIONS) + [1] * PARTITIONS
+        for member in members:
+            member.unsubscribe()
+        until(lambda: [member.poll(0) for member in members] and group.state() == "EMPTY", "all members have left")
     finally:
+        # Only now: librdkafka 2.16 may wait for ever in a close that meets a new assignment.
         for member in members:
             member.close()
-    assert group.state() == "EMPTY"
 
 
 def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: str) -> None:

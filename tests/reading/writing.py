@@ -5,14 +5,20 @@ messages carried back, commit or abort.
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pylog_spark.datasource import PylogDataSource
-from tests.spark.support import Topic
+
+
+class Place(Protocol):
+    """Where rows go: `tests.spark.support.Topic` is one."""
+
+    servers: str
+    name: str
 
 
 def rows(**columns: Any) -> pa.RecordBatch:
@@ -25,12 +31,12 @@ def texts(*values: str) -> pa.RecordBatch:
     return rows(value=pa.array(values, pa.string()))
 
 
-def save(one: Topic, *tasks: pa.RecordBatch, **options: Any) -> None:
+def save(one: Place, *tasks: pa.RecordBatch, **options: Any) -> None:
     """``df.write.format("pylog").mode("append").save()`` of a frame whose partitions are `tasks`.
 
     Parameters
     ----------
-    one : Topic
+    one : Place
         Where to, unless `options` say another topic, or None for that of each row.
     *tasks : pyarrow.RecordBatch
         At least one, all with the same columns.

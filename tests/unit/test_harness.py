@@ -44,10 +44,10 @@ def test_a_seed_is_the_commits_own_and_random_in_a_long_run(monkeypatch: pytest.
     assert runs.seed("PYLOG_SOME_SEED") == 7
 
 
-def test_files_stand_by_the_servers_they_need_and_long_ones_at_the_ends() -> None:
+def test_files_stand_by_the_servers_they_need_and_the_long_ones_first() -> None:
     seconds = {
         "tests/oracle/test_short.py": 1.0,
-        "tests/oracle/test_long.py": 9.0,
+        "tests/oracle/test_long.py": 39.0,
         "tests/spark/test_a.py": 50.0,
         "tests/unit/test_a.py": 0.1,
         "tests/cluster/test_short.py": 2.0,
@@ -55,38 +55,39 @@ def test_files_stand_by_the_servers_they_need_and_long_ones_at_the_ends() -> Non
     }
     new = "tests/oracle/test_new.py"
     assert sorted([*reversed(seconds), new], key=lambda file: order.rank(file, seconds)) == [
-        new,
-        "tests/oracle/test_long.py",
-        "tests/oracle/test_short.py",
         "tests/spark/test_a.py",
-        "tests/unit/test_a.py",
+        "tests/cluster/test_long.py",
         "tests/cluster/test_short.py",
-        "tests/cluster/test_long.py",
-    ]
-
-
-def test_processes_take_files_from_the_front_the_back_and_the_middle_outwards() -> None:
-    queue = [
-        "tests/oracle/test_a.py",
-        "tests/spark/test_long.py",
-        "tests/spark/test_short.py",
+        "tests/oracle/test_long.py",
+        new,
+        "tests/oracle/test_short.py",
         "tests/unit/test_a.py",
-        "tests/unit/test_b.py",
-        "tests/cli/test_short.py",
-        "tests/cluster/test_long.py",
     ]
+
+
+def test_a_process_takes_its_own_stack_then_the_rest_then_the_longest_stack() -> None:
+    seconds = {
+        "tests/spark/test_long.py": 60.0,
+        "tests/spark/test_short.py": 10.0,
+        "tests/cluster/test_a.py": 30.0,
+        "tests/cluster/test_b.py": 25.0,
+        "tests/oracle/test_a.py": 5.0,
+        "tests/crash/test_a.py": 90.0,
+        "tests/unit/test_a.py": 0.1,
+    }
+    queue = sorted(seconds, key=lambda file: order.rank(file, seconds))
     taken = []
     for process in (0, 1, 2, 2, 2, 2, 0):
-        taken.append(order.next_file(queue, process))
+        taken.append(order.next_file(queue, process, seconds))
         queue.remove(taken[-1])
     assert taken == [
-        "tests/oracle/test_a.py",
-        "tests/cluster/test_long.py",
-        "tests/unit/test_a.py",
-        "tests/unit/test_b.py",
-        "tests/spark/test_short.py",
-        "tests/cli/test_short.py",
         "tests/spark/test_long.py",
+        "tests/cluster/test_a.py",
+        "tests/oracle/test_a.py",
+        "tests/crash/test_a.py",
+        "tests/unit/test_a.py",
+        "tests/cluster/test_b.py",
+        "tests/spark/test_short.py",
     ]
     assert queue == []
 

@@ -33,7 +33,8 @@ use uuid::Uuid;
 
 use self::transactions::Writer;
 
-const DEFAULT_RUNS: u64 = 300;
+const DEFAULT_RUNS: u64 = 100;
+const LONG_RUNS: u64 = 300;
 const ROUNDS: u64 = 4;
 const STEPS: u64 = 60;
 const PRODUCER_ID: i64 = 7;
@@ -334,7 +335,7 @@ fn is_long() -> bool {
 
 fn seeds() -> Range<u64> {
     let first = number("PYLOG_SEED", 1);
-    first..first + number("PYLOG_POWER_CUTS", DEFAULT_RUNS)
+    first..first + number("PYLOG_POWER_CUTS", if is_long() { LONG_RUNS } else { DEFAULT_RUNS })
 }
 
 /// Adds up what bit in all runs; a simulation that never bit shows nothing.

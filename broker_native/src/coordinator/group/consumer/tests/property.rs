@@ -122,8 +122,13 @@ fn owned(clients: &[Client]) -> Vec<(Uuid, i32)> {
     owned
 }
 
+/// How many groups are played: more in a long run.
+fn cases() -> u32 {
+    if std::env::var("PYLOG_TEST_LONG").is_ok_and(|long| long == "1") { 60 } else { 20 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn members_with_the_same_topics_end_with_all_partitions_within_one_of_each_other(
