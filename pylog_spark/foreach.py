@@ -56,19 +56,16 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
     given = {name: value for name, value in options.items() if value is not None}
 
     def write(frame: Any, batch_id: int) -> None:
-        if cancelled := _cancelled(frame):
-            raise _stop(batch_id, cancelled)
+        if group := _cancelled(frame):
+            raise _stop(batch_id, group)
         try:
             writer = frame.write.format("pylog").options(**given)
             writer.option("txnAppId", app_id).option("txnVersion", batch_id).mode("append").save()
         except Exception as error:
-            if (cancelled := _cancelled(frame)) is None:
+            shown = _shown(error, batch_id, _cancelled(frame))
+            if shown is error:
                 raise
-            text = str(error)
-            if any(one in text for one in _INTERRUPTIONS) or ("cancelled" in text and cancelled in text):
-                raise _stop(batch_id, cancelled) from None
-            # Another failure, which Spark will show. Its text under another name is not what Spark's expression begins with.
-            raise RuntimeError(text) from None
+            raise shown from None
 
     return write
 
@@ -97,6 +94,17 @@ def _cancelled(frame: Any) -> str | None:
     except (Py4JError, AttributeError, TypeError):
         # A Spark whose insides are others: as if nothing were known.
         return None
+
+
+def _shown(error: Exception, batch_id: int, group: str | None) -> Exception:
+    """What Spark is shown of a write's `error`: the same, unless the query's job `group` is being cancelled."""
+    if group is None:
+        return error
+    text = str(error)
+    if any(one in text for one in _INTERRUPTIONS) or ("cancelled" in text and group in text):
+        return _stop(batch_id, group)
+    # Another failure, which Spark will show. Its text under another name is not what Spark's expression begins with.
+    return RuntimeError(text)
 
 
 def _stop(batch_id: int, group: str) -> PylogError:

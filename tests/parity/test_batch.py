@@ -140,7 +140,6 @@ def test_the_time_of_a_record_is_its_own_or_the_logs(ways: Ways) -> None:
     assert [time.microsecond for _, time in seen["CreateTime"]] == [123_000, 456_000]
 
 
-@pytest.mark.canary
 def test_topics_are_chosen_by_name_by_partition_or_by_pattern(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         for word in ("a-1", "a-2", "b-1"):

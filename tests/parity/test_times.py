@@ -71,7 +71,6 @@ def options_of(way: Way, given: dict[str, Any]) -> dict[str, Any]:
     return {name: way.json(value) if isinstance(value, dict) else value for name, value in given.items()}
 
 
-@pytest.mark.canary
 def test_times_choose_the_same_rows_in_a_batch(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         timed(way)
@@ -82,6 +81,7 @@ def test_times_choose_the_same_rows_in_a_batch(ways: Ways) -> None:
         assert sorted(int(row[-1]) for row in seen[name]) == expected, name
 
 
+@pytest.mark.canary
 def test_times_choose_the_same_start_of_a_stream(ways: Ways) -> None:
     def scenario(way: Way) -> object:
         timed(way)

@@ -21,6 +21,7 @@ from confluent_kafka import Producer
 
 from pylog_spark._native import Client, NativeError
 from tests.harness.waiting import until
+from tests.parity import without_spark
 
 #: Time of records that say none: rows must be equal on all ways.
 BASE_MS = 1_700_000_000_000
@@ -63,6 +64,8 @@ class Way:
         Of all topics of this test on this way.
     folder : Path
         For checkpoints.
+    through_spark : bool
+        Whether `stream` runs in Spark's engine, as all else does.
     """
 
     label: str
@@ -72,6 +75,7 @@ class Way:
     client: Client
     prefix: str
     folder: Path
+    through_spark: bool = True
 
     @property
     def is_connector(self) -> bool:
@@ -151,7 +155,7 @@ class Way:
 
     def reader(self, **options: Any) -> Any:
         """A DataFrameReader with the brokers and `options`; the topic ``t`` unless they say another."""
-        return self._options(self.spark.read.format(self.format), options)
+        return self.spark.read.format(self.format).options(**self.given(options))
 
     def read(self, columns: Sequence[str] = PLACE, **options: Any) -> list[tuple[Any, ...]]:
         """The rows of a batch read, sorted by place."""
@@ -164,7 +168,7 @@ class Way:
 
     def stream_reader(self, **options: Any) -> Any:
         """A DataStreamReader with the brokers and `options`; the topic ``t`` unless they say another."""
-        return self._options(self.spark.readStream.format(self.format), options)
+        return self.spark.readStream.format(self.format).options(**self.given(options))
 
     def lines(self, *lines: str) -> Any:
         """A streaming frame of these lines and those of earlier calls, in the column `value`, for tests of the sink alone."""
@@ -173,12 +177,13 @@ class Way:
         (folder / f"{len([*folder.iterdir()])}.txt").write_text("".join(f"{line}\n" for line in lines))
         return self.spark.readStream.text(str(folder))
 
-    def _options(self, reader: Any, options: Mapping[str, Any]) -> Any:
+    def given(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a read: the brokers too, and the topic ``t`` unless they say another."""
         given = {name.replace("_", "."): value for name, value in options.items() if value is not None}
         if not {name.lower() for name in given} & {"assign", "subscribe", "subscribepattern"}:
             given["subscribe"] = self.name()
         given.setdefault("kafka.bootstrap.servers", self.servers)
-        return reader.options(**given)
+        return given
 
     def writer(self, writer: Any, **options: Any) -> Any:
         """A DataFrameWriter or DataStreamWriter to the brokers; to the topic ``t`` unless `options` say another."""
@@ -298,6 +303,9 @@ class Query:
 
 def stream(way: Way, checkpoint: str = "checkpoint", columns: Sequence[str] = PLACE, **options: Any) -> list[Batch]:
     """Run a streaming read with Trigger.AvailableNow; its batches."""
+    if not way.through_spark:
+        kept = without_spark.available_now(way.folder / checkpoint, columns, way.given(options))
+        return [Batch(number, rows, len(rows), end) for number, rows, end in kept]
     return Query(way, way.folder / checkpoint, columns).run(way.stream_reader(**options).load())
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
@@ -32,32 +32,28 @@ class Checkpoint:
         self.committed -= 1
 
 
-class Query:
+class Stream:
     """A query that runs, from its start or from where its checkpoint says.
 
     Parameters
     ----------
-    one : Topic
-        What is read, from the beginning, unless `options` say another subscription or another start.
+    source : PylogDataSource
+        What is read.
     checkpoint : Checkpoint
         Changed by each batch; without it a new one.
     columns : str
         Those of the schema, separated by commas; without them Spark would ask the source for its schema.
     limited : bool
         False for Trigger.Once, for which Spark asks for everything.
-    **options
-        Of the read.
     """
 
     def __init__(
         self,
-        one: Topic,
+        source: PylogDataSource,
         checkpoint: Checkpoint | None = None,
         columns: str | None = None,
         limited: bool = True,
-        **options: Any,
     ) -> None:
-        source = _source(one, {"startingOffsets": "earliest", **options})
         if columns is None:
             source.schema()
         self.checkpoint = checkpoint or Checkpoint()
@@ -76,10 +72,11 @@ class Query:
         """How many rows each batch had."""
         return [len(rows) for _, rows in sorted(self.batches.items())]
 
-    def available_now(self) -> Query:
+    def available_now(self) -> Stream:
         """Read to the end of what is there at the first look, and stop."""
         try:
-            self._reader.prepareForTriggerAvailableNow()
+            if isinstance(self._reader, SupportsTriggerAvailableNow):
+                self._reader.prepareForTriggerAvailableNow()
             while self.trigger():
                 pass
         finally:
@@ -131,6 +128,20 @@ class Query:
         self.batches[number] = rows
 
 
+class Query(Stream):
+    """A query of a topic from its beginning, unless `options` say another subscription or another start. The rest: `Stream`."""
+
+    def __init__(
+        self,
+        one: Topic,
+        checkpoint: Checkpoint | None = None,
+        columns: str | None = None,
+        limited: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(_source(one, {"startingOffsets": "earliest", **options}), checkpoint, columns, limited)
+
+
 def batch_reader(one: Topic, *columns: str, **options: Any) -> Any:
     """The batch reader that Spark's planner would make, of any subscription."""
     return _source(one, options).reader(schema(*columns))
@@ -145,7 +156,9 @@ def _source(one: Topic, options: dict[str, Any]) -> PylogDataSource:
 
 def read(one: Topic, checkpoint: Checkpoint | None = None, columns: str | None = None, **options: Any) -> Query:
     """Read to the end of what is there (Trigger.AvailableNow)."""
-    return Query(one, checkpoint, columns, **options).available_now()
+    query = Query(one, checkpoint, columns, **options)
+    query.available_now()
+    return query
 
 
 def failure(one: Topic, checkpoint: Checkpoint | None = None, **options: Any) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from tests.simulation.oracle import Violation
 from tests.simulation.planted import IN_BROKERS, IN_DECISIONS
 from tests.simulation.simulation import Cluster, simulate
 
-SEEDS = runs.rounds("PYLOG_SIM_SEEDS", 100, 1_000)
+SEEDS = runs.rounds("PYLOG_SIM_SEEDS", 60, 1_000)
 FIRST = runs.seed("PYLOG_SIM_FIRST")
 
 # In how many of its seeds at most a planted mistake must be noticed.

@@ -1,13 +1,15 @@
-"""The function for ``foreachBatch``: what it is given, and what it asks of the frame."""
+"""The function for ``foreachBatch``: what it is given, what it asks of the frame, and what it says of a failed write.
 
-import traceback
+Queries that are really stopped in a batch: ``tests/spark/test_foreach_stop.py``.
+"""
+
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
 from pylog_spark import foreach_batch
 from pylog_spark.errors import PylogError
+from pylog_spark.foreach import _shown
 
 
 class Writes:
@@ -55,56 +57,34 @@ def test_an_option_that_the_function_sets_itself_is_refused() -> None:
         foreach_batch("counts", txnversion=1)
 
 
-def micro_batch(active: list[bool], failure: Exception | None = None) -> tuple[Any, Any]:
-    """A frame of classic PySpark: its query is `active` or is being stopped each time that is asked; its write may fail. Frame and writer."""
-    frame = MagicMock()
-    session = frame._jdf.sparkSession()
-    properties = {"sql.streaming.queryId": "7f0c", "spark.jobGroup.id": "run-1"}
-    session.sparkContext().getLocalProperty.side_effect = properties.get
-    session.sharedState().activeStreamingQueries().get().isActive.side_effect = active
-    writer = frame.write.format().options().option().option().mode()
-    writer.save.side_effect = failure
-    return frame, writer
-
-
-def test_nothing_is_written_in_a_query_that_is_being_stopped() -> None:
-    frame, writer = micro_batch([False])
-    with pytest.raises(
-        PylogError, match=r"PYLOG_QUERY_STOPPED.*micro-batch 3.*SparkException: job group run-1 was cancelled"
-    ):
-        foreach_batch("counts")(frame, 3)
-    writer.save.assert_not_called()
+STACK = "\n\tat x" * 9_000
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "An error occurred while calling o1.save.\n: java.lang.InterruptedException" + "\n\tat x" * 9_000,
-        "Job 3 cancelled part of cancelled job group run-1" + "\n\tat x" * 9_000,
+        "An error occurred while calling o1.save.\n: java.lang.InterruptedException" + STACK,
+        "Job 3 cancelled part of cancelled job group run-1" + STACK,
     ],
 )
-def test_a_write_that_the_stop_has_ended_leaves_a_short_text(text: str) -> None:
-    frame, _ = micro_batch([True, False], Exception(text))
-    with pytest.raises(PylogError) as caught:
-        foreach_batch("counts")(frame, 3)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert "PYLOG_QUERY_STOPPED" in shown
-    assert "\tat x" not in shown
+def test_a_write_that_the_stop_has_ended_leaves_a_short_text_that_spark_knows(text: str) -> None:
+    shown = _shown(Exception(text), 3, "run-1")
+    assert isinstance(shown, PylogError)
+    assert "PYLOG_QUERY_STOPPED" in str(shown)
+    assert "micro-batch 3" in str(shown)
+    assert "SparkException: job group run-1 was cancelled" in str(shown)
+    assert len(str(shown)) < 300
 
 
 def test_another_failure_while_the_query_is_being_stopped_keeps_its_text_but_not_its_name() -> None:
     class Py4JJavaError(Exception):
         pass
 
-    frame, _ = micro_batch([True, False], Py4JJavaError("An error occurred while calling o1.save.\n: no space"))
-    with pytest.raises(RuntimeError, match="no space") as caught:
-        foreach_batch("counts")(frame, 3)
-    assert "Py4JJavaError" not in "".join(traceback.format_exception(caught.value))
+    shown = _shown(Py4JJavaError("An error occurred while calling o1.save.\n: no space"), 3, "run-1")
+    assert type(shown) is RuntimeError
+    assert "no space" in str(shown)
 
 
 def test_a_failure_of_a_running_query_is_left_as_it_is() -> None:
     failure = Exception("java.lang.InterruptedException")
-    frame, _ = micro_batch([True, True], failure)
-    with pytest.raises(Exception, match="InterruptedException") as caught:
-        foreach_batch("counts")(frame, 3)
-    assert caught.value is failure
+    assert _shown(failure, 3, None) is failure
