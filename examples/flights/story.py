@@ -30,9 +30,9 @@ from pylog_spark.testing.spark import spark_session
 TOPIC = "flights"
 RESULTS = "departures-by-day"
 PARTITIONS = 8
-BATCHES = 10
-# Two carriers share a partition with half of all events, others have one of their own: reading a tenth of each partition,
-# their event times are up to 31 days apart. The watermark must wait longer than that, or late rows would be dropped.
+BATCHES = 6
+# Two carriers share a partition with half of all events, others have one of their own: reading a sixth of each partition,
+# their event times are up to 30 days apart. The watermark must wait longer than that, or late rows would be dropped.
 WATERMARK = "45 days"
 _LOOK_S = 0.2
 SETTINGS = {

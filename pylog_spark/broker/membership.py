@@ -103,7 +103,7 @@ class Membership:
         self._read_brokers()
         self._controller.read_all()
 
-    def wait_for_id(self, patience_s: float) -> None:
+    def wait_for_id(self, timeout_s: float) -> None:
         """Wait until no other broker with this id lives; one that had this very data directory is dead for sure.
 
         Raises
@@ -111,7 +111,7 @@ class Membership:
         MembershipError
             It goes on living.
         """
-        path, give_up = documents.registration_path(self.me.id), time.monotonic() + patience_s
+        path, give_up = documents.registration_path(self.me.id), time.monotonic() + timeout_s
         while (stored := self.store.get(path)) is not None:
             other, directory, _ = documents.decode_registration(path, stored.data, stored.created)
             if directory == self._directory:

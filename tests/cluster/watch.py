@@ -17,6 +17,7 @@ from pylog_spark.cluster.documents import (
     TOPICS,
     decode_number,
     decode_topic,
+    topic_path,
 )
 from pylog_spark.cluster.store import StoreError
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
@@ -137,6 +138,19 @@ def written_at(connect: str, path: str) -> float:
         client.stop()
         client.close()
     return written - time.time() + time.monotonic()
+
+
+def stored_leaders(connect: str, topic: str) -> list[int]:
+    """Who leads each partition, by the document as it is stored now: the watcher may not have come to it yet."""
+    client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
+    client.start(_TIMEOUT_S)
+    try:
+        client.sync(f"/{topic_path(topic)}")
+        data, _ = client.get(f"/{topic_path(topic)}")
+    finally:
+        client.stop()
+        client.close()
+    return [one.leader for one in decode_topic(topic_path(topic), data).partitions]
 
 
 def expire_session(connect: str, broker: int) -> bool:

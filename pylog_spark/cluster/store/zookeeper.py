@@ -78,7 +78,7 @@ class ZooKeeperStore:
         ``HOST:PORT,HOST:PORT/chroot``, as Kafka's zookeeper.connect. The chroot is made when missing.
     session_timeout_ms, connection_timeout_ms : int
         What is asked of ZooKeeper, which may grant another; how long to wait for the first connection and its first answers.
-    patience_ms : int, optional
+    request_timeout_ms : int, optional
         How long a later request waits for an answer; without it the longer one of the two.
     notify : callable
         Takes `SESSION` or the path of what changed. Called from kazoo's threads: it may only put that into a queue.
@@ -90,7 +90,7 @@ class ZooKeeperStore:
         session_timeout_ms: int,
         connection_timeout_ms: int,
         notify: Callable[[str], None],
-        patience_ms: int | None = None,
+        request_timeout_ms: int | None = None,
     ) -> None:
         hosts, slash, chroot = connect.strip().partition("/")
         self._root = "/" + chroot.strip("/") if slash and chroot.strip("/") else ""
@@ -99,7 +99,7 @@ class ZooKeeperStore:
         self._closing = False
         self._watchers: dict[str, Callable[[object], None]] = {}
         # A read is given up after so long without ZooKeeper; a lost session is found out in about that time.
-        self._patience_s = max(session_timeout_ms, connection_timeout_ms) / 1000
+        self._request_timeout_s = max(session_timeout_ms, connection_timeout_ms) / 1000
         quickly = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=0.5)
         self._client = _Client(
             hosts=hosts, timeout=session_timeout_ms / 1000, connection_retry=quickly, logger=_quiet_logger()
@@ -109,8 +109,8 @@ class ZooKeeperStore:
             self._client.start(connection_timeout_ms / 1000)
             for path in ("", documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES):
                 self._make_sure_of(self._node(path))
-            if patience_ms is not None:
-                self._patience_s = patience_ms / 1000
+            if request_timeout_ms is not None:
+                self._request_timeout_s = request_timeout_ms / 1000
         except StoreError:
             self.close()
             raise
@@ -313,7 +313,7 @@ class ZooKeeperStore:
 
     def _repeated(self, ask: Callable[[], Any]) -> Any:
         """Repeat a read until the connection is back, for a bounded time."""
-        give_up = time.monotonic() + self._patience_s
+        give_up = time.monotonic() + self._request_timeout_s
         while True:
             try:
                 return ask()
@@ -329,7 +329,7 @@ class ZooKeeperStore:
                 raise StoreError(f"ZooKeeper at {self._where} refuses to read: {error!r}.") from error
 
     def _wait(self, asked: Any) -> Any:
-        give_up = time.monotonic() + self._patience_s
+        give_up = time.monotonic() + self._request_timeout_s
         while True:
             try:
                 return asked.get(timeout=_CLOSING_LOOK_S)
