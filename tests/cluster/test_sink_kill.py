@@ -6,7 +6,6 @@ In `make test` the drivers are the data source's own writer and tasks, without S
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,7 @@ def one(tmp_path: Path) -> Iterator[Bench]:
 def test_each_row_of_a_batch_is_there_once_though_the_coordinator_dies_after_writing_deciding_and_between_two_ends(
     one: Bench,
 ) -> None:
-    batch_driver.arm(one)
-    with ExitStack() as started:
-        drivers = [started.enter_context(batch_driver.start(one, [sink])) for sink in one.sinks]
-        for driver in drivers:
-            started.callback(driver.kill)
-        for step, query in one.queries.items():
-            one.control.reached(step, query.key)
+    with batch_driver.stopped_at_steps(one) as drivers:
         one.kill("coordinator")
         one.control.release()
         assert [driver.wait(DEADLINE_S) for driver in drivers] == [0, 0, 0]

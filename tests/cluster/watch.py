@@ -4,8 +4,8 @@ import queue
 import struct
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
@@ -128,29 +128,32 @@ class Watcher:
                 self._history.states.append(state)
 
 
-def written_at(connect: str, path: str) -> float:
-    """When the document at `path` was last written, by the clock of `time.monotonic`; to a millisecond, and never too late."""
+@contextmanager
+def _asking(connect: str) -> Iterator[KazooClient]:
+    """A client of ZooKeeper for a few questions."""
     client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
     client.start(_TIMEOUT_S)
     try:
-        written = client.exists(f"/{path}").mtime / 1000
+        yield client
     finally:
         client.stop()
         client.close()
+
+
+def written_at(connect: str, path: str) -> float:
+    """When the document at `path` was last written, by the clock of `time.monotonic`; to a millisecond, and never too late."""
+    with _asking(connect) as client:
+        written = client.exists(f"/{path}").mtime / 1000
     return written - time.time() + time.monotonic()
 
 
 def stored_leaders(connect: str, topic: str) -> list[int]:
     """Who leads each partition, by the document as it is stored now: the watcher may not have come to it yet."""
-    client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
-    client.start(_TIMEOUT_S)
-    try:
-        client.sync(f"/{topic_path(topic)}")
-        data, _ = client.get(f"/{topic_path(topic)}")
-    finally:
-        client.stop()
-        client.close()
-    return [one.leader for one in decode_topic(topic_path(topic), data).partitions]
+    path = topic_path(topic)
+    with _asking(connect) as client:
+        client.sync(f"/{path}")
+        data, _ = client.get(f"/{path}")
+    return [one.leader for one in decode_topic(path, data).partitions]
 
 
 def expire_session(connect: str, broker: int) -> bool:
@@ -159,17 +162,9 @@ def expire_session(connect: str, broker: int) -> bool:
     Whoever shows a session's number and password takes it over, and may close it. ZooKeeper makes the password from the
     number alone.
     """
-    client = KazooClient(hosts=connect, timeout=_TIMEOUT_S)
-    client.start(_TIMEOUT_S)
-    try:
+    with _asking(connect) as client:
         found = client.exists(f"/{REGISTRATIONS}{broker}")
-        if found is None:
-            return False
-        session = found.ephemeralOwner
-    finally:
-        client.stop()
-        client.close()
-    return steal_session(connect, session)
+    return found is not None and steal_session(connect, found.ephemeralOwner)
 
 
 def steal_session(connect: str, session: int) -> bool:

@@ -10,11 +10,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 
-from tests.crash.sink_bench import Bench, open_transactions, read
+from tests.crash.sink_bench import SINK_PARTITIONS, Bench, open_transactions, read
 from tests.crash.sink_driver import ROOT
 
 ROWS = 1_000
@@ -47,11 +48,28 @@ def start(bench: Bench, sinks: Sequence[str], times: int = 1) -> subprocess.Pope
     return subprocess.Popen([sys.executable, "-m", __name__, words], cwd=ROOT, env=environment)
 
 
+@contextmanager
+def stopped_at_steps(bench: Bench) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A driver for each sink, all of them waiting at the steps that their sinks are named after; at the end they are killed."""
+    arm(bench)
+    drivers = [start(bench, [sink]) for sink in bench.sinks]
+    try:
+        waiting = [bench.control.reached(step, query.key) for step, query in bench.queries.items()]
+        assert sorted(waiting) == sorted(driver.pid for driver in drivers)
+        yield drivers
+    finally:
+        for driver in drivers:
+            driver.kill()
+            driver.wait()
+
+
 def check(bench: Bench) -> None:
     """Every sink has every row once, and nothing is left open."""
     expected = sorted(b"%d" % number for number in range(ROWS))
     for query in bench.queries.values():
-        rows = sorted(value for partition in range(2) for value in read(bench.servers, query.sink, partition))
+        rows = sorted(
+            value for partition in range(SINK_PARTITIONS) for value in read(bench.servers, query.sink, partition)
+        )
         assert rows == expected, f"{query.sink}: {len(rows)} rows instead of {len(expected)}"
     assert open_transactions(bench.servers) == []
 

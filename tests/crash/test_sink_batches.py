@@ -27,15 +27,8 @@ def test_a_named_batch_whose_writer_was_killed_at_any_step_is_there_once_when_it
     bench: Callable[..., Bench],
 ) -> None:
     one = bench()
-    batch_driver.arm(one)
-    drivers = [batch_driver.start(one, [sink]) for sink in one.sinks]
-    try:
-        waiting = [one.control.reached(step, query.key) for step, query in one.queries.items()]
-        assert sorted(waiting) == sorted(driver.pid for driver in drivers)
-    finally:
-        for driver in drivers:
-            driver.kill()
-            driver.wait()
+    with batch_driver.stopped_at_steps(one):
+        pass  # and killed
     assert batch_driver.start(one, one.sinks, times=2).wait(DEADLINE_S) == 0
     batch_driver.check(one)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,7 @@ def next_file(files: Sequence[str], process: int, seconds: Mapping[str, float]) 
     return next(file for file in files if stack(file) == wanted)
 
 
+@cache
 def _seconds() -> dict[str, float]:
     # A file that took no time is work that is left all the same.
     return {file: max(float(known["seconds"]), SHORTEST_S) for file, known in recorded().items()}

@@ -131,6 +131,7 @@ def test_fifty_members_join_one_generation(group: Group) -> None:
         # Only now: librdkafka 2.16 may wait for ever in a close that meets a new assignment.
         for member in members:
             member.close()
+    assert group.state() == "EMPTY"
 
 
 def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: str) -> None:

@@ -293,9 +293,7 @@ class Query:
 
     def ends(self) -> list[dict[str, Any]]:
         """The end offsets of all batches, out of the checkpoint."""
-        folder = self.checkpoint / "offsets"
-        numbers = sorted(int(path.name) for path in folder.glob("*") if path.name.isdecimal())
-        return [json.loads((folder / str(number)).read_text().splitlines()[2]) for number in numbers]
+        return [json.loads(text) for text in without_spark.load(self.checkpoint).offsets]
 
     def _keep(self, frame: Any, number: int) -> None:
         self._rows[number] = self.way.rows(frame, self.columns)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql.utils import to_str
+
 from pylog_spark.datasource import PylogDataSource
 from tests.reading.streams import Checkpoint, Stream
 
@@ -19,9 +21,8 @@ Kept = tuple[int, list[tuple[Any, ...]], dict[str, Any]]
 
 def available_now(folder: Path, columns: Sequence[str], options: Mapping[str, Any]) -> list[Kept]:
     """Read to the end of what is there, from where the checkpoint in `folder` says: the batches that were planned."""
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
-    source = PylogDataSource(texts)
-    known = _load(folder)
+    source = PylogDataSource({name: str(to_str(value)) for name, value in options.items()})
+    known = load(folder)
     planned = len(known.offsets)
     query = Stream(source, known)
     try:
@@ -37,7 +38,9 @@ def _rows(rows: Sequence[Any], columns: Sequence[str]) -> list[tuple[Any, ...]]:
     return [tuple(getattr(row, column) for column in columns) for row in in_order]
 
 
-def _load(folder: Path) -> Checkpoint:
+def load(folder: Path) -> Checkpoint:
+    """What Spark, or this, has written down."""
+
     def entries(log: str) -> list[Path]:
         return sorted((one for one in (folder / log).glob("*") if one.name.isdecimal()), key=lambda one: int(one.name))
 
