@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PROFILE ?= release
+PROFILE ?= dev
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 CARGO := cargo
@@ -50,7 +50,7 @@ $(VENV)/.compiled-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.build-tool
 # Packages are fetched while Rust compiles; neither needs the other.
 $(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
 	@rm -f $(VENV)/.native-*
-	@scripts/stage "Compiling the native half, installing Spark (5 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
+	@scripts/stage "Compiling the native half, installing Spark (4 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
 	@scripts/stage "Installing pylog into $(VENV)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
