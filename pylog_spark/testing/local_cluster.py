@@ -149,10 +149,7 @@ class LocalCluster:
         Waits until all know each other and a controller, and every replica of every topic is in sync. Topics and settings
         stay as they are. Raises `ProcessError`.
         """
-        if self.zookeeper.running:
-            self.zookeeper.resume()
-        else:
-            self.zookeeper.start()
+        self.zookeeper.heal()
         for broker in self.brokers:
             if broker.running:
                 broker.resume()

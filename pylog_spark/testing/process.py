@@ -164,6 +164,13 @@ class Server(ABC):
         self._child.signal(signal.SIGCONT)
         self._paused = False
 
+    def heal(self) -> None:
+        """Undo what was done to it: it goes on where it stands still, and is started where it is down. Raises `ProcessError`."""
+        if self.running:
+            self.resume()
+        else:
+            self.start()
+
     def logs(self) -> str:
         """All that its processes wrote to the log so far."""
         return self._child.logs()

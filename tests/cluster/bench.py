@@ -23,7 +23,7 @@ from tests.cluster.machine import Machine
 from tests.cluster.proxy import Network
 from tests.cluster.watch import Watcher
 from tests.harness.waiting import seconds_until, until
-from tests.harness.zookeeper import heal, new_chroot
+from tests.harness.zookeeper import new_chroot
 
 ZOOKEEPER = "zookeeper"
 SESSION_S = 1.5
@@ -198,7 +198,7 @@ class Bench:
         self._dark.clear()
         for machine in self.machines.values():
             machine.set_clock(0)
-        heal(self.zookeeper)
+        self.zookeeper.heal()
         self._zookeeper_paused = False
         for broker, process in self.brokers.items():
             if not process.running:
@@ -272,4 +272,4 @@ class Bench:
         if hasattr(self, "watcher"):
             self.watcher.close()
         self.network.__exit__(None, None, None)
-        heal(self.zookeeper)
+        self.zookeeper.heal()

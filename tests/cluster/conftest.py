@@ -10,13 +10,13 @@ import pytest
 from pylog_spark.testing import LocalCluster, ZooKeeper
 from tests.cluster.bench import Bench
 from tests.harness.waiting import until
-from tests.harness.zookeeper import heal, new_chroot
+from tests.harness.zookeeper import new_chroot
 
 
 @pytest.fixture
 def zookeeper(worker_zookeeper: ZooKeeper) -> ZooKeeper:
     """The ZooKeeper of this process, healed."""
-    heal(worker_zookeeper)
+    worker_zookeeper.heal()
     return worker_zookeeper
 
 

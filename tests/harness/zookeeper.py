@@ -20,11 +20,3 @@ def worker_zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKe
 def new_chroot() -> str:
     """A place in it that no other cluster has."""
     return f"/t-{next(_numbers)}"
-
-
-def heal(zookeeper: ZooKeeper) -> None:
-    """Let it run again, whatever was done to it."""
-    if zookeeper.running:
-        zookeeper.resume()
-    else:
-        zookeeper.start()

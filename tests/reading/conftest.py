@@ -4,16 +4,18 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.brokers import BOTH
 from tests.harness.kafka import either
 from tests.spark.support import Topic, topic_maker
 
 
-@pytest.fixture(scope="session", params=BOTH)
+@pytest.fixture(scope="session")
 def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Address of a running broker."""
-    with either(request) as servers:
-        yield servers
+    """Address of a running broker: pylog's, or both kinds, for files that ask for them (`tests.reading.support.EITHER`)."""
+    if hasattr(request, "param"):
+        with either(request) as servers:
+            yield servers
+    else:
+        yield request.getfixturevalue("servers")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAv
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.errors import PylogError
 from tests.reading.support import schema
-from tests.spark.support import Topic
+from tests.spark.support import Batches, Topic
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Checkpoint:
         self.committed -= 1
 
 
-class Stream:
+class Stream(Batches):
     """A query that runs, from its start or from where its checkpoint says.
 
     Parameters
@@ -54,23 +54,13 @@ class Stream:
         columns: str | None = None,
         limited: bool = True,
     ) -> None:
+        super().__init__()
         if columns is None:
             source.schema()
         self.checkpoint = checkpoint or Checkpoint()
-        self.batches: dict[int, list[Any]] = {}
         self.latest: str | None = None
         self._reader: Any = source.streamReader(schema(*(columns.split(",") if columns else ())))
         self._limited = limited
-
-    @property
-    def values(self) -> list[str]:
-        """The values of all batches, sorted: a batch has no order over partitions."""
-        return sorted(row.value.decode() for rows in self.batches.values() for row in rows)
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many rows each batch had."""
-        return [len(rows) for _, rows in sorted(self.batches.items())]
 
     def available_now(self) -> Stream:
         """Read to the end of what is there at the first look, and stop."""

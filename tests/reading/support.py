@@ -18,7 +18,11 @@ from pyspark.sql.types import (
 )
 
 from pylog_spark.datasource import PylogDataSource
+from tests.brokers import BOTH
 from tests.spark.support import Topic
+
+#: Mark of a file whose tests run on pylog and on Apache Kafka.
+EITHER = pytest.mark.parametrize("bootstrap", BOTH, indirect=True)
 
 _TYPES: dict[str, DataType] = {
     "key": BinaryType(),

@@ -11,10 +11,10 @@ import pytest
 from pylog_spark._native import RecordWriter
 from pylog_spark.datasource import PylogDataSource
 from pylog_spark.offsets.position import Position
-from tests.reading.support import batches, reader, schema, tasks, values
+from tests.reading.support import EITHER, batches, reader, schema, tasks, values
 from tests.spark.support import Topic
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, EITHER]
 
 Topics = Callable[..., Topic]
 

@@ -1,5 +1,5 @@
 """Limits of a micro-batch counted in what a reader sees: rows and stored bytes, on logs with markers, aborted transactions and
-holes of compaction. Through Spark: ``tests/spark/test_limits.py``."""
+holes of compaction. Through Spark: ``tests/spark/test_limits.py``; Spark's connector on Apache Kafka: ``tests/parity/test_limits.py``."""
 
 import math
 from collections.abc import Callable
@@ -19,12 +19,6 @@ from tests.spark.support import Topic, transactions
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-
-
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: what Spark's connector does on Apache Kafka is in ``tests/parity/test_limits.py``."""
-    return servers
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """Records that are gone although a query needed them: a named error, or going on with what is left. As Spark shows it:
-``tests/spark/test_loss.py``."""
+``tests/spark/test_loss.py``; Spark's connector on Apache Kafka: ``tests/parity/test_loss.py``."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,12 +18,6 @@ from tests.spark.support import Topic
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-
-
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: what Spark's connector does on Apache Kafka is in ``tests/parity/test_loss.py``."""
-    return servers
 
 
 @pytest.fixture

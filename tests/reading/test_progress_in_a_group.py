@@ -25,12 +25,6 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: its own groups are looked at."""
-    return servers
-
-
 def progress(one: Topic, group: str, clock: list[float] | None = None) -> Progress:
     given = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, "kafka.group.id": group}
     return Progress(read_options(given, STREAM), lambda: clock[0] if clock else 0.0)

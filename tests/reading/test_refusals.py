@@ -18,12 +18,6 @@ Topics = Callable[..., Topic]
 NOBODY = "127.0.0.1:1"
 
 
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: none of it is asked of the brokers."""
-    return servers
-
-
 def refused(one: Topic, **options: object) -> tuple[str, str]:
     """The condition and the sentence of the error that a batch read must fail with."""
     with pytest.raises(PylogError) as caught:

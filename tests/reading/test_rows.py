@@ -14,12 +14,6 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: nothing of this is the broker's doing."""
-    return servers
-
-
 @pytest.mark.parametrize("columns", [("value",), ("offset", "value"), ("timestampType", "partition", "topic", "key")])
 def test_a_schema_with_fewer_columns_gives_only_those_in_its_order(topic: Topics, columns: tuple[str, ...]) -> None:
     one = topic(partitions=2)

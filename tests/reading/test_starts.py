@@ -17,12 +17,6 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: what Spark's connector does on Apache Kafka is in ``tests/parity/test_starts.py``."""
-    return servers
-
-
 @pytest.fixture
 def three(topic: Topics) -> Topic:
     """Three partitions with 5, 3 and no records: a0..a4, b0..b2."""

@@ -1,5 +1,5 @@
 """A streaming query from batch to batch, without Spark's engine: restarts, batches that run again, what appears while it runs. With the
-engine: ``tests/spark/test_stream.py``."""
+engine: ``tests/spark/test_stream.py``; Spark's connector on Apache Kafka: ``tests/parity``."""
 
 import json
 from collections.abc import Callable
@@ -14,12 +14,6 @@ from tests.spark.support import Topic
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-
-
-@pytest.fixture(scope="module")
-def bootstrap(servers: str) -> str:
-    """Of pylog alone: what Spark's connector does on Apache Kafka is in ``tests/parity``."""
-    return servers
 
 
 def test_nothing_new_makes_no_batch(topic: Topics) -> None:

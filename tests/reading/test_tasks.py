@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from tests.reading.support import batches, fetched, reader, tasks, values
+from tests.reading.support import EITHER, batches, fetched, reader, tasks, values
 from tests.spark.support import Topic
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, EITHER]
 
 Topics = Callable[..., Topic]
 

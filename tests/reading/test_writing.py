@@ -12,12 +12,12 @@ import pytest
 from pylog_spark.errors import PylogError
 from pylog_spark.sink.decision import TOPIC
 from tests.reading.streams import batch_reader
-from tests.reading.support import batches, reader, values
+from tests.reading.support import EITHER, batches, reader, values
 from tests.reading.writing import rows, save, texts
 from tests.spark.once import committed_values, open_ends, stored_keys
 from tests.spark.support import Topic
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, EITHER]
 
 Topics = Callable[..., Topic]
 

@@ -146,12 +146,29 @@ def transactions(one: Topic, *ends: tuple[int, bool]) -> None:
             producer.abort_transaction()
 
 
-class Collector:
+class Batches:
+    """The rows of each batch of a query, by its number."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, list[Any]] = {}
+
+    @property
+    def values(self) -> list[str]:
+        """The values of all batches, sorted: a batch has no order over partitions."""
+        return sorted(row.value.decode() for rows in self.batches.values() for row in rows)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows each batch had."""
+        return [len(rows) for _, rows in sorted(self.batches.items())]
+
+
+class Collector(Batches):
     """Runs a streaming read with ``foreachBatch`` and keeps the rows of each batch."""
 
     def __init__(self, checkpoint: str) -> None:
+        super().__init__()
         self.checkpoint = checkpoint
-        self.batches: dict[int, list[Any]] = {}
 
     def run(self, frame: Any) -> Any:
         """Read to the end of what is there (Trigger.AvailableNow); the query."""
@@ -162,15 +179,6 @@ class Collector:
     def start(self, frame: Any, **trigger: Any) -> Any:
         writer = frame.writeStream.foreachBatch(self._keep).option("checkpointLocation", self.checkpoint)
         return (writer.trigger(**trigger) if trigger else writer).start()
-
-    @property
-    def values(self) -> list[str]:
-        """The values of all batches, sorted: a batch has no order over partitions."""
-        return sorted(row.value.decode() for rows in self.batches.values() for row in rows)
-
-    @property
-    def sizes(self) -> list[int]:
-        return [len(rows) for _, rows in sorted(self.batches.items())]
 
     def _keep(self, frame: Any, batch_id: int) -> None:
         self.batches[batch_id] = frame.collect()

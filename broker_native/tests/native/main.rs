@@ -11,5 +11,6 @@ mod record_oracle;
 mod record_round_trip;
 mod record_validate;
 mod replication;
+mod runs;
 mod server;
 mod storage;

@@ -32,6 +32,7 @@ use broker_native::storage::{
 use uuid::Uuid;
 
 use self::transactions::Writer;
+use crate::runs::{is_long, number};
 
 const DEFAULT_RUNS: u64 = 100;
 const LONG_RUNS: u64 = 300;
@@ -322,15 +323,6 @@ fn durable(log: &PartitionLog, last_offset: i64) -> Result<(), StorageError> {
     let (tell, told) = mpsc::channel();
     log.wait_durable(last_offset, Box::new(move |result| drop(tell.send(result))));
     told.try_recv().expect("without flusher threads the callback is called at once")
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
-/// Whether this is a run that repeats more (`make test-long`).
-fn is_long() -> bool {
-    number("PYLOG_TEST_LONG", 0) == 1
 }
 
 fn seeds() -> Range<u64> {

@@ -24,7 +24,8 @@ use broker_native::storage::{
 };
 use uuid::Uuid;
 
-use crate::power_loss::{Dice, ROUNDS, bitten, ended, is_long, seeds};
+use crate::power_loss::{Dice, ROUNDS, bitten, ended, seeds};
+use crate::runs::is_long;
 
 const STEPS: u64 = 50;
 /// The first runs of each test find most; more only by `PYLOG_POWER_CUTS`.

@@ -10,19 +10,17 @@ mod store;
 
 use sim::{Sim, Stats, Weather};
 
+use crate::runs::{is_long, number};
+
 /// Seeds of each weather where `PYLOG_SIM_SEEDS` says nothing; in a long run (`make test-long`) more.
 const DEFAULT_SEEDS: u64 = 40;
 const LONG_SEEDS: u64 = 400;
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 /// All seeds in one weather; the figures of all.
 fn seeds(weather: Weather) -> Stats {
     let first = number("PYLOG_SEED", 1);
     let mut total = Stats::default();
-    let default = if number("PYLOG_TEST_LONG", 0) == 1 { LONG_SEEDS } else { DEFAULT_SEEDS };
+    let default = if is_long() { LONG_SEEDS } else { DEFAULT_SEEDS };
     for seed in first..first + number("PYLOG_SIM_SEEDS", default) {
         total.add(&Sim::new(seed, weather).run());
     }
