@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +43,23 @@ def pages_with(language: str) -> list[Path]:
 def compares(page: Path) -> bool:
     """Whether the page's program reads or writes with Spark's own connector."""
     return 'format("kafka")' in snippets(page, "python")
+
+
+def written_by_the_connector(page: Path) -> list[str]:
+    """The topics that the page's program writes with Spark's own connector."""
+    return re.findall(r'write\.format\("kafka"\)\.options\(topic="([^"]+)"', snippets(page, "python"))
+
+
+def make_topics(address: str, names: set[str]) -> None:
+    """Make topics with two partitions, as Kafka would when they are written.
+
+    When it makes them itself it may refuse a producer's first batch, since it does not lead the partition yet, and take the second,
+    in which it sees a producer that it knows no more; the first is out of order then, however often it comes (seen once, on a busy
+    machine).
+    """
+    with Admin(address) as admin:
+        for name in names:
+            admin.create_topic(name, 2, 1)
 
 
 def run(
@@ -102,6 +120,8 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     asked = [item for item in request.session.items if "outcomes" in getattr(item, "fixturenames", ())]
     pages = [item.callspec.params["page"] for item in asked]
     address = request.getfixturevalue("kafka") if any(map(compares, pages)) else None
+    if address is not None:
+        make_topics(address, {name for page in pages for name in written_by_the_connector(page)})
     return Outcomes(pages, tmp_path_factory.mktemp("pages"), address)
 
 

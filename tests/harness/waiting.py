@@ -45,6 +45,16 @@ def until(
         time.sleep(pause_s)
 
 
+def happens(question: Callable[[], object], within_s: float) -> bool:
+    """Whether it becomes so in time; for what is tried again when it does not."""
+    give_up = time.monotonic() + within_s
+    while not question():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
 def seconds_until(
     question: Callable[[], object], what: str | Callable[[], str], deadline_s: float = DEADLINE_S
 ) -> float:
