@@ -3,11 +3,10 @@
 //! Records are opened only where a limit or the range cuts a batch that compaction has made holes in. What counts is what a
 //! reader of the client's `isolation.level` sees: no markers, no aborted transactions. Bytes are those of the stored
 //! batches, which are taken whole; of one that rows cut, its share.
-use std::time::Instant;
-
 use super::cluster::Cluster;
 use super::error::{ClientError, Result, kind};
 use super::fetcher::{Fetcher, Target};
+use super::standstill::Standstill;
 use crate::record::batches::{BatchView, body};
 use crate::record::compression::decompress_into;
 use crate::record::control::AbortedFilter;
@@ -80,7 +79,7 @@ impl<'a> Scan<'a> {
     }
 
     fn run(mut self, fetcher: &mut Fetcher) -> Result<Taken> {
-        let mut progress = Instant::now();
+        let mut standstill = Standstill::new();
         while self.taken.offset < self.wish.end && !self.full {
             fetcher.advance(self.taken.offset, None);
             let fetched = fetcher.fetch()?;
@@ -96,14 +95,10 @@ impl<'a> Scan<'a> {
                     return Ok(self.taken);
                 }
             }
-            if self.taken.offset == before && fetched.visible_end >= self.wish.end {
-                // Nothing is stored between here and the end: compaction took it.
-                self.taken.offset = self.wish.end;
-            }
             if self.taken.offset > before {
-                progress = Instant::now();
-            } else if progress.elapsed() > fetcher.patience() {
-                return Err(fetcher.short(fetched.visible_end, self.wish.end));
+                standstill.end();
+            } else if let Some(behind) = standstill.look(fetcher, &fetched, Some(self.wish.end))? {
+                self.taken.offset = behind;
             }
         }
         Ok(self.taken)

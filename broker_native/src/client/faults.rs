@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::error::{ClientError, Result};
+use super::advance::{Wish, advance};
+use super::config::Isolation;
+use super::error::{ClientError, Result, kind};
 use super::fake::{Answer, Asked, FakeBroker, frame, metadata};
 use super::fetcher::Target;
 use super::range::{Leg, Plan, RangeReader};
@@ -155,15 +157,60 @@ fn one_answer_serves_the_pieces_of_a_partition_that_it_covers() {
 }
 
 #[test]
-fn offsets_that_compaction_emptied_up_to_the_end_of_the_log_are_no_hang() {
-    // The log is visible up to 1000 and holds nothing from 4 on.
+fn silence_before_the_end_of_what_is_visible_is_an_error_and_no_gap() {
+    // The log is visible up to 1000, and nothing comes from 4 on.
     let broker = leader(|asked, offset| {
         let records = if offset < 4 { batch(0, 4) } else { vec![] };
         asked.answer(&fetched(records, ErrorCode::None))
     });
-    let mut several = reader(&broker, &[(0, 0, 50), (0, 100, 900), (0, 2, 4)], None);
-    assert_eq!(drain(&mut several).unwrap(), [(0, 4), (2, 2)]);
-    assert!(several.at_end());
+    let error = read(&broker, 0, 50, &[]).unwrap_err();
+    assert_eq!(error.kind, kind::TIMED_OUT);
+    assert!(error.message.contains("gave no batch from offset 4 on"), "{}", error.message);
+    let wish = Wish {
+        topic: "t".into(),
+        partition: 0,
+        start: 0,
+        end: 50,
+        max_records: None,
+        max_bytes: None,
+        at_least_one: false,
+    };
+    let error = advance(broker.cluster(&[]), &[wish]).1.unwrap_err();
+    assert!(error.message.contains("gave no batch from offset 4 on"), "{}", error.message);
+}
+
+#[test]
+fn a_gap_before_a_batch_that_readers_of_committed_data_may_not_see_yet_is_passed() {
+    // Offsets 4 to 9 are gone; at 10 a transaction is open.
+    let broker = leader(|asked, offset| {
+        let AnyRequest::Fetch(request) = &asked.request else { return None };
+        let committed = request.isolation_level == Isolation::ReadCommitted.code();
+        let records = match offset {
+            0..4 => batch(0, 4),
+            _ if committed => vec![],
+            _ => batch(10, 3),
+        };
+        let mut answer = fetched(records, ErrorCode::None);
+        answer.responses[0].partitions[0].last_stable_offset = 10;
+        asked.answer(&answer)
+    });
+    assert_eq!(read(&broker, 0, 10, &[("isolation.level", "read_committed")]).unwrap(), 4);
+}
+
+#[test]
+fn a_broker_that_answers_at_once_without_anything_is_not_asked_without_a_pause() {
+    let fetches = Arc::new(AtomicUsize::new(0));
+    for records in [vec![], batch(0, 4)] {
+        let counted = fetches.clone();
+        let broker = leader(move |asked, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            asked.answer(&fetched(records.clone(), ErrorCode::None))
+        });
+        // Half a second, with pauses of 50 ms, and as many looks at what is stored.
+        assert_fails(&broker, kind::TIMED_OUT, &[("retry.backoff.ms", "50"), ("retry.backoff.max.ms", "50")]);
+    }
+    let fetches = fetches.load(Ordering::SeqCst);
+    assert!(fetches < 60, "{fetches} fetches");
 }
 
 fn assert_fails(broker: &FakeBroker, kind: &str, given: &[(&str, &str)]) -> ClientError {

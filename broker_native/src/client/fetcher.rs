@@ -11,12 +11,13 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::cluster::Cluster;
-use super::config::{Isolation, millis};
+use super::config::{Isolation, Settings, millis};
 use super::connection::Sent;
 use super::error::{ClientError, Result, code, kind};
 use super::retry::Retry;
 use super::sources::{Source, Sources};
 use super::{topic_id, truncation};
+use crate::record::batches;
 use crate::wire::ErrorCode;
 use crate::wire::messages::FetchResponse;
 use crate::wire::messages::fetch::{FetchPartition, FetchRequest, FetchTopic, PartitionData};
@@ -75,6 +76,10 @@ pub struct Fetcher {
     checked_epoch: i32,
     under_way: Option<Sent>,
     unknown_since: Option<Instant>,
+    /// Whether the log is looked at as it is stored, whatever the settings' isolation level.
+    as_stored: bool,
+    /// How long the last answer took.
+    took: Duration,
 }
 
 /// An answer's worth.
@@ -98,6 +103,8 @@ impl Fetcher {
             checked_epoch: -1,
             under_way: None,
             unknown_since: None,
+            as_stored: false,
+            took: Duration::ZERO,
         }
     }
 
@@ -121,6 +128,13 @@ impl Fetcher {
     /// `OFFSET_OUT_OF_RANGE`, `LOG_TRUNCATED`, `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`, `CORRUPT_BATCH`; `UNREACHABLE`,
     /// `TIMED_OUT` and the retriable errors of brokers after `default.api.timeout.ms`; `CLOSED` when stopped.
     pub fn fetch(&mut self) -> Result<Fetched> {
+        let asked = Instant::now();
+        let fetched = self.fetch_with_retries();
+        self.took = asked.elapsed();
+        fetched
+    }
+
+    fn fetch_with_retries(&mut self) -> Result<Fetched> {
         let what = format!("read partition {}", self.name());
         let limit = self.cluster.settings().api_timeout();
         let mut retry = Retry::new(what, limit, self.cluster.stop());
@@ -156,10 +170,43 @@ impl Fetcher {
         (self.position, self.read_epoch) = (position, -1);
     }
 
-    /// Goes on at `position`, whatever was asked for already.
-    pub fn turn_back(&mut self, position: i64) {
-        self.forget_source();
-        self.position = position;
+    /// The offset that the next fetch asks for.
+    pub fn position(&self) -> i64 {
+        self.position
+    }
+
+    /// The settings of its client.
+    pub fn settings(&self) -> &Settings {
+        self.cluster.settings()
+    }
+
+    /// How long the last [`Fetcher::fetch`] took.
+    pub fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// Waits, or until the client is stopped.
+    pub fn pause(&self, time: Duration) {
+        self.cluster.stop().pause(time);
+    }
+
+    /// The first offset from the position on at which a batch is stored, whether its transaction is decided or not; `None` when
+    /// the broker gives no batch.
+    ///
+    /// # Errors
+    /// Those of [`Fetcher::fetch`].
+    pub fn first_stored(&mut self) -> Result<Option<i64>> {
+        if self.under_way.is_some() {
+            self.forget_source();
+        }
+        self.as_stored = true;
+        let fetched = self.fetch();
+        self.as_stored = false;
+        let stored = batches(&fetched?.records)
+            .map_while(std::result::Result::ok)
+            .map(|(header, _)| header)
+            .find(|header| header.last_offset() >= self.position);
+        Ok(stored.map(|header| header.base_offset.max(self.position)))
     }
 
     /// Lets answers be small at first, for a reader that may not want all.
@@ -188,9 +235,15 @@ impl Fetcher {
     /// The error of a log that shows nothing beyond `visible_end` for so long, though `end` was asked for.
     pub fn short(&self, visible_end: i64, end: i64) -> ClientError {
         let (name, seconds) = (self.name(), self.patience().as_secs_f64());
-        let message = format!(
-            "partition {name} is visible up to offset {visible_end} only, {end} was asked for; nothing came for default.api.timeout.ms ({seconds} s)"
-        );
+        let message = match visible_end > self.position {
+            true => format!(
+                "partition {name} is visible up to offset {visible_end}, but its broker gave no batch from offset {} on for default.api.timeout.ms ({seconds} s), so it is not known whether records are missing there; look at the broker's log, or read from a later offset",
+                self.position
+            ),
+            false => format!(
+                "partition {name} is visible up to offset {visible_end} only, {end} was asked for; nothing came for default.api.timeout.ms ({seconds} s)"
+            ),
+        };
         ClientError::fatal(kind::TIMED_OUT, message)
     }
 
@@ -339,6 +392,7 @@ impl Fetcher {
 
     fn request(&self, source: &Source) -> FetchRequest {
         let settings = self.cluster.settings();
+        let isolation = if self.as_stored { Isolation::ReadUncommitted } else { settings.isolation_level };
         let bytes = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
         // A long poll must end before the socket's time-out.
         let wait = settings.fetch_max_wait_ms.min(settings.request_timeout_ms / 2);
@@ -363,7 +417,7 @@ impl Fetcher {
             max_wait_ms: bytes(wait),
             min_bytes: bytes(settings.fetch_min_bytes),
             max_bytes: bytes(settings.fetch_max_bytes),
-            isolation_level: settings.isolation_level.code(),
+            isolation_level: isolation.code(),
             session_id: 0,
             session_epoch: NO_SESSION_EPOCH,
             topics: vec![topic],

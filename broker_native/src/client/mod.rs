@@ -13,6 +13,7 @@
 //! | [`coordinator`] | who answers for a group or a transaction |
 //! | [`offsets`], [`admin`], [`topic_id`] | offsets by time; topics and configs; ids as text |
 //! | [`fetcher`], `sources`, `truncation` | one partition's bytes in order; from which replica; whether it still has what was read |
+//! | `standstill` | answers that bring nothing new: gaps, pauses, giving up |
 //! | [`range`], `pump` | ranges of partitions as Arrow batches; the thread that reads ahead of the consumer |
 //! | [`advance`] | how far so many rows or bytes reach, told by the headers of batches |
 //! | [`ingest`], [`accumulator`], [`producer`] | Arrow rows into batches; the writing thread's face |
@@ -42,6 +43,7 @@ pub mod raw;
 pub mod retry;
 pub mod sender;
 mod sources;
+mod standstill;
 pub mod stop;
 pub mod topic_id;
 pub mod transaction;

@@ -3,13 +3,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::time::Instant;
 
 use super::cluster::Cluster;
 use super::config::Settings;
 use super::error::{ClientError, Result, kind};
 use super::fetcher::{Fetched, Fetcher};
 use super::range::{Handed, Leg, Piece, Plan};
+use super::standstill::Standstill;
 use super::stop::Stop;
 use crate::columnar::{BatchDecoder, DecodeError, DecodeOptions};
 use crate::record::batches;
@@ -34,8 +34,6 @@ pub(crate) struct Pump {
     kept: Option<(Range<i64>, Fetched)>,
     fetcher: Fetcher,
     decoder: BatchDecoder,
-    /// Up to here the log was visible when an answer came without a batch.
-    seen_empty: Option<i64>,
     stop: Stop,
     sender: SyncSender<Handed>,
     bytes_fetched: Arc<AtomicU64>,
@@ -74,7 +72,6 @@ impl Pump {
             kept: None,
             fetcher,
             decoder,
-            seen_empty: None,
             stop,
             sender,
             bytes_fetched,
@@ -118,12 +115,11 @@ impl Pump {
             self.fetcher.set_max_bytes(FIRST_SMALL_FETCH_BYTES);
         }
         self.decoder = decoder(&self.plan, leg, self.options, self.rows_left);
-        self.seen_empty = None;
     }
 
     /// Reads one range to its end; false when nothing more is to be read.
     fn read_leg(&mut self) -> Result<bool> {
-        let mut progress = Instant::now();
+        let mut standstill = Standstill::new();
         while !self.decoder.at_end() && !self.stop.is_stopped() {
             let fetched = self.answer()?;
             let before = self.decoder.next_offset();
@@ -133,17 +129,20 @@ impl Pump {
                 self.kept = Some((before..next, fetched.clone()));
             }
             // Whoever wants only some rows may have them with this answer.
-            if next < self.end && self.plan.limit.is_none() {
+            if next > before && next < self.end && self.plan.limit.is_none() {
                 self.fetcher.ask();
             }
             if !self.decode(&fetched)? {
                 return Ok(false);
             }
-            self.pass_a_gap(&fetched, before);
             if self.decoder.next_offset() > before {
-                progress = Instant::now();
-            } else if !self.follow && progress.elapsed() > self.fetcher.patience() {
-                return Err(self.fetcher.short(fetched.visible_end, self.end));
+                standstill.end();
+            } else {
+                let end = (!self.follow).then_some(self.end);
+                if let Some(behind) = standstill.look(&mut self.fetcher, &fetched, end)? {
+                    self.decoder.pass(behind);
+                    self.fetcher.advance(self.decoder.next_offset(), None);
+                }
             }
             self.fetcher.double_max_bytes();
         }
@@ -169,24 +168,6 @@ impl Pump {
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
         let next_offset = self.decoder.resume_offset();
         Ok(self.hand_over(Piece { batch, next_offset, last: !more }) && more)
-    }
-
-    /// Goes on behind offsets that compaction emptied up to the end of what is visible: there is no batch to say so. An
-    /// answer without one proves it for what was visible before it was asked for, if it comes from a replica that has got as
-    /// far itself.
-    fn pass_a_gap(&mut self, fetched: &Fetched, before: i64) {
-        let stuck = !self.follow && fetched.records.is_empty() && self.decoder.next_offset() == before;
-        let proven = self.seen_empty.take();
-        if !stuck {
-            return;
-        }
-        match proven {
-            Some(visible) if visible > before && fetched.visible_end >= visible => {
-                self.decoder.pass(visible);
-                self.fetcher.turn_back(self.decoder.next_offset());
-            }
-            _ => self.seen_empty = Some(fetched.visible_end),
-        }
     }
 
     /// Decodes an answer and hands full batches on; false when nobody listens any more.
