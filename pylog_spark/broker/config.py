@@ -246,6 +246,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _fallback("log.message.timestamp.before.max.ms", Type.LONG, LONG_MAX, "message.timestamp.before.max.ms", at_least(0)),
     _fallback("log.message.timestamp.type", Type.STRING, "CreateTime", "message.timestamp.type", _TIMESTAMP_TYPES),
     _fallback("log.preallocate", Type.BOOLEAN, False, "preallocate"),
+    _server("log.recovery.kept.bytes", Type.LONG, 1024 * _MIB,
+            "Most bytes of each partition that are kept, as .cut files beside its log, when recovery after a kill or a loss of power "
+            "cuts them from it. 0 keeps nothing.", valid=at_least(0)),
     _fallback("log.retention.bytes", Type.LONG, -1, "retention.bytes", at_least(-1)),
     _server("log.retention.check.interval.ms", Type.LONG, 5 * _MINUTE_MS,
             "How often segments are checked against retention.", valid=at_least(1)),

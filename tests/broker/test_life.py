@@ -121,6 +121,30 @@ def test_a_damaged_document_stops_the_start_and_names_its_file(broker, admin_of)
         broker.start()
 
 
+def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
+    created(admin_of(broker), "t")
+    for number in range(3):
+        written(broker, "t", [f"{number}"])
+    broker.kill()
+    folder = os.path.join(broker.data_dir, "t-0")
+    file = os.path.join(folder, f"{0:020}.log")
+    size = os.path.getsize(file)
+    with open(file, "r+b") as damaged:
+        damaged.seek(size // 3 + 70)
+        damaged.write(b"#")
+    broker.start()
+    assert read(broker, "t") == [b"0"]
+    assert (
+        f"t-0: after an unclean stop the log ends at offset 1: {size - size // 3} bytes from there on were cut"
+        in broker.logs()
+    )
+    assert (
+        f"{size - size // 3} of them are kept as .cut files in {folder} (at most log.recovery.kept.bytes)"
+        in broker.logs()
+    )
+    assert os.path.getsize(os.path.join(folder, f"{1:020}.log.cut")) == size - size // 3
+
+
 def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):
     broker.terminate()
     stray = os.path.join(broker.data_dir, "lost-0")

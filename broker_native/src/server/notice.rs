@@ -29,6 +29,12 @@ pub fn notice(line: &str) {
     };
 }
 
+/// Writes `pylog broker: <line>` whatever was written before: for what no client can bring about.
+pub fn report(line: &str) {
+    // Nobody is left to be told when stderr is closed.
+    let _ = writeln!(std::io::stderr().lock(), "pylog broker: {line}");
+}
+
 /// How many lines were left out since the last one, or `None` when this one is left out as well.
 fn admitted(now: Instant) -> Option<u64> {
     let mut window = STATE.lock();

@@ -74,6 +74,8 @@ pub struct Settings {
     pub log_retention_check_interval_ms: u64,
     /// How often recovery points are written down.
     pub log_flush_offset_checkpoint_interval_ms: i64,
+    /// Most bytes of each partition that are kept beside its log when recovery cuts them from it.
+    pub log_recovery_kept_bytes: u64,
     /// An idempotent producer that wrote nothing for so long is forgotten.
     pub producer_id_expiration_ms: i64,
     /// Largest request.
@@ -125,6 +127,7 @@ impl Default for Settings {
             log_cleaner_threads: 1,
             log_retention_check_interval_ms: /* 5 minutes */ 300_000,
             log_flush_offset_checkpoint_interval_ms: /* 1 minute */ 60_000,
+            log_recovery_kept_bytes: /* 1 GiB */ 1 << 30,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
@@ -154,6 +157,7 @@ impl Settings {
             cluster_id: self.cluster_id.clone(),
             producer_id_expiration_ms: self.producer_id_expiration_ms,
             checkpoint_interval_ms: self.log_flush_offset_checkpoint_interval_ms,
+            recovery_kept_bytes: self.log_recovery_kept_bytes,
             replica_high_watermark_checkpoint_interval_ms: self.replica_high_watermark_checkpoint_interval_ms,
             ..ManagerConfig::default()
         }

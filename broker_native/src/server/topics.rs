@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::notice::notice;
+use super::notice::{notice, report};
 use super::replication::leading::Leading;
 use super::replication::{Replication, Seat, on_append, on_failure};
 use super::watch::Watchers;
@@ -328,6 +328,18 @@ fn open(
         log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
         log.on_append(on_append(&seat, &appended));
         log.on_failure(on_failure(&seat));
+        if let Some(cut) = log.cut_tail() {
+            report(&format!(
+                "{}-{}: after an unclean stop the log ends at offset {}: {} bytes from there on were cut ({}); {} of them are kept as .cut files in {} (at most log.recovery.kept.bytes)",
+                topic.name,
+                spec.partition,
+                cut.offset,
+                cut.bytes,
+                cut.reason,
+                cut.kept,
+                log.dir().display()
+            ));
+        }
     }
     let log = opened.map_err(Absent::Offline);
     let leading = lead(replication, topic, spec, role, None, &log);

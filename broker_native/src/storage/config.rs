@@ -186,6 +186,8 @@ pub struct ManagerConfig {
     pub checkpoint_interval_ms: i64,
     /// How often the high watermarks of logs with other replicas are written down.
     pub replica_high_watermark_checkpoint_interval_ms: i64,
+    /// Most bytes of each partition that are kept beside its log when recovery cuts them from it.
+    pub recovery_kept_bytes: u64,
 }
 
 impl Default for ManagerConfig {
@@ -199,6 +201,7 @@ impl Default for ManagerConfig {
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
             checkpoint_interval_ms: /* 1 minute */ 60_000,
             replica_high_watermark_checkpoint_interval_ms: /* 5 s */ 5_000,
+            recovery_kept_bytes: /* 1 GiB */ 1 << 30,
         }
     }
 }

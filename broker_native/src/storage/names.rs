@@ -1,4 +1,4 @@
-//! Every file name of a data directory, once. All are Apache Kafka's.
+//! Every file name of a data directory, once. All are Apache Kafka's but `.cut`.
 use std::path::{Path, PathBuf};
 
 use super::error::{Result, StorageError, TopicPartition};
@@ -21,6 +21,8 @@ pub const DELETED_SUFFIX: &str = ".deleted";
 pub const CLEANED_SUFFIX: &str = ".cleaned";
 /// Appended to the name of a file of a segment that is to take the place of others.
 pub const SWAP_SUFFIX: &str = ".swap";
+/// What recovery cut from a log, kept beside it.
+pub const CUT_SUFFIX: &str = "log.cut";
 /// Ends the name of a partition's directory that waits for removal.
 pub const DELETE_DIR_SUFFIX: &str = "-delete";
 /// Ends the name of a checkpoint that is being written.

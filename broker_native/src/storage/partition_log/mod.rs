@@ -7,6 +7,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | make, open after a clean stop, recover after an unclean one |
+//! | `cut` | what recovery cuts is kept beside the log |
 //! | `open_aborted` | the indexes of aborted transactions: taken over, or made anew |
 //! | `append` | check, place, write, roll |
 //! | `replay` | the producers as they were at an earlier offset |
@@ -27,6 +28,7 @@
 mod append;
 mod batch_ends;
 mod cleanup;
+mod cut;
 mod durable;
 mod follow;
 mod open;

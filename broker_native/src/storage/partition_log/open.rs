@@ -1,8 +1,8 @@
 //! Making a log, opening it after a clean stop, recovering it after an unclean one.
 //!
 //! The recovery point is an offset up to which all was on the device when it was written down. Behind it the log may
-//! end in anything: recovery walks there, cuts at the first batch that is not whole and removes what follows
-//! ([`CutTail`] tells). Before it every batch must be there: a bad one is [`StorageError::Corrupt`], and no file is
+//! end in anything: recovery walks there, cuts at the first batch that is not whole and takes away what follows
+//! ([`CutTail`] tells; `cut` keeps it). Before it every batch must be there: a bad one is [`StorageError::Corrupt`], and no file is
 //! changed. A clean stop leaves recovery point = log end, so nothing but the active segment's last stretch is read.
 //!
 //! [`StorageError::Corrupt`]: super::super::error::StorageError::Corrupt
@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
+use super::cut::Keeper;
 use super::replay::newest_snapshot;
 use super::swap::finish_swaps;
 use super::truncate::settle;
@@ -415,16 +416,29 @@ impl<'a> Opening<'a> {
     /// Ends the log in segment `i` or before it, on the device, too.
     fn cut_behind(&mut self, i: usize, segment: &Segment, end: End) -> Result<()> {
         let before = self.bytes_on_disk();
+        let stays = match end {
+            End::Inside(_) => segment.size(),
+            End::Before(_) => 0,
+        };
+        let coming =
+            before.saturating_sub(self.segments.iter().take(i).map(|s| s.size()).sum::<u64>() + stays);
+        let dir = Arc::clone(&self.dir);
+        let most = self.shared.config.recovery_kept_bytes;
+        let mut keeper = Keeper::new(&*self.shared.disk, &dir, most, coming);
         let (keep, reason) = match end {
             End::Inside(reason) => {
+                keeper.tail(segment, self.next_offset);
                 segment.cut().map_err(|error| error.of(self.at))?;
                 (i + 1, reason)
             }
             End::Before(reason) => (i, reason),
         };
+        // From behind: a loss of power in between must not leave one that seems to continue the log.
         for later in self.segments.drain(keep..).rev().collect::<Vec<_>>() {
+            keeper.segment(&later);
             self.remove(&later);
         }
+        let kept = keeper.kept;
         let synced = self.shared.disk.sync_dir(&self.dir);
         synced.map_err(|e| StorageError::io("sync", &self.dir, &e))?;
         let bytes = before.saturating_sub(self.bytes_on_disk());
@@ -432,6 +446,7 @@ impl<'a> Opening<'a> {
         self.cut_tail = Some(CutTail {
             offset: self.next_offset,
             bytes,
+            kept,
             reason: format!("{}: {reason}", file.display()),
         });
         Ok(())

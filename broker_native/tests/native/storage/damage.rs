@@ -354,3 +354,52 @@ fn a_batch_that_reaches_below_the_recovery_point_is_never_cut() {
     assert!(matches!(refused, StorageError::Corrupt { offset: 87, .. }), "{refused}");
     assert_eq!(fs::read(&last).unwrap(), damaged, "nothing was changed");
 }
+
+/// What recovery kept beside the log: name and bytes.
+fn kept(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    of_partition(dir, "cut").iter().map(|path| (name(path), fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn what_recovery_cuts_is_kept_beside_the_log_until_the_next_cut_needs_its_room() {
+    let dir = make(Stop::Killed);
+    let logs = of_partition(dir.path(), "log");
+    let whole: Vec<Vec<u8>> = logs.iter().map(|log| fs::read(log).unwrap()).collect();
+    assert!(logs.len() > 3);
+    flip(&logs[1], whole[1].len() / 2);
+    let broker = Broker::real(dir.path(), small_segments()).unwrap();
+    let cut = broker.log.cut_tail().unwrap().clone();
+    let beside = kept(dir.path());
+    assert_eq!(beside[0].0, format!("{:020}.log.cut", cut.offset));
+    let good = fs::read(&logs[1]).unwrap().len();
+    let mut tail = whole[1][good..].to_vec();
+    tail[whole[1].len() / 2 - good] ^= 0x41;
+    let expected: Vec<Vec<u8>> = std::iter::once(tail).chain(whole[2..].iter().cloned()).collect();
+    let found: Vec<Vec<u8>> = beside.iter().map(|(_, bytes)| bytes.clone()).collect();
+    assert_eq!(found, expected, "from the damaged batch on, byte by byte");
+    let bytes: usize = expected.iter().map(Vec::len).sum();
+    assert_eq!((cut.bytes, cut.kept), (bytes as u64, bytes as u64));
+    // They are there after another start, and no part of the log.
+    broker.manager.close().unwrap();
+    let broker = Broker::real(dir.path(), small_segments()).unwrap();
+    assert_eq!((kept(dir.path()), broker.log.offsets().log_end_offset), (beside, cut.offset));
+    assert!(broker.log.cut_tail().is_none());
+}
+
+#[test]
+fn no_more_of_what_is_cut_is_kept_than_the_limit_says() {
+    let original = make(Stop::Killed);
+    let logs = of_partition(original.path(), "log");
+    let last = fs::read(logs.last().unwrap()).unwrap().len() as u64;
+    flip(&logs[1], 70);
+    for (most, files) in [(0, 0), (last, 1), (u64::MAX, logs.len() - 1)] {
+        let copy = copy_of(original.path());
+        let broker = Broker::keeping(copy.path(), most).unwrap();
+        let cut = broker.log.cut_tail().unwrap();
+        let beside = kept(copy.path());
+        assert_eq!(beside.len(), files, "at most {most} bytes");
+        assert_eq!(cut.kept, beside.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>());
+        assert!(cut.kept <= most && cut.bytes >= cut.kept);
+    }
+}

@@ -49,9 +49,26 @@ impl Broker {
         dir: &Path,
         config: LogConfig,
     ) -> Result<Self, StorageError> {
-        let manager = LogManager::open(disk, clock.clone(), dir, manager_config())?;
+        Self::with(clock, disk, dir, manager_config(), config)
+    }
+
+    fn with(
+        clock: Arc<ManualClock>,
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        settings: ManagerConfig,
+        config: LogConfig,
+    ) -> Result<Self, StorageError> {
+        let manager = LogManager::open(disk, clock.clone(), dir, settings)?;
         let log = manager.open_partition(TOPIC, 0, Uuid::from_u128(7), config, Role::Alone, 0)?;
         Ok(Self { clock, manager, log })
+    }
+
+    /// With small segments; keeps at most so many bytes of what recovery cuts.
+    pub fn keeping(dir: &Path, recovery_kept_bytes: u64) -> Result<Self, StorageError> {
+        let settings = ManagerConfig { recovery_kept_bytes, ..manager_config() };
+        let clock = Arc::new(ManualClock::at(NOW_MS));
+        Self::with(clock, Arc::new(RealDisk), dir, settings, small_segments())
     }
 
     /// On the file system of this machine.
