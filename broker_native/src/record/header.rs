@@ -140,6 +140,18 @@ impl BatchHeader {
         (self.attributes & at::ATTR_DELETE_HORIZON != 0).then_some(self.base_timestamp)
     }
 
+    /// Corrects the largest timestamp of `batch`, which is this header's, and its CRC. Milliseconds since the epoch.
+    pub fn set_max_timestamp(&mut self, batch: &mut [u8], max_timestamp: i64) {
+        self.max_timestamp = max_timestamp;
+        if let Some(slot) = batch.get_mut(at::MAX_TIMESTAMP..at::PRODUCER_ID) {
+            slot.copy_from_slice(&max_timestamp.to_be_bytes());
+        }
+        self.crc = crc32c::crc32c(batch.get(at::ATTRIBUTES..).unwrap_or_default());
+        if let Some(slot) = batch.get_mut(at::CRC..at::ATTRIBUTES) {
+            slot.copy_from_slice(&self.crc.to_be_bytes());
+        }
+    }
+
     /// Compares the stored CRC with that of `batch`, which holds exactly this batch.
     ///
     /// # Errors

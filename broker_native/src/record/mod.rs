@@ -9,6 +9,7 @@
 //! | [`batches`](mod@batches) | cuts a run of bytes into batches |
 //! | [`compression`] | codecs, bounded |
 //! | [`reader`] | records of one batch, zero-copy |
+//! | [`opened`] | records of a compressed batch, one after the other in bounded memory |
 //! | [`validate`] | what a broker checks before an append |
 //! | [`builder`] | records -> batch |
 //! | [`control`] | transaction markers, and which batches an aborted transaction hides |
@@ -20,6 +21,7 @@ pub mod compression;
 pub mod control;
 pub mod header;
 pub mod layout;
+pub mod opened;
 pub mod partitioner;
 pub mod reader;
 pub mod rewrite;

@@ -1,18 +1,25 @@
 //! What a broker checks before it appends a producer's bytes.
 //!
-//! | check | uncompressed | compressed |
-//! |---|---|---|
-//! | exactly one whole v2 batch, not larger than allowed | yes | yes |
-//! | CRC-32C | yes | yes |
-//! | base offset 0, count > 0 and equal to the offset range, known codec, no control batch, create time, sequence | yes | yes |
-//! | each record: well-formed, offset deltas 0, 1, 2, ... | yes | **no** |
+//! | check |
+//! |---|
+//! | exactly one whole v2 batch, not larger than allowed |
+//! | CRC-32C |
+//! | base offset 0, count > 0 and equal to the offset range, known codec, no control batch, create time, sequence |
+//! | each record: well-formed, offset deltas 0, 1, 2, ...; no more and no fewer than the header says |
+//! | opened, not more than [`OPENED_BYTES_MAX`] |
 //!
-//! Compressed records are not opened: that keeps produce cheap, and a hostile producer can only put a batch there that
-//! every reader refuses with a clear error. Kafka does open them. Readers must be safe for anything (`reader` is).
+//! Compressed records are opened in bounded memory ([`super::opened`]) and left as they are, as in Kafka: readers of other
+//! clients trust a batch that was taken. Readers here must be safe for anything all the same (`reader` is).
 use super::batches::{batches, body};
 use super::compression::Codec;
 use super::header::{BatchError, BatchHeader};
+use super::opened::{Looked, Opened};
 use super::reader::take_record;
+
+/// To how much the records of one batch may open: what readers of this project take, too (`decompressed.batch.max.bytes`).
+pub const OPENED_BYTES_MAX: usize = /* 256 MiB */ 256 << 20;
+/// The timestamp of a record without one.
+const NO_TIMESTAMP: i64 = -1;
 
 /// What is known of a batch that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +30,12 @@ pub struct ProduceInfo {
     pub codec: Codec,
     /// Number of records, > 0.
     pub records_count: i32,
-    /// Largest timestamp of the records in ms; as the header says when they are compressed.
+    /// Largest timestamp of the records in ms.
     pub max_timestamp: i64,
-    /// Smallest timestamp of the records in ms; the header's base when they are compressed.
+    /// Smallest timestamp of the records in ms, but of those without one (-1); `max_timestamp` when none has one.
     pub min_timestamp: i64,
-    /// Whether every record has a key (what a compacted topic asks); `None` when they are compressed.
-    pub all_keyed: Option<bool>,
+    /// Whether every record has a key (what a compacted topic asks).
+    pub all_keyed: bool,
 }
 
 /// Checks the records of one partition in a Produce request (version 3 or later); see the table above.
@@ -57,10 +64,11 @@ pub fn validate_produce(bytes: &[u8], max_message_bytes: usize) -> Result<Produc
         records_count: header.records_count,
         max_timestamp: header.max_timestamp,
         min_timestamp: header.base_timestamp,
-        all_keyed: None,
+        all_keyed: true,
     };
-    if codec == Codec::None {
-        walk(body(batch), &mut info)?;
+    match codec {
+        Codec::None => walk(Plain(body(batch)), &mut info)?,
+        codec => walk(Opened::new(codec, body(batch), OPENED_BYTES_MAX)?, &mut info)?,
     }
     Ok(info)
 }
@@ -91,28 +99,56 @@ fn check_header(header: &BatchHeader) -> Result<(), BatchError> {
     Ok(())
 }
 
-/// Walks uncompressed records; their headers are checked as well.
-fn walk(records: &[u8], info: &mut ProduceInfo) -> Result<(), BatchError> {
-    let mut rest = records;
-    let (mut min, mut max) = (i64::MAX, i64::MIN);
-    let mut all_keyed = true;
-    for expected in 0..info.records_count {
-        let record = take_record(&mut rest)?;
-        if record.offset_delta != expected {
-            return Err(BatchError::Malformed("offset deltas are not 0, 1, 2, ..."));
+/// Records, from the front.
+trait Steps {
+    /// The next one; `None` at the end.
+    fn step(&mut self) -> Result<Option<Looked>, BatchError>;
+}
+
+impl Steps for Opened<'_> {
+    fn step(&mut self) -> Result<Option<Looked>, BatchError> {
+        Opened::step(self)
+    }
+}
+
+/// Records that are not compressed.
+struct Plain<'a>(&'a [u8]);
+
+impl Steps for Plain<'_> {
+    #[inline(always)]
+    fn step(&mut self) -> Result<Option<Looked>, BatchError> {
+        if self.0.is_empty() {
+            return Ok(None);
         }
+        let record = take_record(&mut self.0)?;
         for header in record.headers.iter() {
             header?;
         }
-        min = min.min(record.timestamp_delta);
-        max = max.max(record.timestamp_delta);
-        all_keyed &= record.key.is_some();
+        let keyed = record.key.is_some();
+        Ok(Some(Looked { timestamp_delta: record.timestamp_delta, offset_delta: record.offset_delta, keyed }))
     }
-    if !rest.is_empty() {
-        return Err(BatchError::Malformed("bytes follow the last record"));
+}
+
+/// Walks the records; their headers are checked as well.
+fn walk(mut records: impl Steps, info: &mut ProduceInfo) -> Result<(), BatchError> {
+    let (mut min, mut max) = (i64::MAX, i64::MIN);
+    for expected in 0..info.records_count {
+        let record = records.step()?.ok_or(BatchError::Malformed("fewer records than the header says"))?;
+        if record.offset_delta != expected {
+            return Err(BatchError::Malformed("offset deltas are not 0, 1, 2, ..."));
+        }
+        let timestamp = info.header.base_timestamp.wrapping_add(record.timestamp_delta);
+        max = max.max(timestamp);
+        if timestamp != NO_TIMESTAMP {
+            min = min.min(timestamp);
+        }
+        info.all_keyed &= record.keyed;
     }
-    info.min_timestamp = info.header.base_timestamp.wrapping_add(min);
-    info.max_timestamp = info.header.base_timestamp.wrapping_add(max);
-    info.all_keyed = Some(all_keyed);
+    match records.step() {
+        Ok(None) => {}
+        Err(error @ BatchError::Decompressed(_)) => return Err(error),
+        _ => return Err(BatchError::Malformed("bytes follow the last record")),
+    }
+    (info.min_timestamp, info.max_timestamp) = (min.min(max), max);
     Ok(())
 }

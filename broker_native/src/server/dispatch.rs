@@ -96,6 +96,14 @@ impl Outcome {
     pub fn later(work: impl Future<Output = Reply> + Send + 'static) -> Self {
         Self::Later(Box::pin(work))
     }
+
+    /// The reply, for work that is itself part of another's.
+    pub async fn reply(self) -> Reply {
+        match self {
+            Self::Now(reply) => reply,
+            Self::Later(later) | Self::InOrder(later) => later.await,
+        }
+    }
 }
 
 /// What a handler has besides the request.

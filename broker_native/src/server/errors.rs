@@ -11,6 +11,8 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::InvalidProducerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
         StorageError::SequencesOfEndedTxn { .. } => ErrorCode::UnknownProducerId,
         StorageError::InvalidTxnState { .. } => ErrorCode::InvalidTxnState,
+        // Retriable. `handlers/produce` has a better one for producers that know it.
+        StorageError::Unverified { .. } => ErrorCode::NotEnoughReplicas,
         StorageError::TransactionCoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         StorageError::RecordTooLarge { .. } => ErrorCode::MessageTooLarge,
         StorageError::LargerThanSegment { .. } => ErrorCode::RecordListTooLarge,

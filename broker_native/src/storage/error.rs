@@ -156,6 +156,17 @@ pub enum StorageError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A batch would begin a transaction here, and its coordinator was not asked about it, or a marker or a batch of the
+    /// producer was written since. Nothing is wrong with the batch: after another question it may be written.
+    #[error(
+        "{at}: nobody has asked the coordinator of the transaction of producer {producer_id} since the one before ended here; send the batch again"
+    )]
+    Unverified {
+        /// Partition.
+        at: TopicPartition,
+        /// Producer.
+        producer_id: i64,
+    },
     /// The batch has the sequences of one of a transaction that has ended.
     #[error(
         "{at}: producer {producer_id} used sequence {found} in a transaction that has ended; abort this one and go on with a new epoch"

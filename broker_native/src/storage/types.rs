@@ -25,6 +25,8 @@ pub struct AppendOptions {
     pub origin: Origin,
     /// That the transaction coordinator knows of the transaction that the batch begins here.
     pub verified: Option<Verification>,
+    /// Smallest timestamp of the records, milliseconds since the epoch; `None`: the batch's base timestamp.
+    pub min_timestamp: Option<i64>,
 }
 
 impl AppendOptions {
@@ -185,8 +187,10 @@ impl std::fmt::Debug for LogSlice {
 pub struct CutTail {
     /// Where the log ends now; the first offset that may have been lost.
     pub offset: i64,
-    /// Bytes that were removed.
+    /// Bytes that were cut.
     pub bytes: u64,
+    /// Bytes of them that are kept beside the log, as `.cut` files.
+    pub kept: u64,
     /// What was wrong, and in which file.
     pub reason: String,
 }

@@ -1,6 +1,7 @@
 //! What a broker refuses on append, case by case, and the claim of each record that no byte bears out.
 #![allow(clippy::unwrap_used)]
-use broker_native::record::validate::validate_produce;
+use broker_native::record::compression::compress;
+use broker_native::record::validate::{OPENED_BYTES_MAX, validate_produce};
 use broker_native::record::{BatchBuilder, BatchError, Codec, HeaderRef, layout};
 
 const MAX: usize = 1024 * 1024;
@@ -36,7 +37,101 @@ fn refused(batch: &[u8]) -> String {
 fn a_good_batch_tells_its_count_times_and_keys() {
     let info = validate_produce(&good(), MAX).unwrap();
     assert_eq!((info.records_count, info.min_timestamp, info.max_timestamp), (3, 40, 60));
-    assert_eq!((info.codec, info.all_keyed), (Codec::None, Some(false)));
+    assert_eq!((info.codec, info.all_keyed), (Codec::None, false));
+}
+
+/// The batch with its records compressed.
+fn compressed(codec: Codec, batch: &[u8]) -> Vec<u8> {
+    let body = compress(codec, None, &batch[layout::RECORDS..]).unwrap();
+    let mut batch = [&batch[..layout::RECORDS], &body].concat();
+    let attributes = i16::from_be_bytes(batch[layout::ATTRIBUTES..][..2].try_into().unwrap());
+    let attributes = attributes | codec.attribute_bits();
+    batch[layout::ATTRIBUTES..][..2].copy_from_slice(&attributes.to_be_bytes());
+    seal(batch)
+}
+
+const COMPRESSED: [Codec; 4] = [Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
+
+#[test]
+fn compressed_records_are_looked_at_as_others_are() {
+    for codec in COMPRESSED {
+        let info = validate_produce(&compressed(codec, &good()), MAX).unwrap();
+        assert_eq!((info.records_count, info.min_timestamp, info.max_timestamp), (3, 40, 60));
+        assert_eq!((info.codec, info.all_keyed), (codec, false));
+        let first = layout::RECORDS;
+        let lies = [
+            (with(first, [0x01]), "a record of negative length"),
+            (with(first, [0x02]), "a record ends in the middle of a field"),
+            (with(first + 3, [0x02]), "offset deltas are not 0, 1, 2, ..."),
+            (with(first + 4, [0x40]), "a record ends in the middle of a field"),
+            (with(first + 6, [0x01]), "a record claims more headers than its bytes can hold"),
+        ];
+        for (batch, reason) in lies {
+            assert_eq!(
+                refused(&compressed(codec, &batch)),
+                format!("malformed batch: {reason}"),
+                "{codec:?}"
+            );
+        }
+        let mut longer = good();
+        longer.push(0);
+        let longer = compressed(codec, &longer);
+        assert_eq!(refused(&longer), "malformed batch: bytes follow the last record", "{codec:?}");
+        let mut more = good();
+        more[layout::LAST_OFFSET_DELTA..][..4].copy_from_slice(&3_i32.to_be_bytes());
+        more[layout::RECORDS_COUNT..][..4].copy_from_slice(&4_i32.to_be_bytes());
+        let more = compressed(codec, &more);
+        assert_eq!(refused(&more), "malformed batch: fewer records than the header says", "{codec:?}");
+        let mut nonsense = compressed(codec, &good());
+        let body = layout::RECORDS..nonsense.len();
+        nonsense[body].fill(0xA5);
+        assert!(validate_produce(&seal(nonsense), MAX).is_err(), "{codec:?}");
+    }
+}
+
+#[test]
+fn records_of_every_length_around_the_window_are_looked_at_whole_in_every_codec() {
+    let lengths = [0, 1, 100, 16_000, 65_520, 65_530, 65_536, 65_600, 200_000];
+    for codec in COMPRESSED {
+        for value in lengths {
+            let value = vec![b'v'; value];
+            let header = HeaderRef { key: b"h", value: Some(&value) };
+            let mut builder = BatchBuilder::new();
+            for (i, key) in [Some(&value[..]), Some(&b"k"[..]), None].into_iter().enumerate() {
+                builder.append(70 + i as i64, key, Some(&value), &[header, header]).unwrap();
+                builder.append(10, Some(b"k"), None, &[]).unwrap();
+            }
+            let info = validate_produce(&builder.finish(codec).unwrap(), MAX).unwrap();
+            let seen = (info.records_count, info.min_timestamp, info.max_timestamp, info.all_keyed);
+            assert_eq!(seen, (6, 10, 72, false), "{codec:?} {}", value.len());
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_opens_to_more_than_readers_take_is_refused() {
+    let mut builder = BatchBuilder::new();
+    let value = vec![0; OPENED_BYTES_MAX + 1];
+    builder.append(0, None, Some(&value), &[]).unwrap();
+    let bomb = builder.finish(Codec::Zstd).unwrap();
+    assert!(bomb.len() < MAX);
+    assert_eq!(validate_produce(&bomb, MAX), Err(BatchError::Decompressed(OPENED_BYTES_MAX as u64)));
+}
+
+#[test]
+fn the_largest_timestamp_is_that_of_the_records_whatever_the_header_says() {
+    for codec in Codec::ALL {
+        let batch = match codec {
+            Codec::None => with(layout::MAX_TIMESTAMP, (-1_i64).to_be_bytes()),
+            codec => compressed(codec, &with(layout::MAX_TIMESTAMP, (-1_i64).to_be_bytes())),
+        };
+        let mut info = validate_produce(&batch, MAX).unwrap();
+        assert_eq!((info.max_timestamp, info.header.max_timestamp), (60, -1));
+        let mut corrected = batch.clone();
+        info.header.set_max_timestamp(&mut corrected, info.max_timestamp);
+        assert_eq!(validate_produce(&corrected, MAX).unwrap().header, info.header, "its CRC fits");
+        assert_eq!(info.header.max_timestamp, 60);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! AddOffsetsToTxn: the partition that keeps a group's offsets becomes part of a transaction.
 use super::answered::answered;
+use super::internal_topic;
 use super::transactions::{FENCED_FROM, fenced_as};
 use crate::coordinator::transaction::{TransactionVersion, TxnReply};
 use crate::server::coordinators::GROUPS_TOPIC;
@@ -8,8 +9,19 @@ use crate::wire::ErrorCode;
 use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use crate::wire::messages::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
 
-/// Adds the partition. Only producers that speak transaction version 0 or 1 ask; for others TxnOffsetCommit does.
+/// Adds the partition; makes the topic that it belongs to when it is the first that anybody needs of it. Only producers that speak transaction version 0 or 1 ask; for others TxnOffsetCommit does.
 pub fn handle(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
+    let Some(topic) = internal_topic::missing(&call.shared.coordinators.groups) else {
+        return add(call, request);
+    };
+    call.shared.metrics.events.one();
+    Outcome::later(async move {
+        internal_topic::make(&call, topic).await;
+        add(call, request).reply().await
+    })
+}
+
+fn add(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
     let coordinators = &call.shared.coordinators;
     let Some(partition) = coordinators.groups.partition_of(&request.group_id) else {
         return Outcome::Now(answer(&call, ErrorCode::CoordinatorNotAvailable));

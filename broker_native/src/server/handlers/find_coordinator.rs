@@ -1,11 +1,10 @@
 //! FindCoordinator: which broker keeps a group or a transaction; makes the internal topic that it is kept in.
 use super::brokers::{Brokers, Known};
+use super::internal_topic;
 use super::second_hand::{self, Heard};
 use crate::coordinator::Machine;
 use crate::server::coordinators::Coordinator;
-use crate::server::decide::{Kind, ask};
 use crate::server::dispatch::{Call, Outcome, Reply};
-use crate::server::notice::notice;
 use crate::wire::ErrorCode;
 use crate::wire::messages::find_coordinator::Coordinator as Found;
 use crate::wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
@@ -28,10 +27,7 @@ pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
     };
     call.shared.metrics.events.one();
     Outcome::later(async move {
-        let json = serde_json::json!({ "topics": [topic] }).to_string();
-        if let Err(why) = ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await {
-            notice(&format!("topic {topic} was not made: {why}"));
-        }
+        internal_topic::make(&call, topic).await;
         reply(&call, &request)
     })
 }
@@ -56,12 +52,11 @@ async fn heard(call: &Call, request: FindCoordinatorRequest) -> Reply {
 /// The topic to be made before the answer.
 fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
     let coordinators = &call.shared.coordinators;
-    let (topic, is_there) = match key_type {
-        GROUP => (coordinators.groups.topic(), coordinators.groups.has_topic()),
-        TRANSACTION => (coordinators.transactions.topic(), coordinators.transactions.has_topic()),
-        _ => return None,
-    };
-    (!is_there).then_some(topic)
+    match key_type {
+        GROUP => internal_topic::missing(&coordinators.groups),
+        TRANSACTION => internal_topic::missing(&coordinators.transactions),
+        _ => None,
+    }
 }
 
 fn reply(call: &Call, request: &FindCoordinatorRequest) -> Reply {

@@ -34,6 +34,7 @@ mod group_call;
 pub mod heartbeat;
 pub mod incremental_alter_configs;
 pub mod init_producer_id;
+mod internal_topic;
 pub mod join_group;
 pub mod leave_group;
 pub mod list_groups;

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::lookup::led;
 use super::produce_keys::{record_errors, refuse_unkeyed};
 use super::produce_leaders::{next_leader, tell_leaders};
-use super::produce_verify::{Verdict, ask};
+use super::produce_verify::{MAX_QUESTIONS, Verdict, ask, unverified};
 use crate::record::Codec;
 use crate::record::validate::validate_produce;
 use crate::server::dispatch::{Call, Outcome, Reply};
@@ -74,29 +74,30 @@ fn in_transaction(
     frame: &mut Frame,
 ) -> Outcome {
     let picture = call.shared.topics.now();
-    let names: Vec<_> = request
-        .topic_data
-        .iter()
-        .map(|asked| find(&call, &picture, asked).ok().map(|topic| topic.name.as_str()))
-        .collect();
+    let find = |asked| find(&call, &picture, asked).ok().map(|topic| topic.name.clone());
+    let names: Vec<Option<String>> = request.topic_data.iter().map(find).collect();
+    let mut verdicts = vec![Verdict::default(); ranges.len()];
     let (mut done, mut later) = (None, None);
     frame.edit(|bytes| {
-        let mut question = ask(&call, &request, &names, ranges, bytes);
-        match question.as_mut().map_or(Some(Vec::new()), |question| question.take()) {
-            Some(verdicts) => done = Some(append_all(&call, &request, ranges, bytes, &verdicts)),
-            // Rare: the transaction before is just ending, or the coordinator's log is flushed.
-            None => later = question.map(|question| (question, bytes.to_vec())),
+        let question = ask(&call, &request, &names, ranges, bytes, &verdicts);
+        match question.and_then(|question| question.take(&mut verdicts)) {
+            None => done = Some(append_all(&call, &request, ranges, bytes, &verdicts)),
+            // Rare: the transaction before is just ending, or the coordinator is another broker.
+            Some(question) => later = Some((question, bytes.to_vec())),
         }
     });
     let Some((question, mut bytes)) = later else { return finish(call, &request, done) };
     let ranges = ranges.to_vec();
     Outcome::in_order(async move {
-        let verdicts = question.answer().await;
-        let done = append_all(&call, &request, &ranges, &mut bytes, &verdicts);
-        match finish(call, &request, Some(done)) {
-            Outcome::Now(reply) => reply,
-            Outcome::Later(later) | Outcome::InOrder(later) => later.await,
+        let mut question = Some(question);
+        for _ in 0..MAX_QUESTIONS {
+            let Some(asked) = question else { break };
+            asked.answer(&mut verdicts).await;
+            // The marker of the transaction before may have come meanwhile, or a partition from another broker.
+            question = ask(&call, &request, &names, &ranges, &bytes, &verdicts);
         }
+        let done = append_all(&call, &request, &ranges, &mut bytes, &verdicts);
+        finish(call, &request, Some(done)).reply().await
     })
 }
 
@@ -197,7 +198,8 @@ fn append<'a>(
     let batch = batch
         .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
     let max_bytes = usize::try_from(log.config().max_message_bytes).unwrap_or(usize::MAX);
-    let info = validate_produce(batch, max_bytes).map_err(|error| (of_batch(&error), error.to_string()))?;
+    let mut info =
+        validate_produce(batch, max_bytes).map_err(|error| (of_batch(&error), error.to_string()))?;
     if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
         return Err(plain(ErrorCode::UnsupportedCompressionType));
     }
@@ -205,13 +207,22 @@ fn append<'a>(
         // Nobody could be asked whether it belongs to a transaction.
         return Err(plain(ErrorCode::TransactionalIdAuthorizationFailed));
     }
-    refuse_unkeyed(log, &info, batch)?;
+    refuse_unkeyed(log, &info)?;
+    if info.max_timestamp != info.header.max_timestamp {
+        info.header.set_max_timestamp(batch, info.max_timestamp);
+    }
     if let Some(code) = verdict.refused {
         return Err(plain(code));
     }
-    let how =
-        AppendOptions { verified: verdict.verified, ..AppendOptions::client(partition.spec.leader_epoch) };
-    let appended = log.append(batch, how).map_err(|error| refused(&error))?;
+    let how = AppendOptions {
+        verified: verdict.verified,
+        min_timestamp: Some(info.min_timestamp),
+        ..AppendOptions::client(partition.spec.leader_epoch)
+    };
+    let appended = log.append(batch, how).map_err(|error| match error {
+        StorageError::Unverified { .. } => (unverified(call.version), error.to_string()),
+        error => refused(&error),
+    })?;
     let metrics = &call.shared.metrics;
     metrics.batches_in.one();
     metrics.records_in.add(u64::try_from(info.records_count).unwrap_or(0));

@@ -1,40 +1,30 @@
 //! Records for a compacted topic must have keys: compaction would throw the others away. The batch is refused as a whole,
-//! and the answer names each record without a key, as Kafka does. To see the keys, compressed batches are opened here.
-use crate::record::compression::decompress;
-use crate::record::validate::ProduceInfo;
-use crate::record::{BatchError, BatchHeader, Codec, layout, records};
-use crate::server::errors::of_batch;
+//! and the answer names records without a key, as Kafka does.
+use crate::record::opened::Opened;
+use crate::record::validate::{OPENED_BYTES_MAX, ProduceInfo};
+use crate::record::{BatchError, BatchHeader, Codec, layout};
 use crate::storage::PartitionLog;
 use crate::wire::ErrorCode;
 use crate::wire::messages::produce::BatchIndexAndErrorMessage;
 
-/// A batch that becomes larger when it is opened is refused: its keys cannot be seen in bounded memory.
-const OPENED_BYTES_MAX: usize = /* 64 MiB */ 64 << 20;
+/// Most records that an answer names; a hostile batch has millions.
+const NAMED_MAX: usize = 1_000;
 
 /// Refuses a batch for a compacted topic that has a record without a key.
 ///
 /// # Errors
-/// `INVALID_RECORD`; what is wrong with a batch that cannot be opened.
-pub fn refuse_unkeyed(
-    log: &PartitionLog,
-    info: &ProduceInfo,
-    batch: &[u8],
-) -> Result<(), (ErrorCode, String)> {
-    if !log.config().cleanup_policy.compact || info.all_keyed == Some(true) {
-        return Ok(());
-    }
-    let unkeyed = unkeyed(&info.header, batch).map_err(|error| (of_batch(&error), error.to_string()))?;
-    if unkeyed.is_empty() {
+/// `INVALID_RECORD`.
+pub fn refuse_unkeyed(log: &PartitionLog, info: &ProduceInfo) -> Result<(), (ErrorCode, String)> {
+    if info.all_keyed || !log.config().cleanup_policy.compact {
         return Ok(());
     }
     let at = log.topic_partition();
-    let count = unkeyed.len();
     let sentence =
-        format!("{at} is compacted and takes no record without a key; {count} of the batch have none");
+        format!("{at} is compacted and takes no record without a key, of which the batch has some");
     Err((ErrorCode::InvalidRecord, sentence))
 }
 
-/// The records without a key of a batch that was refused with `INVALID_RECORD`, as the answer names them.
+/// The first [`NAMED_MAX`] records without a key of a batch that was refused with `INVALID_RECORD`, as the answer names them.
 pub fn record_errors(
     error_code: i16,
     topic: &str,
@@ -53,15 +43,20 @@ pub fn record_errors(
     indexes.into_iter().map(named).collect()
 }
 
-/// Which records of the batch have no key, from 0.
+/// Which records of the batch have no key, from 0; the first [`NAMED_MAX`].
 fn unkeyed(header: &BatchHeader, batch: &[u8]) -> Result<Vec<i32>, BatchError> {
     let body = batch.get(layout::RECORDS..).unwrap_or_default();
-    let opened = decompress(Codec::from_attributes(header.attributes)?, body, OPENED_BYTES_MAX)?;
+    let mut opened = Opened::new(Codec::from_attributes(header.attributes)?, body, OPENED_BYTES_MAX)?;
     let mut indexes = Vec::new();
-    for (i, record) in (0..).zip(records(&opened, header)) {
-        if record?.key.is_none() {
-            indexes.push(i);
+    let mut index = 0;
+    while let Some(record) = opened.step()? {
+        if !record.keyed {
+            indexes.push(index);
         }
+        if indexes.len() == NAMED_MAX {
+            break;
+        }
+        index += 1;
     }
     Ok(indexes)
 }
@@ -86,5 +81,17 @@ mod tests {
             assert_eq!(named.iter().map(|one| one.batch_index).collect::<Vec<_>>(), [1, 3]);
             assert!(record_errors(0, "t", 0, Some(&batch)).is_empty());
         }
+    }
+
+    #[test]
+    fn of_many_records_without_a_key_the_first_are_named() {
+        let mut builder = BatchBuilder::new();
+        for _ in 0..NAMED_MAX + 500 {
+            builder.append(0, None, Some(b"v"), &[]).unwrap();
+        }
+        let batch = builder.finish(Codec::Zstd).unwrap();
+        let named = record_errors(ErrorCode::InvalidRecord.code(), "t", 0, Some(&batch));
+        let expected: Vec<i32> = (0..NAMED_MAX as i32).collect();
+        assert_eq!(named.iter().map(|one| one.batch_index).collect::<Vec<_>>(), expected);
     }
 }

@@ -20,6 +20,10 @@ const ADDS_FROM: i16 = 12;
 /// From this version on a producer knows TRANSACTION_ABORTABLE.
 const ABORTABLE_FROM: i16 = 11;
 
+/// How often the coordinator is asked about one request. While it thinks, the transaction before may end or a partition may
+/// come to this broker; then its answer is not about the transaction that begins. Each time takes such an event.
+pub const MAX_QUESTIONS: usize = 5;
+
 /// What is known of a batch before it is appended.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Verdict {
@@ -41,26 +45,27 @@ struct First {
 /// A question to the coordinator.
 pub struct Question {
     version: i16,
-    batches: usize,
     firsts: Vec<First>,
     waiting: Waiting<TxnReply>,
 }
 
-/// Asks about the batches of `request` that begin a transaction; `None` when there are none. `topics[i]` is the name of the
-/// i-th topic; `ranges` say where in `bytes` the batches lie.
+/// Asks about the batches of `request` that begin a transaction, but for those whose verdict still holds; `None` when there
+/// are none. `topics[i]` is the name of the i-th topic; `ranges` say where in `bytes` the batches lie; `verdicts` has a place
+/// for each of them.
 pub fn ask(
     call: &Call,
     request: &ProduceRequest,
-    topics: &[Option<&str>],
+    topics: &[Option<String>],
     ranges: &[Option<Range<usize>>],
     bytes: &[u8],
+    verdicts: &[Verdict],
 ) -> Option<Question> {
     let transactional_id = request.transactional_id.as_ref()?;
     let (mut firsts, mut producer, mut place) = (Vec::new(), None, 0);
     let picture = call.shared.topics.now();
     for (asked, name) in request.topic_data.iter().zip(topics) {
         for one in &asked.partition_data {
-            let range = ranges.get(place).cloned().flatten();
+            let (range, known) = (ranges.get(place).cloned().flatten(), verdicts.get(place));
             place += 1;
             let Some(header) = range.and_then(|range| bytes.get(range)).and_then(transactional) else {
                 continue;
@@ -72,13 +77,11 @@ pub fn ask(
             let Ok(Some(verification)) = log.begin_verification(id, epoch, header.base_sequence, adds) else {
                 continue;
             };
+            if known.is_some_and(|known| known.refused.is_some() || known.verified == Some(verification)) {
+                continue;
+            }
             producer.get_or_insert((id, epoch));
-            firsts.push(First {
-                place: place - 1,
-                topic: (*name).to_owned(),
-                partition: one.index,
-                verification,
-            });
+            firsts.push(First { place: place - 1, topic: name.clone(), partition: one.index, verification });
         }
     }
     let (producer_id, producer_epoch) = producer?;
@@ -90,19 +93,21 @@ pub fn ask(
         topics: by_topic(&firsts),
     };
     let waiting = call.shared.coordinators.ask_for_log(call.caller(), transaction);
-    Some(Question { version: call.version, batches: place, firsts, waiting })
+    Some(Question { version: call.version, firsts, waiting })
 }
 
 impl Question {
-    /// The verdicts, when the coordinator has answered already.
-    pub fn take(&mut self) -> Option<Vec<Verdict>> {
-        let answer = self.waiting.take()?;
-        Some(verdicts(self.version, self.batches, &self.firsts, answer))
+    /// Notes the coordinator's answer, when it has come already; or gives the question back.
+    pub fn take(mut self, verdicts: &mut [Verdict]) -> Option<Self> {
+        let Some(answer) = self.waiting.take() else { return Some(self) };
+        note(verdicts, self.version, &self.firsts, answer);
+        None
     }
 
-    /// The verdicts, in the order of the batches.
-    pub async fn answer(self) -> Vec<Verdict> {
-        verdicts(self.version, self.batches, &self.firsts, self.waiting.await)
+    /// Notes the coordinator's answer.
+    pub async fn answer(self, verdicts: &mut [Verdict]) {
+        let answer = self.waiting.await;
+        note(verdicts, self.version, &self.firsts, answer);
     }
 }
 
@@ -122,13 +127,7 @@ fn by_topic(firsts: &[First]) -> Vec<AddPartitionsToTxnTopic> {
     topics
 }
 
-fn verdicts(
-    version: i16,
-    batches: usize,
-    firsts: &[First],
-    answer: Result<TxnReply, ErrorCode>,
-) -> Vec<Verdict> {
-    let mut verdicts = vec![Verdict::default(); batches];
+fn note(verdicts: &mut [Verdict], version: i16, firsts: &[First], answer: Result<TxnReply, ErrorCode>) {
     let error_of = |index: usize| match &answer {
         // Answers stand in the order of the question.
         Ok(TxnReply::AddPartitions(answers)) => {
@@ -147,7 +146,11 @@ fn verdicts(
             }
         };
     }
-    verdicts
+}
+
+/// What tells a producer to send its batch again, since nobody has asked about the transaction that it begins now.
+pub fn unverified(version: i16) -> ErrorCode {
+    in_words(ErrorCode::ConcurrentTransactions, version >= ABORTABLE_FROM, version >= ADDS_FROM)
 }
 
 /// The coordinator's error, as a producer understands it that knows TRANSACTION_ABORTABLE, or has partitions added (`adds`).

@@ -1,11 +1,12 @@
 //! TxnOffsetCommit: offsets that count when the producer's transaction commits. The transaction's coordinator is asked first
 //! (KIP-890): newer producers have the group's partition added by that, older ones must have added it.
 use super::group_call::{answer, error_of};
-use super::produce_verify::in_words;
+use super::produce_verify::{MAX_QUESTIONS, in_words};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::coordinator::transaction::TxnReply;
 use crate::server::coordinators::{GROUPS_TOPIC, Waiting};
 use crate::server::dispatch::{Call, Outcome, Reply};
+use crate::storage::Verification;
 use crate::wire::ErrorCode;
 use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use crate::wire::messages::txn_offset_commit::{
@@ -21,34 +22,54 @@ const ADDS_FROM: i16 = 5;
 /// From this version on a producer knows TRANSACTION_ABORTABLE.
 const ABORTABLE_FROM: i16 = 4;
 
+/// A question to the transaction's coordinator.
+struct Question {
+    verification: Verification,
+    waiting: Waiting<TxnReply>,
+}
+
 /// Answers when the offsets are written.
 pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
     if request.group_id.is_empty() {
         let refused = refused(refusal(&request), ErrorCode::InvalidGroupId.code());
         return Outcome::Now(call.answer(&refused));
     }
-    let Some(mut waiting) = ask(&call, &request) else { return commit(call, request) };
-    if let Some(verdict) = waiting.take() {
-        return go_on(call, request, verdict);
+    let Some(mut question) = ask(&call, &request, None) else { return commit(call, request) };
+    if let Some(verdict) = question.waiting.take() {
+        return match refused_as(call.version, verdict) {
+            None => commit(call, request),
+            Some(error) => Outcome::Now(refuse(&call, &request, error)),
+        };
     }
     Outcome::in_order(async move {
-        let verdict = waiting.await;
-        match go_on(call, request, verdict) {
-            Outcome::Now(reply) => reply,
-            Outcome::Later(later) | Outcome::InOrder(later) => later.await,
+        for _ in 0..MAX_QUESTIONS {
+            let Question { verification, waiting } = question;
+            if let Some(error) = refused_as(call.version, waiting.await) {
+                return refuse(&call, &request, error);
+            }
+            // The marker of the transaction before may have come meanwhile: then the answer was not about this one.
+            match ask(&call, &request, Some(verification)) {
+                None => return commit(call, request).reply().await,
+                Some(again) => question = again,
+            }
         }
+        let again = in_client_words(call.version, ErrorCode::ConcurrentTransactions);
+        refuse(&call, &request, again)
     })
 }
 
-/// Asks the transaction's coordinator; `None` when the transaction is open in the group's partition already, or there is no
-/// such partition.
-fn ask(call: &Call, request: &TxnOffsetCommitRequest) -> Option<Waiting<TxnReply>> {
+/// Asks the transaction's coordinator; `None` when the transaction is open in the group's partition already, there is no such
+/// partition, or the answer about `known` still holds.
+fn ask(call: &Call, request: &TxnOffsetCommitRequest, known: Option<Verification>) -> Option<Question> {
     let groups = &call.shared.coordinators.groups;
     let partition = groups.partition_of(&request.group_id)?;
     let (id, epoch, adds) = (request.producer_id, request.producer_epoch, call.version >= ADDS_FROM);
     let log = groups.shard(partition).map(|shard| std::sync::Arc::clone(&shard.log))?;
     // An epoch that is too old is refused by the append.
-    log.begin_verification(id, epoch, /* none */ -1, adds).ok().flatten()?;
+    let verification = log.begin_verification(id, epoch, /* none */ -1, adds).ok().flatten()?;
+    if known == Some(verification) {
+        return None;
+    }
     let transaction = AddPartitionsToTxnTransaction {
         transactional_id: request.transactional_id.clone(),
         producer_id: id,
@@ -56,10 +77,11 @@ fn ask(call: &Call, request: &TxnOffsetCommitRequest) -> Option<Waiting<TxnReply
         verify_only: !adds,
         topics: vec![AddPartitionsToTxnTopic { name: GROUPS_TOPIC.to_owned(), partitions: vec![partition] }],
     };
-    Some(call.shared.coordinators.ask_for_log(call.caller(), transaction))
+    Some(Question { verification, waiting: call.shared.coordinators.ask_for_log(call.caller(), transaction) })
 }
 
-fn go_on(call: Call, request: TxnOffsetCommitRequest, verdict: Result<TxnReply, ErrorCode>) -> Outcome {
+/// Why the offsets are not taken; `None`: they are.
+fn refused_as(version: i16, verdict: Result<TxnReply, ErrorCode>) -> Option<ErrorCode> {
     let error = match verdict {
         Ok(TxnReply::AddPartitions(answers)) => {
             answers.first().map_or(ErrorCode::None, |(_, _, error)| *error)
@@ -67,14 +89,14 @@ fn go_on(call: Call, request: TxnOffsetCommitRequest, verdict: Result<TxnReply, 
         Ok(_) => ErrorCode::UnknownServerError,
         Err(error) => error,
     };
-    if error == ErrorCode::None {
-        return commit(call, request);
-    }
-    let error = match in_words(error, call.version >= ABORTABLE_FROM, call.version >= ADDS_FROM) {
+    (error != ErrorCode::None).then(|| in_client_words(version, error))
+}
+
+fn in_client_words(version: i16, error: ErrorCode) -> ErrorCode {
+    match in_words(error, version >= ABORTABLE_FROM, version >= ADDS_FROM) {
         ErrorCode::NotEnoughReplicas => ErrorCode::CoordinatorNotAvailable,
         error => error,
-    };
-    Outcome::Now(refuse(&call, &request, error))
+    }
 }
 
 fn refuse(call: &Call, request: &TxnOffsetCommitRequest, error: ErrorCode) -> Reply {

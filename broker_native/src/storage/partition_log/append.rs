@@ -49,7 +49,7 @@ impl PartitionLog {
     pub fn append(&self, batch: &mut [u8], how: AppendOptions) -> Result<Appended> {
         let config = self.config();
         let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
-        let header = self.check(batch, &config, now_ms)?;
+        let header = self.check(batch, &config, now_ms, how.min_timestamp)?;
         let writer = self.writer.lock();
         self.refuse_unusable(&writer)?;
         let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
@@ -110,7 +110,13 @@ impl PartitionLog {
     }
 
     /// What can be said about a batch without the log.
-    fn check(&self, batch: &[u8], config: &LogConfig, now_ms: i64) -> Result<BatchHeader> {
+    fn check(
+        &self,
+        batch: &[u8],
+        config: &LogConfig,
+        now_ms: i64,
+        min_timestamp: Option<i64>,
+    ) -> Result<BatchHeader> {
         let invalid = |reason: String| StorageError::InvalidBatch { at: self.at.clone(), reason };
         let header = BatchHeader::parse(batch)
             .map_err(|bad| invalid(bad.to_string()))?
@@ -136,7 +142,7 @@ impl PartitionLog {
         if config.message_timestamp_type == TimestampType::CreateTime && header.max_timestamp >= 0 {
             let earliest_ms = now_ms.saturating_sub(config.message_timestamp_before_max_ms);
             let latest_ms = now_ms.saturating_add(config.message_timestamp_after_max_ms);
-            for timestamp_ms in [header.base_timestamp, header.max_timestamp] {
+            for timestamp_ms in [min_timestamp.unwrap_or(header.base_timestamp), header.max_timestamp] {
                 if !(earliest_ms..=latest_ms).contains(&timestamp_ms) {
                     return Err(StorageError::InvalidTimestamp {
                         at: at(),

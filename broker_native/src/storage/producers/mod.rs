@@ -10,7 +10,7 @@
 //! | of an unknown producer (expired, or its records removed) | any sequence, unless the transaction's epoch is bumped at each end: then 0 |
 //! | of a smaller epoch | INVALID_PRODUCER_EPOCH |
 //! | of a larger epoch, or behind a marker that raised the epoch | sequence 0, or OUT_OF_ORDER_SEQUENCE_NUMBER |
-//! | transactional, without an open transaction | must be verified ([`verification`]), or INVALID_TXN_STATE |
+//! | transactional, without an open transaction | must be verified ([`verification`]), or be sent again |
 //! | not transactional, with an open transaction | INVALID_TXN_STATE |
 //! | a marker of a smaller epoch; from transaction version 2 on also of the same | INVALID_PRODUCER_EPOCH |
 //! | the same marker again, transaction version 2 | written again, ends nothing |
@@ -180,7 +180,7 @@ impl Producers {
     ///
     /// # Errors
     /// [`StorageError::InvalidProducerEpoch`], [`StorageError::OutOfOrderSequence`], [`StorageError::InvalidTxnState`],
-    /// [`StorageError::SequencesOfEndedTxn`].
+    /// [`StorageError::Unverified`], [`StorageError::SequencesOfEndedTxn`].
     pub fn judge(
         &self,
         header: &BatchHeader,
@@ -206,7 +206,7 @@ impl Producers {
         let goes_on = open.is_some_and(|p| p.epoch == header.producer_epoch);
         if origin == Origin::Client {
             if header.is_transactional() && !goes_on && !claim.verified {
-                return Err(state("its transaction does not hold this partition"));
+                return Err(StorageError::Unverified { at: at.clone(), producer_id });
             }
             if let Some(expected) = expected_sequence(producer, header, claim) {
                 let found = header.base_sequence;

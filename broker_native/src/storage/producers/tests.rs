@@ -162,14 +162,14 @@ fn a_batch_outside_the_open_transaction_and_a_first_batch_without_verification_a
         producers.judge(&header, origin, Claim::default(), &at())
     };
     let first = unverified(&producers, in_txn(1, 0, 0, 0), Origin::Client);
-    assert!(matches!(first, Err(StorageError::InvalidTxnState { .. })), "{first:?}");
+    assert!(matches!(first, Err(StorageError::Unverified { .. })), "{first:?}");
     assert!(unverified(&producers, in_txn(1, 0, -1, 0), Origin::Coordinator).is_ok());
     producers.note(&in_txn(1, 0, 0, 0), None, 0);
     assert!(unverified(&producers, in_txn(1, 0, 1, 1), Origin::Client).is_ok(), "the second batch");
     let plain = judge(&producers, batch(1, 0, 1, 1, 1));
     assert!(matches!(plain, Err(StorageError::InvalidTxnState { .. })), "{plain:?}");
     let next = unverified(&producers, in_txn(1, 1, 0, 1), Origin::Client);
-    assert!(matches!(next, Err(StorageError::InvalidTxnState { .. })), "another epoch: {next:?}");
+    assert!(matches!(next, Err(StorageError::Unverified { .. })), "another epoch: {next:?}");
 }
 
 #[test]
@@ -295,5 +295,5 @@ fn a_producer_whose_epoch_was_raised_by_the_end_of_its_transaction_expires_after
     let late = judge(&producers, in_txn(1, 0, 1, 20));
     assert!(late.is_ok(), "whoever was verified by the coordinator may write");
     let unverified = producers.judge(&in_txn(1, 0, 1, 20), Origin::Client, Claim::default(), &at());
-    assert!(matches!(unverified, Err(StorageError::InvalidTxnState { .. })));
+    assert!(matches!(unverified, Err(StorageError::Unverified { .. })));
 }

@@ -252,10 +252,10 @@ fn a_marker_written_meanwhile_makes_a_verification_worthless() {
     end(&log, 1, Marker::Abort);
     let how = AppendOptions { verified: begun, ..AppendOptions::client(0) };
     let late = log.append(&mut batch(1, 0, 1), how);
-    assert!(matches!(late, Err(StorageError::InvalidTxnState { .. })), "{late:?}");
+    assert!(matches!(late, Err(StorageError::Unverified { .. })), "{late:?}");
     assert!(matches!(
         log.append(&mut batch(1, 0, 1), AppendOptions::client(0)),
-        Err(StorageError::InvalidTxnState { .. })
+        Err(StorageError::Unverified { .. })
     ));
     assert_eq!(log.offsets().log_end_offset, 1, "only the marker");
     Writers::default().write(&log, 1, 1).unwrap();
