@@ -13,7 +13,7 @@ from pylog_spark.client.consumer import Consumer, Record
 _EPILOG = """\b
 Examples:
   pylog consume events --from-beginning
-  pylog consume events --exit-at-end --format json > events.jsonl
+  pylog consume events --exit-at-end --json > events.jsonl
   pylog consume events --offset 1000 --partition 0 --max-messages 10
   pylog consume events --timestamp 2026-01-31T12:00 --format key-value
 
@@ -38,6 +38,9 @@ that are not UTF-8 as {"base64": "..."}. Nothing is committed: it joins no group
 @click.option("--exit-at-end", "-e", is_flag=True, help="Stop at the records that are there now.")
 @click.option("--format", "-f", "form", type=click.Choice(["value", "key-value", "json"]), default="value", show_default=True,
               help="How a record is printed.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--isolation", type=click.Choice(["read_committed", "read_uncommitted"]), default="read_committed",
+              show_default=True, help="Whether records of open and aborted transactions are left out, or shown too.")  # fmt: skip
 @click.option("--key-separator", "-k", default="\t", help="What is printed between key and value.  [default: a tab]")
 @bootstrap_option
 @client_config_option
@@ -50,6 +53,8 @@ def consume(
     max_messages: int | None,
     exit_at_end: bool,
     form: str,
+    as_json: bool,
+    isolation: str,
     key_separator: str,
     bootstrap: str,
     client_config: list[tuple[str, str]],
@@ -65,11 +70,11 @@ def consume(
         start=start if offset is None else offset,
         start_timestamp_ms=None if timestamp is None else milliseconds(timestamp),
         follow=not exit_at_end,
-        config=client_settings(bootstrap, client_config),
+        config={"isolation.level": isolation, **client_settings(bootstrap, client_config)},
     )
     if start == "latest" and offset is None and timestamp is None and sys.stderr.isatty():
         click.echo("Waiting for new records (--from-beginning shows those there already). Ctrl-C ends.", err=True)
-    _print(consumer, _formatter(form, key_separator), max_messages)
+    _print(consumer, _formatter("json" if as_json else form, key_separator), max_messages)
 
 
 def _print(consumer: Consumer, formatted: Callable[[Record], bytes], most: int | None) -> None:

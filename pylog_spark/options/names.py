@@ -18,7 +18,7 @@ SINK_TOPIC = "__pylog_sink"
 BY_KEY = {option.name.lower(): option for option in OPTIONS}
 
 #: Names that Spark itself puts among the options, or that belong to it.
-_SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
+_SPARKS_OWN = frozenset({"checkpointlocation", "provider", "queryname"})
 
 #: Names that a user may well try, and why they are refused.
 _REFUSED = {

@@ -130,7 +130,7 @@ def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
     file = os.path.join(folder, f"{0:020}.log")
     size = os.path.getsize(file)
     with open(file, "r+b") as damaged:
-        damaged.seek(size // 3 + 70)
+        damaged.seek(size // 3 + 65)
         damaged.write(b"#")
     broker.start()
     assert read(broker, "t") == [b"0"]

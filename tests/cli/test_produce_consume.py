@@ -7,6 +7,7 @@ import subprocess
 import uuid
 
 import pytest
+from confluent_kafka import Producer
 
 
 @pytest.fixture
@@ -65,6 +66,26 @@ def test_reading_begins_where_it_is_told_and_stops_after_so_many(pylog, topic):
     assert pylog("consume", topic, "--from-beginning", "-n", "2").stdout == "0\n1\n"
     assert pylog("consume", topic, "--timestamp", "2000-01-01", "-n", "1").stdout == "0\n"
     assert pylog("consume", topic, "--timestamp", "2100-01-01T00:00", "-e").stdout == ""
+
+
+def test_records_of_open_and_aborted_transactions_are_shown_only_to_who_asks_for_them(pylog, topic, broker):
+    def begin(name, *values):
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{topic}-{name}"})
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value)
+        assert producer.flush(20) == 0
+        return producer
+
+    begin("a", "committed").commit_transaction(20)
+    begin("b", "aborted").abort_transaction(20)
+    begin("c", "committed too").commit_transaction(20)
+    still_open = begin("d", "open")
+    assert pylog("consume", topic, "-e").stdout == "committed\ncommitted too\n"
+    every = pylog("consume", topic, "-e", "--isolation", "read_uncommitted", "--json").stdout.splitlines()
+    assert [json.loads(line)["value"] for line in every] == ["committed", "aborted", "committed too", "open"]
+    still_open.abort_transaction(20)
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,11 @@ class Model:
                 assert one.leader in self.whole, (kind, what, one)
 
     def _die(self, broker: int) -> None:
-        # As many as min.insync.replicas bears may be without what they had.
+        # As many as min.insync.replicas bears may be without what they had; but nothing bears the loss of the only copy, as of
+        # what was committed while a partition on its way to other brokers had one replica.
         lost = self.dirty | (set(self.one.replicas) - self.whole - self.dirty) & set(self.one.isr)
-        if len(lost | {broker}) < effective_min_isr(self.one.replicas, self.rules):
+        borne = len(lost | {broker}) < effective_min_isr(self.one.replicas, self.rules)
+        if borne and self.whole != {broker}:
             self.alive.discard(broker)
             self.dirty.add(broker)
             self.whole.discard(broker)

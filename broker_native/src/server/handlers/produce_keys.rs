@@ -54,9 +54,12 @@ fn unkeyed(header: &BatchHeader, batch: &[u8]) -> Result<Vec<i32>, BatchError> {
             indexes.push(index);
         }
         if indexes.len() == NAMED_MAX {
-            break;
+            return Ok(indexes);
         }
         index += 1;
+    }
+    if index != header.records_count {
+        return Err(BatchError::Malformed("fewer records than the header says"));
     }
     Ok(indexes)
 }
