@@ -34,8 +34,8 @@ WRITE_COLUMNS: dict[str, tuple[str, ...]] = {
     "value": ("binary", "string"),
     "key": ("binary", "string"),
     "topic": ("string",),
-    "partition": ("int",),
-    "headers": (_HEADERS_DDL,),
+    "partition": ("int", "bigint", "smallint", "tinyint"),
+    "headers": (_HEADERS_DDL, "array<struct<key:string,value:string>>"),
     "timestamp": ("timestamp",),
 }
 
@@ -71,8 +71,10 @@ def read_columns(schema: StructType) -> tuple[str, ...]:
     return tuple(field.name for field in schema.fields)
 
 
-def write_columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
-    """Check the columns of a frame to be written and give the names of those that make a record.
+def write_columns(schema: StructType, topic: str | None) -> dict[str, str]:
+    """Check the columns of a frame to be written and give those that make a record: the record's name -> the frame's.
+
+    A name in other letters than the record's (``VALUE``) counts, as names do in Spark, unless the frame has it in the record's, too.
 
     Parameters
     ----------
@@ -86,13 +88,16 @@ def write_columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
     PylogError
         When `value` or the topic is missing or a column has a type that a record cannot take.
     """
-    types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    given = {field.name.lower(): field for field in schema.fields} | {field.name: field for field in schema.fields}
+    names = {name: given[name].name for name in WRITE_COLUMNS if name in given}
+    types = {name: given[name].dataType.simpleString() for name in names}
     if "value" not in types:
-        near = difflib.get_close_matches("value", types, n=1)
+        frame = [field.name for field in schema.fields]
+        near = difflib.get_close_matches("value", frame, n=1)
         hint = f" (rename {near[0]}?)" if near else ""
         raise PylogError(
             "PYLOG_INVALID_SCHEMA",
-            f"A write needs a column value of type STRING or BINARY and the frame has only {', '.join(types) or 'none'}"
+            f"A write needs a column value of type STRING or BINARY and the frame has only {', '.join(frame) or 'none'}"
             f"{hint}; for example df.selectExpr('to_json(struct(*)) AS value').",
         )
     if topic is None and "topic" not in types:
@@ -103,11 +108,12 @@ def write_columns(schema: StructType, topic: str | None) -> tuple[str, ...]:
         if name in types and types[name] not in accepted:
             raise PylogError(
                 "PYLOG_INVALID_SCHEMA",
-                f"The column {name} must be {' or '.join(word.upper() for word in accepted)} to be written, not "
+                f"The column {names[name]} must be {' or '.join(word.upper() for word in accepted)} to be written, not "
                 f"{types[name].upper()}; cast or drop it.",
             )
-    left_out = {"topic"} if topic is not None else set()
-    return tuple(name for name in WRITE_COLUMNS if name in types and name not in left_out)
+    if topic is not None:
+        names.pop("topic", None)
+    return names
 
 
 def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Schema:

@@ -92,10 +92,15 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
         with translated():
             return sole(self._client.create_partitions({name: count}))
 
-    def offsets(self, wanted: Sequence[tuple[str, int, int]]) -> list[tuple[str, int, int, int]]:
-        """(topic, partition, timestamp in ms, `EARLIEST` or `LATEST`) -> (topic, partition, offset, timestamp)."""
+    def offsets(
+        self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
+    ) -> list[tuple[str, int, int, int]]:
+        """(topic, partition, timestamp in ms, `EARLIEST` or `LATEST`) -> (topic, partition, offset, timestamp).
+
+        The latest offset for ``read_committed`` is that of the oldest open transaction, when there is one.
+        """
         with translated():
-            return self._client.list_offsets(wanted)
+            return self._client.list_offsets(wanted, isolation_level)
 
     def configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
         """Settings of topics or brokers (`resource_type`: ``topic``, ``broker``)."""

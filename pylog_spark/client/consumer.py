@@ -76,7 +76,7 @@ class Consumer:
             described = admin.topic(topic)
             self._topic_id = described["topic_id"]
             self.partitions = _chosen(topic, described, partitions)
-            ends = _at(admin, topic, self.partitions, LATEST)
+            ends = _at(admin, topic, self.partitions, LATEST, self._config.get("isolation.level", "read_uncommitted"))
             self.ends = ends
             self.starts = _starts(admin, topic, self.partitions, ends, start, start_timestamp_ms)
         self._open: dict[int, RangeReader] = {}
@@ -187,8 +187,10 @@ def _chosen(topic: str, described: Mapping[str, Any], wanted: Sequence[int] | No
     return sorted(set(wanted))
 
 
-def _at(admin: Admin, topic: str, partitions: Sequence[int], timestamp: int) -> dict[int, int]:
-    found = admin.offsets([(topic, partition, timestamp) for partition in partitions])
+def _at(
+    admin: Admin, topic: str, partitions: Sequence[int], timestamp: int, isolation_level: str = "read_uncommitted"
+) -> dict[int, int]:
+    found = admin.offsets([(topic, partition, timestamp) for partition in partitions], isolation_level)
     return {partition: offset for _, partition, offset, _ in found}
 
 

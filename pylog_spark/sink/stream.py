@@ -55,7 +55,7 @@ class _RowWriter(_Outcome, DataSourceStreamWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         self._target.check_once()
-        return self._target.write(row_batches(iterator, self._target.columns))
+        return self._target.write(row_batches(iterator, list(self._target.columns.values())))
 
 
 def stream_writer(target: Target) -> DataSourceStreamWriter:
@@ -64,18 +64,18 @@ def stream_writer(target: Target) -> DataSourceStreamWriter:
 
 
 def row_batches(rows: Iterator[Any], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Gather rows into Arrow batches of the record's columns."""
+    """Gather rows into Arrow batches of `columns`, which are the record's in any letters."""
     import pyarrow as pa
 
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])
-    fixed = {"partition": pa.int32(), "timestamp": pa.timestamp("us", tz="UTC"), "headers": pa.list_(header)}
+    fixed = {"partition": pa.int64(), "timestamp": pa.timestamp("us", tz="UTC"), "headers": pa.list_(header)}
     while chunk := list(islice(rows, _ROWS)):
         arrays = {}
         for name in columns:
             values = [row[name] for row in chunk]
-            if name == "headers":
+            if name.lower() == "headers":
                 values = [one and [{"key": part["key"], "value": part["value"]} for part in one] for one in values]
-            arrays[name] = pa.array(values, fixed.get(name))
+            arrays[name] = pa.array(values, fixed.get(name.lower()))
         yield pa.RecordBatch.from_pydict(arrays)
 
 

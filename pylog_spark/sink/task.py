@@ -61,8 +61,8 @@ class Target:
         Settings of the native client.
     topic : str or None
         Topic of all rows, or None when the column `topic` says it.
-    columns : tuple of str
-        Columns that make a record; others are left alone.
+    columns : mapping
+        Columns that make a record, by the record's names the frame's; others are left alone.
     delivery : str
         An option of that name.
     batch : Write or None
@@ -75,7 +75,7 @@ class Target:
 
     client: Mapping[str, str]
     topic: str | None
-    columns: tuple[str, ...]
+    columns: Mapping[str, str]
     delivery: str = EXACTLY_ONCE
     batch: Write | None = None
     decided: bool = False
@@ -113,7 +113,7 @@ class Target:
             For the first record that the brokers refused or did not acknowledge in time.
         """
         settle()
-        selected = (batch.select(self.columns) for batch in batches)
+        selected = (_records(batch, self.columns) for batch in batches)
         if not self.exactly_once:
             return self._append(selected)
         write = self.batch or _micro_batch()
@@ -137,6 +137,11 @@ class Target:
             finally:
                 writer.close()
         return Written(told["records"], told["bytes"], _offsets(told))
+
+
+def _records(batch: pa.RecordBatch, columns: Mapping[str, str]) -> pa.RecordBatch:
+    """The columns that make a record, under the record's names."""
+    return batch.select(list(columns.values())).rename_columns(list(columns))
 
 
 def _micro_batch() -> Write:

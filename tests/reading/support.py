@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     DataType,
     IntegerType,
@@ -33,11 +34,12 @@ _TYPES: dict[str, DataType] = {
     "timestamp": TimestampType(),
     "timestampType": IntegerType(),
 }
+_HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
 def schema(*columns: str) -> StructType:
     """The schema of a read of `columns`, or of all."""
-    return StructType([StructField(name, _TYPES[name]) for name in columns or _TYPES])
+    return StructType([StructField(name, {**_TYPES, "headers": _HEADERS}[name]) for name in columns or _TYPES])
 
 
 def reader(one: Topic, *columns: str, **options: Any) -> Any:

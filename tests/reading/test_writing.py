@@ -162,3 +162,30 @@ def test_a_transaction_time_out_that_the_brokers_do_not_allow_names_the_option(t
     condition, sentence = refused(topic(), texts("a"), **{"kafka.transaction.timeout.ms": "999999999"})
     assert condition == "PYLOG_INVALID_OPTION"
     assert "transaction.timeout.ms" in sentence
+
+
+def test_columns_in_other_letters_and_of_wider_types_make_the_same_record(topic: Topics) -> None:
+    one = topic(partitions=3)
+    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
+    save(
+        one,
+        rows(
+            VALUE=pa.array(["v"]),
+            Key=pa.array(["k"]),
+            Partition=pa.array([2], pa.int64()),
+            headers=pa.array([[{"key": "h", "value": "text"}]], headers),
+        ),
+    )
+    assert read(one, "key", "value", "partition", "headers") == [(b"k", b"v", 2, [{"key": "h", "value": b"text"}])]
+
+
+def test_a_column_in_the_records_own_letters_wins(topic: Topics) -> None:
+    one = topic()
+    save(one, rows(Value=pa.array(["another"]), value=pa.array(["this"])))
+    assert values(one) == ["this"]
+
+
+def test_a_partition_that_no_topic_has_is_refused_with_the_row(topic: Topics) -> None:
+    one = topic()
+    _, sentence = refused(one, rows(value=pa.array(["v"]), partition=pa.array([2**40], pa.int64())))
+    assert f"row 0 has partition {2**40}" in sentence

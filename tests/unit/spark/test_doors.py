@@ -140,7 +140,10 @@ FRAMES = [
     ({"id": pa.int32()}, "A write needs a column value of type STRING or BINARY and the frame has only id"),
     ({"value": pa.int32()}, "The column value must be BINARY or STRING to be written, not INT"),
     ({"value": pa.string(), "key": pa.int32()}, "The column key must be BINARY or STRING to be written, not INT"),
-    ({"value": pa.string(), "partition": pa.int64()}, "The column partition must be INT to be written, not BIGINT"),
+    (
+        {"value": pa.string(), "Partition": pa.string()},
+        "The column Partition must be INT or BIGINT or SMALLINT or TINYINT to be written, not STRING",
+    ),
     (
         {"value": pa.string(), "headers": pa.map_(pa.string(), pa.binary())},
         "The column headers must be ARRAY<STRUCT<KEY:STRING,VALUE:BINARY>>",
