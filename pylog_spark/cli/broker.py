@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import sys
 import time
 
@@ -79,6 +80,7 @@ def broker(
     Any Kafka client can use it, and Spark by format("pylog").
     """
     _log_to_stderr(log_level)
+    _take_all_descriptors()
     try:
         given = [*(properties.read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
@@ -122,6 +124,12 @@ def _serve(running: Broker) -> None:
     if running.failure:
         raise click.ClickException(running.failure)
     log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
+
+
+def _take_all_descriptors() -> None:
+    """A connection and an open segment take a file descriptor each: use as many as the system allows this process."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _log_to_stderr(level: str) -> None:

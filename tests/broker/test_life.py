@@ -1,6 +1,7 @@
 """Starting, stopping, killing and starting a broker again."""
 
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -143,6 +144,29 @@ def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
         in broker.logs()
     )
     assert os.path.getsize(os.path.join(folder, f"{1:020}.log.cut")) == size - size // 3
+
+
+def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_of):
+    created(admin_of(broker), "t", **{"segment.bytes": "200"})
+    values = [f"{number}".encode() * 60 for number in range(10)]
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1})
+    producer.produce("t", values[0])
+    assert producer.flush(20) == 0
+    soft, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+    assert soft == hard, "the broker takes what it may have"
+    used = max(map(int, os.listdir(f"/proc/{broker.pid}/fd"))) + 1
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (used, hard))
+    for value in values[1:]:
+        producer.produce("t", value)
+
+    def refused():
+        producer.poll(0)
+        return "t-0: no file descriptor is left to open" in broker.logs()
+
+    until(refused, "the next segment cannot be begun")
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    assert producer.flush(30) == 0
+    assert read(broker, "t") == values
 
 
 def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):

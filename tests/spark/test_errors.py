@@ -68,7 +68,9 @@ def test_a_wrong_frame_is_refused_before_any_task_runs(topic: Topics, spark: Any
     one = topic()
     condition, sentence = error_of(lambda: one.save(spark.createDataFrame([], "value STRING, partition STRING")))
     assert condition == "PYLOG_INVALID_SCHEMA"
-    assert sentence.startswith("The column partition must be INT or BIGINT or SMALLINT or TINYINT to be written, not STRING")
+    assert sentence.startswith(
+        "The column partition must be INT or BIGINT or SMALLINT or TINYINT to be written, not STRING"
+    )
 
 
 def test_overwrite_is_refused_with_what_to_do(topic: Topics, spark: Any) -> None:

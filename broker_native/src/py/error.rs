@@ -84,7 +84,9 @@ impl From<StorageError> for Failure {
         let kind = match &error {
             StorageError::Locked { .. } => kind::LOCKED,
             StorageError::Corrupt { .. } => kind::CORRUPT_BATCH,
-            StorageError::Io { .. } | StorageError::DiskFull { .. } => kind::IO,
+            StorageError::Io { .. } | StorageError::DiskFull { .. } | StorageError::OutOfFiles { .. } => {
+                kind::IO
+            }
             StorageError::Mismatch { .. } | StorageError::Malformed { .. } => kind::INVALID_ARGUMENT,
             other => of_storage(other).name(),
         };

@@ -26,6 +26,7 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         StorageError::InvalidTopic { .. } => ErrorCode::InvalidTopicException,
         StorageError::Corrupt { .. }
         | StorageError::DiskFull { .. }
+        | StorageError::OutOfFiles { .. }
         | StorageError::Io { .. }
         | StorageError::Poisoned { .. }
         | StorageError::Locked { .. }

@@ -62,6 +62,14 @@ pub enum StorageError {
         /// The file that could not grow.
         file: PathBuf,
     },
+    /// No file could be opened. Nothing was appended; appends work again when other files or connections are closed.
+    #[error("{at}: no file descriptor is left to open {}; close connections, or raise the limit (ulimit -n)", file.display())]
+    OutOfFiles {
+        /// Partition, or the data directory's name.
+        at: TopicPartition,
+        /// The file that could not be opened.
+        file: PathBuf,
+    },
     /// The operating system refused.
     #[error("cannot {action} {}: {reason}", file.display())]
     Io {
@@ -252,6 +260,16 @@ pub enum StorageError {
 }
 
 impl StorageError {
+    /// What `cause` means to a log: a want of space or of descriptors, which passes, or an [`StorageError::Io`].
+    pub(super) fn of_io(at: &TopicPartition, action: &'static str, file: &Path, cause: &io::Error) -> Self {
+        let (at, path) = (|| at.clone(), || file.to_path_buf());
+        match Want::of(cause) {
+            Some(Want::Space) => Self::DiskFull { at: at(), file: path() },
+            Some(Want::Files) => Self::OutOfFiles { at: at(), file: path() },
+            None => Self::io(action, file, cause),
+        }
+    }
+
     /// An [`StorageError::Io`] of `cause`.
     pub(super) fn io(action: &'static str, file: &Path, cause: &io::Error) -> Self {
         Self::Io { action, file: file.to_path_buf(), kind: cause.kind(), reason: cause.to_string() }
@@ -261,7 +279,22 @@ impl StorageError {
 /// Shorthand of this room.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
-/// Whether the error says that there is no space (or quota) left.
-pub(super) fn is_disk_full(cause: &io::Error) -> bool {
-    matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+/// What the machine is out of for a while: the log is as it was, and can be used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// No space (or quota) is left. What was being written may be there in part.
+    Space,
+    /// This process, or the machine, has no file descriptor left: a file could not be opened, so nothing was written.
+    Files,
+}
+
+impl Want {
+    /// The want that an error tells of.
+    pub fn of(cause: &io::Error) -> Option<Self> {
+        match (cause.kind(), cause.raw_os_error()) {
+            (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(Self::Space),
+            (_, Some(libc::EMFILE | libc::ENFILE)) => Some(Self::Files),
+            _ => None,
+        }
+    }
 }

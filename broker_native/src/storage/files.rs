@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::{Disk, DiskFile, OpenMode};
-use super::error::{Result, StorageError, is_disk_full};
+use super::error::{Result, StorageError};
 use super::{TopicPartition, names};
 
 /// Largest small file that is read as a whole: a checkpoint of a million partitions is smaller.
@@ -116,7 +116,7 @@ pub(super) enum SyncWhen {
 /// Replaces the file at `path` by `bytes`: written beside it, renamed over it.
 ///
 /// # Errors
-/// [`StorageError::DiskFull`] (for `at`) and [`StorageError::Io`]; the old file is still there.
+/// [`StorageError::DiskFull`], [`StorageError::OutOfFiles`] (for `at`) and [`StorageError::Io`]; the old file is still there.
 pub(super) fn replace(
     disk: &dyn Disk,
     path: &Path,
@@ -139,13 +139,7 @@ pub(super) fn replace(
             _ => Ok(()),
         }
     })();
-    written.map_err(|cause| {
-        if is_disk_full(&cause) {
-            StorageError::DiskFull { at: at.clone(), file: path.to_path_buf() }
-        } else {
-            StorageError::io("replace", path, &cause)
-        }
-    })
+    written.map_err(|cause| StorageError::of_io(at, "replace", path, &cause))
 }
 
 /// The text of a small file; `None` when it is missing.

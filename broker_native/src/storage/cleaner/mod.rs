@@ -147,8 +147,8 @@ impl Cleaner {
                 Cleaning::Interrupted(at)
             }
             Err(error) => {
-                let full = matches!(error, StorageError::DiskFull { .. });
-                let until = if full { now_ms.saturating_add(RETRY_MS) } else { i64::MAX };
+                let passes = matches!(error, StorageError::DiskFull { .. } | StorageError::OutOfFiles { .. });
+                let until = if passes { now_ms.saturating_add(RETRY_MS) } else { i64::MAX };
                 self.excluded.lock().insert(at.clone(), until);
                 Cleaning::Failed(at, error)
             }

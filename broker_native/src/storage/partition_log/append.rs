@@ -10,7 +10,7 @@ use crate::record::control::EndTxn;
 use crate::record::header::BatchHeader;
 use crate::record::layout;
 use crate::storage::config::{Durability, LogConfig, TimestampType};
-use crate::storage::error::{Result, StorageError};
+use crate::storage::error::{Result, StorageError, Want};
 use crate::storage::producers::Verdict;
 use crate::storage::segment::{Segment, SegmentError, SegmentSettings};
 use crate::storage::types::{AppendOptions, Appended};
@@ -219,7 +219,7 @@ impl PartitionLog {
             }
             Ok(segment)
         });
-        let segment = Arc::new(rolled.map_err(|error| self.poison_unless_full(error))?);
+        let segment = Arc::new(rolled.map_err(|error| self.poison_unless_it_passes(error))?);
         self.unsynced_names.store(true, Ordering::Release);
         let mut view = self.view.lock();
         let mut segments = Vec::with_capacity(view.segments.len() + 1);
@@ -234,14 +234,14 @@ impl PartitionLog {
         Ok(())
     }
 
-    /// Takes the remains of a failed write away; when that fails, too, or the failure was not a lack of space, the
+    /// Takes the remains of a failed write away; when that fails, too, or the failure was not one that passes, the
     /// log is poisoned.
     pub(super) fn undo(&self, active: &Segment, error: SegmentError) -> StorageError {
-        if let (true, Err(_)) = (error.is_disk_full(), active.undo_append()) {
+        if error.want() == Some(Want::Space) && active.undo_append().is_err() {
             self.poison(error.of(&self.at).to_string());
             return self.poisoned_now();
         }
-        self.poison_unless_full(error)
+        self.poison_unless_it_passes(error)
     }
 
     /// Shows the batch to readers; gives the log's start and what others are to be told.

@@ -200,7 +200,7 @@ impl PartitionLog {
         }
         if self.unsynced_indexes_from.load(Ordering::Acquire) < i64::MAX {
             let retired = writer.active.retire(self.config().preallocate);
-            retired.map_err(|error| self.poison_unless_full(error))?;
+            retired.map_err(|error| self.poison_unless_it_passes(error))?;
         }
         self.write_snapshot(&writer.producers, writer.next_offset)?;
         drop(writer);

@@ -118,7 +118,7 @@ impl PartitionLog {
             match segment.sync(indexes || ended) {
                 // Retention was faster.
                 Err(error) if ended && error.is_missing() => {}
-                synced => synced.map_err(|error| self.poison_unless_full(error))?,
+                synced => synced.map_err(|error| self.poison_unless_it_passes(error))?,
             }
         }
         self.sync_names()?;
@@ -188,22 +188,26 @@ impl PartitionLog {
     }
 
     pub(super) fn poison_by(&self, error: StorageError) -> StorageError {
-        if !matches!(error, StorageError::DiskFull { .. }) {
-            self.poison(error.to_string());
-            return self.poisoned_now();
+        match error {
+            StorageError::OutOfFiles { .. } => error,
+            StorageError::DiskFull { .. } => {
+                self.tell_failed(&error.to_string());
+                error
+            }
+            _ => {
+                self.poison(error.to_string());
+                self.poisoned_now()
+            }
         }
-        self.tell_failed(&error.to_string());
-        error
     }
 
-    /// A lack of space leaves the log usable, unless a sync reports it; everything else poisons.
-    pub(super) fn poison_unless_full(&self, error: SegmentError) -> StorageError {
+    /// A want of space or of descriptors leaves the log usable, unless a sync reports it; everything else poisons.
+    pub(super) fn poison_unless_it_passes(&self, error: SegmentError) -> StorageError {
         let sync = matches!(error, SegmentError::Io { action: "sync", .. });
-        let full = error.is_disk_full() && !sync;
+        let passes = error.want().is_some() && !sync;
         let error = error.of(&self.at);
-        if full {
-            self.tell_failed(&error.to_string());
-            return error;
+        if passes {
+            return self.poison_by(error);
         }
         self.poison(error.to_string());
         self.poisoned_now()

@@ -231,7 +231,7 @@ impl PartitionLog {
         }
         let settings = SegmentSettings::of(config, self.was_compacted());
         let made = Segment::create(&self.shared.pool, &self.dir, first.base_offset, settings, now_ms);
-        let made = Arc::new(made.map_err(|error| self.poison_unless_full(error))?);
+        let made = Arc::new(made.map_err(|error| self.poison_unless_it_passes(error))?);
         self.bury_segments(&segments);
         self.unsynced_names.store(true, Ordering::Release);
         writer.active = made.clone();

@@ -118,7 +118,7 @@ impl PartitionLog {
             end.and_then(|end| writer.producers.ended_by(header.producer_id, end.marker, header.base_offset));
         let Some(aborted) = ended.and_then(|ended| ended.aborted()) else { return Ok(false) };
         let appended = writer.active.append_aborted(&aborted);
-        let is_new = appended.map_err(|error| self.poison_unless_full(error))?;
+        let is_new = appended.map_err(|error| self.poison_unless_it_passes(error))?;
         if is_new {
             self.unsynced_names.store(true, Ordering::Release);
         }

@@ -186,7 +186,7 @@ impl PartitionLog {
     fn prepare(&self, view: &View, count: usize, kept: &Kept) -> Result<Segment> {
         let last = count.checked_sub(1).and_then(|last| view.segments.get(last));
         let stored = last.filter(|last| kept.is_cut(last)).map_or(Ok(()), |last| last.retire(false));
-        stored.map_err(|error| self.poison_unless_full(error))?;
+        stored.map_err(|error| self.poison_unless_it_passes(error))?;
         let (pool, settings) = (&self.shared.pool, self.segment_settings());
         let now_ms = self.shared.clock.now_ms();
         let made = Segment::create_aside(pool, &self.dir, kept.end.offset, settings, now_ms);

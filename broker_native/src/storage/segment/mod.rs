@@ -28,7 +28,7 @@ use self::aborted::AbortedIndex;
 use self::marks::Marks;
 use super::config::LogConfig;
 use super::disk::{DiskFile, OpenMode};
-use super::error::{StorageError, TopicPartition, is_disk_full};
+use super::error::{StorageError, TopicPartition, Want};
 use super::files::{FilePool, FileSlot};
 use super::index::{Entry, SparseIndex, read_one};
 use super::names;
@@ -52,19 +52,19 @@ impl SegmentError {
     /// The error of a log.
     pub fn of(self, at: &TopicPartition) -> StorageError {
         match self {
-            Self::Io { file, cause, .. } if is_disk_full(&cause) => {
-                StorageError::DiskFull { at: at.clone(), file }
-            }
-            Self::Io { action, file, cause } => StorageError::io(action, &file, &cause),
+            Self::Io { action, file, cause } => StorageError::of_io(at, action, &file, &cause),
             Self::Bad { offset, file, reason } => {
                 StorageError::Corrupt { at: at.clone(), offset, file, reason }
             }
         }
     }
 
-    /// Whether it is only a lack of space.
-    pub fn is_disk_full(&self) -> bool {
-        matches!(self, Self::Io { cause, .. } if is_disk_full(cause))
+    /// What it tells of that passes.
+    pub fn want(&self) -> Option<Want> {
+        match self {
+            Self::Io { cause, .. } => Want::of(cause),
+            Self::Bad { .. } => None,
+        }
     }
 
     /// Whether a file is not there (retention was faster than a reader).
