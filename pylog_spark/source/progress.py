@@ -1,7 +1,8 @@
 """A stream's progress shown in a consumer group, for Kafka's tools: the offsets of finished batches, committed there.
 
-Only shown: never read back, and nothing that goes wrong with it stops or slows the query. Spark tells of a batch when it
-plans the next one, so the group is one batch behind, and the last batch of a stopped query is not told.
+Only shown: never read back, and nothing that goes wrong with it stops or slows the query. A batch is known to be finished when
+Spark asks where the next one may end, as it does at each trigger and at the end of ``Trigger.AvailableNow``; before Spark 4.2, when it
+plans the next one with something in it. The last batch of a query that is stopped before that is not shown.
 """
 
 from __future__ import annotations
@@ -45,19 +46,22 @@ class Progress:
         self._client: Any = None
         self._paused_until_s = 0.0
         self._warned = False
+        self._shown: Mapping[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_client": None}
 
     def show(self, end: Mapping[str, Any]) -> None:
-        """Commit the offsets of a position; a failure is a warning, once."""
-        if self._group is None or self._monotonic_s() < self._paused_until_s:
+        """Commit the offsets of a position, unless they are; a failure is a warning, once."""
+        if self._group is None or end == self._shown or self._monotonic_s() < self._paused_until_s:
             return
         try:
             failed = self._commit(Position.from_document(end))
         except (PylogError, PositionError) as error:
             failed = str(error)
-        if failed:
+        if not failed:
+            self._shown = end
+        else:
             self._paused_until_s = self._monotonic_s() + PAUSE_S
             if not self._warned:
                 _log.warning("The progress of this query is not shown in the group %r: %s", self._group, failed)

@@ -129,6 +129,7 @@ if _admission is not None:
         """For Spark 4.2 and later."""
 
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
+            self._progress.show(start)  # Spark begins to plan a batch when the one before is committed.
             if isinstance(limit, _admission.ReadMaxRows):
                 most = None if limit.max_rows == _NO_LIMIT else limit.max_rows
                 return self._planner.latest(start, most, may_wait=True)

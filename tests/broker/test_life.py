@@ -1,6 +1,7 @@
 """Starting, stopping, killing and starting a broker again."""
 
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -144,6 +145,19 @@ def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
         in broker.logs()
     )
     assert os.path.getsize(os.path.join(folder, f"{1:020}.log.cut")) == size - size // 3
+
+
+def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
+    broker = new_broker(log_retention_check_interval_ms=50)
+    created(admin_of(broker), "t", **{"segment.bytes": "200", "retention.bytes": "400"})
+    written(broker, "t", [b"x" * 60])
+    written(broker, "t", [b"y" * 60])
+    written(broker, "t", [b"z" * 60])
+    written(broker, "t", [b"z" * 60])
+    line = re.compile(
+        r"t-0: retention removed \d+ segments \(\d+ bytes\), offsets 0 to \d: the log is larger than retention.bytes=400; "
+    )
+    until(lambda: line.search(broker.logs()), "retention is told")
 
 
 def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_of):

@@ -39,6 +39,8 @@ impl Sent {
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
+    /// How long an answer may take, from when it is waited for to its last byte.
+    patience: Duration,
     broker: String,
     client_id: String,
     versions: Versions,
@@ -59,6 +61,7 @@ impl Connection {
         let watch = stop.watch(&stream);
         let mut connection = Self {
             stream,
+            patience: Duration::ZERO,
             broker,
             client_id: settings.client_id.clone(),
             versions: Versions::default(),
@@ -75,8 +78,9 @@ impl Connection {
         Ok(connection)
     }
 
-    /// How long to wait for bytes of an answer.
-    fn set_patience(&self, time: Duration) -> Result<()> {
+    /// How long to wait for an answer, to its last byte.
+    fn set_patience(&mut self, time: Duration) -> Result<()> {
+        self.patience = time;
         self.stream.set_read_timeout(Some(time)).map_err(|error| self.broken("wait for", &error))
     }
 
@@ -139,8 +143,8 @@ impl Connection {
     /// Receives the answer of the oldest request that has none.
     ///
     /// # Errors
-    /// `UNREACHABLE` when the connection broke, `TIMED_OUT` after `request.timeout.ms` without a byte, `IO` when the
-    /// answer is not one.
+    /// `UNREACHABLE` when the connection broke, `TIMED_OUT` when the answer is not there, whole, after `request.timeout.ms`, `IO`
+    /// when it is none.
     pub fn receive<Q: Request>(&mut self, sent: Sent) -> Result<Q::Response> {
         let frame = self.read_frame()?;
         self.decode::<Q>(frame, sent)
@@ -174,8 +178,18 @@ impl Connection {
     }
 
     fn read_frame(&mut self) -> Result<Bytes> {
+        let mut timely = Timely::new(&self.stream, self.patience);
+        let read = self.read_within(&mut timely);
+        let was_changed = timely.accounted > Duration::ZERO;
+        if was_changed && read.is_ok() {
+            self.set_patience(self.patience)?;
+        }
+        read
+    }
+
+    fn read_within(&self, stream: &mut Timely<'_>) -> Result<Bytes> {
         let mut prefix = [0; 4];
-        self.stream.read_exact(&mut prefix).map_err(|error| self.broken("read from", &error))?;
+        stream.read_exact(&mut prefix).map_err(|error| self.broken("read from", &error))?;
         let len = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
         if len > self.answer_max_bytes {
             return Err(ClientError::fatal(
@@ -186,7 +200,7 @@ impl Connection {
                 ),
             ));
         }
-        let frame = self.frames.read(&mut self.stream, len);
+        let frame = self.frames.read(stream, len);
         frame.map_err(|error| self.broken("read from", &error))
     }
 
@@ -206,6 +220,35 @@ impl Connection {
                 format!("could not {what} broker {broker}: {error}"),
             ),
         }
+    }
+}
+
+/// A socket whose bytes must all be there in time, however they drip. Its time-out is that time when this begins.
+struct Timely<'a> {
+    stream: &'a TcpStream,
+    begun: Instant,
+    patience: Duration,
+    /// By how much the socket's own time-out was shortened.
+    accounted: Duration,
+}
+
+impl<'a> Timely<'a> {
+    fn new(stream: &'a TcpStream, patience: Duration) -> Self {
+        Self { stream, begun: Instant::now(), patience, accounted: Duration::ZERO }
+    }
+}
+
+impl Read for Timely<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let spent = self.begun.elapsed();
+        let left = self.patience.checked_sub(spent).filter(|left| !left.is_zero());
+        let left = left.ok_or(ErrorKind::TimedOut)?;
+        // A large answer comes in many reads: not each needs another time-out.
+        if spent - self.accounted > self.patience / 16 {
+            self.stream.set_read_timeout(Some(left))?;
+            self.accounted = spent;
+        }
+        self.stream.read(buffer)
     }
 }
 

@@ -1,4 +1,5 @@
 //! What the client makes of brokers that lie, move, fall silent or hang up.
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,11 +8,13 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::advance::{Wish, advance};
-use super::config::Isolation;
+use super::config::{Isolation, Settings};
+use super::connection::Connection;
 use super::error::{ClientError, Result, kind};
 use super::fake::{Answer, Asked, FakeBroker, frame, metadata};
 use super::fetcher::Target;
 use super::range::{Leg, Plan, RangeReader};
+use super::stop::Stop;
 use crate::columnar::Column;
 use crate::record::{BatchBuilder, Codec};
 use crate::wire::ErrorCode;
@@ -298,6 +301,30 @@ fn a_broker_that_falls_silent_ends_in_a_timeout() {
     let error = assert_fails(&broker, "TIMED_OUT", &[("request.timeout.ms", "100")]);
     assert!(error.message.contains("request.timeout.ms"), "{}", error.message);
     assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn an_answer_that_drips_is_given_up_when_its_time_is_over() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let broker = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = 10_000_i32.to_be_bytes().into_iter().chain(std::iter::repeat(0));
+        while stream.write_all(&[bytes.next().unwrap()]).is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let given = [
+        ("bootstrap.servers", "127.0.0.1:1"),
+        ("request.timeout.ms", "500"),
+        ("socket.connection.setup.timeout.ms", "500"),
+    ];
+    let settings = Settings::new(given).unwrap();
+    let asked = Instant::now();
+    let opened = Connection::open("127.0.0.1", address.port(), &settings, &Stop::default());
+    assert_eq!(opened.unwrap_err().kind, kind::TIMED_OUT);
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    broker.join().unwrap();
 }
 
 #[test]

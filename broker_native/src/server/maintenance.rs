@@ -4,7 +4,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::notice::{notice, report};
 use super::shared::Shared;
+use crate::storage::types::{Kept, Retired};
 
 /// The thread; stops when [`Maintenance::stop`] is called or this is dropped.
 pub struct Maintenance {
@@ -22,10 +24,11 @@ impl Maintenance {
         let checkpoint_ms =
             u64::try_from(settings.log_flush_offset_checkpoint_interval_ms).unwrap_or(u64::MAX);
         let every = Duration::from_millis(settings.log_retention_check_interval_ms.min(checkpoint_ms).max(1));
+        shared.logs.on_retired(Box::new(|retired| report(&told(retired))));
         let (stop, stopped) = mpsc::channel::<()>();
         let work = move || {
             while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
-                shared.logs.run_maintenance();
+                shared.logs.run_maintenance().iter().for_each(|error| notice(&error.to_string()));
             }
         };
         let thread = std::thread::Builder::new().name("pylog-maintenance".into()).spawn(work)?;
@@ -40,6 +43,16 @@ impl Maintenance {
             let _ = thread.join();
         }
     }
+}
+
+fn told(retired: &Retired) -> String {
+    let Retired { at, offsets, segments, bytes, limit } = retired;
+    let why = match limit {
+        Kept::ForMs(ms) => format!("their records are older than retention.ms={ms}"),
+        Kept::Bytes(most) => format!("the log is larger than retention.bytes={most}"),
+    };
+    let (first, start) = (offsets.start, offsets.end);
+    format!("{at}: retention removed {segments} segments ({bytes} bytes), offsets {first} to {start}: {why}; the log begins at {start}")
 }
 
 impl Drop for Maintenance {

@@ -184,6 +184,8 @@ pub struct ManagerConfig {
     pub producer_id_expiration_ms: i64,
     /// How long written bytes may stay unflushed in page-cache logs; bounds what a restart scans.
     pub checkpoint_interval_ms: i64,
+    /// How often retention is applied at most; 0: whenever maintenance runs.
+    pub retention_check_interval_ms: i64,
     /// How often the high watermarks of logs with other replicas are written down.
     pub replica_high_watermark_checkpoint_interval_ms: i64,
     /// Most bytes of each partition that are kept beside its log when recovery cuts them from it.
@@ -200,6 +202,7 @@ impl Default for ManagerConfig {
             max_open_files: 512,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
             checkpoint_interval_ms: /* 1 minute */ 60_000,
+            retention_check_interval_ms: 0,
             replica_high_watermark_checkpoint_interval_ms: /* 5 s */ 5_000,
             recovery_kept_bytes: /* 1 GiB */ 1 << 30,
         }

@@ -9,7 +9,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub trait DiskLock: Send + Sync {}
 
 /// Directories and the files in them.
 pub trait Disk: Send + Sync + 'static {
-    /// Opens a file.
+    /// Opens a regular file. A symbolic link is not followed.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>>;
     /// Bytes of the file, without opening it.
     fn file_len(&self, path: &Path) -> io::Result<u64>;
@@ -118,7 +118,16 @@ impl Disk for RealDisk {
             OpenMode::Create => options.write(true).create(true).truncate(false),
             OpenMode::CreateEmpty => options.write(true).create(true).truncate(true),
         };
-        Ok(Arc::new(RealFile(options.open(path)?)))
+        // What a link leads to is not ours to change; a pipe would be waited for.
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        let file = options.open(path).map_err(|cause| match cause.raw_os_error() {
+            Some(libc::ELOOP) => io::Error::other("it is a symbolic link; put the file itself there"),
+            _ => cause,
+        })?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file; move it away"));
+        }
+        Ok(Arc::new(RealFile(file)))
     }
 
     fn file_len(&self, path: &Path) -> io::Result<u64> {

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
@@ -21,6 +21,7 @@ use super::identity::{claim_data_dir, leave_clean_stop, take_clean_stop};
 use super::names;
 use super::partition_log::{PartitionLog, Role};
 use super::shared::Shared;
+use super::types::{Kept, Retired};
 
 /// Threads that close logs: each waits for its own fdatasync.
 const CLOSING_THREADS: usize = 8;
@@ -40,7 +41,13 @@ pub struct LogManager {
     lock: Mutex<Option<Box<dyn DiskLock>>>,
     /// When the high watermarks were written down last, milliseconds since the epoch.
     high_watermarks_ms: AtomicI64,
+    /// When retention was applied last, milliseconds since the epoch.
+    retention_ms: AtomicI64,
+    on_retired: OnceLock<RetiredListener>,
 }
+
+/// Is told what retention removed.
+pub type RetiredListener = Box<dyn Fn(&Retired) + Send + Sync>;
 
 impl LogManager {
     /// Makes or opens the data directory and locks it.
@@ -76,6 +83,8 @@ impl LogManager {
             cleaner: Cleaner::default(),
             lock: Mutex::new(Some(lock)),
             high_watermarks_ms: AtomicI64::new(0),
+            retention_ms: AtomicI64::new(0),
+            on_retired: OnceLock::new(),
         };
         manager.bury_removed_partitions()?;
         Ok(manager)
@@ -238,6 +247,11 @@ impl LogManager {
         Ok(())
     }
 
+    /// Who is told what retention removed; the first one stays.
+    pub fn on_retired(&self, listener: RetiredListener) {
+        let _ = self.on_retired.set(listener);
+    }
+
     /// What is due by the clock: removal of files, rolls by age, retention, checkpoints, forgotten producers. Call it
     /// about every second. A log that fails does not keep the others from their turn; the errors are for the operator.
     pub fn run_maintenance(&self) -> Vec<StorageError> {
@@ -247,7 +261,12 @@ impl LogManager {
         self.shared.unlink_due();
         let mut keep = |done: Result<()>| errors.extend(done.err());
         logs.iter().for_each(|log| keep(log.roll_if_old(now_ms)));
-        self.retain(&logs, now_ms, &mut keep);
+        let since_ms = now_ms.saturating_sub(self.retention_ms.load(Ordering::Acquire));
+        // A clock that was set back does not put it off.
+        if !(0..self.shared.config.retention_check_interval_ms).contains(&since_ms) {
+            self.retention_ms.store(now_ms, Ordering::Release);
+            self.retain(&logs, now_ms, &mut keep);
+        }
         let before_ms = now_ms.saturating_sub(self.shared.config.checkpoint_interval_ms);
         let dirty: Vec<_> = logs.into_iter().filter(|log| log.is_dirty_since(before_ms)).collect();
         self.write_recovery_points(&dirty, PartitionLog::checkpoint, &mut keep);
@@ -260,14 +279,14 @@ impl LogManager {
     }
 
     fn retain(&self, logs: &[Arc<PartitionLog>], now_ms: i64, keep: &mut impl FnMut(Result<()>)) {
-        let mut starts: Vec<(&Arc<PartitionLog>, i64)> = Vec::new();
+        let mut starts: Vec<(&Arc<PartitionLog>, i64, Kept)> = Vec::new();
         for log in logs {
             match log.retention_start(now_ms) {
-                Ok(start) => starts.extend(start.map(|start| (log, start))),
+                Ok(start) => starts.extend(start.map(|(start, limit)| (log, start, limit))),
                 Err(error) => keep(Err(error)),
             }
         }
-        let known = starts.iter().map(|(log, start)| (log.topic_partition().clone(), *start));
+        let known = starts.iter().map(|(log, start, _)| (log.topic_partition().clone(), *start));
         let written = self.shared.update_log_starts(|offsets| {
             for (at, start) in known {
                 let offset = offsets.entry(at).or_insert(start);
@@ -275,7 +294,14 @@ impl LogManager {
             }
         });
         if written.is_ok() {
-            starts.iter().for_each(|(log, start)| log.move_start(*start));
+            for (log, start, limit) in starts {
+                let first = log.offsets().log_start_offset;
+                let (segments, bytes) = log.move_start(start);
+                if let Some(told) = self.on_retired.get() {
+                    let (at, offsets) = (log.topic_partition().clone(), first..start);
+                    told(&Retired { at, offsets, segments, bytes, limit });
+                }
+            }
         }
         keep(written);
     }

@@ -181,6 +181,30 @@ impl std::fmt::Debug for LogSlice {
     }
 }
 
+/// The limit of a topic's retention that records are beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// `retention.ms`.
+    ForMs(i64),
+    /// `retention.bytes`.
+    Bytes(i64),
+}
+
+/// What retention removed from a log at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retired {
+    /// Partition.
+    pub at: TopicPartition,
+    /// First offset that was removed, and the one that the log begins at now.
+    pub offsets: std::ops::Range<i64>,
+    /// Number of segments.
+    pub segments: usize,
+    /// Bytes of their `.log` files.
+    pub bytes: u64,
+    /// Why.
+    pub limit: Kept,
+}
+
 /// What recovery cut from a log after an unclean stop: bytes behind the recovery point that are not whole batches, and
 /// all behind them.
 #[derive(Debug, Clone, PartialEq, Eq)]

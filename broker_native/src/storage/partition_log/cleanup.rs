@@ -14,6 +14,7 @@ use crate::storage::files::{SyncWhen, replace};
 use crate::storage::names;
 use crate::storage::producers::Producers;
 use crate::storage::segment::Segment;
+use crate::storage::types::Kept;
 
 /// Snapshots kept: the newest, and older ones for when a loss of power took it.
 const SNAPSHOTS_KEPT: usize = 3;
@@ -51,9 +52,9 @@ impl PartitionLog {
         Ok(self.offsets().log_start_offset)
     }
 
-    /// The offset that retention lets the log begin at, when that is later than now. May roll a segment whose records
-    /// are all too old.
-    pub(in crate::storage) fn retention_start(&self, now_ms: i64) -> Result<Option<i64>> {
+    /// The offset that retention lets the log begin at, when that is later than now, and why. May roll a segment whose
+    /// records are all too old.
+    pub(in crate::storage) fn retention_start(&self, now_ms: i64) -> Result<Option<(i64, Kept)>> {
         let config = self.config();
         if !config.cleanup_policy.delete || self.is_poisoned() {
             return Ok(None);
@@ -66,7 +67,7 @@ impl PartitionLog {
         for segment in segments.iter() {
             aged.push(self.aged(segment, end.segment)?);
         }
-        let start = start_to_keep(&aged, &config, now_ms, end.offset);
+        let (start, limit) = start_to_keep(&aged, &config, now_ms, end.offset);
         let offsets = self.offsets();
         let start = start.min(offsets.high_watermark);
         if start <= offsets.log_start_offset {
@@ -81,12 +82,12 @@ impl PartitionLog {
                 drop(writer);
                 let end = self.view.lock().end;
                 if self.offsets().high_watermark == end.offset {
-                    return Ok(Some(end.offset));
+                    return Ok(Some((end.offset, limit)));
                 }
             }
         }
         let first_kept = segments.iter().rev().find(|s| s.base_offset <= start).map(|s| s.base_offset);
-        Ok(first_kept.filter(|first| *first > offsets.log_start_offset))
+        Ok(first_kept.filter(|first| *first > offsets.log_start_offset).map(|first| (first, limit)))
     }
 
     fn aged(&self, segment: &Segment, active_base: i64) -> Result<Aged> {
@@ -100,8 +101,9 @@ impl PartitionLog {
         Ok(Aged { base_offset: segment.base_offset, size: segment.size(), newest_ms })
     }
 
-    /// Lets the log begin at `start`, which is on the device; removes the segments that end before it.
-    pub(in crate::storage) fn move_start(&self, start: i64) {
+    /// Lets the log begin at `start`, which is on the device; removes the segments that end before it, and gives their number
+    /// and bytes.
+    pub(in crate::storage) fn move_start(&self, start: i64) -> (usize, u64) {
         let _swapping = self.swapping.lock();
         let removed: Vec<Arc<Segment>> = {
             let mut view = self.view.lock();
@@ -116,7 +118,9 @@ impl PartitionLog {
         };
         let end = self.offsets().log_end_offset;
         self.epochs.lock().clip(start, end.max(start + 1));
+        let bytes = removed.iter().map(|segment| segment.size()).sum();
         self.bury_segments(&removed);
+        (removed.len(), bytes)
     }
 
     pub(super) fn bury_segments(&self, segments: &[Arc<Segment>]) {
@@ -250,7 +254,7 @@ impl PartitionLog {
 
 /// Where the log may begin by retention: the base of the first segment that must stay, or `end_offset` when none must.
 /// Pure. Only a run of segments from the front is given up.
-fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset: i64) -> i64 {
+fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset: i64) -> (i64, Kept) {
     let expired =
         |s: &Aged| config.retention_ms >= 0 && now_ms.saturating_sub(s.newest_ms) > config.retention_ms;
     let by_time = segments.iter().take_while(|s| expired(s)).count();
@@ -268,7 +272,9 @@ fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset:
             segments.iter().take_while(whole).count().min(segments.len().saturating_sub(1))
         }
     };
-    segments.get(by_time.max(by_size)).map_or(end_offset, |s| s.base_offset)
+    let start = segments.get(by_time.max(by_size)).map_or(end_offset, |s| s.base_offset);
+    let limit = if by_time >= by_size { Kept::ForMs(config.retention_ms) } else { Kept::Bytes(config.retention_bytes) };
+    (start, limit)
 }
 
 #[cfg(test)]
@@ -286,7 +292,7 @@ mod tests {
 
     fn start(newest: &[i64], retention_ms: i64, retention_bytes: i64) -> i64 {
         let config = LogConfig { retention_ms, retention_bytes, ..LogConfig::default() };
-        start_to_keep(&segments(newest), &config, 1_000, 99)
+        start_to_keep(&segments(newest), &config, 1_000, 99).0
     }
 
     #[test]

@@ -403,3 +403,31 @@ fn no_more_of_what_is_cut_is_kept_than_the_limit_says() {
         assert!(cut.kept <= most && cut.bytes >= cut.kept);
     }
 }
+
+#[test]
+fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_to_stays_as_it_is() {
+    for stop in [Stop::Clean, Stop::Killed] {
+        let original = make(stop);
+        let damages: [(&str, fn(&Path, &Path)); 3] = [
+            ("it is a symbolic link", |log, beside| std::os::unix::fs::symlink(beside, log).unwrap()),
+            ("it is no regular file", |log, _| {
+                let made = std::process::Command::new("mkfifo").arg(log).status().unwrap();
+                assert!(made.success());
+            }),
+            ("cannot", |log, _| fs::create_dir(log).unwrap()),
+        ];
+        for (told, damage) in damages {
+            let copy = copy_of(original.path());
+            let log = of_partition(copy.path(), "log").pop().unwrap();
+            let beside = copy.path().join("somebody-elses");
+            fs::rename(&log, &beside).unwrap();
+            let len = fs::metadata(&beside).unwrap().len() as usize;
+            flip(&beside, len - 1);
+            let before = fs::read(&beside).unwrap();
+            damage(&log, &beside);
+            let refused = Broker::real(copy.path(), small_segments()).err().unwrap().to_string();
+            assert!(refused.contains(told) && refused.contains(&*log.to_string_lossy()), "{stop:?}: {refused}");
+            assert_eq!(fs::read(&beside).unwrap(), before, "{stop:?}, {told}");
+        }
+    }
+}

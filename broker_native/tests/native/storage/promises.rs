@@ -6,6 +6,7 @@ use broker_native::record::{BatchBuilder, Codec};
 use broker_native::storage::Role;
 use broker_native::storage::clock::ManualClock;
 use broker_native::storage::sim::SimDisk;
+use broker_native::storage::types::Kept;
 use broker_native::storage::{
     AppendOptions, CleanupPolicy, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo,
     RealDisk, StorageError, TimestampType,
@@ -195,6 +196,50 @@ fn retention_by_size_keeps_at_least_so_many_bytes_and_compact_topics_keep_all() 
     drop(broker);
     let broker = Broker::real(dir.path(), config).unwrap();
     assert_eq!(broker.log.offsets().log_start_offset, start, "the start is kept by a kill");
+}
+
+#[test]
+fn what_retention_removes_is_told_once_with_its_offsets_bytes_and_limit() {
+    let by_size = (LogConfig { retention_bytes: 2_000, ..any_time() }, Kept::Bytes(2_000));
+    let by_time = (LogConfig { retention_ms: 1_000, ..any_time() }, Kept::ForMs(1_000));
+    for (config, limit) in [by_size, by_time] {
+        let dir = tempfile::tempdir().unwrap();
+        let broker = Broker::real(dir.path(), config).unwrap();
+        (0..60).for_each(|_| drop(fill(&broker.log, 3, 30)));
+        let (tell, told) = std::sync::mpsc::channel();
+        broker.manager.on_retired(Box::new(move |retired| tell.send(retired.clone()).unwrap()));
+        let before = broker.log.size_bytes();
+        broker.clock.advance_ms(10_000);
+        assert!(broker.manager.run_maintenance().is_empty());
+        let retired = told.try_recv().unwrap();
+        assert_eq!((retired.at.to_string(), retired.limit), ("flights-0".into(), limit));
+        assert_eq!(retired.offsets, 0..broker.log.offsets().log_start_offset);
+        assert_eq!(retired.bytes, before - broker.log.size_bytes());
+        assert!(retired.segments > 0 && retired.bytes > 0);
+        broker.manager.run_maintenance();
+        assert!(told.try_recv().is_err(), "nothing more was removed");
+    }
+}
+
+#[test]
+fn retention_waits_for_its_interval_and_not_for_a_clock_that_was_set_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = ManagerConfig { retention_check_interval_ms: 300_000, ..manager_config() };
+    let config = LogConfig { retention_bytes: 2_000, ..any_time() };
+    let clock = Arc::new(ManualClock::at(NOW_MS));
+    let broker = Broker::with(clock, Arc::new(RealDisk), dir.path(), settings, config).unwrap();
+    let removed = |after_ms| {
+        (0..60).for_each(|_| drop(fill(&broker.log, 3, 30)));
+        let start = broker.log.offsets().log_start_offset;
+        broker.clock.advance_ms(after_ms);
+        assert!(broker.manager.run_maintenance().is_empty());
+        broker.log.offsets().log_start_offset > start
+    };
+    assert!(removed(0), "the first time at once");
+    assert!(!removed(60_000));
+    assert!(!removed(239_999));
+    assert!(removed(1));
+    assert!(removed(-3_600_000));
 }
 
 #[test]

@@ -52,7 +52,8 @@ impl Broker {
         Self::with(clock, disk, dir, manager_config(), config)
     }
 
-    fn with(
+    /// With settings of the data directory.
+    pub fn with(
         clock: Arc<ManualClock>,
         disk: Arc<dyn Disk>,
         dir: &Path,
