@@ -277,7 +277,7 @@ OPTIONS: tuple[Option, ...] = (
         "name",
         texts.nonempty,
         READ,
-        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` tell its lag: after each batch the offsets of the one before are committed there. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
+        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` tell its lag: the offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
     ),
     Option(
         "fetchOffset.numRetries",

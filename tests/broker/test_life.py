@@ -150,10 +150,8 @@ def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
 def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
     broker = new_broker(log_retention_check_interval_ms=50)
     created(admin_of(broker), "t", **{"segment.bytes": "200", "retention.bytes": "400"})
-    written(broker, "t", [b"x" * 60])
-    written(broker, "t", [b"y" * 60])
-    written(broker, "t", [b"z" * 60])
-    written(broker, "t", [b"z" * 60])
+    for _ in range(8):
+        written(broker, "t", [b"x" * 60])
     line = re.compile(
         r"t-0: retention removed \d+ segments \(\d+ bytes\), offsets 0 to \d: the log is larger than retention.bytes=400; "
     )

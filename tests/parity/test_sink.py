@@ -226,7 +226,6 @@ WRONG_FRAMES: dict[str, tuple[str, dict[str, str]]] = {
     "value is a number": ("a column of a wrong type", {"topic": "'TOPIC'", "value": "1"}),
     "key is a number": ("a column of a wrong type", {"topic": "'TOPIC'", "key": "1", "value": "'v'"}),
     "partition is a text": ("a column of a wrong type", {"topic": "'TOPIC'", "value": "'v'", "partition": "'1'"}),
-    "partition is long": ("a column of a wrong type", {"topic": "'TOPIC'", "value": "'v'", "partition": "1L"}),
     "headers are a map": ("a column of a wrong type", {"topic": "'TOPIC'", "value": "'v'", "headers": "map('a', 'b')"}),
     "an unknown topic": ("an unknown topic", {"topic": "'nowhere'", "value": "'v'"}),
     "a partition that is not there": (

@@ -164,6 +164,14 @@ def test_a_transaction_time_out_that_the_brokers_do_not_allow_names_the_option(t
     assert "transaction.timeout.ms" in sentence
 
 
+@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+def test_small_tasks_of_one_worker_go_on_from_partition_to_partition(topic: Topics, delivery: str) -> None:
+    one = topic(partitions=4)
+    for _ in range(8):
+        save(one, texts(*["v"] * 100), delivery=delivery)
+    assert Counter(partition for (partition,) in read(one, "partition")) == dict.fromkeys(range(4), 200)
+
+
 def test_columns_in_other_letters_and_of_wider_types_make_the_same_record(topic: Topics) -> None:
     one = topic(partitions=3)
     headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))

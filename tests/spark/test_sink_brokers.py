@@ -99,7 +99,7 @@ def test_brokers_without_transactions_are_told_with_the_option_that_does_without
 
     client = {"bootstrap.servers": older(hidden)}
     rows = [pa.record_batch({"value": pa.array([b"a"], pa.binary())})]
-    target = Target(client, "t", ("value",), batch=batch_write(None, None))
+    target = Target(client, "t", {"value": "value"}, batch=batch_write(None, None))
 
     def save() -> None:
         target.check()
@@ -109,6 +109,6 @@ def test_brokers_without_transactions_are_told_with_the_option_that_does_without
         save()
     assert caught.value.condition == "PYLOG_NO_TRANSACTIONS"
     assert "set the option delivery to at-least-once" in caught.value.sentence
-    plain = Target({**client, "enable.idempotence": "false"}, "t", ("value",), AT_LEAST_ONCE)
+    plain = Target({**client, "enable.idempotence": "false"}, "t", {"value": "value"}, AT_LEAST_ONCE)
     plain.check()
     assert plain.write(iter(rows)).records == 1

@@ -87,7 +87,9 @@ struct Topic {
     name: Arc<str>,
     id: Uuid,
     partitions: Vec<Partition>,
-    sticky: usize,
+    /// Where rows go that have neither a partition nor a key; `None` before the first.
+    sticky: Option<usize>,
+    begin: fn() -> usize,
 }
 
 #[derive(Debug, Default)]
@@ -114,13 +116,19 @@ impl Accumulator {
         self.by_name.get(name).copied()
     }
 
-    /// Adds a topic that has at least one partition, each with its leader, if known; `seed` decides which is sticky first.
-    pub fn add_topic(&mut self, name: &str, id: Uuid, leaders: Vec<Option<Address>>, seed: usize) -> usize {
+    /// Adds a topic that has at least one partition, each with its leader, if known; the number that `begin` gives when
+    /// the first row without partition and key comes decides which is sticky first.
+    pub fn add_topic(
+        &mut self,
+        name: &str,
+        id: Uuid,
+        leaders: Vec<Option<Address>>,
+        begin: fn() -> usize,
+    ) -> usize {
         let name: Arc<str> = name.into();
         let partition = |leader| Partition { leader, ..Partition::default() };
         let partitions: Vec<Partition> = leaders.into_iter().map(partition).collect();
-        let sticky = seed % partitions.len().max(1);
-        self.topics.push(Topic { name: name.clone(), id, partitions, sticky });
+        self.topics.push(Topic { name: name.clone(), id, partitions, sticky: None, begin });
         let handle = self.topics.len() - 1;
         self.by_name.insert(name, handle);
         handle
@@ -156,8 +164,8 @@ impl Accumulator {
         if topic.open_size(at).is_some_and(|open| open + size > limits.batch_bytes) {
             closed = topic.close(at);
             if row.partition.is_none() && row.key.is_none() {
-                topic.sticky = (topic.sticky + 1) % topic.partitions.len();
-                at = topic.sticky;
+                at = (at + 1) % topic.partitions.len();
+                topic.sticky = Some(at);
                 // The next partition may hold keyed records that leave no room either: it gets a batch more.
                 if closed.is_some()
                     && topic.open_size(at).is_some_and(|open| open + size > limits.batch_bytes)
@@ -192,7 +200,7 @@ impl Accumulator {
 
 impl Topic {
     #[inline]
-    fn choose(&self, row: &Row<'_>) -> Result<usize> {
+    fn choose(&mut self, row: &Row<'_>) -> Result<usize> {
         let count = self.partitions.len();
         match (row.partition, row.key) {
             (Some(partition), _) => {
@@ -205,7 +213,10 @@ impl Topic {
                 })
             }
             (None, Some(key)) => Ok(partition_for_key(key, count as i32) as usize),
-            (None, None) => Ok(self.sticky),
+            (None, None) => {
+                let begin = self.begin;
+                Ok(*self.sticky.get_or_insert_with(|| begin() % count.max(1)))
+            }
         }
     }
 
@@ -278,7 +289,7 @@ mod tests {
 
     fn accumulator(partitions: usize) -> Accumulator {
         let mut accumulator = Accumulator::new(LIMITS);
-        assert_eq!(accumulator.add_topic("t", Uuid::nil(), vec![None; partitions], 0), 0);
+        assert_eq!(accumulator.add_topic("t", Uuid::nil(), vec![None; partitions], || 0), 0);
         accumulator
     }
 

@@ -3,6 +3,7 @@
 //! The thread that calls [`Producer::append`] fills batches; full ones go to a sending thread, started with the first.
 //! Memory: open batches take at most one half of `buffer.memory`, queued ones the other.
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -159,9 +160,7 @@ impl Producer {
             let found = self.look_up(name, create);
             let error = match found {
                 Ok((id, leaders)) if !leaders.is_empty() => {
-                    // Any number will do: writers that start together should not all begin with partition 0.
-                    let seed = std::process::id() as usize;
-                    return Ok(self.accumulator.add_topic(name, id, leaders, seed));
+                    return Ok(self.accumulator.add_topic(name, id, leaders, next_turn));
                 }
                 Ok(_) => ClientError::retriable(
                     ErrorCode::LeaderNotAvailable.name(),
@@ -356,6 +355,14 @@ impl Producer {
             retry.after(error, settings)?;
         }
     }
+}
+
+/// Where the next writer of this process begins with rows that have neither a partition nor a key. A worker of Spark's runs one
+/// small task after the other, each with a writer of its own: they go on from partition to partition, and workers that start
+/// together do not all begin with the first.
+fn next_turn() -> usize {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    (std::process::id() as usize).wrapping_add(TURN.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Drop for Producer {

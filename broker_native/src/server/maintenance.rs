@@ -52,7 +52,9 @@ fn told(retired: &Retired) -> String {
         Kept::Bytes(most) => format!("the log is larger than retention.bytes={most}"),
     };
     let (first, start) = (offsets.start, offsets.end);
-    format!("{at}: retention removed {segments} segments ({bytes} bytes), offsets {first} to {start}: {why}; the log begins at {start}")
+    format!(
+        "{at}: retention removed {segments} segments ({bytes} bytes), offsets {first} to {start}: {why}; the log begins at {start}"
+    )
 }
 
 impl Drop for Maintenance {

@@ -158,7 +158,8 @@ impl Settings {
             producer_id_expiration_ms: self.producer_id_expiration_ms,
             checkpoint_interval_ms: self.log_flush_offset_checkpoint_interval_ms,
             recovery_kept_bytes: self.log_recovery_kept_bytes,
-            retention_check_interval_ms: i64::try_from(self.log_retention_check_interval_ms).unwrap_or(i64::MAX),
+            retention_check_interval_ms: i64::try_from(self.log_retention_check_interval_ms)
+                .unwrap_or(i64::MAX),
             replica_high_watermark_checkpoint_interval_ms: self.replica_high_watermark_checkpoint_interval_ms,
             ..ManagerConfig::default()
         }

@@ -1,4 +1,5 @@
 //! The small values that go in and out of a log.
+use super::error::TopicPartition;
 use std::sync::Arc;
 
 use super::disk::DiskFile;

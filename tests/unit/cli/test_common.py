@@ -39,7 +39,7 @@ def test_a_time_that_is_none_is_refused():
 class FakeAdmin:
     """One partition with offsets 5 to 9; records with timestamps up to 100."""
 
-    def offsets(self, wanted):
+    def offsets(self, wanted, isolation_level="read_uncommitted"):
         known = {-2: 5, -1: 9}
         return [(topic, number, known.get(stamp, 7 if stamp <= 100 else -1), stamp) for topic, number, stamp in wanted]
 

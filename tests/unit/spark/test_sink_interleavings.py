@@ -49,7 +49,7 @@ class Job:
 
     def write(self, write: Write) -> None:
         """One version. Raises what made it fail, after an abort."""
-        target = Target(CLIENT, "sink", ("value",), batch=write)
+        target = Target(CLIENT, "sink", {"value": "value"}, batch=write)
         if self.kind == BATCH:
             target = replace(target, decided=batch._decided(target))
         writer = stream._Outcome(target) if self.kind == STREAM else _Batch(target)

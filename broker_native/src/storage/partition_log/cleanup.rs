@@ -273,7 +273,11 @@ fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset:
         }
     };
     let start = segments.get(by_time.max(by_size)).map_or(end_offset, |s| s.base_offset);
-    let limit = if by_time >= by_size { Kept::ForMs(config.retention_ms) } else { Kept::Bytes(config.retention_bytes) };
+    let limit = if by_time >= by_size {
+        Kept::ForMs(config.retention_ms)
+    } else {
+        Kept::Bytes(config.retention_bytes)
+    };
     (start, limit)
 }
 

@@ -426,7 +426,10 @@ fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_t
             let before = fs::read(&beside).unwrap();
             damage(&log, &beside);
             let refused = Broker::real(copy.path(), small_segments()).err().unwrap().to_string();
-            assert!(refused.contains(told) && refused.contains(&*log.to_string_lossy()), "{stop:?}: {refused}");
+            assert!(
+                refused.contains(told) && refused.contains(&*log.to_string_lossy()),
+                "{stop:?}: {refused}"
+            );
             assert_eq!(fs::read(&beside).unwrap(), before, "{stop:?}, {told}");
         }
     }
