@@ -404,11 +404,14 @@ fn no_more_of_what_is_cut_is_kept_than_the_limit_says() {
     }
 }
 
+/// Puts something else in place of a file, which was moved to the second path.
+type Damage = fn(&Path, &Path);
+
 #[test]
 fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_to_stays_as_it_is() {
     for stop in [Stop::Clean, Stop::Killed] {
         let original = make(stop);
-        let damages: [(&str, fn(&Path, &Path)); 3] = [
+        let damages: [(&str, Damage); 3] = [
             ("it is a symbolic link", |log, beside| std::os::unix::fs::symlink(beside, log).unwrap()),
             ("it is no regular file", |log, _| {
                 let made = std::process::Command::new("mkfifo").arg(log).status().unwrap();
