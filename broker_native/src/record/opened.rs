@@ -6,16 +6,13 @@ use std::io::Read;
 
 use super::compression::{Codec, decompress_into};
 use super::header::BatchError;
-use super::reader::{RawRecord, take_record};
+use super::reader::{HEADER_COUNT, RawRecord, TRAILING_RECORD, take_record};
+use super::varint::{MAX_I32_LEN, MAX_I64_LEN, TOO_LONG, TRUNCATED};
 
 /// How much of the opened records is at hand at once; a longer record is passed piece by piece.
 const WINDOW_BYTES: usize = /* 64 KiB */ 64 << 10;
-/// Longest encoding of a record's length.
-const LENGTH_BYTES: usize = 5;
 
 const NOT_DATA: BatchError = BatchError::Malformed("the records are not what their codec says");
-const CUT: BatchError = BatchError::Malformed("a record ends in the middle of a field");
-const TOO_LONG: BatchError = BatchError::Malformed("a varint is longer than its type");
 
 /// What is looked at of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +54,7 @@ impl<'a> Opened<'a> {
             }
         };
         // Small batches open to little.
-        let size = body.len().saturating_mul(4).clamp(LENGTH_BYTES, WINDOW_BYTES);
+        let size = body.len().saturating_mul(4).clamp(MAX_I32_LEN, WINDOW_BYTES);
         Ok(Self { source, window: vec![0; size], at: 0, end: 0, left: max_bytes as u64, max_bytes })
     }
 
@@ -69,7 +66,7 @@ impl<'a> Opened<'a> {
         if self.need(1)? == 0 {
             return Ok(None);
         }
-        self.need(LENGTH_BYTES)?;
+        self.need(MAX_I32_LEN)?;
         let mut rest = self.at_hand();
         let before = rest.len();
         let length = super::varint::take_i32(&mut rest)?;
@@ -81,7 +78,7 @@ impl<'a> Opened<'a> {
             return self.step_long(length as u64).map(Some);
         }
         if self.need(prefix + length)? < prefix + length {
-            return Err(CUT);
+            return Err(TRUNCATED);
         }
         let mut rest = self.at_hand();
         let before = rest.len();
@@ -99,13 +96,13 @@ impl<'a> Opened<'a> {
     fn step_long(&mut self, length: u64) -> Result<Looked, BatchError> {
         let mut left = length;
         self.skip(1, &mut left)?; // attributes
-        let timestamp_delta = self.varint(&mut left, 10)?;
+        let timestamp_delta = self.varint(&mut left, MAX_I64_LEN)?;
         let offset_delta = self.int(&mut left)?;
         let keyed = self.pass_field(&mut left)?;
         self.pass_field(&mut left)?;
         let headers = self.int(&mut left)?;
         if headers < 0 {
-            return Err(BatchError::Malformed("a record claims more headers than its bytes can hold"));
+            return Err(HEADER_COUNT);
         }
         for _ in 0..headers {
             if !self.pass_field(&mut left)? {
@@ -114,7 +111,7 @@ impl<'a> Opened<'a> {
             self.pass_field(&mut left)?;
         }
         if left > 0 {
-            return Err(BatchError::Malformed("a record is longer than its fields"));
+            return Err(TRAILING_RECORD);
         }
         Ok(Looked { timestamp_delta, offset_delta, keyed })
     }
@@ -127,14 +124,14 @@ impl<'a> Opened<'a> {
     }
 
     fn int(&mut self, left: &mut u64) -> Result<i32, BatchError> {
-        i32::try_from(self.varint(left, 5)?).map_err(|_| TOO_LONG)
+        i32::try_from(self.varint(left, MAX_I32_LEN)?).map_err(|_| TOO_LONG)
     }
 
     /// A zigzag varint of at most `most` bytes.
-    fn varint(&mut self, left: &mut u64, most: u32) -> Result<i64, BatchError> {
+    fn varint(&mut self, left: &mut u64, most: usize) -> Result<i64, BatchError> {
         let mut raw = 0_u64;
         for place in 0..most {
-            let byte = *self.bytes(1)?.first().ok_or(CUT)?;
+            let byte = *self.bytes(1)?.first().ok_or(TRUNCATED)?;
             self.skip(1, left)?;
             raw |= u64::from(byte & 0x7f) << (7 * place);
             if byte < 0x80 {
@@ -146,7 +143,7 @@ impl<'a> Opened<'a> {
 
     /// Passes `count` bytes of a record of which `left` are left.
     fn skip(&mut self, mut count: u64, left: &mut u64) -> Result<(), BatchError> {
-        *left = left.checked_sub(count).ok_or(CUT)?;
+        *left = left.checked_sub(count).ok_or(TRUNCATED)?;
         while count > 0 {
             let there = self.bytes(1)?.len() as u64;
             let step = there.min(count);
@@ -158,7 +155,7 @@ impl<'a> Opened<'a> {
 
     /// At least `count` bytes at hand.
     fn bytes(&mut self, count: usize) -> Result<&[u8], BatchError> {
-        if self.need(count)? < count { Err(CUT) } else { Ok(self.at_hand()) }
+        if self.need(count)? < count { Err(TRUNCATED) } else { Ok(self.at_hand()) }
     }
 
     fn at_hand(&self) -> &[u8] {

@@ -11,9 +11,9 @@ pub const MIN_RECORD_LEN: usize = 7;
 const MIN_HEADER_LEN: usize = 2;
 
 const TRAILING_BATCH: BatchError = BatchError::Malformed("bytes follow the last record");
-const TRAILING_RECORD: BatchError = BatchError::Malformed("a record is longer than its fields");
+pub(crate) const TRAILING_RECORD: BatchError = BatchError::Malformed("a record is longer than its fields");
 const COUNT: BatchError = BatchError::Malformed("the header claims more records than the bytes can hold");
-const HEADER_COUNT: BatchError =
+pub(crate) const HEADER_COUNT: BatchError =
     BatchError::Malformed("a record claims more headers than its bytes can hold");
 
 /// One record; `offset` and `timestamp` (milliseconds since the epoch) are absolute.

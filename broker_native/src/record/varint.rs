@@ -9,8 +9,8 @@ pub(crate) const MAX_I32_LEN: usize = 5;
 /// Most bytes of an encoded i64.
 pub(crate) const MAX_I64_LEN: usize = 10;
 
-const TRUNCATED: BatchError = BatchError::Malformed("a record ends in the middle of a field");
-const TOO_LONG: BatchError = BatchError::Malformed("a varint is longer than its type");
+pub(crate) const TRUNCATED: BatchError = BatchError::Malformed("a record ends in the middle of a field");
+pub(crate) const TOO_LONG: BatchError = BatchError::Malformed("a varint is longer than its type");
 
 /// Takes one i32 from the front of `bytes`.
 #[inline(always)]

@@ -24,7 +24,7 @@ impl Maintenance {
         let checkpoint_ms =
             u64::try_from(settings.log_flush_offset_checkpoint_interval_ms).unwrap_or(u64::MAX);
         let every = Duration::from_millis(settings.log_retention_check_interval_ms.min(checkpoint_ms).max(1));
-        shared.logs.on_retired(Box::new(|retired| report(&told(retired))));
+        shared.logs.on_retired(Box::new(|retired| report(&removed(retired))));
         let (stop, stopped) = mpsc::channel::<()>();
         let work = move || {
             while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
@@ -45,7 +45,7 @@ impl Maintenance {
     }
 }
 
-fn told(retired: &Retired) -> String {
+fn removed(retired: &Retired) -> String {
     let Retired { at, offsets, segments, bytes, limit } = retired;
     let why = match limit {
         Kept::ForMs(ms) => format!("their records are older than retention.ms={ms}"),

@@ -270,6 +270,11 @@ impl StorageError {
         }
     }
 
+    /// Whether it is a want that passes ([`Want`]): the log is as it was, and can be used again.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self, Self::DiskFull { .. } | Self::OutOfFiles { .. })
+    }
+
     /// An [`StorageError::Io`] of `cause`.
     pub(super) fn io(action: &'static str, file: &Path, cause: &io::Error) -> Self {
         Self::Io { action, file: file.to_path_buf(), kind: cause.kind(), reason: cause.to_string() }

@@ -46,7 +46,7 @@ pub struct LogManager {
     on_retired: OnceLock<RetiredListener>,
 }
 
-/// Is told what retention removed.
+/// Called with what retention removed from a log.
 pub type RetiredListener = Box<dyn Fn(&Retired) + Send + Sync>;
 
 impl LogManager {
@@ -247,7 +247,7 @@ impl LogManager {
         Ok(())
     }
 
-    /// Who is told what retention removed; the first one stays.
+    /// Sets who is called with what retention removed; the first one stays.
     pub fn on_retired(&self, listener: RetiredListener) {
         let _ = self.on_retired.set(listener);
     }
@@ -297,9 +297,9 @@ impl LogManager {
             for (log, start, limit) in starts {
                 let first = log.offsets().log_start_offset;
                 let (segments, bytes) = log.move_start(start);
-                if let Some(told) = self.on_retired.get() {
+                if let Some(listener) = self.on_retired.get() {
                     let (at, offsets) = (log.topic_partition().clone(), first..start);
-                    told(&Retired { at, offsets, segments, bytes, limit });
+                    listener(&Retired { at, offsets, segments, bytes, limit });
                 }
             }
         }

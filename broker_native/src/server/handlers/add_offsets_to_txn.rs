@@ -9,7 +9,8 @@ use crate::wire::ErrorCode;
 use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use crate::wire::messages::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
 
-/// Adds the partition; makes the topic that it belongs to when it is the first that anybody needs of it. Only producers that speak transaction version 0 or 1 ask; for others TxnOffsetCommit does.
+/// Adds the partition; makes its topic when nobody has needed that before. Only producers that speak transaction version 0
+/// or 1 ask; for others TxnOffsetCommit does.
 pub fn handle(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
     let Some(topic) = internal_topic::missing(&call.shared.coordinators.groups) else {
         return add(call, request);

@@ -147,8 +147,7 @@ impl Cleaner {
                 Cleaning::Interrupted(at)
             }
             Err(error) => {
-                let passes = matches!(error, StorageError::DiskFull { .. } | StorageError::OutOfFiles { .. });
-                let until = if passes { now_ms.saturating_add(RETRY_MS) } else { i64::MAX };
+                let until = if error.passes() { now_ms.saturating_add(RETRY_MS) } else { i64::MAX };
                 self.excluded.lock().insert(at.clone(), until);
                 Cleaning::Failed(at, error)
             }

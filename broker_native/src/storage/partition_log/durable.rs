@@ -188,17 +188,14 @@ impl PartitionLog {
     }
 
     pub(super) fn poison_by(&self, error: StorageError) -> StorageError {
-        match error {
-            StorageError::OutOfFiles { .. } => error,
-            StorageError::DiskFull { .. } => {
-                self.tell_failed(&error.to_string());
-                error
-            }
-            _ => {
-                self.poison(error.to_string());
-                self.poisoned_now()
-            }
+        if !error.passes() {
+            self.poison(error.to_string());
+            return self.poisoned_now();
         }
+        if matches!(error, StorageError::DiskFull { .. }) {
+            self.tell_failed(&error.to_string());
+        }
+        error
     }
 
     /// A want of space or of descriptors leaves the log usable, unless a sync reports it; everything else poisons.
