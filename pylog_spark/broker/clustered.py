@@ -29,7 +29,7 @@ from pylog_spark.cluster.store import RevisionConflict, SharedStore, Store, Stor
 log = logging.getLogger("pylog.broker")
 
 # A registration of another broker with the same id goes when its session ends; a little later than that it is refused.
-_ID_PATIENCE = 1.5
+_SESSIONS_AWAITED = 1.5
 _RETRY_S = 0.2
 BOOT = os.path.join(".pylog", "boot")
 
@@ -116,7 +116,7 @@ class Clustered:
     def prepare(self) -> None:
         """Before serving: the id is this broker's, and the documents say what it can keep. Raises `MembershipError`..."""
         kept = self._kept()
-        self.membership.wait_for_id(self._session_s * _ID_PATIENCE)
+        self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
         strays.put_aside(self._data_dir, self._controller.topics, self.membership.me.id)
         self.membership.rejoin(kept)

@@ -1,7 +1,5 @@
 """Consumer groups and their offsets, whose coordinator may die."""
 
-import time
-
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -9,6 +7,7 @@ from pylog_spark.client import Admin
 from tests.cluster.coordinators import GROUPS, TRANSACTIONS, coordinator
 from tests.cluster.test_transactions import committed, retrying, transactional
 from tests.harness.runs import rounds
+from tests.harness.waiting import until
 
 PARTITIONS = 6
 WAIT_S = 60.0
@@ -47,15 +46,32 @@ def member(cluster, topic):
 
 def read(consumers, count):
     """Polls in turn until `count` messages came; each is committed before the next."""
-    seen, give_up = [], time.monotonic() + WAIT_S
-    while len(seen) < count:
-        assert time.monotonic() < give_up, f"only {len(seen)} of {count}"
+    seen = []
+
+    def complete():
         for consumer in consumers:
             message = consumer.poll(0.05)
             if message is not None and not message.error():
                 seen.append(int(message.value()))
-                retrying(lambda consumer=consumer, message=message: consumer.commit(message, asynchronous=False))
+                retrying(lambda one=consumer, read=message: one.commit(read, asynchronous=False))
+        return len(seen) >= count
+
+    until(complete, lambda: f"{count} messages came, not only {len(seen)}", WAIT_S)
     return seen
+
+
+def polled(consumer, count):
+    """Polls until `count` messages came; nothing is committed."""
+    rows = []
+
+    def complete():
+        message = consumer.poll(0.2)
+        if message is not None and not message.error():
+            rows.append(message)
+        return len(rows) >= count
+
+    until(complete, lambda: f"{count} messages came, not only {len(rows)}", WAIT_S)
+    return rows
 
 
 def offsets(cluster, topic, timeout_s=WAIT_S):
@@ -111,12 +127,7 @@ def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators
     produce(cluster, topic, range(PARTITIONS))
     consumer, producer = member(cluster, topic), transactional(cluster, name)
     try:
-        rows, give_up = [], time.monotonic() + WAIT_S
-        while len(rows) < PARTITIONS:
-            assert time.monotonic() < give_up
-            message = consumer.poll(0.2)
-            if message is not None and not message.error():
-                rows.append(message)
+        rows = polled(consumer, PARTITIONS)
         producer.begin_transaction()
         for row in rows:
             producer.produce(out, row.value(), partition=row.partition())
