@@ -182,6 +182,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("default.replication.factor", Type.INT, 1, "Replication factor of topics created without one.", valid=_FACTOR),
     Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
     _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
+    _server("fetch.wait.max.partitions", Type.INT, 500_000,
+            "Most partitions of consumers' fetches that wait for records, all together; one client address has at most half. A fetch "
+            "that finds no room is answered at once, and its client asked to wait by itself. Only pylog has this setting.",
+            valid=at_least(2)),
     Setting("follower.replication.throttled.rate", Type.LONG, LONG_MAX,
             "Most bytes a second that this broker fetches of throttled replicas (follower.replication.throttled.replicas).",
             valid=at_least(0), dynamic=True, native="follower_replication_throttled_rate"),
@@ -191,6 +195,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=at_least(1)),
     _server("group.consumer.session.timeout.ms", Type.INT, 45 * _SECOND_MS,
             "A member of a group of the consumer protocol that does not report for this long is removed.", valid=at_least(1)),
+    _server("group.coordinator.max.bytes", Type.LONG, 512 * _MIB,
+            "Most memory for the groups that this broker coordinates: their members, offsets and texts, about. When it is used up, "
+            "new members are refused with GROUP_MAX_SIZE_REACHED and new offsets with INVALID_COMMIT_OFFSET_SIZE; who is there "
+            "already goes on. Only pylog has this setting.", valid=at_least(1)),
     _server("group.initial.rebalance.delay.ms", Type.INT, 3 * _SECOND_MS,
             "How long an empty group of the classic protocol waits for more members before its first rebalance.",
             valid=at_least(0)),
@@ -220,6 +228,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _fallback("log.cleaner.delete.retention.ms", Type.LONG, 24 * _HOUR_MS, "delete.retention.ms", at_least(0)),
     _server("log.cleaner.enable", Type.BOOLEAN, True,
             "Whether logs with cleanup.policy=compact are compacted. Without it they only grow."),
+    Setting("log.cleaner.internal.roll.bytes", Type.LONG, _MIB,
+            "A new segment of an internal topic is begun, so that the one before can be compacted, when it is as large as this and "
+            "larger than all before it: what is written again and again does not grow to segment.bytes first. Only pylog has this "
+            "setting.", valid=at_least(1)),
     _server("log.cleaner.io.buffer.load.factor", Type.DOUBLE, 0.9,
             "How full the memory for keys may get; the fuller, the more often two keys meet.", valid=_PART),
     _server("log.cleaner.io.buffer.size", Type.INT, 512 * 1024,
@@ -268,6 +280,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("min.insync.replicas", Type.INT, 1, "Default of min.insync.replicas for topics that do not set it; "
             "the same at all brokers of a cluster.", "high", at_least(1), dynamic=True),
     _server("node.id", Type.INT, 1, "Number of this broker, its own in the cluster.", "high", at_least(0)),
+    _server("num.io.threads", Type.INT, 8,
+            "Threads for requests that take long: that look up offsets by time, bring compressed batches that open to much, or "
+            "sync files. One client address has at most half of them; all other requests need none.", "high", at_least(1)),
     _server("num.network.threads", Type.INT, 2, "Threads that serve requests.", "high", Range(1, 256)),
     Setting("num.partitions", Type.INT, 1, "Partitions of a topic created without a number.", valid=at_least(1)),
     _server("num.recovery.threads.per.data.dir", Type.INT, 2, "Threads that open and recover logs at the start.", "high",
@@ -290,8 +305,13 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
             "An idempotent producer that wrote nothing for this long is forgotten; after 10 minutes already, when the end of a "
             "transaction raised its epoch: nothing but that is remembered of it.", "low", at_least(1)),
+    _server("producer.id.max.count", Type.INT, 100_000,
+            "Most idempotent producers that a partition remembers. Of more, those that wrote longest ago are forgotten as if "
+            "producer.id.expiration.ms were over, but none with an open transaction. Only pylog has this setting.",
+            valid=at_least(100)),
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
-            "Most bytes of requests that are being received or answered at once, all connections together.", valid=at_least(1)),
+            "Most bytes of requests that are being received or answered at once, all connections together; a request counts as it "
+            "arrives. One client address has at most half of them, but for one request.", valid=at_least(1)),
     _server("replica.fetch.backoff.ms", Type.INT, _SECOND_MS, "A fetcher whose leader did not answer waits so long.",
             valid=at_least(0)),
     _server("replica.fetch.max.bytes", Type.INT, _MIB, "Most bytes of one partition in a follower's fetch.", valid=at_least(0)),
@@ -307,9 +327,16 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("replica.socket.timeout.ms", Type.INT, 30 * _SECOND_MS, "A request between brokers is given up after so long.",
             "high", at_least(1)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
+    _server("socket.request.receive.timeout.ms", Type.INT, 30 * _SECOND_MS,
+            "A connection whose request is not there so long after its first bytes is closed; as long as Kafka's clients wait "
+            "for an answer (request.timeout.ms). Only pylog has this setting.", valid=at_least(1)),
     _server("transaction.abort.timed.out.transaction.cleanup.interval.ms", Type.INT, 10 * _SECOND_MS,
             "Timeouts of transactions are exact; but after a start, an overdue one can still be ended by its producer for this long.",
             "low", at_least(1)),
+    _server("transaction.coordinator.max.bytes", Type.LONG, 256 * _MIB,
+            "Most memory for the transactional ids that this broker coordinates, about. When it is used up, new ids are refused with "
+            "POLICY_VIOLATION; known ones go on, and may use as much again for the partitions of their transactions. Only pylog has "
+            "this setting.", valid=at_least(1)),
     _server("transaction.max.timeout.ms", Type.INT, 15 * _MINUTE_MS,
             "Longest transaction timeout that a producer may ask for.", "high", at_least(1)),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", Type.INT, _HOUR_MS,

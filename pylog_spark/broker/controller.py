@@ -113,6 +113,8 @@ class Controller:
         self.store = store
         self.shared = shared
         self._revisions: dict[str, int] = {}
+        # Topics of which a log could not be opened, for want of something that may be there later.
+        self._unopened: set[str] = set()
         self._native = native
         self._native_error = native_error
         #: Called with the names of topics that changed here, whoever changed them.
@@ -398,16 +400,40 @@ class Controller:
             self.topics[topic.name], self._revisions[topic.name] = topic, revision
         return dict.fromkeys(names)
 
+    @property
+    def has_unopened(self) -> bool:
+        """Whether a log of a topic could not be opened and may be later: see `open_again`."""
+        return bool(self._unopened)
+
+    def open_again(self) -> None:
+        """Open what could not be opened before, as far as it can be now; nothing else changes."""
+        names, self._unopened = self._unopened, set()
+        known = (self.topics.get(name) for name in sorted(names))
+        topics = [topic for topic in known if topic is not None and not topic.deleting]
+        try:
+            self._apply(topics)
+        except self._native_error as error:
+            log.debug("Not everything of %s can be served yet: %s", sorted(names)[:_NAMED_STRAYS], message_of(error))
+
     def _apply(self, topics: Sequence[Topic]) -> None:
-        if topics:
-            self._native.apply_topics(json.dumps([self._native_topic(topic) for topic in topics]))
+        names = {topic.name for topic in topics}
+        try:
+            if topics:
+                self._native.apply_topics(json.dumps([self._native_topic(topic) for topic in topics]))
+        except self._native_error:
+            self._unopened |= names
+            raise
+        self._unopened -= names
 
     def _native_topic(self, topic: Topic) -> dict[str, Any]:
+        early = (
+            {"compaction_roll_bytes": self.broker.number("log.cleaner.internal.roll.bytes")} if topic.internal else {}
+        )
         return {
             "name": topic.name,
             "topic_id": str(topic_id_uuid(topic.topic_id)),
             "internal": topic.internal,
-            "config": config.log_config(self.broker, self.overrides(topic)),
+            "config": {**config.log_config(self.broker, self.overrides(topic)), **early},
             "partitions": [
                 {
                     "partition": one.partition,

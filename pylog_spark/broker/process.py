@@ -9,6 +9,7 @@ broker does besides that shares a ZooKeeper with others: `clustered`.
 """
 
 import atexit
+import contextlib
 import json
 import logging
 import math
@@ -23,6 +24,7 @@ from pylog_spark.broker import config, partitions, requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id, connect, reached_at
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.controller import Controller, message_of, stored_cluster_id, stored_config
+from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
 from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
@@ -38,6 +40,8 @@ _EVENT_WAIT_MS = 60_000
 CLOSE_TIMEOUT_MS = 30_000
 #: What the native server asks when a log that it leads cannot be written, and others could lead it.
 STORAGE_FAILED = "storage_failed"
+# What could not be opened (mostly: no file descriptor was left) is tried again so often.
+_OPEN_AGAIN_S = 5.0
 # What went wrong once may do so again and again.
 _ERROR_PAUSE_S = 0.2
 
@@ -68,9 +72,12 @@ class Broker:
         self._cluster: Clustered | None = None
         self.failure: str | None = None
         self._told_failure: Callable[[], None] = lambda: None
+        self._open_again_at = 0.0
         shared = given.text("zookeeper.connect") is not None
         heard = Heard() if shared else None
         try:
+            if belongs_to_kafka(self.data_dir):
+                raise BrokerError(sentence_for_kafka(self.data_dir))
             os.makedirs(self.data_dir, exist_ok=True)
             store: Store = connect(given, heard) if heard is not None else FileStore(self.data_dir)
         except (StoreError, MembershipError) as error:
@@ -109,7 +116,9 @@ class Broker:
             if self._cluster is not None:
                 self._cluster.join(*reached_at(broker, host, self.port))
         except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
-            self._native.close(CLOSE_TIMEOUT_MS)
+            # What kept it from starting, such as a full disk, may well keep it from closing: the first error is the cause.
+            with contextlib.suppress(NativeError):
+                self._native.close(CLOSE_TIMEOUT_MS)
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
         self._controller.broker = _shown(broker, self.data_dir, self.bootstrap_servers)
@@ -198,9 +207,14 @@ class Broker:
             if self._cluster is not None:
                 self._cluster.turn()
                 wait_ms = math.ceil(self._cluster.wait_s(_EVENT_WAIT_MS / 1000) * 1000)
+            if self._controller.has_unopened:
+                wait_ms = min(wait_ms, math.ceil(_OPEN_AGAIN_S * 1000))
             event = self._native.next_event(wait_ms)
             if event is not None:
                 self._decide(*event)
+            if self._controller.has_unopened and time.monotonic() >= self._open_again_at:
+                self._controller.open_again()
+                self._open_again_at = time.monotonic() + _OPEN_AGAIN_S
         except self._native_error as error:
             if not self._closing.is_set():
                 log.error("The control loop goes on after an error of the native server: %s", message_of(error))

@@ -1,5 +1,6 @@
 """Reading a Java properties file, as Kafka's server.properties is: ``name=value``, ``#`` comments, ``\\`` line ends."""
 
+import re
 from collections.abc import Iterator
 
 from pylog_spark.broker.setting import ConfigError
@@ -25,7 +26,13 @@ def read(path: str) -> list[tuple[str, str]]:
 
 
 def parse(text: str) -> Iterator[tuple[str, str]]:
-    """The pairs of `text`. The name ends at the first ``=``, ``:`` or blank that is not escaped."""
+    """The pairs of `text`. The name ends at the first ``=``, ``:`` or blank that is not escaped.
+
+    Raises
+    ------
+    ConfigError
+        For a ``\\u`` without its four digits, which Java refuses, too.
+    """
     for line in _logical_lines(text):
         end = _name_end(line)
         value = line[end:].lstrip(" \t\f")
@@ -63,10 +70,18 @@ def _unescape(text: str) -> str:
         if text[index] != "\\" or index + 1 == len(text):
             result.append(text[index])
             index += 1
-        elif text[index + 1] == "u" and len(text) >= index + 6:
-            result.append(chr(int(text[index + 2 : index + 6], 16)))
+        elif text[index + 1] == "u":
+            result.append(_character(text[index : index + 6]))
             index += 6
         else:
             result.append(_ESCAPES.get(text[index + 1], text[index + 1]))
             index += 2
     return "".join(result)
+
+
+def _character(escape: str) -> str:
+    if not re.fullmatch(r"\\u[0-9a-fA-F]{4}", escape):
+        raise ConfigError(
+            f"{escape} in the settings file is no character: \\u takes four hexadecimal digits; write \\\\ for a backslash."
+        )
+    return chr(int(escape[2:], 16))

@@ -59,15 +59,17 @@ def auto_create_topics(controller: Controller, request: Json) -> Json:
     decisions = _created_all(controller, wanted, False)
     for one, decision in zip(wanted, decisions, strict=True):
         if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            _say_not_created(controller, one.name, decision.message)
+            _say_not_created(controller, one.name, decision)
     return {}
 
 
-def _say_not_created(controller: Controller, name: str, why: str) -> None:
+def _say_not_created(controller: Controller, name: str, refusal: Refusal) -> None:
     """Once for each reason where clients ask again and again, as they do for what they cannot go on without."""
+    why = refusal.message
     setting = internal_topics.FACTORS.get(name)
     if setting is not None:
-        why = f"{why} Start more brokers, or set {setting} to what there is."
+        if refusal.code is ErrorCode.INVALID_REPLICATION_FACTOR:
+            why = f"{why} Start more brokers, or set {setting} to what there is."
         if controller.told.get(name) == why:
             return
         controller.told[name] = why

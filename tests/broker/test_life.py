@@ -16,6 +16,7 @@ import pylog_spark
 from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.broker.wire import connect, text
 from tests.harness.waiting import until
+from tests.peers.kafka import KafkaBroker
 
 CLEAN_MARKER = ".kafka_cleanshutdown"
 
@@ -218,3 +219,18 @@ def test_importing_the_package_imports_nothing_heavy():
     code = f"import sys, pylog_spark; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.peers
+def test_a_data_directory_of_apache_kafka_is_refused_with_what_to_do_and_left_as_it_is(tmp_path):
+    with KafkaBroker(tmp_path / "kafka", heap="512m", quick=True) as kafka:
+        folder = kafka.data_dir
+    before = sorted(path.name for path in folder.iterdir())
+    assert "meta.properties" in before
+    broker = LocalBroker(folder)
+    with pytest.raises(LocalBrokerError) as refused:
+        broker.start()
+    broker.close()
+    assert f"The data directory {folder} is Apache Kafka's" in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    assert sorted(path.name for path in folder.iterdir()) == before

@@ -13,7 +13,7 @@ def test_a_topic_is_created_described_altered_listed_and_deleted(pylog):
     assert (made.returncode, made.stdout, made.stderr) == (0, "Created topic events with 3 partitions.\n", "")
     shown = pylog("topic", "describe", "events").stdout
     assert re.match(r"Topic events \(id \S{22}\)\n3 partitions, 0 offsets\n  retention\.ms=60000\n", shown)
-    assert re.search(r"^PARTITION +LEADER +START +END +ISR\n +0 +1 +0 +0 +1$", shown, re.MULTILINE)
+    assert re.search(r"^PARTITION +LEADER +START +STABLE +END +ISR\n +0 +1 +0 +0 +0 +1$", shown, re.MULTILINE)
     changed = pylog(
         "topic", "alter", "events", "-p", "4", "--config", "flush.ms=1000", "--delete-config", "retention.ms"
     )

@@ -13,7 +13,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from pylog_spark.client import Admin
-from pylog_spark.testing import LocalBroker, LocalCluster
+from pylog_spark.testing import LocalBroker, LocalBrokerError, LocalCluster
+from tests.harness.waiting import until
 
 pytestmark = pytest.mark.root
 
@@ -140,6 +141,26 @@ def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None
         assert "Error: Stopped, but not in good order (" in said
         assert "no space left" in said
         assert "Traceback" not in said
+
+
+def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_told_in_a_sentence(small_disk: Path) -> None:
+    broker = LocalBroker(small_disk).start()
+    _fill(small_disk)
+    # Room for the topic's document, and not for the logs of its 50 partitions.
+    os.truncate(small_disk / "rest", os.path.getsize(small_disk / "rest") - 40_960)
+    member = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "first", "log_level": 0})
+    member.subscribe(["any"])
+    until(lambda: member.poll(0.1) or "are stored but cannot be served" in broker.logs(), "the disk is full")
+    member.close()
+    broker.terminate()
+    before = len(broker.logs())
+    with pytest.raises(LocalBrokerError):
+        broker.start()
+    said = broker.logs()[before:]
+    broker.close()
+    assert "Error: __consumer_offsets-" in said
+    assert "no space left" in said
+    assert "Traceback" not in said
 
 
 def test_a_leader_with_a_full_disk_hands_over_and_stops_and_comes_back_with_space(

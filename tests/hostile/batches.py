@@ -6,12 +6,14 @@ pylog's code.
 
 import random
 import struct
+import zlib
 from collections.abc import Iterator
 
 from tests.hostile.requests import Frame, framed
 
 _CRC_AT, _CRC_FROM = 17, 21
 _HEADER = struct.Struct(">qiibIhiqqqhii")
+_GZIP = 1
 # name -> (place in the batch, bytes)
 LENGTH_FIELDS = {
     "batch_length": (8, 4),
@@ -33,11 +35,51 @@ def crc32c(data: bytes) -> int:
 
 def good_batch() -> bytes:
     """One record, no key, value "hostile"."""
-    value = b"hostile"
-    record = bytes([0, 0, 0, 1, len(value) * 2]) + value + bytes([0])
-    body = bytes([len(record) * 2]) + record
-    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)
+    return _batch_of(b"hostile")
+
+
+def plain_batch(value_bytes: int) -> bytes:
+    """One record, no key, a value of zeros."""
+    return _batch_of(bytes(value_bytes))
+
+
+def batch_of_producer(producer_id: int) -> bytes:
+    """The first batch of an idempotent producer."""
+    return _batch_of(b"hostile", producer_id)
+
+
+def _batch_of(value: bytes, producer_id: int = -1) -> bytes:
+    record = bytes([0, 0, 0, 1]) + _zigzag(len(value)) + value + bytes([0])
+    body = _zigzag(len(record)) + record
+    # Epoch and sequence.
+    producer = (-1, -1, -1) if producer_id < 0 else (producer_id, 0, 0)
+    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, 0, 0, 0, 0, *producer, 1)
     return with_crc(header + body)
+
+
+def swollen_batch(opened_bytes: int, value_bytes: int = 16 * 1024) -> bytes:
+    """Records of zeros that gzip makes small, `opened_bytes` in all; the last one is of the millisecond 1, all others of 0."""
+    value = bytes(value_bytes)
+    count = opened_bytes // value_bytes
+    packer = zlib.compressobj(wbits=31)
+    body = bytearray()
+    for number in range(count):
+        delta = bytes([2 if number == count - 1 else 0])
+        fields = bytes([0]) + delta + _zigzag(number) + bytes([1]) + _zigzag(value_bytes)
+        record = _zigzag(len(fields) + value_bytes + 1) + fields + value + bytes([0])
+        body += packer.compress(record)
+    body += packer.flush()
+    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, _GZIP, count - 1, 0, 1, -1, -1, -1, count)
+    return with_crc(header + bytes(body))
+
+
+def _zigzag(number: int) -> bytes:
+    """A number from 0 on as a zigzag varint."""
+    left, out = number * 2, bytearray()
+    while left >= 0x80:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*out, left])
 
 
 def with_crc(batch: bytes) -> bytes:

@@ -86,6 +86,28 @@ impl<Reply, Action> Effects<Reply, Action> {
     }
 }
 
+/// One moment, by two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds since the epoch: what is written down. It may be set.
+    pub wall_ms: i64,
+    /// Milliseconds since some moment: deadlines. Nobody sets it.
+    pub steady_ms: i64,
+}
+
+impl Now {
+    /// When a deadline is over that is given by the wall clock, if nobody sets it from now on.
+    pub fn steady_of(self, wall_ms: i64) -> i64 {
+        self.steady_ms.saturating_add(wall_ms.saturating_sub(self.wall_ms))
+    }
+
+    /// A moment at which both clocks show the same.
+    #[cfg(test)]
+    pub fn same(ms: i64) -> Self {
+        Self { wall_ms: ms, steady_ms: ms }
+    }
+}
+
 /// A coordinator's state for one partition of its internal topic.
 pub trait Machine: Send + 'static {
     /// A request, or the outcome of an action.
@@ -103,17 +125,17 @@ pub trait Machine: Send + 'static {
     fn replay(&mut self, entry: &Entry) -> Result<(), String>;
 
     /// The log is at its end: begin to work. Deadlines begin now.
-    fn loaded(&mut self, now_ms: i64) -> Effects<Self::Reply, Self::Action>;
+    fn loaded(&mut self, now: Now) -> Effects<Self::Reply, Self::Action>;
 
     /// Whether what `event` asks for is written down: it is refused while the log takes nothing.
     fn writes(event: &Self::Event) -> bool;
 
     /// Takes an event.
-    fn handle(&mut self, event: Self::Event, now_ms: i64) -> Effects<Self::Reply, Self::Action>;
+    fn handle(&mut self, event: Self::Event, now: Now) -> Effects<Self::Reply, Self::Action>;
 
-    /// When [`Machine::tick`] has something to do, milliseconds since the epoch.
+    /// When [`Machine::tick`] has something to do, by the steady clock.
     fn next_deadline_ms(&self) -> Option<i64>;
 
     /// Does what is due.
-    fn tick(&mut self, now_ms: i64) -> Effects<Self::Reply, Self::Action>;
+    fn tick(&mut self, now: Now) -> Effects<Self::Reply, Self::Action>;
 }

@@ -21,8 +21,10 @@
 //!    replaying the records gives the state that the live machine had (a property test of each machine).
 pub mod group;
 pub mod machine;
+pub mod room;
 pub mod timers;
 pub mod transaction;
 
-pub use machine::{Caller, Effects, Entry, Machine, Record, Ticket};
+pub use machine::{Caller, Effects, Entry, Machine, Now, Record, Ticket};
+pub use room::Room;
 pub use timers::Timers;

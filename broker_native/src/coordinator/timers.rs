@@ -1,4 +1,4 @@
-//! Deadlines by key, as a value: nobody is woken, the owner asks.
+//! Deadlines by key, in milliseconds of a clock that nobody sets, as a value: nobody is woken, the owner asks.
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
@@ -16,7 +16,7 @@ impl<K> Default for Timers<K> {
 }
 
 impl<K: Clone + Eq + Hash + Ord> Timers<K> {
-    /// Sets or moves the key's deadline, milliseconds since the epoch.
+    /// Sets or moves the key's deadline.
     pub fn set(&mut self, key: K, deadline_ms: i64) {
         if let Some(earlier) = self.by_key.insert(key.clone(), deadline_ms) {
             self.by_time.remove(&(earlier, key.clone()));

@@ -87,7 +87,9 @@ impl From<StorageError> for Failure {
             StorageError::Io { .. } | StorageError::DiskFull { .. } | StorageError::OutOfFiles { .. } => {
                 kind::IO
             }
-            StorageError::Mismatch { .. } | StorageError::Malformed { .. } => kind::INVALID_ARGUMENT,
+            StorageError::Mismatch { .. }
+            | StorageError::Malformed { .. }
+            | StorageError::ChangedWhileStopped { .. } => kind::INVALID_ARGUMENT,
             other => of_storage(other).name(),
         };
         Self::new(kind, error.to_string())

@@ -58,6 +58,11 @@ impl<'a> Opened<'a> {
         Ok(Self { source, window: vec![0; size], at: 0, end: 0, left: max_bytes as u64, max_bytes })
     }
 
+    /// How many bytes were opened so far.
+    pub fn opened_bytes(&self) -> usize {
+        self.max_bytes - usize::try_from(self.left).unwrap_or(self.max_bytes)
+    }
+
     /// The next record; `None` at the end.
     ///
     /// # Errors

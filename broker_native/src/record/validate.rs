@@ -36,6 +36,8 @@ pub struct ProduceInfo {
     pub min_timestamp: i64,
     /// Whether every record has a key (what a compacted topic asks).
     pub all_keyed: bool,
+    /// Bytes of the records, opened.
+    pub opened_bytes: usize,
 }
 
 /// Checks the records of one partition in a Produce request (version 3 or later); see the table above.
@@ -44,6 +46,18 @@ pub struct ProduceInfo {
 /// [`BatchError::Magic`] (another format version), [`BatchError::TooLarge`] (more than `max_message_bytes`),
 /// [`BatchError::Crc`], [`BatchError::Codec`], [`BatchError::Length`] (cut), [`BatchError::Malformed`] (the rest).
 pub fn validate_produce(bytes: &[u8], max_message_bytes: usize) -> Result<ProduceInfo, BatchError> {
+    validate_opening(bytes, max_message_bytes, OPENED_BYTES_MAX)
+}
+
+/// As [`validate_produce`] for who has time for compressed records that open to `opened_max` bytes.
+///
+/// # Errors
+/// As [`validate_produce`]; [`BatchError::Decompressed`] when they open to more.
+pub fn validate_opening(
+    bytes: &[u8],
+    max_message_bytes: usize,
+    opened_max: usize,
+) -> Result<ProduceInfo, BatchError> {
     let mut run = batches(bytes);
     let Some(first) = run.next() else {
         return Err(BatchError::Malformed("not one whole batch"));
@@ -65,10 +79,15 @@ pub fn validate_produce(bytes: &[u8], max_message_bytes: usize) -> Result<Produc
         max_timestamp: header.max_timestamp,
         min_timestamp: header.base_timestamp,
         all_keyed: true,
+        opened_bytes: body(batch).len(),
     };
     match codec {
-        Codec::None => walk(Plain(body(batch)), &mut info)?,
-        codec => walk(Opened::new(codec, body(batch), OPENED_BYTES_MAX)?, &mut info)?,
+        Codec::None => walk(&mut Plain(body(batch)), &mut info)?,
+        codec => {
+            let mut opened = Opened::new(codec, body(batch), opened_max)?;
+            walk(&mut opened, &mut info)?;
+            info.opened_bytes = opened.opened_bytes();
+        }
     }
     Ok(info)
 }
@@ -130,7 +149,7 @@ impl Steps for Plain<'_> {
 }
 
 /// Walks the records; their headers are checked as well.
-fn walk(mut records: impl Steps, info: &mut ProduceInfo) -> Result<(), BatchError> {
+fn walk(records: &mut impl Steps, info: &mut ProduceInfo) -> Result<(), BatchError> {
     let (mut min, mut max) = (i64::MAX, i64::MIN);
     for expected in 0..info.records_count {
         let record = records.step()?.ok_or(BatchError::Malformed("fewer records than the header says"))?;

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::BufMut;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use super::budget::{FREE_BYTES, Share};
-use super::dispatch::{Later, Outcome, Reply, dispatch};
+use super::dispatch::{Later, Outcome, Reply, dispatch, poll_reply};
 use super::frames::{FrameError, Inbox};
 use super::notice::notice;
 use super::outbox::{Answer, Outbox};
@@ -26,7 +27,7 @@ use super::shared::Shared;
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
-/// Answers are sent before more requests of the same read are handled when so many bytes wait.
+/// Answers leave before more requests are handled when so many bytes of them wait, to be sent or for an answer before them.
 const OUTBOX_BYTES: usize = /* 1 MiB */ 1 << 20;
 /// A client that does not read its answers holds up a stop for so long.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -38,7 +39,7 @@ const NEVER: Duration = Duration::from_secs(/* 10 years */ 10 * 365 * 86_400);
 enum End {
     /// The peer closed it, it was idle, or the server stops: nothing to say.
     Quiet,
-    /// The peer broke the protocol; the sentence is for the log.
+    /// The peer broke the protocol, or took too long; the sentence is for the log.
     Refused(String),
     /// The socket or a segment file failed.
     Io(io::Error),
@@ -66,14 +67,16 @@ enum Event {
     Stop,
     /// Nothing came for too long.
     Idle,
+    /// A request did not arrive in time.
+    Late,
 }
 
 /// A request whose answer is not sent: it waits itself, or for one before it.
 enum Waiting {
     Answer(Answer),
     Later(Later),
-    /// No request behind it is handled before; so it is the last one.
-    InOrder(Later),
+    /// No request behind it is handled before; so it is the last one. Its bytes are still in memory.
+    InOrder(Later, #[allow(dead_code)] Share),
 }
 
 struct Connection {
@@ -82,9 +85,13 @@ struct Connection {
     local: SocketAddr,
     shared: Arc<Shared>,
     inbox: Inbox,
-    /// Taken for the request that is arriving.
-    share: Option<Share>,
+    /// What the request that is arriving holds of the budget.
+    share: Share,
+    /// When that request must be there.
+    deadline: Option<Instant>,
     waiting: VecDeque<Waiting>,
+    /// Bytes of the answers in it.
+    queued: usize,
     outbox: Outbox,
     /// Nothing is read any more: what waits is answered, then the connection ends.
     draining: bool,
@@ -102,8 +109,10 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         local,
         shared,
         inbox,
-        share: None,
+        share: Share::default(),
+        deadline: None,
         waiting: VecDeque::new(),
+        queued: 0,
         outbox: Outbox::default(),
         draining: false,
         active: Instant::now(),
@@ -134,8 +143,9 @@ impl Connection {
             if self.draining && self.waiting.is_empty() {
                 return Ok(());
             }
-            if self.make_room().await? {
-                idle.as_mut().reset(Instant::now() + self.patience());
+            self.make_room().await?;
+            if let Some(deadline) = self.deadline.filter(|deadline| *deadline < idle.deadline()) {
+                idle.as_mut().reset(deadline);
             }
             let event = std::future::poll_fn(|cx| {
                 // The signal wakes this task once it was registered; later looks at the flag take no lock.
@@ -163,6 +173,7 @@ impl Connection {
                 }
                 Event::Stop => self.draining = true,
                 Event::Idle => return Ok(()),
+                Event::Late => return Err(self.late()),
             }
         }
     }
@@ -173,11 +184,13 @@ impl Connection {
             let Some(mut frame) = self.inbox.next_frame()? else { break };
             let outcome = dispatch(&self.shared, self.local, self.peer, &mut frame);
             self.inbox.handled(frame);
-            self.share = None;
+            self.deadline = None;
+            let share = std::mem::take(&mut self.share);
             match outcome {
                 Outcome::Now(reply) => self.reply(reply)?,
                 Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later)),
-                Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later)),
+                Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later, share)),
+                Outcome::Alone(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
             }
             if self.outbox.bytes() > OUTBOX_BYTES {
                 self.send().await?;
@@ -188,14 +201,19 @@ impl Connection {
 
     /// Whether another request may be handled.
     fn has_room(&self) -> bool {
-        self.waiting.len() < PIPELINE_MAX && !matches!(self.waiting.back(), Some(Waiting::InOrder(_)))
+        self.waiting.len() < PIPELINE_MAX
+            && self.queued <= OUTBOX_BYTES
+            && !matches!(self.waiting.back(), Some(Waiting::InOrder(..)))
     }
 
     /// Queues the answer of the newest request, behind those that wait.
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
             Reply::Answer(answer) if self.waiting.is_empty() => self.outbox.push(answer),
-            Reply::Answer(answer) => self.waiting.push_back(Waiting::Answer(answer)),
+            Reply::Answer(answer) => {
+                self.queued += answer.bytes();
+                self.waiting.push_back(Waiting::Answer(answer));
+            }
             Reply::Nothing => {}
             Reply::Close(why) => return Err(End::Refused(why)),
         }
@@ -206,6 +224,7 @@ impl Connection {
     fn release_answers(&mut self) {
         while let Some(Waiting::Answer(_)) = self.waiting.front() {
             if let Some(Waiting::Answer(answer)) = self.waiting.pop_front() {
+                self.queued = self.queued.saturating_sub(answer.bytes());
                 self.outbox.push(answer);
             }
         }
@@ -226,32 +245,40 @@ impl Connection {
         Ok(())
     }
 
-    /// How long nothing may come: shorter while others wait for the bytes that this connection holds.
+    /// How long nothing may come.
     fn patience(&self) -> Duration {
-        let settings = &self.shared.settings;
-        let idle =
-            u64::try_from(settings.connections_max_idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER);
-        match self.share {
-            Some(_) => idle.min(Duration::from_millis(settings.request_stall_ms)),
-            None => idle,
-        }
+        let idle_ms = self.shared.settings.connections_max_idle_ms;
+        u64::try_from(idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER)
     }
 
-    /// Gets a buffer that the arriving request fits into, and the right to hold that many bytes; whether the latter was
-    /// taken now.
-    async fn make_room(&mut self) -> Result<bool, End> {
-        if self.inbox.is_empty() {
-            return Ok(false);
+    /// Why a request that did not arrive in time ends the connection.
+    fn late(&self) -> End {
+        let patience_ms = self.shared.settings.socket_request_receive_timeout_ms;
+        End::Refused(format!(
+            "a request did not arrive within {patience_ms} ms (socket.request.receive.timeout.ms)"
+        ))
+    }
+
+    /// Gets the right to hold more of the arriving request, and a buffer that it fits into. Nothing is held for a request that
+    /// would not be handled yet.
+    async fn make_room(&mut self) -> Result<(), End> {
+        if self.inbox.is_empty() || !self.has_room() {
+            return Ok(());
         }
+        let patience = Duration::from_millis(self.shared.settings.socket_request_receive_timeout_ms);
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience.min(NEVER));
         self.inbox.compact();
         let wanted = self.inbox.wanted_bytes()?.unwrap_or(0);
-        let takes = wanted > FREE_BYTES && self.share.is_none();
-        if takes {
-            let shared = Arc::clone(&self.shared);
-            self.share = tokio::select! {
-                share = shared.budget.take(wanted) => share,
+        let arrived = self.inbox.buffer().len();
+        if wanted > FREE_BYTES && arrived >= self.share.bytes() {
+            let (shared, address) = (Arc::clone(&self.shared), self.peer.ip());
+            let bytes = wanted.min(2 * arrived);
+            tokio::select! {
+                biased;
+                () = shared.budget.grow(&mut self.share, address, bytes) => {}
+                () = tokio::time::sleep_until(deadline) => return Err(self.late()),
                 () = shared.shutdown.wait() => return Err(End::Quiet),
-            };
+            }
         }
         let full = self.inbox.buffer().len() == self.inbox.capacity();
         if wanted > self.inbox.capacity() && (full || self.inbox.capacity() < super::buffers::LARGE_BYTES) {
@@ -260,12 +287,12 @@ impl Connection {
             let old = self.inbox.replace_buffer(buffer);
             self.shared.buffers.give_back(old);
         }
-        Ok(takes)
+        Ok(())
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, idle: Pin<&mut Sleep>) -> Poll<Event> {
-        if let Some(Waiting::Later(later) | Waiting::InOrder(later)) = self.waiting.front_mut() {
-            if let Poll::Ready(reply) = later.as_mut().poll(cx) {
+        if let Some(Waiting::Later(later) | Waiting::InOrder(later, _)) = self.waiting.front_mut() {
+            if let Poll::Ready(reply) = poll_reply(&self.shared, later, cx) {
                 return Poll::Ready(Event::Answered(reply));
             }
         }
@@ -289,7 +316,9 @@ impl Connection {
             ready!(self.stream.poll_read_ready(cx))?;
             self.inbox.replace_buffer(self.shared.buffers.small());
         }
-        let read = pin!(self.stream.read_buf(self.inbox.buffer())).poll(cx);
+        // Of a request that is counted, no more than it may hold.
+        let left = self.share.bytes().saturating_sub(self.inbox.buffer().len()).max(1);
+        let read = pin!(self.stream.read_buf(&mut self.inbox.buffer().limit(left))).poll(cx);
         if read.is_pending() && self.inbox.is_empty() {
             let buffer = self.inbox.release();
             self.shared.buffers.give_back(buffer);
@@ -297,16 +326,19 @@ impl Connection {
         read
     }
 
-    /// Ready when nothing came for too long and nothing is waited for.
+    /// Ready when nothing came for too long and nothing is waited for, or when a request is late.
     fn poll_idle(&self, cx: &mut Context<'_>, mut idle: Pin<&mut Sleep>) -> Poll<Event> {
         while idle.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
+                return Poll::Ready(Event::Late);
+            }
             let since = if self.waiting.is_empty() { self.active } else { now };
             let due = since + self.patience();
             if due <= now {
                 return Poll::Ready(Event::Idle);
             }
-            idle.as_mut().reset(due);
+            idle.as_mut().reset(self.deadline.map_or(due, |deadline| deadline.min(due)));
         }
         Poll::Pending
     }

@@ -7,9 +7,11 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use super::frames::Frame;
 use super::handlers;
+use super::notice::{BUG, notice};
 use super::outbox::{Answer, Part};
 use super::shared::Shared;
 use crate::coordinator::Caller;
@@ -84,6 +86,8 @@ pub enum Outcome {
     /// When this is done; the requests behind it on the same connection are not even looked at before, because its work is
     /// still to happen.
     InOrder(Later),
+    /// As `InOrder`, because it takes much memory while it waits; the request's own bytes are needed no more.
+    Alone(Later),
 }
 
 impl Outcome {
@@ -101,7 +105,7 @@ impl Outcome {
     pub async fn reply(self) -> Reply {
         match self {
             Self::Now(reply) => reply,
-            Self::Later(later) | Self::InOrder(later) => later.await,
+            Self::Later(later) | Self::InOrder(later) | Self::Alone(later) => later.await,
         }
     }
 }
@@ -152,6 +156,45 @@ impl Call {
     }
 }
 
+/// Polls a reply. Never panics: a panic inside closes the connection.
+pub fn poll_reply(shared: &Shared, later: &mut Later, cx: &mut Context<'_>) -> Poll<Reply> {
+    match catch_unwind(AssertUnwindSafe(|| later.as_mut().poll(cx))) {
+        Ok(polled) => polled,
+        Err(_panic) => {
+            shared.metrics.panics.one();
+            Poll::Ready(Reply::Close(BUG.into()))
+        }
+    }
+}
+
+/// What `work` gives; `None` when it panics, for whoever can tell the client UNKNOWN_SERVER_ERROR.
+pub async fn guarded<T>(shared: &Shared, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let guarded = std::future::poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    });
+    let done = guarded.await;
+    if done.is_none() {
+        met_a_bug(shared);
+    }
+    done
+}
+
+/// As [`guarded`] for work that takes no time.
+pub fn guarded_now<T>(shared: &Shared, work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work)).ok();
+    if done.is_none() {
+        met_a_bug(shared);
+    }
+    done
+}
+
+fn met_a_bug(shared: &Shared) {
+    shared.metrics.panics.one();
+    notice(&format!("a request is answered with UNKNOWN_SERVER_ERROR: {BUG}"));
+}
+
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
 pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, peer: SocketAddr, frame: &mut Frame) -> Outcome {
     shared.metrics.requests.one();
@@ -160,7 +203,7 @@ pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, peer: SocketAddr, frame
         Ok(Err(error)) => Outcome::Now(Reply::Close(error.to_string())),
         Err(_panic) => {
             shared.metrics.panics.one();
-            Outcome::Now(Reply::Close("a bug of the broker (see the panic above); please report it".into()))
+            Outcome::Now(Reply::Close(BUG.into()))
         }
     }
 }
@@ -200,7 +243,7 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
     Ok(match key {
         ApiKey::Produce => on::produce::handle(call, read(reader, version)?, frame),
         ApiKey::Fetch => on::fetch::handle(call, read(reader, version)?),
-        ApiKey::ListOffsets => on::list_offsets::handle(&call, &read(reader, version)?),
+        ApiKey::ListOffsets => on::list_offsets::handle(call, read(reader, version)?),
         ApiKey::Metadata => on::metadata::handle(call, read(reader, version)?),
         ApiKey::JoinGroup => on::join_group::handle(call, read(reader, version)?),
         ApiKey::Heartbeat => on::heartbeat::handle(call, read(reader, version)?),
@@ -214,7 +257,7 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::ApiVersions => on::api_versions::handle(&call, &read(reader, version)?),
         ApiKey::CreateTopics => on::create_topics::handle(call, read(reader, version)?),
         ApiKey::DeleteTopics => on::delete_topics::handle(call, read(reader, version)?),
-        ApiKey::DeleteRecords => on::delete_records::handle(call, &read(reader, version)?),
+        ApiKey::DeleteRecords => on::delete_records::handle(call, read(reader, version)?),
         ApiKey::InitProducerId => on::init_producer_id::handle(call, read(reader, version)?),
         ApiKey::OffsetForLeaderEpoch => on::offset_for_leader_epoch::handle(&call, &read(reader, version)?),
         ApiKey::TxnOffsetCommit => on::txn_offset_commit::handle(call, read(reader, version)?),

@@ -25,6 +25,7 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         }
         StorageError::InvalidTopic { .. } => ErrorCode::InvalidTopicException,
         StorageError::Corrupt { .. }
+        | StorageError::ChangedWhileStopped { .. }
         | StorageError::DiskFull { .. }
         | StorageError::OutOfFiles { .. }
         | StorageError::Io { .. }

@@ -25,6 +25,11 @@ impl Maintenance {
             u64::try_from(settings.log_flush_offset_checkpoint_interval_ms).unwrap_or(u64::MAX);
         let every = Duration::from_millis(settings.log_retention_check_interval_ms.min(checkpoint_ms).max(1));
         shared.logs.on_retired(Box::new(|retired| report(&removed(retired))));
+        shared.logs.on_crowded(Box::new(|at, count| {
+            notice(&format!(
+                "{at} has more producers than producer.id.max.count: the {count} that wrote longest ago were forgotten"
+            ));
+        }));
         let (stop, stopped) = mpsc::channel::<()>();
         let work = move || {
             while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {

@@ -8,6 +8,7 @@
 //! | [`topics`], [`cluster`] | what is served, as an immutable picture; the other brokers, and the lease to lead |
 //! | [`listener`], [`connection`] | accept; one task per connection |
 //! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
+//! | [`slow`], [`shares`] | requests that take long; what clients share |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
 //! | [`outbox`], [`send`] | answers on their way out, records straight from their file |
 //! | [`coordinators`] | groups and transactions: the machines' shell |
@@ -45,7 +46,9 @@ pub mod replication;
 pub mod send;
 pub mod settings;
 pub mod shared;
+pub mod shares;
 pub mod shutdown;
+pub mod slow;
 pub mod topics;
 pub mod watch;
 
@@ -140,6 +143,8 @@ impl Server {
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
+            slow: slow::Slow::new(settings.num_io_threads),
+            waiting_partitions: shares::Shares::new(settings.fetch_wait_max_partitions),
             producer_ids,
             replication: Replication::new(&settings, &cluster),
             cluster,
@@ -216,7 +221,7 @@ impl Server {
         }
         let removed = self.shared.topics.remove(&self.shared.logs, name);
         self.shared.coordinators.apply(&self.shared.topics.now());
-        self.shared.coordinators.groups.step_all(|groups, now_ms| groups.forget_topic(name, now_ms));
+        self.shared.coordinators.groups.step_all(|groups, now| groups.forget_topic(name, now));
         Ok(removed?)
     }
 

@@ -17,6 +17,9 @@ struct Window {
 
 static STATE: Mutex<Window> = Mutex::new(Window { began: None, lines: 0, left_out: 0 });
 
+/// What a panic of the broker is called to whom it met.
+pub const BUG: &str = "a bug of the broker (see the panic above); please report it";
+
 /// Writes `pylog broker: <line>`, or counts it as left out.
 pub fn notice(line: &str) {
     let Some(left_out) = admitted(Instant::now()) else { return };

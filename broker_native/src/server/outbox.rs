@@ -53,6 +53,12 @@ impl Answer {
         Self { parts: vec![Part::Bytes(bytes)] }
     }
 
+    /// Bytes that it holds in memory.
+    pub fn bytes(&self) -> usize {
+        let held = |part: &Part| if matches!(part, Part::File(_)) { 0 } else { part.len() };
+        self.parts.iter().map(held).sum()
+    }
+
     /// The same answer as one run of bytes when its files' parts have at most `max_bytes` in all: one copy is cheaper
     /// than several parts to send.
     ///

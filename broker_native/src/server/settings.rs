@@ -48,10 +48,14 @@ pub struct Settings {
     pub connections_max_idle_ms: i64,
     /// Most bytes of records in one fetch answer.
     pub fetch_max_bytes: i32,
+    /// Most partitions of fetches that wait for records, all together.
+    pub fetch_wait_max_partitions: u32,
     /// Most fetch sessions.
     pub max_incremental_fetch_session_cache_slots: usize,
     /// Most open connections; more are closed at once.
     pub max_connections: usize,
+    /// Threads for requests that take long.
+    pub num_io_threads: usize,
     /// Threads that serve requests.
     pub num_network_threads: usize,
     /// Threads that open and recover logs in `apply_topics`.
@@ -78,12 +82,14 @@ pub struct Settings {
     pub log_recovery_kept_bytes: u64,
     /// An idempotent producer that wrote nothing for so long is forgotten.
     pub producer_id_expiration_ms: i64,
+    /// Most producers that a partition remembers.
+    pub producer_id_max_count: usize,
     /// Largest request.
     pub socket_request_max_bytes: usize,
     /// Most bytes of requests that are being received or answered, all connections together.
     pub queued_max_request_bytes: usize,
-    /// A request that holds a share of `queued_max_request_bytes` must go on arriving within so long. Not for users.
-    pub request_stall_ms: u64,
+    /// A request must arrive within so long.
+    pub socket_request_receive_timeout_ms: u64,
     /// Settings of groups and their offsets.
     #[serde(flatten)]
     pub groups: group::Settings,
@@ -114,8 +120,10 @@ impl Default for Settings {
             auto_create_topics_enable: true,
             connections_max_idle_ms: /* 10 minutes */ 600_000,
             fetch_max_bytes: /* 55 MiB */ 55 << 20,
+            fetch_wait_max_partitions: 500_000,
             max_incremental_fetch_session_cache_slots: 1000,
             max_connections: i32::MAX as usize,
+            num_io_threads: 8,
             num_network_threads: 2,
             num_recovery_threads_per_data_dir: 2,
             log_cleaner_backoff_ms: /* 15 s */ 15_000,
@@ -129,9 +137,10 @@ impl Default for Settings {
             log_flush_offset_checkpoint_interval_ms: /* 1 minute */ 60_000,
             log_recovery_kept_bytes: /* 1 GiB */ 1 << 30,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
+            producer_id_max_count: 100_000,
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
-            request_stall_ms: /* 30 s */ 30_000,
+            socket_request_receive_timeout_ms: /* 30 s */ 30_000,
             groups: group::Settings::default(),
             transactions: transaction::Settings::default(),
         }
@@ -156,6 +165,7 @@ impl Settings {
             node_id: self.node_id,
             cluster_id: self.cluster_id.clone(),
             producer_id_expiration_ms: self.producer_id_expiration_ms,
+            producer_id_max_count: self.producer_id_max_count,
             checkpoint_interval_ms: self.log_flush_offset_checkpoint_interval_ms,
             recovery_kept_bytes: self.log_recovery_kept_bytes,
             retention_check_interval_ms: i64::try_from(self.log_retention_check_interval_ms)

@@ -12,7 +12,9 @@ use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::replication::Replication;
 use super::settings::Settings;
+use super::shares::Shares;
 use super::shutdown::Shutdown;
+use super::slow::Slow;
 use super::topics::Topics;
 use crate::storage::{Clock, LogManager};
 
@@ -32,7 +34,7 @@ pub struct Shared {
     pub coordinators: Coordinators,
     /// The data directory.
     pub logs: LogManager,
-    /// Time of day.
+    /// Time of day, and the steady one of whoever waits.
     pub clock: Arc<dyn Clock>,
     /// Who decides about topics and settings.
     pub decider: Arc<dyn Decider>,
@@ -46,6 +48,10 @@ pub struct Shared {
     pub replica_sessions: FetchSessions,
     /// Bytes of requests in memory.
     pub budget: Budget,
+    /// Threads for requests that take long.
+    pub slow: Slow,
+    /// Partitions of fetches that wait for records.
+    pub waiting_partitions: Shares,
     /// Buffers to borrow.
     pub buffers: Buffers,
     /// Given once, when the server stops.

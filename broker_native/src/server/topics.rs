@@ -227,7 +227,7 @@ impl Topics {
                 numbers.iter().filter_map(|n| opened.remove(&(spec.topic_id, *n))).collect::<Vec<_>>();
             for partition in &partitions {
                 if let Err(Absent::Offline(error)) = &partition.log {
-                    notice(&format!("a partition is offline: {error}"));
+                    report(&format!("a partition is offline: {error}"));
                     if !is_damage(error) {
                         first_error.get_or_insert_with(|| error.clone());
                     }
@@ -274,7 +274,10 @@ impl Topics {
 fn is_damage(error: &StorageError) -> bool {
     matches!(
         error,
-        StorageError::Corrupt { .. } | StorageError::Malformed { .. } | StorageError::Poisoned { .. }
+        StorageError::Corrupt { .. }
+            | StorageError::ChangedWhileStopped { .. }
+            | StorageError::Malformed { .. }
+            | StorageError::Poisoned { .. }
     )
 }
 
@@ -315,19 +318,26 @@ fn open(
         return Arc::new(Partition { spec, log, watchers, appended, leading, seat });
     }
     let (watchers, appended, seat) = (Arc::<Watchers>::default(), Arc::default(), Arc::default());
-    let opened = logs.open_partition(
-        &topic.name,
-        spec.partition,
-        topic.topic_id,
-        topic.config.clone(),
-        role,
-        spec.leader_epoch,
-    );
+    let open = || {
+        let (id, config) = (topic.topic_id, topic.config.clone());
+        logs.open_partition(&topic.name, spec.partition, id, config, role, spec.leader_epoch)
+    };
+    let opened = match open() {
+        // Nobody counts on this copy, and the leader has all of it.
+        Err(error) if role == Role::Follower && is_damage(&error) && !spec.isr.contains(&node_id) => {
+            report(&format!("a damaged replica begins anew and is filled by its leader: {error}"));
+            give_up(logs, topic, spec).and_then(|()| open())
+        }
+        opened => opened,
+    };
     if let Ok(log) = &opened {
         let wake = Arc::clone(&watchers);
         log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
         log.on_append(on_append(&seat, &appended));
         log.on_failure(on_failure(&seat));
+        for note in log.notes() {
+            report(&format!("{}-{}: {note}", topic.name, spec.partition));
+        }
         if let Some(cut) = log.cut_tail() {
             report(&format!(
                 "{}-{}: after an unclean stop the log ends at offset {}: {} bytes from there on were cut ({}); {} of them are kept as .cut files in {} (at most log.recovery.kept.bytes)",
@@ -374,6 +384,15 @@ fn role_of(spec: &PartitionSpec, node_id: i32) -> Role {
     }
 }
 
+/// Removes what there is of a replica.
+fn give_up(logs: &LogManager, topic: &TopicSpec, spec: &PartitionSpec) -> Result<(), StorageError> {
+    match logs.remove_partition(&topic.name, spec.partition) {
+        // Its directory is what was missing.
+        Err(StorageError::NotFound { .. }) => logs.expect_nothing(&topic.name, spec.partition),
+        removed => removed,
+    }
+}
+
 /// A partition that others have; the log that was here goes.
 fn elsewhere(
     logs: &LogManager,
@@ -386,6 +405,8 @@ fn elsewhere(
         if let Err(error) = logs.remove_partition(&topic.name, spec.partition) {
             notice(&format!("a replica that moved away could not be removed: {error}"));
         }
+    } else if let Err(error) = logs.expect_nothing(&topic.name, spec.partition) {
+        notice(&format!("a replica that moved away is still expected: {error}"));
     }
     Arc::new(Partition {
         spec: spec.clone(),

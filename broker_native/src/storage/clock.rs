@@ -1,12 +1,19 @@
 //! Time as an argument: the log never asks the machine.
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// A source of wall-clock time.
+/// A source of time: of day, for what is written down, and steady, for whoever waits.
 pub trait Clock: Send + Sync + 'static {
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the epoch. An operator, or the network, may set them back or forward.
     fn now_ms(&self) -> i64;
+
+    /// Milliseconds since some moment; nobody sets them.
+    fn steady_ms(&self) -> i64;
 }
+
+/// When this process first looked.
+static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The machine's clock.
 #[derive(Debug, Default, Clone, Copy)]
@@ -17,26 +24,38 @@ impl Clock for SystemClock {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         since_epoch.map_or(0, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
     }
+
+    fn steady_ms(&self) -> i64 {
+        i64::try_from(BEGUN.elapsed().as_millis()).unwrap_or(i64::MAX)
+    }
 }
 
 /// A clock that stands still until it is told to move.
 #[derive(Debug, Default)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    now_ms: AtomicI64,
+    steady_ms: AtomicI64,
+}
 
 impl ManualClock {
     /// A clock showing `now_ms`.
     pub fn at(now_ms: i64) -> Self {
-        Self(AtomicI64::new(now_ms))
+        Self { now_ms: AtomicI64::new(now_ms), steady_ms: AtomicI64::new(0) }
     }
 
-    /// Moves the clock.
+    /// Lets time pass.
     pub fn advance_ms(&self, by_ms: i64) {
-        self.0.fetch_add(by_ms, Ordering::Relaxed);
+        self.now_ms.fetch_add(by_ms, Ordering::Relaxed);
+        self.steady_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
 }
 
 impl Clock for ManualClock {
     fn now_ms(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    fn steady_ms(&self) -> i64 {
+        self.steady_ms.load(Ordering::Relaxed)
     }
 }

@@ -109,6 +109,9 @@ pub struct LogConfig {
     pub cleanup_policy: CleanupPolicy,
     /// "producer": batches stay as they were sent. Others are not implemented.
     pub compression_type: String,
+    /// Roll when the segment that is appended to is as large and larger than all before it, so that what is written again and again
+    /// is compacted early. Of compacted logs; set for internal topics only.
+    pub compaction_roll_bytes: u64,
     /// A log is compacted when more than this part of it (0 to 1) is dirty.
     pub min_cleanable_dirty_ratio: f64,
     /// Younger records are not compacted.
@@ -154,6 +157,7 @@ impl Default for LogConfig {
             file_delete_delay_ms: /* 1 minute */ 60_000,
             cleanup_policy: CleanupPolicy::default(),
             compression_type: "producer".into(),
+            compaction_roll_bytes: u64::MAX,
             min_cleanable_dirty_ratio: 0.5,
             min_compaction_lag_ms: 0,
             max_compaction_lag_ms: i64::MAX,
@@ -182,6 +186,8 @@ pub struct ManagerConfig {
     pub max_open_files: usize,
     /// A producer that wrote nothing for so long is forgotten.
     pub producer_id_expiration_ms: i64,
+    /// Most producers that a partition remembers.
+    pub producer_id_max_count: usize,
     /// How long written bytes may stay unflushed in page-cache logs; bounds what a restart scans.
     pub checkpoint_interval_ms: i64,
     /// How often retention is applied at most; 0: whenever maintenance runs.
@@ -201,6 +207,7 @@ impl Default for ManagerConfig {
             flush_threads: 4,
             max_open_files: 512,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
+            producer_id_max_count: 100_000,
             checkpoint_interval_ms: /* 1 minute */ 60_000,
             retention_check_interval_ms: 0,
             replica_high_watermark_checkpoint_interval_ms: /* 5 s */ 5_000,

@@ -54,6 +54,18 @@ pub enum StorageError {
         /// What is wrong with it.
         reason: String,
     },
+    /// What is there is not what was there when the broker stopped cleanly. Nothing was changed.
+    #[error("{at}: since the broker stopped, {what}; the log ended at offset {end}. Put back what was there, or accept what is there now: take the partition out of {} while the broker is stopped", inventory.display())]
+    ChangedWhileStopped {
+        /// Partition.
+        at: TopicPartition,
+        /// Which file is missing, shorter, longer or new.
+        what: String,
+        /// Where the log ended.
+        end: i64,
+        /// The list of what was there.
+        inventory: PathBuf,
+    },
     /// The device is full. Nothing was appended; appends work again when there is space.
     #[error("{at}: no space left while writing {}; free space or shorten retention", file.display())]
     DiskFull {

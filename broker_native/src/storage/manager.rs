@@ -20,7 +20,7 @@ use super::error::{Result, StorageError, TopicPartition};
 use super::identity::{claim_data_dir, leave_clean_stop, take_clean_stop};
 use super::names;
 use super::partition_log::{PartitionLog, Role};
-use super::shared::Shared;
+use super::shared::{CrowdedListener, Shared};
 use super::types::{Kept, Retired};
 
 /// Threads that close logs: each waits for its own fdatasync.
@@ -109,7 +109,7 @@ impl LogManager {
     /// time by different threads. A nil `topic_id` takes what the directory says.
     ///
     /// # Errors
-    /// [`StorageError::Corrupt`], [`StorageError::Mismatch`] when its topic id differs, [`StorageError::Malformed`],
+    /// [`StorageError::Corrupt`], [`StorageError::ChangedWhileStopped`], [`StorageError::Mismatch`] when its topic id differs, [`StorageError::Malformed`],
     /// [`StorageError::Io`].
     pub fn open_partition(
         &self,
@@ -164,6 +164,14 @@ impl LogManager {
         Ok(entries.into_iter().filter(|e| e.is_dir).map(|e| e.name).collect())
     }
 
+    /// Nothing is expected of a log that this broker does not have: it moved away.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn expect_nothing(&self, topic: &str, partition: i32) -> Result<()> {
+        self.shared.inventory.forget(&*self.shared.disk, [&TopicPartition::new(topic, partition)])
+    }
+
     /// Removes the partition, see [`LogManager::remove_partitions`].
     ///
     /// # Errors
@@ -206,6 +214,7 @@ impl LogManager {
         self.shared.update_log_starts(forget)?;
         self.shared.update_high_watermarks(forget)?;
         names.iter().for_each(|at| self.cleaner.forget(at));
+        self.shared.inventory.forget(&*self.shared.disk, &names)?;
         self.shared.update_cleaner_offsets(forget)?;
         first
     }
@@ -250,6 +259,11 @@ impl LogManager {
     /// Sets who is called with what retention removed; the first one stays.
     pub fn on_retired(&self, listener: RetiredListener) {
         let _ = self.on_retired.set(listener);
+    }
+
+    /// Sets who is called when a partition forgot producers because there were too many; the first one stays.
+    pub fn on_crowded(&self, listener: CrowdedListener) {
+        let _ = self.shared.on_crowded.set(listener);
     }
 
     /// What is due by the clock: removal of files, rolls by age, retention, checkpoints, forgotten producers. Call it
@@ -366,7 +380,11 @@ impl LogManager {
         keep(self.shared.sync_names());
         self.shared.flusher.stop();
         first?;
-        leave_clean_stop(&*self.shared.disk, &self.shared.dir, self.shared.config.broker_epoch)
+        let (disk, dir) = (&*self.shared.disk, &self.shared.dir);
+        let held: Result<Vec<_>> = logs.iter().map(|log| log.held()).collect();
+        leave_clean_stop(disk, dir, self.shared.config.broker_epoch)?;
+        // Behind the marker: a list without one would stand for a stop that was not clean.
+        self.shared.inventory.leave(disk, dir, held?)
     }
 }
 

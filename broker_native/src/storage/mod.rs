@@ -9,6 +9,7 @@
 //! | [`config`], [`error`], [`types`] | settings, errors, small values |
 //! | `files` | open files, bounded; files replaced as a whole |
 //! | `checkpoint`, `epochs`, [`identity`] | the small files beside the segments |
+//! | `inventory` | what the logs were at a clean stop, for the next start to compare |
 //! | `scan` | walking the batches of a file, CRC by CRC |
 //! | `index`, `segment` | one `.log` with its two indexes, and the `.txnindex` of what was aborted |
 //! | `producers` | idempotent and transactional producers: duplicates, gaps, fencing, open transactions, snapshots |
@@ -23,6 +24,7 @@
 //!   of what was written. `flushed`: an acknowledged record survives a loss of power.
 //! - Damage behind the recovery point of an unclean stop is cut and told ([`types::CutTail`]); before it, or after a
 //!   clean stop, it is an error, and no file is touched. Indexes are hints: they are verified, and rebuilt when wrong.
+//! - What is lost, emptied or exchanged while the broker is stopped cleanly is mended with a line, or refused by name.
 //! - A failed write or sync is never tried again: the log refuses until recovery. A full disk is not such a failure.
 //! - A log with other replicas ([`Role`]): its high watermark moves only when it is told what they have, and what is not
 //!   committed is neither shown nor removed. A follower holds the leader's bytes; what it gives up is gone for good before
@@ -40,6 +42,7 @@ mod files;
 mod flusher;
 pub mod identity;
 mod index;
+mod inventory;
 pub mod manager;
 mod names;
 pub mod partition_log;

@@ -1,4 +1,4 @@
-//! Every file name of a data directory, once. All are Apache Kafka's but `.cut`.
+//! Every file name of a data directory, once. All are Apache Kafka's but `.cut`, `.aside` and the inventory.
 use std::path::{Path, PathBuf};
 
 use super::error::{Result, StorageError, TopicPartition};
@@ -21,6 +21,8 @@ pub const DELETED_SUFFIX: &str = ".deleted";
 pub const CLEANED_SUFFIX: &str = ".cleaned";
 /// Appended to the name of a file of a segment that is to take the place of others.
 pub const SWAP_SUFFIX: &str = ".swap";
+/// Appended to the name of a file that is not read: it was found where none could be.
+pub const ASIDE_SUFFIX: &str = ".aside";
 /// What recovery cut from a log, kept beside it.
 pub const CUT_SUFFIX: &str = "log.cut";
 /// Ends the name of a partition's directory that waits for removal.
@@ -44,6 +46,8 @@ pub const HIGH_WATERMARK_CHECKPOINT: &str = "replication-offset-checkpoint";
 pub const META_PROPERTIES: &str = "meta.properties";
 /// flock'ed while a broker uses the data directory.
 pub const LOCK: &str = ".lock";
+/// What the logs were at the last clean stop, see `inventory`.
+pub const INVENTORY: &str = "clean-stop-inventory";
 /// There after a clean stop, until the next start.
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
 

@@ -1,8 +1,8 @@
 //! What the partitions of one data directory share: disk, clock, open files, checkpoints, the flusher, and files that
 //! wait for removal.
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -13,6 +13,7 @@ use super::disk::Disk;
 use super::error::{Result, StorageError, TopicPartition};
 use super::files::FilePool;
 use super::flusher::Flusher;
+use super::inventory::Inventory;
 use super::names;
 
 /// See the module.
@@ -31,10 +32,17 @@ pub(super) struct Shared {
     pub cleaner_offsets: Checkpoint,
     /// Up to where logs with other replicas were committed; may be behind.
     pub high_watermarks: Checkpoint,
+    /// What the logs were at the last clean stop.
+    pub inventory: Inventory,
     /// Whether a partition's directory was made, and its name may not be on the device.
     pub unsynced: AtomicBool,
     graveyard: Mutex<Vec<Doomed>>,
+    /// Told when a partition had more producers than it may remember.
+    pub on_crowded: OnceLock<CrowdedListener>,
 }
+
+/// Called with a partition and how many of its producers were forgotten because there were too many.
+pub type CrowdedListener = Box<dyn Fn(&TopicPartition, usize) + Send + Sync>;
 
 /// One checkpoint of the data directory: its content, and the file.
 pub(super) struct Checkpoint {
@@ -44,6 +52,7 @@ pub(super) struct Checkpoint {
 
 /// A renamed file or directory that is unlinked when its time comes.
 struct Doomed {
+    /// By the steady clock.
     due_ms: i64,
     path: PathBuf,
     is_dir: bool,
@@ -134,7 +143,7 @@ impl Shared {
 
     /// Unlinks what was renamed already, `delay_ms` from now.
     pub fn bury(&self, path: PathBuf, is_dir: bool, delay_ms: i64) {
-        let due_ms = self.clock.now_ms().saturating_add(delay_ms);
+        let due_ms = self.clock.steady_ms().saturating_add(delay_ms);
         self.graveyard.lock().push(Doomed { due_ms, path, is_dir });
         if delay_ms <= 0 {
             self.unlink_due();
@@ -143,7 +152,7 @@ impl Shared {
 
     /// Unlinks what is due. What cannot be unlinked is left for the next start.
     pub fn unlink_due(&self) {
-        let now_ms = self.clock.now_ms();
+        let now_ms = self.clock.steady_ms();
         let due: Vec<Doomed> = {
             let mut graveyard = self.graveyard.lock();
             let (due, later) = graveyard.drain(..).partition(|doomed| doomed.due_ms <= now_ms);
@@ -175,6 +184,7 @@ impl Shared {
             recovery_points: checkpoint(names::RECOVERY_POINT_CHECKPOINT)?,
             cleaner_offsets: checkpoint(names::CLEANER_CHECKPOINT)?,
             high_watermarks: checkpoint(names::HIGH_WATERMARK_CHECKPOINT)?,
+            inventory: Inventory::take(&*disk, dir)?,
             pool: Arc::new(FilePool::new(disk.clone(), config.max_open_files)),
             flusher: Flusher::new(config.flush_threads),
             disk,
@@ -183,6 +193,7 @@ impl Shared {
             config,
             unsynced: AtomicBool::new(false),
             graveyard: Mutex::default(),
+            on_crowded: OnceLock::new(),
         })
     }
 }

@@ -9,6 +9,8 @@ import pytest
 
 from pylog_spark.broker import process, requests
 from pylog_spark.broker.process import BrokerError, start_broker
+from pylog_spark.cluster.errors import ErrorCode
+from tests.harness.waiting import until
 
 
 class NativeError(Exception):
@@ -20,6 +22,7 @@ class FakeNativeBroker:
 
     locked = False
     port_taken = False
+    unopenable = False
     made = []
 
     def __init__(self, data_dir, settings_json):
@@ -29,10 +32,15 @@ class FakeNativeBroker:
         self.asked = queue.Queue()
         self.answers = queue.Queue()
         self.closed = False
+        self.served = set()
+        self.refused = 0
         self.made.append(self)
 
     def apply_topics(self, topics_json):
-        pass
+        if self.unopenable:
+            self.refused += 1
+            raise NativeError("WANT", "t-0: no file descriptor is left to open t-0")
+        self.served |= {topic["name"] for topic in json.loads(topics_json)}
 
     def listen(self, host, port):
         if self.port_taken:
@@ -40,7 +48,10 @@ class FakeNativeBroker:
         return port or 12345
 
     def next_event(self, timeout_ms):
-        event = self.asked.get(timeout=30)
+        try:
+            event = self.asked.get(timeout=timeout_ms / 1000)
+        except queue.Empty:
+            return None
         if isinstance(event, Exception):
             raise event
         return event
@@ -99,6 +110,22 @@ def test_an_error_of_the_native_server_does_not_end_the_loop(native, tmp_path, c
         native.made[0].asked.put(NativeError("IO", "something passed"))
         assert ask(native.made[0], "auto_create_topics", {"topics": []}) == {}
     assert "something passed" in caplog.text
+
+
+def test_what_could_not_be_opened_is_served_later_without_another_change(native, tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "_OPEN_AGAIN_S", 0.01)
+    topic = {"name": "t", "num_partitions": 1, "replication_factor": -1, "configs": [], "assignments": []}
+    with start_broker(tmp_path):
+        (made,) = native.made
+        made.unopenable = True
+        answer = ask(made, "create_topics", {"topics": [topic], "validate_only": False, "timeout_ms": 1})
+        assert answer["topics"][0]["error_code"] == ErrorCode.KAFKA_STORAGE_ERROR
+        until(lambda: made.refused > 3, "it is tried again and again")
+        assert made.served == set()
+        made.unopenable = False
+        until(lambda: made.served == {"t"}, "the topic is served")
+        tries = made.refused
+    assert made.refused == tries
 
 
 def test_the_cluster_id_is_made_once(native, tmp_path):

@@ -23,6 +23,15 @@ def test_comments_separators_continuations_and_escapes():
     ]
 
 
+@pytest.mark.parametrize("escape", ["\\uZZZZ", "\\u12", "\\u+123", "\\u"])
+def test_an_escape_without_its_digits_is_one_sentence(tmp_path, escape):
+    (tmp_path / "odd").write_text(f"a=x{escape}")
+    with pytest.raises(ConfigError) as caught:
+        properties.read(str(tmp_path / "odd"))
+    assert str(caught.value).startswith(f"{escape} in the settings file is no character")
+    assert "write \\\\ for a backslash" in str(caught.value)
+
+
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
     with pytest.raises(ConfigError, match=r"missing\.properties cannot be read: No such file"):
         properties.read(str(tmp_path / "missing.properties"))

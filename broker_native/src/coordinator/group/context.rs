@@ -4,7 +4,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::requests::GroupReply;
-use crate::coordinator::{Effects, Timers};
+use crate::coordinator::{Effects, Room, Timers};
 
 /// The broker's settings about groups; the names are Kafka's, in snake_case.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -24,6 +24,8 @@ pub struct Settings {
     pub group_consumer_heartbeat_interval_ms: i32,
     /// Most members of a KIP-848 group.
     pub group_consumer_max_size: i32,
+    /// Most bytes of all groups of a broker in memory.
+    pub group_coordinator_max_bytes: usize,
     /// Largest metadata text beside an offset.
     pub offset_metadata_max_bytes: i32,
     /// How long offsets of a group without members are kept. Given in minutes.
@@ -43,6 +45,7 @@ impl Default for Settings {
             group_consumer_session_timeout_ms: 45_000,
             group_consumer_heartbeat_interval_ms: 5_000,
             group_consumer_max_size: i32::MAX,
+            group_coordinator_max_bytes: /* 512 MiB */ 512 << 20,
             offset_metadata_max_bytes: 4096,
             offsets_retention_ms: /* 7 days */ 604_800_000,
             offsets_retention_check_interval_ms: /* 10 minutes */ 600_000,
@@ -83,10 +86,14 @@ pub struct TimerKey {
 pub struct Context<'a> {
     /// The group.
     pub group_id: &'a str,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the epoch, for what is written down.
     pub now_ms: i64,
+    /// Now by the clock of `timers`.
+    pub steady_ms: i64,
     /// The broker's settings.
     pub settings: &'a Settings,
+    /// Room for what is to stay.
+    pub room: &'a Room,
     /// Topics now.
     pub topics: &'a Arc<dyn TopicsView>,
     /// Deadlines of all groups of the machine.
@@ -98,7 +105,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Sets a deadline `after_ms` from now.
     pub fn set_timer(&mut self, member_id: &str, purpose: &'static str, after_ms: i64) {
-        self.timers.set(self.key(member_id, purpose), self.now_ms.saturating_add(after_ms));
+        self.timers.set(self.key(member_id, purpose), self.steady_ms.saturating_add(after_ms));
     }
 
     /// Forgets a deadline.

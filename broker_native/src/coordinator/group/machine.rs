@@ -7,7 +7,7 @@ use super::offsets::{Committed, commit, fetch, forget};
 use super::requests::{GroupEvent, GroupReply, GroupRequest};
 use super::state::{Group, Kind};
 use super::{classic, consumer};
-use crate::coordinator::{Effects, Entry, Machine, Record, Timers};
+use crate::coordinator::{Effects, Entry, Machine, Now, Record, Room, Timers};
 use crate::record::control::Marker;
 use crate::wire::ErrorCode;
 use crate::wire::stored::offsets::{OffsetCommitKey, OffsetCommitValue};
@@ -25,6 +25,8 @@ const CONSUMER_TYPES: [i16; 7] = [3, 4, 5, 6, 7, 8, 16];
 
 /// The machine's own timer: offsets and groups that are too old.
 const EXPIRY: &str = "machine: expiry";
+/// What a group costs besides what is in it, about.
+const GROUP_BYTES: usize = 500;
 /// Tombstones go into batches of about this size.
 const EXPIRY_BYTES: usize = /* 256 KiB */ 256 << 10;
 
@@ -39,11 +41,20 @@ pub struct GroupMachine {
     transactions: HashMap<i64, BTreeSet<String>>,
     /// Greater than [`Committed::order`] of all commits.
     next_order: i64,
+    room: Room,
+    /// What its groups have of the room.
+    bytes: usize,
+}
+
+impl Drop for GroupMachine {
+    fn drop(&mut self) {
+        self.room.changed(self.bytes, 0);
+    }
 }
 
 impl GroupMachine {
-    /// Without groups.
-    pub fn new(settings: Arc<Settings>, topics: Arc<dyn TopicsView>) -> Self {
+    /// Without groups; `room` is for those of all machines.
+    pub fn new(settings: Arc<Settings>, topics: Arc<dyn TopicsView>, room: Room) -> Self {
         Self {
             settings,
             topics,
@@ -51,6 +62,8 @@ impl GroupMachine {
             timers: Timers::default(),
             transactions: HashMap::new(),
             next_order: 0,
+            room,
+            bytes: 0,
         }
     }
 
@@ -68,33 +81,44 @@ impl GroupMachine {
     fn step(
         &mut self,
         group_id: &str,
-        now_ms: i64,
+        now: Now,
         effects: &mut GroupEffects,
         step: impl FnOnce(&mut Group, &mut Context<'_>),
     ) {
         let (settings, topics, timers) = (&*self.settings, &self.topics, &mut self.timers);
-        let mut cx = Context { group_id, now_ms, settings, topics, timers, effects };
+        let before = self.groups.get(group_id).map_or(0, |group| cost(group_id, group));
+        let Now { wall_ms: now_ms, steady_ms } = now;
+        let mut cx =
+            Context { group_id, now_ms, steady_ms, settings, room: &self.room, topics, timers, effects };
         if let Some(group) = self.groups.get_mut(group_id) {
             step(group, &mut cx);
             if group.is_vacant() {
                 self.groups.remove(group_id);
             }
-            return;
+        } else {
+            let mut group = Group::default();
+            step(&mut group, &mut cx);
+            if !group.is_vacant() {
+                self.groups.insert(group_id.to_owned(), group);
+            }
         }
-        let mut group = Group::default();
-        step(&mut group, &mut cx);
-        if !group.is_vacant() {
-            self.groups.insert(group_id.to_owned(), group);
-        }
+        self.recount(group_id, before);
+    }
+
+    /// A group that cost `before` bytes may cost more or less now.
+    fn recount(&mut self, group_id: &str, before: usize) {
+        let after = self.groups.get(group_id).map_or(0, |group| cost(group_id, group));
+        self.bytes = self.bytes.saturating_add(after).saturating_sub(before);
+        self.room.changed(before, after);
     }
 
     /// Which room answers: one line for each request. `classic::handle` and `consumer::handle` take the requests of their
     /// protocols whatever the group's kind is now, so that they can take it over or refuse.
-    fn route(&mut self, event: GroupEvent, now_ms: i64, effects: &mut GroupEffects) {
+    fn route(&mut self, event: GroupEvent, now: Now, effects: &mut GroupEffects) {
         let GroupEvent { ticket, caller, request } = event;
         let group_id = request.group_id().to_owned();
         let mut order = self.next_order;
-        self.step(&group_id, now_ms, effects, |group, cx| match request {
+        self.step(&group_id, now, effects, |group, cx| match request {
             GroupRequest::OffsetCommit(request) => {
                 commit::commit(group, ticket, &caller, request, &mut order, cx);
             }
@@ -126,25 +150,25 @@ impl GroupMachine {
     }
 
     /// A topic is no more: nor are its offsets.
-    pub fn forget_topic(&mut self, topic: &str, now_ms: i64) -> GroupEffects {
+    pub fn forget_topic(&mut self, topic: &str, now: Now) -> GroupEffects {
         let mut effects = Effects::default();
         for group_id in self.group_ids() {
-            self.step(&group_id, now_ms, &mut effects, |group, cx| forget::forget_topic(group, topic, cx));
+            self.step(&group_id, now, &mut effects, |group, cx| forget::forget_topic(group, topic, cx));
         }
         effects
     }
 
     /// Looks for what nobody needs any more, a piece of it at a time.
-    fn expire(&mut self, now_ms: i64, effects: &mut GroupEffects) {
+    fn expire(&mut self, now: Now, effects: &mut GroupEffects) {
         let mut pause_ms = self.settings.offsets_retention_check_interval_ms.max(1);
         for group_id in self.group_ids() {
-            self.step(&group_id, now_ms, effects, forget::expire);
+            self.step(&group_id, now, effects, forget::expire);
             if effects.records.iter().map(|one| one.key.len()).sum::<usize>() > EXPIRY_BYTES {
                 pause_ms = 0;
                 break;
             }
         }
-        self.timers.set(expiry_timer(), now_ms.saturating_add(pause_ms));
+        self.timers.set(expiry_timer(), now.steady_ms.saturating_add(pause_ms));
     }
 
     fn group_ids(&self) -> Vec<String> {
@@ -153,6 +177,7 @@ impl GroupMachine {
 
     fn replay_record(&mut self, record: &Record, producer_id: Option<i64>, order: i64) -> Result<(), String> {
         let (key_type, group_id) = type_and_name(&record.key).map_err(|error| error.to_string())?;
+        let before = self.groups.get(&group_id).map_or(0, |group| cost(&group_id, group));
         let group = self.groups.entry(group_id.clone()).or_default();
         let outcome = match key_type {
             key if OFFSET_TYPES.contains(&key) => replay_offset(group, record, producer_id, order),
@@ -160,9 +185,15 @@ impl GroupMachine {
             key if CONSUMER_TYPES.contains(&key) => consumer::replay(group, key_type, record),
             key => Err(format!("records of type {key} are not known")),
         };
-        if group.is_vacant() {
+        let is_vacant = group.is_vacant();
+        if is_vacant {
             self.groups.remove(&group_id);
-        } else if let (Some(producer_id), true) = (producer_id, OFFSET_TYPES.contains(&key_type)) {
+        }
+        self.recount(&group_id, before);
+        if is_vacant {
+            return outcome;
+        }
+        if let (Some(producer_id), true) = (producer_id, OFFSET_TYPES.contains(&key_type)) {
             self.transactions.entry(producer_id).or_default().insert(group_id);
         }
         outcome
@@ -171,10 +202,12 @@ impl GroupMachine {
     fn end_transaction(&mut self, producer_id: i64, commit: bool) {
         for group_id in self.transactions.remove(&producer_id).unwrap_or_default() {
             if let Some(group) = self.groups.get_mut(&group_id) {
+                let before = cost(&group_id, group);
                 group.offsets.end(producer_id, commit);
                 if group.is_vacant() {
                     self.groups.remove(&group_id);
                 }
+                self.recount(&group_id, before);
             }
         }
     }
@@ -198,17 +231,17 @@ impl Machine for GroupMachine {
         }
     }
 
-    fn loaded(&mut self, now_ms: i64) -> GroupEffects {
+    fn loaded(&mut self, now: Now) -> GroupEffects {
         let mut effects = Effects::default();
         for group_id in self.group_ids() {
-            self.step(&group_id, now_ms, &mut effects, |group, cx| match group.kind {
+            self.step(&group_id, now, &mut effects, |group, cx| match group.kind {
                 Kind::Simple => {}
                 Kind::Classic(_) => classic::loaded(group, cx),
                 Kind::Consumer(_) => consumer::loaded(group, cx),
             });
         }
         let check_ms = self.settings.offsets_retention_check_interval_ms.max(1);
-        self.timers.set(expiry_timer(), now_ms.saturating_add(check_ms));
+        self.timers.set(expiry_timer(), now.steady_ms.saturating_add(check_ms));
         effects
     }
 
@@ -222,9 +255,9 @@ impl Machine for GroupMachine {
         )
     }
 
-    fn handle(&mut self, event: GroupEvent, now_ms: i64) -> GroupEffects {
+    fn handle(&mut self, event: GroupEvent, now: Now) -> GroupEffects {
         let mut effects = Effects::default();
-        self.route(event, now_ms, &mut effects);
+        self.route(event, now, &mut effects);
         effects
     }
 
@@ -232,15 +265,15 @@ impl Machine for GroupMachine {
         self.timers.next_ms()
     }
 
-    fn tick(&mut self, now_ms: i64) -> GroupEffects {
+    fn tick(&mut self, now: Now) -> GroupEffects {
         let mut effects = Effects::default();
-        while let Some(TimerKey { group_id, member_id, purpose }) = self.timers.pop_due(now_ms) {
+        while let Some(TimerKey { group_id, member_id, purpose }) = self.timers.pop_due(now.steady_ms) {
             if purpose == EXPIRY {
-                self.expire(now_ms, &mut effects);
+                self.expire(now, &mut effects);
                 // What is left waits for the next batch.
                 break;
             }
-            self.step(&group_id, now_ms, &mut effects, |group, cx| match group.kind {
+            self.step(&group_id, now, &mut effects, |group, cx| match group.kind {
                 Kind::Simple => {}
                 Kind::Classic(_) => classic::timer(group, &member_id, purpose, cx),
                 Kind::Consumer(_) => consumer::timer(group, &member_id, purpose, cx),
@@ -248,6 +281,11 @@ impl Machine for GroupMachine {
         }
         effects
     }
+}
+
+/// What a group costs in memory, about.
+fn cost(group_id: &str, group: &Group) -> usize {
+    GROUP_BYTES + 2 * group_id.len() + group.bytes()
 }
 
 fn replay_offset(

@@ -5,6 +5,17 @@ use super::offsets::Offsets;
 use crate::coordinator::Record;
 use crate::wire::ErrorCode;
 
+/// Calls the same method of whatever kind it is.
+macro_rules! each_kind {
+    ($kind:expr, simple => $simple:expr, $group:ident => $asked:expr) => {
+        match $kind {
+            Kind::Simple => $simple,
+            Kind::Classic($group) => $asked,
+            Kind::Consumer($group) => $asked,
+        }
+    };
+}
+
 /// A group. The room of a kind may put its kind into a group that has none ([`Kind::Simple`]) or that lets itself be
 /// taken over, and takes it out again when the last trace of it leaves the log.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +27,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// What it costs in memory besides its id, about.
+    pub fn bytes(&self) -> usize {
+        self.offsets.bytes() + each_kind!(&self.kind, simple => 0, group => group.bytes())
+    }
+
     /// Whether nothing of it is in the log: such a group is not there.
     pub fn is_vacant(&self) -> bool {
         matches!(self.kind, Kind::Simple) && self.offsets.is_empty()
@@ -58,17 +74,6 @@ pub enum Retention {
     SinceCommit,
     /// Since the group has no members, milliseconds since the epoch.
     Since(i64),
-}
-
-/// Calls the same method of whatever kind it is.
-macro_rules! each_kind {
-    ($kind:expr, simple => $simple:expr, $group:ident => $asked:expr) => {
-        match $kind {
-            Kind::Simple => $simple,
-            Kind::Classic($group) => $asked,
-            Kind::Consumer($group) => $asked,
-        }
-    };
 }
 
 impl Kind {

@@ -1,6 +1,6 @@
 //! Partitions become part of a transaction, or are asked about.
 use super::machine::{Purpose, TransactionMachine, TxnEffects, Waiting};
-use super::metadata::{Metadata, Partitions};
+use super::metadata::{Metadata, Partitions, partitions_cost};
 use super::requests::{TransactionVersion, TxnReply, TxnRequest};
 use super::state::State;
 use crate::coordinator::Ticket;
@@ -26,7 +26,8 @@ impl TransactionMachine {
         let ends =
             self.transactions.get(&transactional_id).is_some_and(|metadata| metadata.state.is_ending());
         if *patient && !transaction.verify_only && ends {
-            let until_ms = now_ms.saturating_add(self.settings.add_partitions_to_txn_retry_backoff_max_ms);
+            let patience_ms = self.settings.add_partitions_to_txn_retry_backoff_max_ms;
+            let until_ms = self.now.steady_ms.saturating_add(patience_ms);
             let key = (transactional_id.clone(), Purpose::Waiting);
             if self.timers.deadline_ms(&key).is_none() {
                 self.timers.set(key, until_ms);
@@ -47,7 +48,8 @@ impl TransactionMachine {
     }
 
     /// Tells those whose patience is over to come again.
-    pub(super) fn give_up_waiting(&mut self, transactional_id: &str, now_ms: i64, effects: &mut TxnEffects) {
+    pub(super) fn give_up_waiting(&mut self, transactional_id: &str, effects: &mut TxnEffects) {
+        let now_ms = self.now.steady_ms;
         let all = self.waiting.remove(transactional_id).unwrap_or_default();
         let (over, still): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.until_ms <= now_ms);
         for Waiting { ticket, request, .. } in over {
@@ -98,6 +100,9 @@ impl TransactionMachine {
         let partitions = partitions(asked);
         if metadata.state == State::Ongoing && metadata.contains(&partitions) {
             return Ok(());
+        }
+        if !self.room.has_reserve(partitions_cost(&partitions)) {
+            return Err(ErrorCode::PolicyViolation);
         }
         metadata.add(partitions, version, now_ms);
         self.changed(&asked.transactional_id, effects);

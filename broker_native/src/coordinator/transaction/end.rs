@@ -132,7 +132,7 @@ impl TransactionMachine {
             self.complete(&written.transactional_id, now_ms, effects);
         } else {
             let key = (written.transactional_id, Purpose::State);
-            self.timers.set(key, now_ms.saturating_add(MARKER_RETRY_MS));
+            self.timers.set(key, self.now.steady_ms.saturating_add(MARKER_RETRY_MS));
         }
     }
 

@@ -1,6 +1,6 @@
 //! InitProducerId with a transactional id: who comes last is the producer, and whoever was it before is fenced.
 use super::machine::{TransactionMachine, TxnEffects};
-use super::metadata::{Metadata, NEVER_MS, NO_ID, NONE, Producer};
+use super::metadata::{Metadata, NEVER_MS, NO_ID, NONE, Partitions, Producer, cost};
 use super::state::State;
 use crate::wire::ErrorCode;
 use crate::wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
@@ -45,6 +45,9 @@ impl TransactionMachine {
         let transactional_id = request.transactional_id.as_deref().unwrap_or_default();
         let metadata = match self.transactions.get_mut(transactional_id) {
             Some(metadata) => metadata,
+            None if !self.room.has(cost(transactional_id, &Partitions::new())) => {
+                return Err(ErrorCode::PolicyViolation);
+            }
             None => {
                 let metadata = Metadata::new(self.ids.next()?, now_ms);
                 self.transactions.entry(transactional_id.to_owned()).or_insert(metadata)

@@ -2,12 +2,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::metadata::Metadata;
+use super::metadata::{Metadata, cost};
 use super::records;
 use super::requests::{TxnAction, TxnEvent, TxnReply, TxnRequest};
 use super::settings::Settings;
 use super::state::State;
-use crate::coordinator::{Effects, Entry, Machine, Ticket, Timers};
+use crate::coordinator::{Effects, Entry, Machine, Now, Room, Ticket, Timers};
 use crate::wire::ErrorCode;
 
 /// Markers that could not be written are tried again after so long.
@@ -39,6 +39,7 @@ pub(super) enum Purpose {
 pub(super) struct Waiting {
     pub ticket: Ticket,
     pub request: TxnRequest,
+    /// By the steady clock.
     pub until_ms: i64,
 }
 
@@ -49,17 +50,31 @@ pub struct TransactionMachine {
     pub(super) transactions: HashMap<String, Metadata>,
     pub(super) timers: Timers<(String, Purpose)>,
     pub(super) waiting: HashMap<String, Vec<Waiting>>,
+    /// When the step that runs was begun.
+    pub(super) now: Now,
+    /// Of each open transaction, when it began: as it is written down, and by the steady clock.
+    begun: HashMap<String, (i64, i64)>,
+    pub(super) room: Room,
+}
+
+impl Drop for TransactionMachine {
+    fn drop(&mut self) {
+        self.room.changed(self.transactions.values().map(|metadata| metadata.bytes).sum(), 0);
+    }
 }
 
 impl TransactionMachine {
-    /// Without transactional ids.
-    pub fn new(settings: Arc<Settings>, ids: Arc<dyn ProducerIdSource>) -> Self {
+    /// Without transactional ids; `room` is for those of all machines.
+    pub fn new(settings: Arc<Settings>, ids: Arc<dyn ProducerIdSource>, room: Room) -> Self {
         Self {
             settings,
             ids,
             transactions: HashMap::new(),
             timers: Timers::default(),
             waiting: HashMap::new(),
+            now: Now { wall_ms: 0, steady_ms: 0 },
+            begun: HashMap::new(),
+            room,
         }
     }
 
@@ -75,46 +90,63 @@ impl TransactionMachine {
         if let Ok(record) = records::record(transactional_id, metadata) {
             effects.record(record);
         }
+        self.recount(transactional_id);
         self.set_deadline(transactional_id);
     }
 
-    /// Sets the deadline that follows from the state.
+    /// An id that is known may cost more or less than before.
+    fn recount(&mut self, transactional_id: &str) {
+        if let Some(metadata) = self.transactions.get_mut(transactional_id) {
+            let after = cost(transactional_id, &metadata.partitions);
+            let before = std::mem::replace(&mut metadata.bytes, after);
+            self.room.changed(before, after);
+        }
+    }
+
+    fn forget(&mut self, transactional_id: &str) {
+        if let Some(metadata) = self.transactions.remove(transactional_id) {
+            self.room.changed(metadata.bytes, 0);
+        }
+    }
+
+    /// Sets the deadline that follows from the state that the id entered now.
     pub(super) fn set_deadline(&mut self, transactional_id: &str) {
         let key = (transactional_id.to_owned(), Purpose::State);
-        match self
-            .transactions
-            .get(transactional_id)
-            .and_then(|metadata| self.deadline_ms(transactional_id, metadata))
-        {
+        match self.deadline_ms(transactional_id, self.now.wall_ms) {
             Some(deadline_ms) => self.timers.set(key, deadline_ms),
             None => self.timers.cancel(&key),
         }
     }
 
-    fn deadline_ms(&self, transactional_id: &str, metadata: &Metadata) -> Option<i64> {
-        match metadata.state {
-            State::Ongoing if metadata.never_times_out() => None,
-            State::Ongoing => Some(metadata.start_ms.saturating_add(i64::from(metadata.timeout_ms))),
-            state if state.can_expire() => {
-                Some(metadata.last_update_ms.saturating_add(self.settings.expiration_ms(transactional_id)))
-            }
-            _ => None,
-        }
+    /// The deadline that follows from the state, which was entered at `since_ms` of the wall clock, by the steady clock.
+    fn deadline_ms(&mut self, transactional_id: &str, since_ms: i64) -> Option<i64> {
+        let now = self.now;
+        let metadata = self.transactions.get(transactional_id);
+        let Some(metadata) = metadata.filter(|metadata| metadata.state == State::Ongoing) else {
+            self.begun.remove(transactional_id);
+            let expires = metadata.is_some_and(|metadata| metadata.state.can_expire());
+            let expiration_ms = self.settings.expiration_ms(transactional_id);
+            return expires.then(|| now.steady_of(since_ms).saturating_add(expiration_ms));
+        };
+        let noted = self.begun.get(transactional_id).filter(|(start_ms, _)| *start_ms == metadata.start_ms);
+        let begun_ms = noted.map_or_else(|| now.steady_of(metadata.start_ms), |(_, begun_ms)| *begun_ms);
+        self.begun.insert(transactional_id.to_owned(), (metadata.start_ms, begun_ms));
+        (!metadata.never_times_out()).then(|| begun_ms.saturating_add(i64::from(metadata.timeout_ms)))
     }
 
     /// Forgets an id that nobody used for long.
     fn expire(&mut self, transactional_id: &str, effects: &mut TxnEffects) {
-        self.transactions.remove(transactional_id);
+        self.forget(transactional_id);
         self.changed(transactional_id, effects);
     }
 
-    fn due(&mut self, transactional_id: &str, purpose: Purpose, now_ms: i64, effects: &mut TxnEffects) {
+    fn due(&mut self, transactional_id: &str, purpose: Purpose, effects: &mut TxnEffects) {
         let Some(state) = self.transactions.get(transactional_id).map(|metadata| metadata.state) else {
             return;
         };
         match (purpose, state) {
-            (Purpose::Waiting, _) => self.give_up_waiting(transactional_id, now_ms, effects),
-            (Purpose::State, State::Ongoing) => self.fence(transactional_id, now_ms, effects),
+            (Purpose::Waiting, _) => self.give_up_waiting(transactional_id, effects),
+            (Purpose::State, State::Ongoing) => self.fence(transactional_id, self.now.wall_ms, effects),
             (Purpose::State, state) if state.is_ending() => self.send_markers(transactional_id, effects),
             (Purpose::State, _) => self.expire(transactional_id, effects),
         }
@@ -128,14 +160,17 @@ impl Machine for TransactionMachine {
 
     fn replay(&mut self, entry: &Entry) -> Result<(), String> {
         let Entry::Record { record, .. } = entry else { return Ok(()) };
-        match records::read(record)? {
-            (transactional_id, Some(metadata)) => self.transactions.insert(transactional_id, metadata),
-            (transactional_id, None) => self.transactions.remove(&transactional_id),
-        };
+        let (transactional_id, metadata) = records::read(record)?;
+        self.forget(&transactional_id);
+        if let Some(metadata) = metadata {
+            self.transactions.insert(transactional_id.clone(), metadata);
+            self.recount(&transactional_id);
+        }
         Ok(())
     }
 
-    fn loaded(&mut self, now_ms: i64) -> TxnEffects {
+    fn loaded(&mut self, now: Now) -> TxnEffects {
+        self.now = now;
         let mut effects = Effects::default();
         let grace_ms = self.settings.transaction_abort_timed_out_transaction_cleanup_interval_ms;
         let mut transactional_ids: Vec<String> = self.transactions.keys().cloned().collect();
@@ -144,9 +179,12 @@ impl Machine for TransactionMachine {
             let Some(metadata) = self.transactions.get(&transactional_id) else { continue };
             if metadata.state.is_ending() {
                 self.send_markers(&transactional_id, &mut effects);
-            } else if let Some(deadline_ms) = self.deadline_ms(&transactional_id, metadata) {
+                continue;
+            }
+            let since_ms = metadata.last_update_ms;
+            if let Some(deadline_ms) = self.deadline_ms(&transactional_id, since_ms) {
                 // Its producer could not end it while nobody was here.
-                let soonest_ms = now_ms.saturating_add(grace_ms);
+                let soonest_ms = now.steady_ms.saturating_add(grace_ms);
                 self.timers.set((transactional_id, Purpose::State), deadline_ms.max(soonest_ms));
             }
         }
@@ -163,7 +201,9 @@ impl Machine for TransactionMachine {
         }
     }
 
-    fn handle(&mut self, event: TxnEvent, now_ms: i64) -> TxnEffects {
+    fn handle(&mut self, event: TxnEvent, now: Now) -> TxnEffects {
+        self.now = now;
+        let now_ms = now.wall_ms;
         let mut effects = Effects::default();
         match event {
             TxnEvent::MarkersWritten(written) => self.markers_written(written, now_ms, &mut effects),
@@ -189,10 +229,11 @@ impl Machine for TransactionMachine {
         self.timers.next_ms()
     }
 
-    fn tick(&mut self, now_ms: i64) -> TxnEffects {
+    fn tick(&mut self, now: Now) -> TxnEffects {
+        self.now = now;
         let mut effects = Effects::default();
-        while let Some((transactional_id, purpose)) = self.timers.pop_due(now_ms) {
-            self.due(&transactional_id, purpose, now_ms, &mut effects);
+        while let Some((transactional_id, purpose)) = self.timers.pop_due(now.steady_ms) {
+            self.due(&transactional_id, purpose, &mut effects);
         }
         effects
     }

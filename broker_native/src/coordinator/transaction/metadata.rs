@@ -67,6 +67,21 @@ pub struct Metadata {
     pub last_update_ms: i64,
     /// What the producer speaks.
     pub version: TransactionVersion,
+    /// What it costs in memory, as the machine counted last; not in the log.
+    pub bytes: usize,
+}
+
+/// What a transactional id costs besides its name and its partitions, about.
+const ID_BYTES: usize = 600;
+
+/// What a transactional id of this name costs in memory with `partitions`, about. Its name is in its deadlines, too.
+pub fn cost(transactional_id: &str, partitions: &Partitions) -> usize {
+    ID_BYTES + 4 * transactional_id.len() + partitions_cost(partitions)
+}
+
+/// What partitions cost in memory, about.
+pub fn partitions_cost(partitions: &Partitions) -> usize {
+    partitions.iter().map(|(topic, numbers)| 100 + topic.len() + 16 * numbers.len()).sum()
 }
 
 impl Metadata {
@@ -83,6 +98,7 @@ impl Metadata {
             start_ms: -1,
             last_update_ms: now_ms,
             version: TransactionVersion::V0,
+            bytes: 0,
         }
     }
 

@@ -77,5 +77,6 @@ fn metadata(value: TransactionLogValue) -> Result<Metadata, String> {
         start_ms: value.transaction_start_timestamp_ms,
         last_update_ms: value.transaction_last_update_timestamp_ms,
         version: TransactionVersion::from_level(value.client_transaction_version),
+        bytes: 0,
     })
 }

@@ -7,6 +7,8 @@ pub const SINGLE_USE: &str = "pylog-once.";
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(default)]
 pub struct Settings {
+    /// Most bytes of all transactional ids of a broker in memory.
+    pub transaction_coordinator_max_bytes: usize,
     /// Longest time-out that a producer may ask for.
     pub transaction_max_timeout_ms: i32,
     /// How long a transactional id without a transaction is remembered.
@@ -35,6 +37,7 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            transaction_coordinator_max_bytes: /* 256 MiB */ 256 << 20,
             transaction_max_timeout_ms: /* 15 minutes */ 900_000,
             transactional_id_expiration_ms: /* 7 days */ 604_800_000,
             transactional_id_single_use_expiration_ms: /* 10 minutes */ 600_000,

@@ -1,4 +1,4 @@
-//! The earliest deadline of all machines of a coordinator, and one task that sleeps until then.
+//! The earliest deadline of all machines of a coordinator, by the steady clock, and one task that sleeps until then.
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::Notify;
@@ -20,7 +20,7 @@ impl Default for Alarm {
 }
 
 impl Alarm {
-    /// There is something to do at `deadline_ms`, milliseconds since the epoch; wakes the task when that is earlier than all
+    /// There is something to do at `deadline_ms`; wakes the task when that is earlier than all
     /// it knows.
     pub fn note(&self, deadline_ms: i64) {
         if deadline_ms < self.at_ms.load(Ordering::SeqCst)

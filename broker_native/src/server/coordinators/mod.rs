@@ -55,10 +55,12 @@ use transactions::Transactions;
 pub use waiting::Waiting;
 
 use super::cluster::Cluster;
+use super::notice::notice;
 use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::settings::Settings;
 use super::topics::{Picture, Topics};
+use crate::coordinator::Room;
 use crate::coordinator::group::GroupMachine;
 use crate::coordinator::transaction::TransactionMachine;
 use crate::storage::Clock;
@@ -90,10 +92,18 @@ impl Coordinators {
     ) -> Self {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
-        let make = move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _);
+        let room = Room::new(group_settings.group_coordinator_max_bytes, || {
+            notice("a group has no room for more: group.coordinator.max.bytes are in use");
+        });
+        let make =
+            move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _, room.clone());
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let (txn_settings, ids) = (Arc::new(settings.transactions.clone()), Arc::clone(ids));
-        let make = move || TransactionMachine::new(Arc::clone(&txn_settings), Arc::clone(&ids) as _);
+        let room = Room::new(txn_settings.transaction_coordinator_max_bytes, || {
+            notice("a transactional id is refused: transaction.coordinator.max.bytes are in use");
+        });
+        let make =
+            move || TransactionMachine::new(Arc::clone(&txn_settings), Arc::clone(&ids) as _, room.clone());
         let transactions =
             Coordinator::new(TRANSACTIONS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let patience_ms = settings.transactions.add_partitions_to_txn_retry_backoff_max_ms;

@@ -55,7 +55,7 @@ impl<R> Default for Patience<R> {
 }
 
 impl<R> Patience<R> {
-    /// `unanswered` begins to wait; gives until when, milliseconds since the epoch.
+    /// `unanswered` begins to wait; gives until when, by the clock of `now_ms`.
     pub fn begin(&self, unanswered: &Arc<Unanswered<R>>, now_ms: i64) -> i64 {
         let until_ms = now_ms.saturating_add(PATIENCE_MS);
         let mut waiting = self.0.lock();

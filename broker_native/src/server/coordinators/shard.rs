@@ -12,10 +12,10 @@ use super::commit::{is_acknowledged, when_acknowledged};
 use super::load::load;
 use super::patience::Unanswered;
 use super::waiting::Waiting;
-use crate::coordinator::{Effects, Entry, Machine, Ticket};
+use crate::coordinator::{Effects, Entry, Machine, Now, Ticket};
 use crate::record::{BatchBuilder, Codec};
 use crate::server::errors::of_storage;
-use crate::server::notice::notice;
+use crate::server::notice::{BUG, notice};
 use crate::server::replication::leading::Leading;
 use crate::storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use crate::wire::ErrorCode;
@@ -98,7 +98,7 @@ impl<M: Machine> Shard<M> {
         }
     }
 
-    /// When the machine has something to do, milliseconds since the epoch.
+    /// When the machine has something to do, by the steady clock.
     pub fn deadline_ms(&self) -> i64 {
         self.deadline_ms.load(Ordering::Acquire)
     }
@@ -123,13 +123,13 @@ impl<M: Machine> Shard<M> {
     ///
     /// # Errors
     /// COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR.
-    pub fn call(&self, make: impl FnOnce(Ticket) -> M::Event, now_ms: i64) -> Result<Stepped<M>, ErrorCode> {
+    pub fn call(&self, make: impl FnOnce(Ticket) -> M::Event, now: Now) -> Result<Stepped<M>, ErrorCode> {
         let full = self.takes_nothing();
-        self.step(now_ms, true, |machine, ticket| {
+        self.step(now, true, |machine, ticket| {
             let event = make(ticket);
             match full && M::writes(&event) {
                 true => Err(ErrorCode::CoordinatorNotAvailable),
-                false => Ok(machine.handle(event, now_ms)),
+                false => Ok(machine.handle(event, now)),
             }
         })
     }
@@ -140,10 +140,10 @@ impl<M: Machine> Shard<M> {
     /// As [`Shard::call`].
     pub fn run(
         &self,
-        now_ms: i64,
+        now: Now,
         step: impl FnOnce(&mut M) -> Effects<M::Reply, M::Action>,
     ) -> Result<Stepped<M>, ErrorCode> {
-        self.step(now_ms, false, |machine, _ticket| Ok(step(machine)))
+        self.step(now, false, |machine, _ticket| Ok(step(machine)))
     }
 
     /// Looks at the machine.
@@ -158,7 +158,7 @@ impl<M: Machine> Shard<M> {
     }
 
     /// Loads the machine that `make` makes, if it is still wanted.
-    pub fn load(&self, make: impl FnOnce() -> M, now_ms: i64) -> Option<Stepped<M>> {
+    pub fn load(&self, make: impl FnOnce() -> M, now: Now) -> Option<Stepped<M>> {
         if !matches!(&*self.state.lock(), State::Loading) {
             return None;
         }
@@ -182,7 +182,7 @@ impl<M: Machine> Shard<M> {
             State::Ready(Box::new(Live { machine, next_ticket: 0, waiting: HashMap::new(), last_offset }));
         self.life.fetch_add(1, Ordering::AcqRel);
         drop(state);
-        self.run(now_ms, |machine| machine.loaded(now_ms)).ok()
+        self.run(now, |machine| machine.loaded(now)).ok()
     }
 
     /// Ends a producer's transaction in this partition: the marker is written and the machine told.
@@ -216,7 +216,7 @@ impl<M: Machine> Shard<M> {
 
     fn step(
         &self,
-        now_ms: i64,
+        now: Now,
         waits: bool,
         step: impl FnOnce(&mut M, Ticket) -> Result<Effects<M::Reply, M::Action>, ErrorCode>,
     ) -> Result<Stepped<M>, ErrorCode> {
@@ -225,15 +225,18 @@ impl<M: Machine> Shard<M> {
         let ticket = Ticket(live.next_ticket);
         live.next_ticket += 1;
         let Ok(effects) = catch_unwind(AssertUnwindSafe(|| step(&mut live.machine, ticket))) else {
-            let why = "a bug of the broker (see the panic above); please report it";
-            return Err(self.fail(&mut state, Effects::default(), ErrorCode::UnknownServerError, why));
+            return Err(self.fail(&mut state, Effects::default(), ErrorCode::UnknownServerError, BUG));
         };
         let effects = effects?;
         if !effects.records.is_empty() {
-            match self.append(&effects, now_ms) {
+            let appended = catch_unwind(AssertUnwindSafe(|| self.append(&effects, now.wall_ms)));
+            let Ok(appended) = appended else {
+                return Err(self.fail(&mut state, effects, ErrorCode::UnknownServerError, BUG));
+            };
+            match appended {
                 Ok(last_offset) => {
                     live.last_offset = Some(last_offset);
-                    live.replay_transactional(&effects, last_offset, now_ms);
+                    live.replay_transactional(&effects, last_offset, now.wall_ms);
                 }
                 // The machine has not changed: it waits for the replay.
                 Err(error) if effects.transaction.is_some() && is_refusal(&error) => {

@@ -11,13 +11,13 @@ use super::key::partition_of;
 use super::patience::Patience;
 use super::shard::{Shard, Start, Stepped};
 use super::waiting::Waiting;
-use crate::coordinator::{Effects, Machine, Ticket};
+use crate::coordinator::{Effects, Machine, Now, Ticket};
 use crate::server::cluster::Cluster;
 use crate::server::topics::Picture;
 use crate::storage::{Appended, Clock, PartitionLog, TxnMarker};
 use crate::wire::ErrorCode;
 
-/// The clock is looked at again at least so often: it may be set.
+/// The deadlines are looked at again at least so often.
 const NAP_MAX: Duration = Duration::from_secs(30);
 /// A broker that may not lead looks so often whether it may again.
 const LEASE_NAP: Duration = Duration::from_millis(100);
@@ -119,18 +119,18 @@ where
             Ok(shard) => shard,
             Err(code) => return Waiting::now(Err(code)),
         };
-        let stepped = shard.call(make, self.clock.now_ms());
+        let stepped = shard.call(make, self.now());
         self.settle(&shard, stepped)
     }
 
     /// Gives a machine the outcome of an action that it began in its life `life`. Dropped when that machine is gone.
     pub fn outcome(&self, shard: &Arc<Shard<M>>, life: u64, event: M::Event) {
-        let now_ms = self.clock.now_ms();
+        let now = self.now();
         let step = |machine: &mut M| {
             // Looked at under the machine's lock.
-            if shard.life() == life { machine.handle(event, now_ms) } else { Effects::default() }
+            if shard.life() == life { machine.handle(event, now) } else { Effects::default() }
         };
-        let stepped = shard.run(now_ms, step);
+        let stepped = shard.run(now, step);
         drop(self.settle(shard, stepped));
     }
 
@@ -156,10 +156,10 @@ where
     }
 
     /// Runs `step` on every machine that is loaded.
-    pub fn step_all(&self, step: impl Fn(&mut M, i64) -> Effects<M::Reply, M::Action>) {
+    pub fn step_all(&self, step: impl Fn(&mut M, Now) -> Effects<M::Reply, M::Action>) {
         for shard in self.led() {
-            let now_ms = self.clock.now_ms();
-            let stepped = shard.run(now_ms, |machine| step(machine, now_ms));
+            let now = self.now();
+            let stepped = shard.run(now, |machine| step(machine, now));
             drop(self.settle(&shard, stepped));
         }
     }
@@ -241,6 +241,10 @@ where
         shards.led.values().for_each(|shard| shard.end());
     }
 
+    fn now(&self) -> Now {
+        Now { wall_ms: self.clock.now_ms(), steady_ms: self.clock.steady_ms() }
+    }
+
     fn led(&self) -> Vec<Arc<Shard<M>>> {
         let mut all: Vec<_> = self.shards.read().led.values().cloned().collect();
         all.sort_unstable_by_key(|shard| shard.partition);
@@ -275,7 +279,7 @@ where
         self.alarm.note(shard.deadline_ms());
         let (waiting, unanswered) = stepped.settle(shard, &self.starter);
         if let Some(unanswered) = unanswered {
-            self.alarm.note(self.patience.begin(&unanswered, self.clock.now_ms()));
+            self.alarm.note(self.patience.begin(&unanswered, self.clock.steady_ms()));
         }
         waiting
     }
@@ -320,7 +324,7 @@ where
     }
 
     fn load(&self, shard: &Arc<Shard<M>>) {
-        if let Some(stepped) = shard.load(&self.make, self.clock.now_ms()) {
+        if let Some(stepped) = shard.load(&self.make, self.now()) {
             drop(self.settle(shard, Ok(stepped)));
         }
     }
@@ -333,7 +337,7 @@ where
             }
             self.patience.next_ms().into_iter().for_each(|at_ms| self.alarm.found(at_ms));
             let at_ms = self.alarm.at_ms();
-            let nap = match u64::try_from(at_ms.saturating_sub(self.clock.now_ms())) {
+            let nap = match u64::try_from(at_ms.saturating_sub(self.clock.steady_ms())) {
                 Ok(left_ms) if at_ms != NEVER_MS => Duration::from_millis(left_ms).min(NAP_MAX),
                 Ok(_never) => NAP_MAX,
                 Err(_late) if self.cluster.may_lead() => Duration::ZERO,
@@ -347,15 +351,15 @@ where
     }
 
     fn do_what_is_due(&self) {
-        self.patience.end_overdue(self.clock.now_ms());
+        self.patience.end_overdue(self.clock.steady_ms());
         // Who may not lead decides nothing; what it appended would not count.
         if !self.cluster.may_lead() {
             return;
         }
         for shard in self.led() {
-            let now_ms = self.clock.now_ms();
-            if shard.deadline_ms() <= now_ms {
-                let stepped = shard.run(now_ms, |machine| machine.tick(now_ms));
+            let now = self.now();
+            if shard.deadline_ms() <= now.steady_ms {
+                let stepped = shard.run(now, |machine| machine.tick(now));
                 drop(self.settle(&shard, stepped));
             }
         }

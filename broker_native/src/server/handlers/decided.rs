@@ -3,8 +3,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::server::decide::{Kind, Undecided, ask};
-use crate::server::dispatch::{Call, Outcome};
-use crate::server::notice::notice;
+use crate::server::dispatch::{Call, Outcome, guarded};
+use crate::server::notice::{BUG, notice};
 use crate::wire::{ErrorCode, Message};
 
 /// Asks for a decision; `refused` makes the answer when there is none, from the error and a sentence.
@@ -23,7 +23,13 @@ where
     let question = serde_json::to_string(&request).map_err(|error| Undecided::Malformed(error.to_string()));
     Outcome::later(async move {
         let answer = match question {
-            Ok(json) => ask(call.shared.decider.as_ref(), kind, json, timeout_ms).await,
+            Ok(json) => {
+                let asked = ask(call.shared.decider.as_ref(), kind, json, timeout_ms);
+                match guarded(&call.shared, asked).await {
+                    Some(answer) => answer,
+                    None => return call.answer(&refused(&request, ErrorCode::UnknownServerError, BUG)),
+                }
+            }
             Err(error) => Err(error),
         };
         let answer = answer.and_then(|json| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::lookup::led;
-use crate::server::dispatch::{Call, Outcome};
+use crate::server::dispatch::{Call, Outcome, guarded_now};
 use crate::server::errors::of_storage;
 use crate::server::replication::leading::Leading;
 use crate::server::topics::Topic;
@@ -29,14 +29,25 @@ struct Waiting {
     leading: Arc<Leading>,
 }
 
-/// Moves each partition by itself.
-pub fn handle(call: Call, request: &DeleteRecordsRequest) -> Outcome {
+/// Moves each partition by itself. Where it begins is on the device before the answer, which may take long.
+pub fn handle(call: Call, request: DeleteRecordsRequest) -> Outcome {
+    Outcome::in_order(async move {
+        let (caller, timeout_ms) = (call.clone(), request.timeout_ms);
+        match call.shared.slow.run(&call, move || delete_all(&caller, &request)).await {
+            Ok((response, waiting)) => when_followed(call, response, waiting, timeout_ms).await,
+            Err(closed) => closed,
+        }
+    })
+}
+
+fn delete_all(call: &Call, request: &DeleteRecordsRequest) -> (DeleteRecordsResponse, Vec<Waiting>) {
     let topics = call.shared.topics.now();
     let mut waiting = Vec::new();
     let results = request.topics.iter().enumerate().map(|(at, asked)| {
         let topic = topics.named(&asked.name);
         let partitions = asked.partitions.iter().enumerate().map(|(place, one)| {
-            let deleted = delete(&call, topic, one);
+            let deleted = guarded_now(&call.shared, || delete(call, topic, one))
+                .unwrap_or(Err(ErrorCode::UnknownServerError));
             if let Ok((start, Some(leading))) = &deleted {
                 let wanted = if one.offset < 0 { *start } else { one.offset };
                 let (topic_name, leading) = (asked.name.clone(), Arc::clone(leading));
@@ -47,10 +58,7 @@ pub fn handle(call: Call, request: &DeleteRecordsRequest) -> Outcome {
         DeleteRecordsTopicResult { name: asked.name.clone(), partitions: partitions.collect() }
     });
     let response = DeleteRecordsResponse { topics: results.collect(), ..Default::default() };
-    if waiting.is_empty() {
-        return Outcome::Now(call.answer(&response));
-    }
-    Outcome::later(when_followed(call, response, waiting, request.timeout_ms))
+    (response, waiting)
 }
 
 /// The log's first offset then, and who knows those of its other replicas, when it has some.

@@ -10,13 +10,17 @@ use std::time::Duration;
 use super::fetch_answer::{reply, session_error};
 use super::fetch_read::{TOPIC_IDS_FROM, Wanted, gather};
 use super::fetch_reader::Reader;
-use crate::server::dispatch::{Call, Outcome, Reply};
+use crate::server::dispatch::{Call, Outcome, Reply, guarded};
 use crate::server::fetch_sessions::{Asked, NO_SESSION, Plan, SessionRequest, topic_key};
+use crate::server::notice::notice;
+use crate::server::shares::Share;
 use crate::server::watch::Watch;
 use crate::wire::ErrorCode;
 use crate::wire::messages::fetch::{FetchTopic, FetchableTopicResponse, PartitionData};
 use crate::wire::messages::{FetchRequest, FetchResponse};
 
+/// Requests behind a fetch of more partitions are not handled before it is answered.
+const SMALL: usize = 100;
 /// No client waits longer; a bound for what a hostile one can hold.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
@@ -34,18 +38,38 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         asked: asked(&request.topics, by_id),
         forgotten: &request.forgotten_topics_data,
     };
-    let (asked, plan) = match reader.sessions(&call).take(session, call.shared.clock.now_ms()) {
+    let (asked, plan) = match reader.sessions(&call).take(session, call.shared.clock.steady_ms()) {
         Ok(taken) => taken,
         Err(error) => return Outcome::Now(session_error(&call, error, NO_SESSION)),
     };
-    let wanted = Wanted::of(&call, &request, asked, reader);
+    let mut wanted = Wanted::of(&call, &request, asked, reader);
     wanted.note(&call);
     let gathered = gather(&call, &wanted);
     if gathered.is_enough(&wanted) || call.shared.shutdown.is_given() {
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     }
+    let Some(place) = place(&call, &wanted) else {
+        notice("a fetch does not wait for records: fetch.wait.max.partitions wait already");
+        wanted.put_off();
+        return Outcome::Now(reply(&call, &wanted, &plan, gathered));
+    };
     call.shared.metrics.long_polls.one();
-    Outcome::later(long_poll(call, wanted, plan))
+    let is_small = wanted.asked.len() <= SMALL;
+    let poll = Box::pin(async move {
+        let (_held, caller) = (place, call.clone());
+        let answer = guarded(&caller.shared, long_poll(call, wanted, plan)).await;
+        answer.unwrap_or_else(|| session_error(&caller, ErrorCode::UnknownServerError, NO_SESSION))
+    });
+    if is_small { Outcome::Later(poll) } else { Outcome::Alone(poll) }
+}
+
+/// The right to wait; followers have it always.
+fn place(call: &Call, wanted: &Wanted) -> Option<Option<Share>> {
+    if matches!(wanted.reader, Reader::Replica { .. }) {
+        return Some(None);
+    }
+    let partitions = u32::try_from(wanted.asked.len()).ok()?;
+    call.shared.waiting_partitions.take_now(call.peer.ip(), partitions).map(Some)
 }
 
 /// The partitions that a request names, in its order.

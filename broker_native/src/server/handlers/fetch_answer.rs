@@ -32,6 +32,7 @@ pub fn reply(call: &Call, wanted: &Wanted, plan: &Plan, gathered: Gathered) -> R
     }
     let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
     let response = FetchResponse {
+        throttle_time_ms: i32::try_from(wanted.throttle.as_millis()).unwrap_or(i32::MAX),
         session_id: settled.id,
         node_endpoints: endpoints(call, &partitions),
         responses: by_topic(&topics, partitions),
@@ -63,7 +64,7 @@ fn settle(
             each.map(|(data, slice)| Told::of(data, len(slice))).collect()
         }
     };
-    wanted.reader.sessions(call).settle(plan, &wanted.asked, &told, call.shared.clock.now_ms())
+    wanted.reader.sessions(call).settle(plan, &wanted.asked, &told, call.shared.clock.steady_ms())
 }
 
 /// Leaves those whose place in `sent` is true.

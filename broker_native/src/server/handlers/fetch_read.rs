@@ -17,6 +17,8 @@ use crate::wire::ErrorCode;
 use crate::wire::messages::FetchRequest;
 use crate::wire::messages::fetch::{AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData};
 
+/// No client is asked to wait longer by itself.
+const THROTTLE_MAX: Duration = Duration::from_secs(1);
 /// From this version on topics are named by id.
 pub const TOPIC_IDS_FROM: i16 = 13;
 /// From this version on a client that asks the wrong broker, or with an old epoch, is told the leader.
@@ -30,6 +32,8 @@ pub struct Wanted {
     found: Vec<Result<Found, Box<PartitionData>>>,
     /// How long to wait for data.
     pub max_wait: Duration,
+    /// How long the client is asked to wait by itself.
+    pub throttle: Duration,
     /// Who asks.
     pub reader: Reader,
     /// Of the picture in which the partitions were looked up.
@@ -70,9 +74,15 @@ impl Wanted {
             reader,
             version,
             max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+            throttle: Duration::ZERO,
             min_bytes: size(request.min_bytes),
             max_bytes: size(request.max_bytes.min(limit)),
         }
+    }
+
+    /// The client is to wait by itself for what it wanted to wait for here.
+    pub fn put_off(&mut self) {
+        self.throttle = self.max_wait.min(THROTTLE_MAX);
     }
 
     /// Looks the partitions up once more when something was applied meanwhile; whether that was so.

@@ -3,8 +3,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lookup::{is_replica, led};
-use crate::server::dispatch::{Call, Outcome};
+use crate::server::dispatch::{Call, Outcome, Reply, guarded_now};
 use crate::server::errors::of_storage;
+use crate::server::slow::answered_slowly;
 use crate::server::topics::{Partition, Topic};
 use crate::wire::ErrorCode;
 use crate::wire::messages::list_offsets::{
@@ -18,8 +19,16 @@ const READ_COMMITTED: i8 = 1;
 /// Older clients do not know OFFSET_NOT_AVAILABLE.
 const NOT_AVAILABLE_FROM: i16 = 5;
 
-/// Looks each partition up by itself.
-pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
+/// Looks each partition up by itself. Who asks for a time has batches opened, which may take long.
+pub fn handle(call: Call, request: ListOffsetsRequest) -> Outcome {
+    let mut asked = request.topics.iter().flat_map(|topic| &topic.partitions);
+    match asked.any(|one| one.timestamp >= 0 || one.timestamp == asks::MAX_TIMESTAMP) {
+        true => answered_slowly(call, move |call| found(call, &request)),
+        false => Outcome::Now(found(&call, &request)),
+    }
+}
+
+fn found(call: &Call, request: &ListOffsetsRequest) -> Reply {
     let topics = call.shared.topics.now();
     let repeated = repeated(request);
     let results = request.topics.iter().map(|asked| {
@@ -31,7 +40,8 @@ pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
                 ListOffsetsPartitionResponse { partition_index: one.partition_index, ..Default::default() };
             let found = match repeated.contains(&(asked.name.as_str(), one.partition_index)) {
                 true => Err(ErrorCode::InvalidRequest),
-                false => find(call, topic, one, request),
+                false => guarded_now(&call.shared, || find(call, topic, one, request))
+                    .unwrap_or(Err(ErrorCode::UnknownServerError)),
             };
             match found {
                 Ok((offset, timestamp, leader_epoch)) => {
@@ -42,7 +52,7 @@ pub fn handle(call: &Call, request: &ListOffsetsRequest) -> Outcome {
         });
         ListOffsetsTopicResponse { name: asked.name.clone(), partitions: partitions.collect() }
     });
-    Outcome::Now(call.answer(&ListOffsetsResponse { topics: results.collect(), ..Default::default() }))
+    call.answer(&ListOffsetsResponse { topics: results.collect(), ..Default::default() })
 }
 
 /// Offset, timestamp, leader epoch.

@@ -51,6 +51,7 @@ mod operations;
 pub mod produce;
 mod produce_keys;
 mod produce_leaders;
+mod produce_look;
 mod produce_verify;
 mod second_hand;
 pub mod sync_group;

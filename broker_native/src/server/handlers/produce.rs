@@ -12,13 +12,14 @@ use tokio::sync::oneshot;
 use super::lookup::led;
 use super::produce_keys::{record_errors, refuse_unkeyed};
 use super::produce_leaders::{next_leader, tell_leaders};
-use super::produce_verify::{MAX_QUESTIONS, Verdict, ask, unverified};
+use super::produce_look::{AT_ONCE_BYTES, Batches, Looked, max_bytes};
+use super::produce_verify::{MAX_QUESTIONS, Question, Verdict, ask, unverified};
 use crate::record::Codec;
 use crate::record::validate::validate_produce;
-use crate::server::dispatch::{Call, Outcome, Reply};
+use crate::server::dispatch::{Call, Outcome, Reply, guarded_now};
 use crate::server::errors::{is_ours, of_batch, of_storage};
 use crate::server::frames::Frame;
-use crate::server::notice::notice;
+use crate::server::notice::{BUG, notice};
 use crate::server::replication::leading::Leading;
 use crate::server::topics::{Partition, Picture, Topic};
 use crate::storage::{AppendOptions, Appended, PartitionLog, StorageError};
@@ -58,68 +59,111 @@ struct Done {
 /// Appends; answers as `acks` asks.
 pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
     let ranges = release_records(&mut request, frame);
-    if request.transactional_id.is_some() {
-        return in_transaction(call, request, &ranges, frame);
+    let mut batches = Batches { request, ranges, looked: Vec::new() };
+    let mut slow = None;
+    frame.edit(|bytes| {
+        if !batches.look(&call, bytes, AT_ONCE_BYTES) {
+            slow = Some(bytes.to_vec());
+        }
+    });
+    match slow {
+        Some(bytes) => Outcome::in_order(slowly(call, batches, bytes)),
+        None if batches.request.transactional_id.is_some() => in_transaction(call, batches, frame),
+        None => {
+            let mut done = None;
+            frame.edit(|bytes| done = Some(append_all(&call, &mut batches, bytes, &[])));
+            finish(call, &batches.request, done)
+        }
     }
-    let mut done = None;
-    frame.edit(|bytes| done = Some(append_all(&call, &request, &ranges, bytes, &[])));
-    finish(call, &request, done)
+}
+
+/// As [`handle`] for batches that take long to look at.
+async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
+    let caller = call.clone();
+    let look = move || {
+        batches.look(&caller, &bytes, usize::MAX);
+        (batches, bytes)
+    };
+    let looked = call.shared.slow.run(&call, look).await;
+    let mut verdicts = Vec::new();
+    match looked {
+        Ok(looked) => (batches, bytes) = looked,
+        Err(closed) => return closed,
+    }
+    if batches.request.transactional_id.is_some() {
+        verdicts = vec![Verdict::default(); batches.ranges.len()];
+        let names = names(&call, &batches.request);
+        let question = ask(&call, &batches, &names, &bytes, &verdicts);
+        answer_questions(&call, &batches, &names, &bytes, question, &mut verdicts).await;
+    }
+    let done = append_all(&call, &mut batches, &mut bytes, &verdicts);
+    finish(call, &batches.request, Some(done)).reply().await
 }
 
 /// Asks the transaction's coordinator first, if it has to be asked.
-fn in_transaction(
-    call: Call,
-    request: ProduceRequest,
-    ranges: &[Option<Range<usize>>],
-    frame: &mut Frame,
-) -> Outcome {
-    let picture = call.shared.topics.now();
-    let find = |asked| find(&call, &picture, asked).ok().map(|topic| topic.name.clone());
-    let names: Vec<Option<String>> = request.topic_data.iter().map(find).collect();
-    let mut verdicts = vec![Verdict::default(); ranges.len()];
+fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcome {
+    let names = names(&call, &batches.request);
+    let mut verdicts = vec![Verdict::default(); batches.ranges.len()];
     let (mut done, mut later) = (None, None);
     frame.edit(|bytes| {
-        let question = ask(&call, &request, &names, ranges, bytes, &verdicts);
+        let question = ask(&call, &batches, &names, bytes, &verdicts);
         match question.and_then(|question| question.take(&mut verdicts)) {
-            None => done = Some(append_all(&call, &request, ranges, bytes, &verdicts)),
+            None => done = Some(append_all(&call, &mut batches, bytes, &verdicts)),
             // Rare: the transaction before is just ending, or the coordinator is another broker.
             Some(question) => later = Some((question, bytes.to_vec())),
         }
     });
-    let Some((question, mut bytes)) = later else { return finish(call, &request, done) };
-    let ranges = ranges.to_vec();
+    let Some((question, mut bytes)) = later else { return finish(call, &batches.request, done) };
     Outcome::in_order(async move {
-        let mut question = Some(question);
-        for _ in 0..MAX_QUESTIONS {
-            let Some(asked) = question else { break };
-            asked.answer(&mut verdicts).await;
-            // The marker of the transaction before may have come meanwhile, or a partition from another broker.
-            question = ask(&call, &request, &names, &ranges, &bytes, &verdicts);
-        }
-        let done = append_all(&call, &request, &ranges, &mut bytes, &verdicts);
-        finish(call, &request, Some(done)).reply().await
+        answer_questions(&call, &batches, &names, &bytes, Some(question), &mut verdicts).await;
+        let done = append_all(&call, &mut batches, &mut bytes, &verdicts);
+        finish(call, &batches.request, Some(done)).reply().await
     })
 }
 
-/// Appends every batch of the request; `verdicts` are in their order, and empty outside of transactions.
-fn append_all(
+/// The names of the request's topics.
+fn names(call: &Call, request: &ProduceRequest) -> Vec<Option<String>> {
+    let picture = call.shared.topics.now();
+    let find = |asked| find(call, &picture, asked).ok().map(|topic| topic.name.clone());
+    request.topic_data.iter().map(find).collect()
+}
+
+/// Waits until the transaction's coordinator has said all that it has to be asked.
+async fn answer_questions(
     call: &Call,
-    request: &ProduceRequest,
-    ranges: &[Option<Range<usize>>],
-    bytes: &mut [u8],
-    verdicts: &[Verdict],
-) -> Done {
+    batches: &Batches,
+    names: &[Option<String>],
+    bytes: &[u8],
+    mut question: Option<Question>,
+    verdicts: &mut [Verdict],
+) {
+    for _ in 0..MAX_QUESTIONS {
+        let Some(asked) = question else { break };
+        asked.answer(verdicts).await;
+        // The marker of the transaction before may have come meanwhile, or a partition from another broker.
+        question = ask(call, batches, names, bytes, verdicts);
+    }
+}
+
+/// Appends every batch of the request; `verdicts` are in their order, and empty outside of transactions.
+fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], verdicts: &[Verdict]) -> Done {
+    let Batches { request, ranges, looked } = batches;
     let topics = call.shared.topics.now();
-    let (mut ranges, mut verdicts) = (ranges.iter(), verdicts.iter().copied());
+    let (mut ranges, mut verdicts, mut looked) = (ranges.iter(), verdicts.iter().copied(), looked.drain(..));
     let mut pending = Vec::new();
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for (at, asked) in request.topic_data.iter().enumerate() {
         let topic = find(call, &topics, asked);
         let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
         for (place, one) in asked.partition_data.iter().enumerate() {
-            let mut batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
-            let verdict = verdicts.next().unwrap_or_default();
-            let outcome = append(call, request, topic, one.index, batch.as_deref_mut(), verdict);
+            let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
+            let (verdict, mut looked) =
+                (verdicts.next().unwrap_or_default(), looked.next().unwrap_or_default());
+            let unkeyed = std::mem::take(&mut looked.unkeyed);
+            let appending = || append(call, request, topic, one.index, batch, looked, verdict);
+            // The log is poisoned; the other partitions are none the worse for it.
+            let outcome = guarded_now(&call.shared, appending)
+                .unwrap_or_else(|| Err((ErrorCode::UnknownServerError, BUG.to_owned())));
             if let Ok((partition, log, appended)) = &outcome {
                 if let Some((done, leading)) = wait(request.acks, partition, log, appended) {
                     pending.push(Pending { topic: at, partition: place, done, leading });
@@ -129,11 +173,8 @@ fn append_all(
             if tells_log_start(answer.error_code) {
                 answer.log_start_offset = log_start_offset(call, topic, one.index);
             }
-            if let Ok(topic) =
-                topic.and_then(|topic| compacted(call, topic, one.index).ok_or(ErrorCode::None))
-            {
-                let batch = batch.as_deref();
-                answer.record_errors = record_errors(answer.error_code, topic, one.index, batch);
+            if let (Ok(topic), true) = (topic, answer.error_code == ErrorCode::InvalidRecord.code()) {
+                answer.record_errors = record_errors(&topic.name, one.index, &unkeyed);
             }
             partition_responses.push(answer);
         }
@@ -164,7 +205,15 @@ fn release_records(request: &mut ProduceRequest, frame: &Frame) -> Vec<Option<Ra
     partitions.map(|one| one.records.take().and_then(|records| frame.range_of(&records))).collect()
 }
 
-fn find<'a>(call: &Call, topics: &'a Picture, asked: &TopicProduceData) -> Result<&'a Arc<Topic>, ErrorCode> {
+/// The topic that a request means.
+///
+/// # Errors
+/// `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`.
+pub fn find<'a>(
+    call: &Call,
+    topics: &'a Picture,
+    asked: &TopicProduceData,
+) -> Result<&'a Arc<Topic>, ErrorCode> {
     if call.version >= TOPIC_IDS_FROM {
         return topics.with_id(&asked.topic_id).ok_or(ErrorCode::UnknownTopicId);
     }
@@ -178,6 +227,7 @@ fn append<'a>(
     topic: Result<&'a Arc<Topic>, ErrorCode>,
     number: i32,
     batch: Option<&mut [u8]>,
+    looked: Looked,
     verdict: Verdict,
 ) -> Result<(&'a Partition, &'a Arc<PartitionLog>, Appended), Refusal> {
     let plain = |code: ErrorCode| (code, code.sentence().to_owned());
@@ -197,9 +247,9 @@ fn append<'a>(
     }
     let batch = batch
         .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
-    let max_bytes = usize::try_from(log.config().max_message_bytes).unwrap_or(usize::MAX);
-    let mut info =
-        validate_produce(batch, max_bytes).map_err(|error| (of_batch(&error), error.to_string()))?;
+    // A log that came to this broker since is looked at here.
+    let info = looked.info.unwrap_or_else(|| validate_produce(batch, max_bytes(log)));
+    let mut info = info.map_err(|error| (of_batch(&error), error.to_string()))?;
     if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
         return Err(plain(ErrorCode::UnsupportedCompressionType));
     }
@@ -272,12 +322,6 @@ fn tells_log_start(error_code: i16) -> bool {
         UnsupportedCompressionType,
     ];
     after_a_look_at_the_log.iter().any(|error| error.code() == error_code)
-}
-
-/// The topic's name when its records must have keys.
-fn compacted<'a>(call: &Call, topic: &'a Arc<Topic>, number: i32) -> Option<&'a str> {
-    let (_, log) = led(&call.shared, Some(topic), number, -1).ok()?;
-    log.config().cleanup_policy.compact.then_some(topic.name.as_str())
 }
 
 fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: i32) -> i64 {

@@ -1,7 +1,7 @@
 //! Records for a compacted topic must have keys: compaction would throw the others away. The batch is refused as a whole,
 //! and the answer names records without a key, as Kafka does.
 use crate::record::opened::Opened;
-use crate::record::validate::{OPENED_BYTES_MAX, ProduceInfo};
+use crate::record::validate::ProduceInfo;
 use crate::record::{BatchError, BatchHeader, Codec, layout};
 use crate::storage::PartitionLog;
 use crate::wire::ErrorCode;
@@ -24,29 +24,25 @@ pub fn refuse_unkeyed(log: &PartitionLog, info: &ProduceInfo) -> Result<(), (Err
     Err((ErrorCode::InvalidRecord, sentence))
 }
 
-/// The first [`NAMED_MAX`] records without a key of a batch that was refused with `INVALID_RECORD`, as the answer names them.
-pub fn record_errors(
-    error_code: i16,
-    topic: &str,
-    number: i32,
-    batch: Option<&[u8]>,
-) -> Vec<BatchIndexAndErrorMessage> {
-    let refused = batch.filter(|_| error_code == ErrorCode::InvalidRecord.code());
-    let header = refused.and_then(|batch| Some((BatchHeader::parse(batch).ok()??, batch)));
-    let indexes = header.and_then(|(header, batch)| unkeyed(&header, batch).ok()).unwrap_or_default();
+/// How the answer about a batch that was refused with `INVALID_RECORD` names its records without a key.
+pub fn record_errors(topic: &str, number: i32, indexes: &[i32]) -> Vec<BatchIndexAndErrorMessage> {
     let message =
         format!("Compacted topic cannot accept message without key in topic partition {topic}-{number}.");
-    let named = |batch_index| BatchIndexAndErrorMessage {
+    let named = |&batch_index: &i32| BatchIndexAndErrorMessage {
         batch_index,
         batch_index_error_message: Some(message.clone()),
     };
-    indexes.into_iter().map(named).collect()
+    indexes.iter().map(named).collect()
 }
 
 /// Which records of the batch have no key, from 0; the first [`NAMED_MAX`].
-fn unkeyed(header: &BatchHeader, batch: &[u8]) -> Result<Vec<i32>, BatchError> {
+///
+/// # Errors
+/// [`BatchError::Decompressed`] when they open to more than `opened_max` bytes; what else is wrong with the batch.
+pub fn unkeyed(batch: &[u8], opened_max: usize) -> Result<Vec<i32>, BatchError> {
+    let header = BatchHeader::parse(batch)?.ok_or(BatchError::Malformed("not one whole batch"))?;
     let body = batch.get(layout::RECORDS..).unwrap_or_default();
-    let mut opened = Opened::new(Codec::from_attributes(header.attributes)?, body, OPENED_BYTES_MAX)?;
+    let mut opened = Opened::new(Codec::from_attributes(header.attributes)?, body, opened_max)?;
     let mut indexes = Vec::new();
     let mut index = 0;
     while let Some(record) = opened.step()? {
@@ -69,6 +65,8 @@ mod tests {
     use super::*;
     use crate::record::BatchBuilder;
 
+    const ALL: usize = /* 1 MiB */ 1 << 20;
+
     #[test]
     fn records_without_a_key_are_found_in_every_codec_and_nonsense_is_an_error() {
         for codec in Codec::ALL {
@@ -77,12 +75,10 @@ mod tests {
                 builder.append(0, (i % 2 == 0).then_some(&b"k"[..]), Some(b"v"), &[]).unwrap();
             }
             let batch = builder.finish(codec).unwrap();
-            let header = BatchHeader::parse(&batch).unwrap().unwrap();
-            assert_eq!(unkeyed(&header, &batch), Ok(vec![1, 3]), "{codec:?}");
-            assert!(unkeyed(&header, &batch[..70]).is_err(), "{codec:?}");
-            let named = record_errors(ErrorCode::InvalidRecord.code(), "t", 0, Some(&batch));
+            assert_eq!(unkeyed(&batch, ALL), Ok(vec![1, 3]), "{codec:?}");
+            assert!(unkeyed(&batch[..70], ALL).is_err(), "{codec:?}");
+            let named = record_errors("t", 0, &[1, 3]);
             assert_eq!(named.iter().map(|one| one.batch_index).collect::<Vec<_>>(), [1, 3]);
-            assert!(record_errors(0, "t", 0, Some(&batch)).is_empty());
         }
     }
 
@@ -93,8 +89,7 @@ mod tests {
             builder.append(0, None, Some(b"v"), &[]).unwrap();
         }
         let batch = builder.finish(Codec::Zstd).unwrap();
-        let named = record_errors(ErrorCode::InvalidRecord.code(), "t", 0, Some(&batch));
-        let expected: Vec<i32> = (0..NAMED_MAX as i32).collect();
-        assert_eq!(named.iter().map(|one| one.batch_index).collect::<Vec<_>>(), expected);
+        assert_eq!(unkeyed(&batch, ALL), Ok((0..NAMED_MAX as i32).collect()));
+        assert_eq!(unkeyed(&batch, 100), Err(BatchError::Decompressed(100)));
     }
 }

@@ -3,16 +3,14 @@
 //!
 //! Nobody is asked about a batch of a transaction that is open in the partition, and nothing at all happens for requests
 //! without a transactional id.
-use std::ops::Range;
-
 use super::lookup::led;
+use super::produce_look::Batches;
 use crate::coordinator::transaction::TxnReply;
 use crate::record::header::BatchHeader;
 use crate::server::coordinators::Waiting;
 use crate::server::dispatch::Call;
 use crate::storage::Verification;
 use crate::wire::ErrorCode;
-use crate::wire::messages::ProduceRequest;
 use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 
 /// From this version on a batch adds its partition to the transaction.
@@ -49,17 +47,17 @@ pub struct Question {
     waiting: Waiting<TxnReply>,
 }
 
-/// Asks about the batches of `request` that begin a transaction, but for those whose verdict still holds; `None` when there
-/// are none. `topics[i]` is the name of the i-th topic; `ranges` say where in `bytes` the batches lie; `verdicts` has a place
+/// Asks about the batches that begin a transaction, but for those whose verdict still holds; `None` when there
+/// are none. `topics[i]` is the name of the i-th topic; the batches lie in `bytes`; `verdicts` has a place
 /// for each of them.
 pub fn ask(
     call: &Call,
-    request: &ProduceRequest,
+    batches: &Batches,
     topics: &[Option<String>],
-    ranges: &[Option<Range<usize>>],
     bytes: &[u8],
     verdicts: &[Verdict],
 ) -> Option<Question> {
+    let Batches { request, ranges, .. } = batches;
     let transactional_id = request.transactional_id.as_ref()?;
     let (mut firsts, mut producer, mut place) = (Vec::new(), None, 0);
     let picture = call.shared.topics.now();

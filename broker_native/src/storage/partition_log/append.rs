@@ -2,9 +2,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::MutexGuard;
-
 use super::durable::FlushNeed;
+use super::writing::Writing;
 use super::{Mark, PartitionLog, Role, Writer};
 use crate::record::control::EndTxn;
 use crate::record::header::BatchHeader;
@@ -50,7 +49,7 @@ impl PartitionLog {
         let config = self.config();
         let now_ms = how.now_ms.unwrap_or_else(|| self.shared.clock.now_ms());
         let header = self.check(batch, &config, now_ms, how.min_timestamp)?;
-        let writer = self.writer.lock();
+        let writer = self.writing();
         self.refuse_unusable(&writer)?;
         let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
         let claim = writer.verifications.claim(&header, how.verified);
@@ -73,7 +72,7 @@ impl PartitionLog {
     /// Writes it behind all others.
     pub(super) fn put(
         &self,
-        mut writer: MutexGuard<'_, Writer>,
+        mut writer: Writing<'_>,
         judged: Judged<'_>,
         config: &LogConfig,
         now_ms: i64,
@@ -92,8 +91,12 @@ impl PartitionLog {
             self.undo(&writer.active, error)
         })?;
         let (log_start_offset, moved) = self.publish(&mut writer, &header, end, config, now_ms);
+        let forgotten = writer.producers.bound(self.shared.config.producer_id_max_count);
         let need = flush_need(&mut writer, i64::from(header.last_offset_delta) + 1, config);
         drop(writer);
+        if let Some(listener) = self.shared.on_crowded.get().filter(|_| forgotten > 0) {
+            listener(&self.at, forgotten);
+        }
         match moved {
             Moved::Nothing => {}
             Moved::HighWatermark(offset) => self.tell(offset),

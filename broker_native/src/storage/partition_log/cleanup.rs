@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{PartitionLog, Writer};
+use super::PartitionLog;
 use crate::storage::config::LogConfig;
 use crate::storage::error::Result;
 use crate::storage::files::{SyncWhen, replace};
@@ -43,7 +43,7 @@ impl PartitionLog {
             return Err(self.out_of_range(offset));
         }
         if offset > offsets.log_start_offset {
-            self.refuse_unusable(&self.writer.lock())?;
+            self.refuse_unusable(&self.writing())?;
             self.shared.update_log_starts(|starts| {
                 starts.insert(self.at.clone(), offset);
             })?;
@@ -74,7 +74,7 @@ impl PartitionLog {
             return Ok(None);
         }
         if start >= end.segment && end.position > 0 && start >= end.offset {
-            let mut writer = self.writer.lock();
+            let mut writer = self.writing();
             self.refuse_unusable(&writer)?;
             // Somebody may have appended since.
             if writer.next_offset == end.offset {
@@ -136,15 +136,24 @@ impl PartitionLog {
     /// Begins a new segment when the active one is older than `segment.ms`.
     pub(in crate::storage) fn roll_if_old(&self, now_ms: i64) -> Result<()> {
         let config = self.config();
-        let mut writer = self.writer.lock();
+        let mut writer = self.writing();
         if writer.closed || self.is_poisoned() || writer.active.size() == 0 {
             return Ok(());
         }
-        if self.is_old(&writer.active, &config, now_ms) {
+        if self.is_old(&writer.active, &config, now_ms) || self.is_mostly_dirty(&writer.active, &config) {
             self.roll(&mut writer, &config, now_ms)
         } else {
             Ok(())
         }
+    }
+
+    /// Whether the segment that is appended to is to be closed so that it can be compacted.
+    fn is_mostly_dirty(&self, active: &Segment, config: &LogConfig) -> bool {
+        let size = active.size();
+        if !config.cleanup_policy.compact || size < config.compaction_roll_bytes {
+            return false;
+        }
+        size > self.size_bytes().saturating_sub(size)
     }
 
     /// Whether records wait for a checkpoint since `before_ms` or earlier.
@@ -175,7 +184,7 @@ impl PartitionLog {
         // A snapshot must not be written of producers whose batches are being given up.
         let _steady = self.shortening.lock();
         let (producers, offset) = {
-            let mut writer = self.writer.lock();
+            let mut writer = self.writing();
             let idle_ms = self.shared.config.producer_id_expiration_ms;
             let now_ms = self.shared.clock.now_ms();
             writer.producers.expire(now_ms, idle_ms);
@@ -197,7 +206,7 @@ impl PartitionLog {
 
     fn close_now(&self) -> Result<i64> {
         let _steady = self.shortening.lock();
-        let mut writer = self.writer.lock();
+        let mut writer = self.writing();
         writer.closed = true;
         if let Some(error) = self.poisoned() {
             return Err(error);
@@ -216,7 +225,7 @@ impl PartitionLog {
     pub(in crate::storage) fn abandon(&self) {
         let _swapping = self.swapping.lock();
         let segments = {
-            let mut writer: parking_lot::MutexGuard<'_, Writer> = self.writer.lock();
+            let mut writer = self.writing();
             writer.closed = true;
             self.view.lock().segments.clone()
         };

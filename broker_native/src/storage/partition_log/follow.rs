@@ -91,7 +91,7 @@ impl PartitionLog {
         let config = self.config();
         let now_ms = self.shared.clock.now_ms();
         let mut fetched = Fetched::of(batches);
-        let mut writer = self.writer.lock();
+        let mut writer = self.writing();
         self.refuse_unusable(&writer)?;
         if writer.role != Role::Follower {
             return Err(self.not_follower());
@@ -110,6 +110,7 @@ impl PartitionLog {
         while !fetched.batches.is_empty() {
             self.write_run(&mut writer, &mut fetched, &config, now_ms)?;
         }
+        writer.producers.bound(self.shared.config.producer_id_max_count);
         let log_end_offset = writer.next_offset;
         let need = flush_need(&mut writer, log_end_offset - had, &config);
         drop(writer);

@@ -7,6 +7,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | make, open after a clean stop, recover after an unclean one |
+//! | `compare` | what is opened, beside what was there at the last clean stop |
 //! | `cut` | what recovery cuts is kept beside the log |
 //! | `open_aborted` | the indexes of aborted transactions: taken over, or made anew |
 //! | `append` | check, place, write, roll |
@@ -20,6 +21,7 @@
 //! | `times` | timestamp -> offset |
 //! | `durable` | flush, group commit, poison |
 //! | `waiters` | producers that wait for their records |
+//! | `writing` | the append lock, and a panic of its holder |
 //! | `cleanup` | retention, DeleteRecords, snapshots, close |
 //! | `swap` | compacted segments take the place of others |
 //!
@@ -28,6 +30,7 @@
 mod append;
 mod batch_ends;
 mod cleanup;
+mod compare;
 mod cut;
 mod durable;
 mod follow;
@@ -41,6 +44,7 @@ mod times;
 mod transactions;
 mod truncate;
 mod waiters;
+mod writing;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
@@ -183,6 +187,8 @@ pub struct PartitionLog {
     snapshot_offset: Mutex<i64>,
     /// What recovery cut when the log was opened.
     cut_tail: Option<CutTail>,
+    /// What was mended when the log was opened.
+    notes: Vec<String>,
 }
 
 impl PartitionLog {
@@ -209,6 +215,11 @@ impl PartitionLog {
     /// What recovery cut when the log was opened; to be told to the operator.
     pub fn cut_tail(&self) -> Option<&CutTail> {
         self.cut_tail.as_ref()
+    }
+
+    /// What was not as it should be when the log was opened, and was mended: sentences for the operator.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Bytes of all `.log` files.

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
+use super::compare::set_swaps_aside;
 use super::cut::Keeper;
 use super::replay::newest_snapshot;
 use super::swap::finish_swaps;
@@ -24,6 +25,7 @@ use crate::storage::epochs::LeaderEpochs;
 use crate::storage::error::{Result, StorageError, TopicPartition};
 use crate::storage::files::SyncWhen;
 use crate::storage::identity::{read_topic_id, write_topic_id};
+use crate::storage::inventory::Held;
 use crate::storage::names;
 use crate::storage::producers::Producers;
 use crate::storage::producers::verification::Verifications;
@@ -52,6 +54,10 @@ pub(super) struct Opening<'a> {
     pub bad_aborted: Vec<i64>,
     snapshots: Vec<i64>,
     snapshot_offset: i64,
+    /// What the log was at the last clean stop.
+    pub held: Option<Held>,
+    /// What was mended.
+    pub notes: Vec<String>,
     cut_tail: Option<CutTail>,
     /// Everything is on the device.
     clean: bool,
@@ -82,15 +88,23 @@ impl PartitionLog {
     ) -> Result<Arc<Self>> {
         let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
         let mut opening = Opening::new(shared, at, dir.clone(), &config);
+        opening.held = shared.inventory.expected(at, topic_id);
         let topic_id = match shared.disk.list(&dir) {
-            Ok(entries) => {
+            Ok(mut entries) => {
+                opening.compare(Some(&entries), &dir)?;
+                if clean || !opening.settings().gaps {
+                    entries = set_swaps_aside(&*shared.disk, &dir, entries, &mut opening.notes)?;
+                }
                 if !clean {
                     settle(&*shared.disk, &dir, &entries)?;
                 }
                 let entries = finish_swaps(&*shared.disk, &dir, entries)?;
                 opening.load(entries, topic_id, clean)?
             }
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => opening.make(topic_id)?,
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                opening.compare(None, &dir)?;
+                opening.make(topic_id)?
+            }
             Err(cause) => return Err(StorageError::io("list", &dir, &cause)),
         };
         let flush_first = !opening.clean && opening.recovery_point < opening.next_offset;
@@ -98,6 +112,7 @@ impl PartitionLog {
         if role != Role::Alone {
             log.begin_where_checkpointed()?;
         }
+        shared.inventory.forget(&*shared.disk, [at])?;
         if flush_first && log.is_flushed() {
             // What recovery found may never have been on the device, and is visible from now on.
             log.flush(true)?;
@@ -123,6 +138,8 @@ impl<'a> Opening<'a> {
             bad_aborted: Vec::new(),
             snapshots: Vec::new(),
             snapshot_offset: -1,
+            held: None,
+            notes: Vec::new(),
             cut_tail: None,
             clean: true,
             unsynced_names: false,
@@ -186,6 +203,10 @@ impl<'a> Opening<'a> {
             self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
         }
         self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean, self.recovery_point)?;
+        self.mend_start()?;
+        if clean {
+            self.check_start()?;
+        }
         self.drop_before_start();
         self.adopt_aborted()?;
         if clean {
@@ -277,9 +298,6 @@ impl<'a> Opening<'a> {
         };
         self.next_offset = active.find_end().map_err(|error| error.of(self.at))?;
         self.check_reaches_recovery_point()?;
-        if self.next_offset < self.log_start_offset {
-            return self.start_over();
-        }
         self.recovery_point = self.next_offset;
         let from = self.load_snapshot(self.next_offset);
         self.replay_producers(from)
@@ -553,6 +571,7 @@ impl<'a> Opening<'a> {
             dirty_since_ms: AtomicI64::new(if self.clean { i64::MAX } else { now_ms }),
             snapshot_offset: Mutex::new(self.snapshot_offset),
             cut_tail: self.cut_tail,
+            notes: self.notes,
         }))
     }
 }

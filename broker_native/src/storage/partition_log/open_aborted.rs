@@ -2,6 +2,7 @@
 //! by recovery behind that, made anew from all batches when one cannot be right.
 use super::open::Opening;
 use crate::storage::error::Result;
+use crate::storage::names;
 use crate::storage::producers::Producers;
 use crate::storage::segment::{Bound, SegmentError};
 
@@ -9,9 +10,13 @@ impl Opening<'_> {
     /// Lets the segments know of the files that were found.
     pub fn adopt_aborted(&mut self) -> Result<()> {
         for segment in &self.segments {
-            if self.with_aborted.contains(&segment.base_offset)
-                && !segment.adopt_aborted().map_err(|error| error.of(self.at))?
-            {
+            let found = self.with_aborted.contains(&segment.base_offset);
+            let plausible = !found || segment.adopt_aborted().map_err(|error| error.of(self.at))?;
+            if !plausible || self.has_other_aborted(segment) {
+                self.notes.push(format!(
+                    "{} is not what it was and is made anew from the batches",
+                    segment.path_of(names::TXN_INDEX_SUFFIX).display()
+                ));
                 self.bad_aborted.push(segment.base_offset);
             }
         }

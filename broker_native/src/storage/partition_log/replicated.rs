@@ -49,7 +49,7 @@ impl PartitionLog {
     /// None now.
     pub fn set_role(&self, role: Role, epoch: i32) -> Result<()> {
         let had = {
-            let mut writer = self.writer.lock();
+            let mut writer = self.writing();
             let had = writer.role;
             writer.role = role;
             writer.leader_epoch = writer.leader_epoch.max(epoch);

@@ -49,12 +49,12 @@ impl PartitionLog {
 
     /// Whether the log takes no more changes: closed, removed or poisoned.
     pub(in crate::storage) fn is_unusable(&self) -> bool {
-        self.is_poisoned() || self.writer.lock().closed
+        self.is_poisoned() || self.writing().closed
     }
 
     /// The last that the log holds of each producer that it knows.
     pub(in crate::storage) fn last_records(&self) -> HashMap<i64, LastRecord> {
-        self.writer.lock().producers.last_records()
+        self.writing().producers.last_records()
     }
 
     /// Transactions with records in `[from, to)` that were aborted.

@@ -1,11 +1,10 @@
 //! Timestamp -> offset, to the record: the time index leads near, the batch's records say which.
-use std::borrow::Cow;
-
 use super::read::bound_of;
 use super::{PartitionLog, View};
-use crate::record::compression::{Codec, decompress};
-use crate::record::header::BatchHeader;
-use crate::record::{layout, records};
+use crate::record::compression::Codec;
+use crate::record::header::{BatchError, BatchHeader};
+use crate::record::layout;
+use crate::record::opened::Opened;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::names;
 use crate::storage::scan::{Found, Scanner};
@@ -127,21 +126,26 @@ fn first_record(
     if header.is_log_append_time() {
         return whole;
     }
-    let Some(body) = body_of(header, batch) else { return whole };
-    for record in records(&body, header) {
-        match record {
-            Ok(record) if record.timestamp >= timestamp_ms && record.offset >= from_offset => {
-                return Some((record.offset, record.timestamp));
-            }
-            Ok(_) => {}
-            Err(_) => return whole,
-        }
-    }
-    None
+    let found = search(header, batch, |offset, timestamp| timestamp >= timestamp_ms && offset >= from_offset);
+    found.unwrap_or(whole)
 }
 
-fn body_of<'a>(header: &BatchHeader, batch: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-    let codec = Codec::from_attributes(header.attributes).ok()?;
-    let body = batch.get(layout::RECORDS..)?;
-    decompress(codec, body, MAX_BATCH_BYTES).ok()
+/// Offset and timestamp of the first record that is `wanted`; records are opened up to there, and none is kept.
+fn search(
+    header: &BatchHeader,
+    batch: &[u8],
+    wanted: impl Fn(i64, i64) -> bool,
+) -> Result<Option<(i64, i64)>, BatchError> {
+    let codec = Codec::from_attributes(header.attributes)?;
+    let body = batch.get(layout::RECORDS..).unwrap_or_default();
+    let mut opened = Opened::new(codec, body, MAX_BATCH_BYTES)?;
+    for _ in 0..header.records_count {
+        let record = opened.step()?.ok_or(BatchError::Malformed("fewer records than the header says"))?;
+        let offset = header.base_offset.wrapping_add(record.offset_delta.into());
+        let timestamp = header.base_timestamp.wrapping_add(record.timestamp_delta);
+        if wanted(offset, timestamp) {
+            return Ok(Some((offset, timestamp)));
+        }
+    }
+    Ok(None)
 }

@@ -59,7 +59,7 @@ impl PartitionLog {
         let batch = end_txn_batch(marker.producer_id, marker.producer_epoch, end, now_ms);
         let mut batch = batch.map_err(|bad| invalid(bad.to_string()))?;
         let header = BatchHeader::parse(&batch).ok().flatten().ok_or_else(|| invalid("no marker".into()))?;
-        let writer = self.writer.lock();
+        let writer = self.writing();
         self.refuse_unusable(&writer)?;
         let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
         writer.producers.judge_marker(&marker, &self.at)?;
@@ -69,7 +69,7 @@ impl PartitionLog {
 
     /// First offset of the producer's open transaction in this partition.
     pub fn open_transaction(&self, producer_id: i64) -> Option<i64> {
-        self.writer.lock().producers.txn_first_offset(producer_id)
+        self.writing().producers.txn_first_offset(producer_id)
     }
 
     /// Begins to ask the transaction coordinator whether the transaction of a batch, which begins at `base_sequence`, holds
@@ -87,7 +87,7 @@ impl PartitionLog {
         epoch_bumps: bool,
     ) -> Result<Option<Verification>> {
         let now_ms = self.shared.clock.now_ms();
-        let mut writer = self.writer.lock();
+        let mut writer = self.writing();
         if let Some(current) = writer.producers.epoch(producer_id) {
             if producer_epoch < current {
                 let (at, found) = (self.at.clone(), producer_epoch);
@@ -104,7 +104,7 @@ impl PartitionLog {
 
     /// What is known of the partition's producers, by id.
     pub fn producers(&self) -> Vec<ProducerInfo> {
-        self.writer.lock().producers.infos()
+        self.writing().producers.infos()
     }
 
     /// Puts the transaction that a marker with `header` is about to abort into the index; whether there was one.

@@ -14,9 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::MutexGuard;
-
 use super::read::Hints;
+use super::writing::Writing;
 use super::{Mark, PartitionLog, Role, View, Writer};
 use crate::storage::checkpoint::OffsetMap;
 use crate::storage::disk::{DirEntry, Disk, OpenMode};
@@ -105,8 +104,8 @@ impl PartitionLog {
         self.start_anew(&mut writer, &view, offset)
     }
 
-    fn following(&self) -> Result<MutexGuard<'_, Writer>> {
-        let writer = self.writer.lock();
+    fn following(&self) -> Result<Writing<'_>> {
+        let writer = self.writing();
         self.refuse_unusable(&writer)?;
         if writer.role == Role::Follower { Ok(writer) } else { Err(self.not_follower()) }
     }

@@ -326,6 +326,25 @@ impl Producers {
         infos
     }
 
+    /// Keeps at most `most` producers. Of more, those that wrote longest ago are forgotten, as if their time were over: a tenth at
+    /// once, so that it is seldom to be done, but none with an open transaction. How many they were.
+    pub fn bound(&mut self, most: usize) -> usize {
+        let before = self.known.len();
+        if before <= most {
+            return 0;
+        }
+        let idle = self.known.iter().filter(|(_, producer)| producer.txn_first_offset < 0);
+        let mut idle: Vec<_> = idle.map(|(id, producer)| (producer.seen_ms, *id)).collect();
+        let count = (before - most + most / 10).min(idle.len());
+        if count < idle.len() {
+            idle.select_nth_unstable(count);
+        }
+        for (_, id) in idle.iter().take(count) {
+            self.known.remove(id);
+        }
+        count
+    }
+
     /// Forgets producers that wrote nothing for `idle_ms` and have no open transaction; sooner those of which only the epoch
     /// is known, because the end of a transaction raised it: the coordinator tells an older one as well, and each task of a
     /// Spark write leaves one behind.

@@ -297,3 +297,17 @@ fn a_producer_whose_epoch_was_raised_by_the_end_of_its_transaction_expires_after
     let unverified = producers.judge(&in_txn(1, 0, 1, 20), Origin::Client, Claim::default(), &at());
     assert!(matches!(unverified, Err(StorageError::Unverified { .. })));
 }
+
+#[test]
+fn of_too_many_producers_those_that_wrote_longest_ago_are_forgotten_but_for_open_transactions() {
+    let mut producers = Producers::default();
+    for id in 0..110 {
+        let header = if id < 5 { in_txn(id, 0, 0, id) } else { batch(id, 0, 0, 1, id) };
+        producers.note(&header, None, id);
+    }
+    assert_eq!(producers.bound(110), 0);
+    assert_eq!(producers.bound(100), 20);
+    let left: Vec<i64> = producers.infos().iter().map(|info| info.producer_id).collect();
+    assert_eq!(left, (0..5).chain(25..110).collect::<Vec<_>>());
+    assert_eq!(producers.bound(3), 85, "those with an open transaction stay");
+}

@@ -101,6 +101,11 @@ impl Segment {
         Ok(is_new)
     }
 
+    /// How many entries there are.
+    pub fn aborted_count(&self) -> u64 {
+        self.aborted.entries.load(Ordering::Acquire)
+    }
+
     /// Takes the newest entry away: its marker was not written.
     pub fn drop_last_aborted(&self) {
         let entries = self.aborted.entries.load(Ordering::Acquire);

@@ -1,18 +1,20 @@
 //! The coordinators' shell over real logs: loading, durability, reloading, unknown keys.
 use broker_native::coordinator::Caller;
-use broker_native::coordinator::group::{GroupEvent, GroupReply, GroupRequest};
+use broker_native::coordinator::group::{GroupEvent, GroupReply, GroupRequest, Settings as GroupSettings};
 use broker_native::record::control::Marker;
 use broker_native::server::settings::Settings;
 use broker_native::storage::config::{CleanupPolicy, Durability};
 use broker_native::storage::{LogConfig, TxnMarker};
 use broker_native::wire::ErrorCode;
+use broker_native::wire::messages::join_group::JoinGroupRequestProtocol;
 use broker_native::wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use broker_native::wire::messages::offset_fetch::{OffsetFetchRequestGroup, OffsetFetchRequestTopics};
 use broker_native::wire::messages::txn_offset_commit::{
     TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
 };
 use broker_native::wire::messages::{
-    ListGroupsRequest, OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest,
+    JoinGroupRequest, JoinGroupResponse, ListGroupsRequest, OffsetCommitRequest, OffsetFetchRequest,
+    TxnOffsetCommitRequest,
 };
 
 use crate::server::support::{Broker, Client, topic};
@@ -176,4 +178,26 @@ fn a_fenced_producers_offsets_change_nothing_and_the_others_stay_loaded() {
     };
     broker.server.shared().coordinators.groups.append_marker(0, marker).unwrap();
     assert_eq!(fetch(&mut client, "g"), Ok(7), "not loading, and the fenced offset is not there");
+}
+
+#[test]
+fn a_join_waits_no_longer_when_the_clock_is_set_back() {
+    let settings = GroupSettings { group_initial_rebalance_delay_ms: 500, ..GroupSettings::default() };
+    let broker = Broker::with(Settings { groups: settings, ..Settings::default() });
+    broker.server.apply_topics(vec![internal(1, Durability::PageCache)]).unwrap();
+    let mut client = broker.client();
+    let protocols = vec![JoinGroupRequestProtocol { name: "range".into(), ..Default::default() }];
+    let request = JoinGroupRequest {
+        group_id: "g".into(),
+        session_timeout_ms: 10_000,
+        rebalance_timeout_ms: 10_000,
+        protocol_type: "consumer".into(),
+        protocols,
+        ..Default::default()
+    };
+    client.send(&request, 3, 1);
+    broker.wait_for("requests", 1);
+    broker.clock.set_by_ms(-3_600_000);
+    let (_, joined) = client.receive::<JoinGroupResponse>(3);
+    assert_eq!((joined.error_code, joined.generation_id), (0, 1));
 }

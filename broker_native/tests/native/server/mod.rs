@@ -16,6 +16,7 @@ mod long_poll;
 mod membership;
 mod middle;
 mod offsets;
+mod panics;
 mod peers;
 mod produce_fetch;
 mod stop;

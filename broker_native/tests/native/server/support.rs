@@ -1,7 +1,7 @@
 //! A broker in this process, and a client that speaks frames.
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use broker_native::server::Server;
 use broker_native::server::decide::{Decider, Kind, Question};
 use broker_native::server::settings::Settings;
 use broker_native::server::topics::{PartitionSpec, TopicSpec};
-use broker_native::storage::{LogConfig, RealDisk, SystemClock};
+use broker_native::storage::{Clock, Disk, LogConfig, RealDisk, SystemClock};
 use broker_native::wire::messages::fetch::{FetchPartition, FetchTopic, PartitionData};
 use broker_native::wire::messages::produce::{
     PartitionProduceData, PartitionProduceResponse, TopicProduceData,
@@ -31,6 +31,8 @@ pub struct Broker {
     pub port: u16,
     pub decisions: Arc<Decisions>,
     pub dir: tempfile::TempDir,
+    pub clock: Arc<SettableClock>,
+    disk: Arc<dyn Disk>,
     settings: Settings,
 }
 
@@ -42,12 +44,15 @@ static NEXT_PRODUCER_ID: AtomicI64 = AtomicI64::new(0);
 pub struct Decisions {
     server: Mutex<Weak<Server>>,
     pub kept: Mutex<Vec<Question>>,
+    /// Whether every question is met with a panic.
+    pub panics: AtomicBool,
     /// Who is asked about in-sync replicas, when there is somebody.
     pub control: Mutex<Option<Arc<dyn Decider>>>,
 }
 
 impl Decider for Decisions {
     fn ask(&self, question: Question) {
+        assert!(!self.panics.load(Ordering::SeqCst), "a planted mistake");
         if question.kind == Kind::AllocateProducerIds {
             let first = NEXT_PRODUCER_ID.fetch_add(1000, Ordering::SeqCst);
             let block = format!(r#"{{"first": {first}, "count": 1000}}"#);
@@ -89,8 +94,35 @@ pub fn topic(name: &str, partitions: i32) -> TopicSpec {
     }
 }
 
-fn open(dir: &std::path::Path, settings: Settings, decisions: &Arc<Decisions>) -> (Arc<Server>, u16) {
-    let (disk, clock) = (Arc::new(RealDisk), Arc::new(SystemClock));
+/// The machine's clocks, of which that of the day may be set.
+#[derive(Default)]
+pub struct SettableClock(AtomicI64);
+
+impl SettableClock {
+    /// Sets it so much later than it is.
+    pub fn set_by_ms(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SettableClock {
+    fn now_ms(&self) -> i64 {
+        SystemClock.now_ms() + self.0.load(Ordering::SeqCst)
+    }
+
+    fn steady_ms(&self) -> i64 {
+        SystemClock.steady_ms()
+    }
+}
+
+fn open(
+    dir: &std::path::Path,
+    settings: Settings,
+    disk: &Arc<dyn Disk>,
+    clock: &Arc<SettableClock>,
+    decisions: &Arc<Decisions>,
+) -> (Arc<Server>, u16) {
+    let (disk, clock) = (Arc::clone(disk), Arc::clone(clock) as _);
     let server = Server::open(disk, clock, dir, settings, Arc::clone(decisions) as _).unwrap();
     let server = Arc::new(server);
     *decisions.server.lock().unwrap() = Arc::downgrade(&server);
@@ -104,16 +136,23 @@ impl Broker {
     }
 
     pub fn with(settings: Settings) -> Self {
+        Self::on(Arc::new(RealDisk), settings)
+    }
+
+    /// On another disk than that of this machine.
+    pub fn on(disk: Arc<dyn Disk>, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let decisions = Arc::new(Decisions::default());
-        let (server, port) = open(dir.path(), settings.clone(), &decisions);
-        Self { server, port, decisions, dir, settings }
+        let clock = Arc::default();
+        let (server, port) = open(dir.path(), settings.clone(), &disk, &clock, &decisions);
+        Self { server, port, decisions, dir, clock, disk, settings }
     }
 
     /// Stops it and starts it anew on its data, at another port.
     pub fn restart(&mut self) {
         self.server.close(Duration::from_secs(5)).unwrap();
-        (self.server, self.port) = open(self.dir.path(), self.settings.clone(), &self.decisions);
+        (self.server, self.port) =
+            open(self.dir.path(), self.settings.clone(), &self.disk, &self.clock, &self.decisions);
     }
 
     /// The bytes of partition 0's log.

@@ -557,3 +557,26 @@ proptest! {
         prop_assert_eq!(read(&broker.log).1, left);
     }
 }
+
+#[test]
+fn a_log_that_is_written_again_and_again_is_compacted_long_before_its_segment_is_full() {
+    let dir = scratch();
+    let config = LogConfig {
+        segment_bytes: 1 << 20,
+        min_cleanable_dirty_ratio: 0.5,
+        compaction_roll_bytes: 5_000,
+        ..compacted()
+    };
+    let broker = Broker::real(dir.path(), config).unwrap();
+    let mut largest = 0;
+    for number in 0..2_000 {
+        put(&broker.log, "same", Some(&number.to_string()));
+        if number % 10 == 0 {
+            assert!(broker.manager.run_maintenance().is_empty());
+            clean_all(&broker);
+            largest = largest.max(broker.log.size_bytes());
+        }
+    }
+    assert!(largest < 10_000, "it grew to {largest} bytes");
+    assert_eq!(table(&read(&broker.log).1), BTreeMap::from([("same".to_owned(), "1999".to_owned())]));
+}

@@ -131,6 +131,10 @@ fn refused(error: StorageError) -> Outcome {
             assert_eq!(at.to_string(), "flights-0");
             assert!(told.contains("flights-0/") && file.exists(), "{told}");
         }
+        StorageError::ChangedWhileStopped { at, what, .. } => {
+            assert_eq!(at.to_string(), "flights-0");
+            assert!(what.contains("/flights-0/") && told.contains(&what), "{told}");
+        }
         StorageError::Malformed { file, .. } | StorageError::Mismatch { file, .. } => {
             assert!(told.contains(&*file.to_string_lossy()), "{told}");
         }

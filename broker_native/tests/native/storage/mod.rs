@@ -4,6 +4,7 @@
 mod support;
 
 mod append_read;
+mod changed;
 mod compaction;
 mod damage;
 mod fuzz;

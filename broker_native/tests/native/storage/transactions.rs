@@ -17,11 +17,11 @@ const COMMITTED: ReadUpTo = ReadUpTo::LastStable;
 
 /// Producers of a test, with the sequence each goes on with.
 #[derive(Default)]
-struct Writers(HashMap<i64, i32>);
+pub struct Writers(HashMap<i64, i32>);
 
 impl Writers {
     /// One batch of `count` records in the producer's transaction, verified where that is asked for.
-    fn write(&mut self, log: &PartitionLog, id: i64, count: i32) -> Result<Appended, StorageError> {
+    pub fn write(&mut self, log: &PartitionLog, id: i64, count: i32) -> Result<Appended, StorageError> {
         let sequence = self.0.entry(id).or_default();
         let verified = log.begin_verification(id, 0, *sequence, false)?;
         let how = AppendOptions { verified, ..AppendOptions::client(0) };
@@ -39,7 +39,7 @@ fn batch(id: i64, sequence: i32, count: i32) -> Vec<u8> {
     builder.finish(Codec::None).unwrap()
 }
 
-fn abort(producer_id: i64) -> TxnMarker {
+pub fn abort(producer_id: i64) -> TxnMarker {
     TxnMarker {
         producer_id,
         producer_epoch: 0,
@@ -83,7 +83,7 @@ fn scanned(log: &PartitionLog) -> (i64, BTreeMap<(i64, i64), i64>) {
 }
 
 /// Every committed read of the log, small and large, tells exactly the aborted transactions that overlap it.
-fn check_reads(log: &PartitionLog) -> usize {
+pub fn check_reads(log: &PartitionLog) -> usize {
     check_some_reads(log, 1)
 }
 

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
+use super::expected::Expected;
 use super::member::Member;
 use super::roster::Roster;
 use super::state::State;
@@ -33,7 +34,7 @@ pub struct ClassicGroup {
     pub(super) protocol_name: Option<String>,
     pub(super) roster: Roster,
     /// Ids that were given away with MEMBER_ID_REQUIRED and have not come back.
-    pub(super) pending_join: BTreeSet<String>,
+    pub(super) pending_join: Expected,
     /// Members of this generation that have not asked for their assignment.
     pub(super) pending_sync: BTreeSet<String>,
     /// Topics that the members are subscribed to, as far as they can be known.
@@ -52,11 +53,16 @@ impl ClassicGroup {
             protocol_type: None,
             protocol_name: None,
             roster: Roster::default(),
-            pending_join: BTreeSet::new(),
+            pending_join: Expected::default(),
             pending_sync: BTreeSet::new(),
             topics: None,
             in_log: false,
         }
+    }
+
+    /// What it costs, about.
+    pub fn bytes(&self) -> usize {
+        self.roster.bytes() + self.pending_join.bytes()
     }
 
     /// Where it is in its life.

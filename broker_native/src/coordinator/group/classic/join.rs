@@ -2,7 +2,7 @@
 use uuid::Uuid;
 
 use super::group::{ClassicGroup, SESSION, refuse_join, refuse_sync};
-use super::member::Member;
+use super::member::{Member, protocols_bytes};
 use super::state::State;
 use crate::coordinator::group::{Context, GroupReply};
 use crate::coordinator::{Caller, Ticket};
@@ -31,6 +31,8 @@ impl ClassicGroup {
         if !self.has_room_for(member_id, cx.settings.group_max_size) {
             self.remove(member_id, ErrorCode::UnknownMemberId, cx);
             refuse_join(Some(ticket), "", ErrorCode::GroupMaxSizeReached, cx);
+        } else if !cx.room.has(self.growth(who, request)) {
+            refuse_join(Some(ticket), member_id, ErrorCode::GroupMaxSizeReached, cx);
         } else if !self.speaks(request) {
             refuse_join(Some(ticket), member_id, ErrorCode::InconsistentGroupProtocol, cx);
         } else if member_id.is_empty() {
@@ -53,6 +55,19 @@ impl ClassicGroup {
             State::CompletingRebalance | State::Stable => {
                 self.roster.contains(member_id) || self.roster.len() < max_size
             }
+        }
+    }
+
+    /// How many bytes more the group has with this JoinGroup.
+    fn growth(&self, who: &Caller, request: &JoinGroupRequest) -> usize {
+        let instance = request.group_instance_id.as_deref();
+        let known = self.roster.get(&request.member_id);
+        let known = known.or_else(|| self.roster.get(self.roster.static_member(instance?)?));
+        match known {
+            Some(member) => {
+                protocols_bytes(&request.protocols).saturating_sub(protocols_bytes(&member.protocols))
+            }
+            None => Member::new(request.member_id.clone(), &who.client_id, &who.host, request).bytes(),
         }
     }
 

@@ -33,7 +33,18 @@ pub struct Member {
     pub sync: Option<Ticket>,
 }
 
+/// What a member costs besides what it says, about.
+pub const MEMBER_BYTES: usize = 1_000;
+
 impl Member {
+    /// What it costs, about.
+    pub fn bytes(&self) -> usize {
+        let texts = self.member_id.len() + self.client_id.len() + self.client_host.len();
+        let instance = self.instance_id.as_ref().map_or(0, String::len);
+        // Its id is in its deadlines, too.
+        MEMBER_BYTES + 2 * texts + instance + protocols_bytes(&self.protocols) + self.assignment.len()
+    }
+
     /// Who asks to join, under the id `member_id`.
     pub fn new(member_id: String, client_id: &str, client_host: &str, request: &JoinGroupRequest) -> Self {
         Self {
@@ -95,6 +106,11 @@ impl Member {
             member_assignment: self.assignment.clone(),
         }
     }
+}
+
+/// What the protocols cost that a member says it speaks.
+pub fn protocols_bytes(protocols: &[JoinGroupRequestProtocol]) -> usize {
+    protocols.iter().map(|protocol| 64 + protocol.name.len() + protocol.metadata.len()).sum()
 }
 
 /// Copies of the metadata: the request's own bytes would keep its whole frame in memory as long as the member lives.

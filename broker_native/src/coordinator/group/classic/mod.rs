@@ -19,6 +19,7 @@
 //! - A group is in the log from its first generation on, not from the first JoinGroup on: before, there is nothing that a
 //!   restart could lose.
 mod asked;
+pub mod expected;
 pub mod group;
 mod join;
 mod leave;

@@ -1,4 +1,6 @@
 //! The way from one generation to the next, and the group's deadlines.
+use bytes::Bytes;
+
 use super::group::{ClassicGroup, JOIN, SESSION, SYNC, refuse_sync};
 use super::member::Member;
 use super::state::{InitialDelay, State};
@@ -40,8 +42,8 @@ impl ClassicGroup {
     /// Takes all assignments back and tells those that wait for theirs why.
     pub(super) fn withdraw_assignments(&mut self, error: ErrorCode, cx: &mut Context<'_>) {
         for member_id in self.roster.ids() {
+            self.roster.assign(&member_id, Bytes::new());
             let Some(member) = self.roster.get_mut(&member_id) else { continue };
-            member.assignment.clear();
             if let Some(ticket) = member.sync.take() {
                 refuse_sync(Some(ticket), error, cx);
                 self.expect_heartbeat(&member_id, cx);

@@ -2,6 +2,8 @@
 //! large group as in a small one.
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use bytes::Bytes;
+
 use super::member::{Member, detached};
 use crate::coordinator::Ticket;
 use crate::wire::messages::JoinGroupRequest;
@@ -18,6 +20,7 @@ pub struct Roster {
     awaiting_join: usize,
     /// How many members speak a protocol.
     speakers: HashMap<String, usize>,
+    bytes: usize,
 }
 
 impl Roster {
@@ -29,6 +32,20 @@ impl Roster {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
+    }
+
+    /// What the members cost, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives a member its assignment.
+    pub fn assign(&mut self, member_id: &str, assignment: Bytes) {
+        if let Some(member) = self.members.get_mut(member_id) {
+            self.bytes += assignment.len();
+            self.bytes = self.bytes.saturating_sub(member.assignment.len());
+            member.assignment = assignment;
+        }
     }
 
     /// All members, in the order of their ids.
@@ -90,6 +107,7 @@ impl Roster {
     pub fn add(&mut self, member: Member) {
         self.remove(&member.member_id);
         self.count_protocols(&member.protocols, true);
+        self.bytes += member.bytes();
         self.awaiting_join += usize::from(member.awaits_join());
         if let Some(instance_id) = &member.instance_id {
             self.instances.insert(instance_id.clone(), member.member_id.clone());
@@ -102,6 +120,7 @@ impl Roster {
     pub fn remove(&mut self, member_id: &str) -> Option<Member> {
         let member = self.members.remove(member_id)?;
         self.count_protocols(&member.protocols, false);
+        self.bytes = self.bytes.saturating_sub(member.bytes());
         self.awaiting_join -= usize::from(member.awaits_join());
         if let Some(instance_id) = &member.instance_id {
             self.instances.remove(instance_id);
@@ -130,7 +149,9 @@ impl Roster {
     pub fn update(&mut self, member_id: &str, request: &JoinGroupRequest, ticket: Ticket) -> Option<Ticket> {
         let mut member = self.members.remove(member_id)?;
         self.count_protocols(&member.protocols, false);
+        self.bytes = self.bytes.saturating_sub(member.bytes());
         member.protocols = detached(&request.protocols);
+        self.bytes += member.bytes();
         self.count_protocols(&member.protocols, true);
         member.rebalance_timeout_ms = request.rebalance_timeout_ms;
         member.session_timeout_ms = request.session_timeout_ms;

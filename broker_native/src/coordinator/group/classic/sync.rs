@@ -13,7 +13,7 @@ use crate::wire::messages::{HeartbeatRequest, SyncGroupRequest};
 impl ClassicGroup {
     /// Takes a SyncGroup.
     pub(super) fn sync(&mut self, ticket: Ticket, request: &SyncGroupRequest, cx: &mut Context<'_>) {
-        if let Err(error) = self.check_sync(request) {
+        if let Err(error) = self.check_sync(request, cx) {
             return refuse_sync(Some(ticket), error, cx);
         }
         let member_id = request.member_id.as_str();
@@ -33,7 +33,7 @@ impl ClassicGroup {
         }
     }
 
-    fn check_sync(&self, request: &SyncGroupRequest) -> Result<(), ErrorCode> {
+    fn check_sync(&self, request: &SyncGroupRequest, cx: &Context<'_>) -> Result<(), ErrorCode> {
         self.check_member(&request.member_id, request.group_instance_id.as_deref())?;
         if request.generation_id != self.generation_id {
             return Err(ErrorCode::IllegalGeneration);
@@ -47,7 +47,12 @@ impl ClassicGroup {
             return Err(ErrorCode::InconsistentGroupProtocol);
         }
         match self.state {
-            State::CompletingRebalance | State::Stable => Ok(()),
+            State::CompletingRebalance => {
+                let bytes = request.assignments.iter().map(|one| one.assignment.len()).sum();
+                // It may be there when the member tries again.
+                if cx.room.has(bytes) { Ok(()) } else { Err(ErrorCode::CoordinatorNotAvailable) }
+            }
+            State::Stable => Ok(()),
             State::PreparingRebalance(_) => Err(ErrorCode::RebalanceInProgress),
             State::Empty | State::Dead => Err(ErrorCode::UnknownMemberId),
         }
@@ -59,11 +64,9 @@ impl ClassicGroup {
         let mut given: HashMap<&str, &Bytes> =
             request.assignments.iter().map(|a| (a.member_id.as_str(), &a.assignment)).collect();
         for member_id in self.roster.ids() {
-            if let Some(member) = self.roster.get_mut(&member_id) {
-                // A copy, so that the request's frame is not kept.
-                let assignment = given.remove(member_id.as_str()).map(|bytes| Bytes::copy_from_slice(bytes));
-                member.assignment = assignment.unwrap_or_default();
-            }
+            // A copy, so that the request's frame is not kept.
+            let assignment = given.remove(member_id.as_str()).map(|bytes| Bytes::copy_from_slice(bytes));
+            self.roster.assign(&member_id, assignment.unwrap_or_default());
         }
         let before_ms = self.since_ms;
         self.become_state(State::Stable, cx.now_ms);

@@ -34,6 +34,7 @@ pub struct ConsumerGroup {
     static_members: HashMap<String, String>,
     /// Who owns a partition.
     owners: HashMap<(Uuid, i32), String>,
+    bytes: usize,
 }
 
 impl Default for ConsumerGroup {
@@ -48,11 +49,17 @@ impl Default for ConsumerGroup {
             topics_seen: None,
             static_members: HashMap::new(),
             owners: HashMap::new(),
+            bytes: 0,
         }
     }
 }
 
 impl ConsumerGroup {
+    /// What the members cost, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Writes a change and makes it.
     pub(super) fn emit(&mut self, change: Change, cx: &mut Context<'_>) {
         // A change that cannot be written is not made either. `request` refuses what a client could bring it about with.
@@ -97,7 +104,7 @@ impl ConsumerGroup {
         if let Some(instance_id) = &said.instance_id {
             self.static_members.insert(instance_id.clone(), member_id.to_owned());
         }
-        let member = match self.members.remove(member_id) {
+        let member = match self.take_member(member_id) {
             None => said,
             Some(old) => Member {
                 member_epoch: old.member_epoch,
@@ -108,12 +115,19 @@ impl ConsumerGroup {
                 ..said
             },
         };
+        self.bytes += member.bytes();
         self.members.insert(member_id.to_owned(), member);
+    }
+
+    fn take_member(&mut self, member_id: &str) -> Option<Member> {
+        let member = self.members.remove(member_id)?;
+        self.bytes = self.bytes.saturating_sub(member.bytes());
+        Some(member)
     }
 
     fn remove_member(&mut self, member_id: &str) {
         self.disown(member_id);
-        let Some(member) = self.members.remove(member_id) else { return };
+        let Some(member) = self.take_member(member_id) else { return };
         if let Some(instance_id) = member.instance_id {
             if self.static_members.get(&instance_id).is_some_and(|id| id == member_id) {
                 self.static_members.remove(&instance_id);
@@ -134,7 +148,10 @@ impl ConsumerGroup {
         for partition in current.owned() {
             self.owners.insert(partition, member_id.to_owned());
         }
-        let member = self.members.entry(member_id.to_owned()).or_insert_with(|| Member::new(member_id));
+        if !self.members.contains_key(member_id) {
+            self.put_member(member_id, Member::new(member_id));
+        }
+        let Some(member) = self.members.get_mut(member_id) else { return };
         member.member_epoch = current.member_epoch;
         member.previous_member_epoch = current.previous_member_epoch;
         member.state = current.state;

@@ -141,6 +141,13 @@ impl ConsumerGroup {
         cx: &mut Context<'_>,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
         let before = admitted.member;
+        let known_bytes = self.members.get(&before.member_id).map_or(0, Member::bytes);
+        if !cx.room.has(before.updated(request, who).bytes().saturating_sub(known_bytes)) {
+            return Err(Refusal::new(
+                ErrorCode::GroupMaxSizeReached,
+                "The coordinator has no room for more (group.coordinator.max.bytes).".to_owned(),
+            ));
+        }
         if let Some(old_id) = admitted.replaces {
             self.replace(&old_id, &before, cx);
         }

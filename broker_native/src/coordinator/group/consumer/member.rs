@@ -63,7 +63,19 @@ pub struct Member {
     pub pending_revocation: Owned,
 }
 
+/// What a member costs besides its texts, about.
+const MEMBER_BYTES: usize = 2_000;
+
 impl Member {
+    /// What it costs, about; what it owns is bounded by what there is.
+    pub fn bytes(&self) -> usize {
+        let texts = [&self.instance_id, &self.rack_id, &self.subscribed_topic_regex, &self.server_assignor];
+        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+        let names = self.subscribed_topic_names.iter().map(|name| 64 + name.len()).sum::<usize>();
+        let ids = self.member_id.len() + self.client_id.len() + self.client_host.len();
+        MEMBER_BYTES + texts + names + 4 * ids
+    }
+
     /// A member that nothing is known of.
     pub fn new(member_id: &str) -> Self {
         Self {

@@ -75,8 +75,10 @@ pub fn commit(
                 leader_epoch: asked.committed_leader_epoch,
                 metadata: asked.committed_metadata,
             };
+            let before = group.offsets.get(&topic.name, partition_index);
+            let before_bytes = before.map_or(0, |before| before.bytes(&topic.name));
             let committed = check_one(&one, known, verdict, cx)
-                .and_then(|()| committed(&topic.name, one, expire_timestamp_ms, *order, cx));
+                .and_then(|()| committed(&topic.name, one, expire_timestamp_ms, *order, before_bytes, cx));
             let error = match committed {
                 Ok(committed) => {
                     *order += 1;
@@ -126,7 +128,7 @@ pub fn commit_in_transaction(
                 metadata: asked.committed_metadata,
             };
             let outcome = check_one(&one, known, verdict, cx)
-                .and_then(|()| committed(&topic.name, one, -1, 0, cx).map(drop));
+                .and_then(|()| committed(&topic.name, one, -1, 0, 0, cx).map(drop));
             let error_code = outcome.err().unwrap_or(ErrorCode::None).code();
             partitions.push(TxnOffsetCommitResponsePartition { partition_index, error_code });
         }
@@ -189,12 +191,13 @@ fn check_one(
     Ok(())
 }
 
-/// Adds the record.
+/// Adds the record, if there is room for more than the `before_bytes` that the partition's offset costs now.
 fn committed(
     topic: &str,
     one: One,
     expire_timestamp_ms: i64,
     order: i64,
+    before_bytes: usize,
     cx: &mut Context<'_>,
 ) -> Result<Committed, ErrorCode> {
     let committed = Committed {
@@ -205,6 +208,9 @@ fn committed(
         expire_timestamp_ms,
         order,
     };
+    if !cx.room.has(committed.bytes(topic).saturating_sub(before_bytes)) {
+        return Err(ErrorCode::InvalidCommitOffsetSize);
+    }
     let record = record(cx.group_id, topic, one.partition, Some(&committed));
     cx.effects.record(record.map_err(|_too_long| ErrorCode::InvalidCommitOffsetSize)?);
     Ok(committed)

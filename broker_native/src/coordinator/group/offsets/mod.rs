@@ -20,6 +20,9 @@ pub mod forget;
 #[cfg(test)]
 mod tests;
 
+/// What an offset costs besides its texts, about.
+const OFFSET_BYTES: usize = 200;
+
 /// By topic, then by partition.
 pub type ByPartition<T> = BTreeMap<String, BTreeMap<i32, T>>;
 
@@ -41,6 +44,11 @@ pub struct Committed {
 }
 
 impl Committed {
+    /// What it costs, about.
+    pub fn bytes(&self, topic: &str) -> usize {
+        OFFSET_BYTES + topic.len() + self.metadata.len()
+    }
+
     /// From the log.
     pub fn of(value: OffsetCommitValue, order: i64) -> Self {
         Self {
@@ -60,12 +68,18 @@ pub struct Offsets {
     committed: ByPartition<Committed>,
     /// By producer id.
     pending: HashMap<i64, ByPartition<Committed>>,
+    bytes: usize,
 }
 
 impl Offsets {
     /// Whether there is none, not even a transaction that may bring one.
     pub fn is_empty(&self) -> bool {
         self.committed.is_empty() && self.pending.is_empty()
+    }
+
+    /// What they cost, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// What is committed.
@@ -96,48 +110,54 @@ impl Offsets {
             None => &mut self.committed,
             Some(producer_id) => self.pending.entry(producer_id).or_default(),
         };
-        insert(into, topic, partition, committed);
+        self.bytes += committed.bytes(topic);
+        self.bytes = self.bytes.saturating_sub(insert(into, topic, partition, committed));
     }
 
     /// Forgets the partition's offset, and what open transactions would make of it.
     pub fn remove(&mut self, topic: &str, partition: i32) {
-        remove(&mut self.committed, topic, partition);
+        let mut bytes = remove(&mut self.committed, topic, partition);
         self.pending.retain(|_, pending| {
-            remove(pending, topic, partition);
+            bytes += remove(pending, topic, partition);
             !pending.is_empty()
         });
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 
     /// Ends the producer's transaction.
     pub fn end(&mut self, producer_id: i64, commit: bool) {
         let Some(pending) = self.pending.remove(&producer_id) else { return };
-        if !commit {
-            return;
-        }
         for (topic, partitions) in pending {
             for (partition, committed) in partitions {
-                if self.get(&topic, partition).is_none_or(|known| known.order < committed.order) {
-                    insert(&mut self.committed, &topic, partition, committed);
-                }
+                let bytes = committed.bytes(&topic);
+                let counts = self.get(&topic, partition).is_none_or(|known| known.order < committed.order);
+                let gone = match commit && counts {
+                    true => insert(&mut self.committed, &topic, partition, committed),
+                    false => bytes,
+                };
+                self.bytes = self.bytes.saturating_sub(gone);
             }
         }
     }
 }
 
-fn insert(into: &mut ByPartition<Committed>, topic: &str, partition: i32, committed: Committed) {
-    match into.get_mut(topic) {
-        Some(partitions) => drop(partitions.insert(partition, committed)),
-        None => drop(into.insert(topic.to_owned(), BTreeMap::from([(partition, committed)]))),
-    }
+/// Inserts; gives what the offset before costs, which is gone.
+fn insert(into: &mut ByPartition<Committed>, topic: &str, partition: i32, committed: Committed) -> usize {
+    let Some(partitions) = into.get_mut(topic) else {
+        into.insert(topic.to_owned(), BTreeMap::from([(partition, committed)]));
+        return 0;
+    };
+    partitions.insert(partition, committed).map_or(0, |before| before.bytes(topic))
 }
 
-fn remove(from: &mut ByPartition<Committed>, topic: &str, partition: i32) {
-    if let Some(partitions) = from.get_mut(topic) {
-        partitions.remove(&partition);
-        if partitions.is_empty() {
-            from.remove(topic);
-        }
+/// Removes; gives what the offset cost.
+fn remove(from: &mut ByPartition<Committed>, topic: &str, partition: i32) -> usize {
+    let Some(partitions) = from.get_mut(topic) else { return 0 };
+    let removed = partitions.remove(&partition);
+    if partitions.is_empty() {
+        from.remove(topic);
     }
+    removed.map_or(0, |before| before.bytes(topic))
 }
 
 /// The record of an offset; of none, the one that deletes it.

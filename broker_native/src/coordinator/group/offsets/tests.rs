@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::coordinator::group::machine::GroupEffects;
 use crate::coordinator::group::{GroupEvent, GroupMachine, GroupReply, GroupRequest, Settings, TopicsView};
-use crate::coordinator::{Caller, Entry, Machine, Ticket};
+use crate::coordinator::{Caller, Entry, Machine, Now, Room, Ticket};
 use crate::record::control::Marker;
 use crate::wire::ErrorCode;
 use crate::wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
@@ -56,14 +56,14 @@ struct World {
 }
 
 fn machine() -> GroupMachine {
-    GroupMachine::new(Arc::new(Settings::default()), Arc::new(Topics))
+    GroupMachine::new(Arc::new(Settings::default()), Arc::new(Topics), Room::new(usize::MAX, || {}))
 }
 
 impl World {
     fn new() -> Self {
         let mut machine = machine();
         let now_ms = 1_700_000_000_000;
-        assert_eq!(machine.loaded(now_ms), GroupEffects::default());
+        assert_eq!(machine.loaded(Now::same(now_ms)), GroupEffects::default());
         Self { machine, log: Vec::new(), now_ms, ticket: 0 }
     }
 
@@ -85,7 +85,7 @@ impl World {
         self.ticket += 1;
         let ticket = Ticket(self.ticket);
         let caller = Caller { version, ..Caller::default() };
-        let effects = self.machine.handle(GroupEvent { ticket, caller, request }, self.now_ms);
+        let effects = self.machine.handle(GroupEvent { ticket, caller, request }, Now::same(self.now_ms));
         let mut replies = self.write(effects);
         assert_eq!(replies.len(), 1);
         let (answered, reply) = replies.remove(0);
@@ -178,7 +178,7 @@ impl World {
     fn pass(&mut self, ms: i64) {
         self.now_ms += ms;
         while self.machine.next_deadline_ms().is_some_and(|due| due <= self.now_ms) {
-            let effects = self.machine.tick(self.now_ms);
+            let effects = self.machine.tick(Now::same(self.now_ms));
             self.write(effects);
         }
     }
@@ -415,7 +415,7 @@ fn many_old_offsets_go_in_many_batches_of_bounded_size() {
     let mut batches = 0;
     while world.machine.groups().next().is_some() {
         assert!(world.machine.next_deadline_ms().unwrap() <= world.now_ms);
-        let effects = world.machine.tick(world.now_ms);
+        let effects = world.machine.tick(Now::same(world.now_ms));
         let bytes: usize = effects.records.iter().map(|record| record.key.len()).sum();
         assert!((1..400_000).contains(&bytes), "{bytes}");
         world.write(effects);
@@ -432,7 +432,7 @@ fn the_offsets_of_a_deleted_topic_go_in_all_groups() {
     world.commit("a", "u", 0, 1);
     world.commit("b", "t", 1, 1);
     world.commit_in(7, "c", 2, 1);
-    let effects = world.machine.forget_topic("t", world.now_ms);
+    let effects = world.machine.forget_topic("t", Now::same(world.now_ms));
     world.write(effects);
     let left: BTreeSet<_> = known(&world.machine).into_keys().collect();
     assert_eq!(left, BTreeSet::from(["a".to_owned()]));

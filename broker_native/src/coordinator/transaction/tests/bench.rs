@@ -7,7 +7,7 @@ use crate::coordinator::transaction::{
     MarkersWritten, ProducerIdSource, Settings, TransactionMachine, TransactionVersion, TxnAction,
     TxnEffects, TxnEvent, TxnReply, TxnRequest,
 };
-use crate::coordinator::{Caller, Entry, Machine, Record, Ticket};
+use crate::coordinator::{Caller, Entry, Machine, Now, Record, Room, Ticket};
 use crate::wire::ErrorCode;
 use crate::wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use crate::wire::messages::{EndTxnRequest, EndTxnResponse, InitProducerIdRequest, InitProducerIdResponse};
@@ -33,6 +33,8 @@ pub struct Bench {
     pub machine: TransactionMachine,
     pub settings: Arc<Settings>,
     pub now_ms: i64,
+    /// By how much the wall clock was set.
+    pub set_ms: i64,
     pub log: Vec<Record>,
     /// Markers that were asked for and not written.
     pub markers: Vec<TxnAction>,
@@ -42,6 +44,10 @@ pub struct Bench {
     next_ticket: u64,
 }
 
+fn room(settings: &Settings) -> Room {
+    Room::new(settings.transaction_coordinator_max_bytes, || {})
+}
+
 impl Bench {
     pub fn new() -> Self {
         Self::with(Settings::default())
@@ -49,9 +55,9 @@ impl Bench {
 
     pub fn with(settings: Settings) -> Self {
         let (settings, ids) = (Arc::new(settings), Arc::new(Ids(AtomicI64::new(1000))));
-        let machine = TransactionMachine::new(Arc::clone(&settings), Arc::clone(&ids) as _);
+        let machine = TransactionMachine::new(Arc::clone(&settings), Arc::clone(&ids) as _, room(&settings));
         let (log, markers, late) = (Vec::new(), Vec::new(), Vec::new());
-        Self { machine, settings, now_ms: 1_000_000, log, markers, late, ids, next_ticket: 0 }
+        Self { machine, settings, now_ms: 1_000_000, set_ms: 0, log, markers, late, ids, next_ticket: 0 }
     }
 
     fn take(&mut self, effects: TxnEffects) {
@@ -66,7 +72,7 @@ impl Bench {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         let caller = Caller { version, ..Caller::default() };
-        let effects = self.machine.handle(TxnEvent::Asked { ticket, caller, request }, self.now_ms);
+        let effects = self.machine.handle(TxnEvent::Asked { ticket, caller, request }, self.now());
         self.take(effects);
         let at = self.late.iter().position(|(one, _)| *one == ticket)?;
         Some(self.late.remove(at).1)
@@ -170,15 +176,19 @@ impl Bench {
             producer_epoch: action.producer_epoch,
             failed,
         };
-        let effects = self.machine.handle(TxnEvent::MarkersWritten(outcome), self.now_ms);
+        let effects = self.machine.handle(TxnEvent::MarkersWritten(outcome), self.now());
         self.take(effects);
+    }
+
+    fn now(&self) -> Now {
+        Now { wall_ms: self.now_ms + self.set_ms, steady_ms: self.now_ms }
     }
 
     /// Time passes; what is due is done.
     pub fn pass(&mut self, ms: i64) {
         self.now_ms += ms;
         while self.machine.next_deadline_ms().is_some_and(|due| due <= self.now_ms) {
-            let effects = self.machine.tick(self.now_ms);
+            let effects = self.machine.tick(self.now());
             self.take(effects);
         }
     }
@@ -189,7 +199,11 @@ impl Bench {
 
     /// A machine that has read the log so far.
     pub fn replayed(&self) -> TransactionMachine {
-        let mut machine = TransactionMachine::new(Arc::clone(&self.settings), Arc::clone(&self.ids) as _);
+        let mut machine = TransactionMachine::new(
+            Arc::clone(&self.settings),
+            Arc::clone(&self.ids) as _,
+            room(&self.settings),
+        );
         for (offset, record) in self.log.iter().enumerate() {
             let entry = Entry::Record {
                 offset: offset as i64,
@@ -206,7 +220,7 @@ impl Bench {
     pub fn restart(&mut self) {
         self.machine = self.replayed();
         self.markers.clear();
-        let effects = self.machine.loaded(self.now_ms);
+        let effects = self.machine.loaded(self.now());
         self.take(effects);
     }
 }

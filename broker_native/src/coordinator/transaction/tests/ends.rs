@@ -1,5 +1,5 @@
 //! How transactions end, and that an end can be repeated.
-use super::bench::{Bench, TIMEOUT_MS, V1, V2};
+use super::bench::{Bench, ID, TIMEOUT_MS, V1, V2};
 use crate::coordinator::transaction::metadata::Producer;
 use crate::coordinator::transaction::{State, TransactionVersion};
 use crate::record::control::Marker;
@@ -181,4 +181,27 @@ fn a_batch_that_waits_for_too_long_is_told_to_come_again() {
     assert!(bench.late.iter().all(|(_, reply)| format!("{reply:?}").contains("ConcurrentTransactions")));
     bench.write_markers();
     assert_eq!((bench.late.len(), bench.metadata().state), (2, State::CompleteCommit));
+}
+
+#[test]
+fn a_wall_clock_that_is_set_moves_no_time_out() {
+    for set_ms in [-3_600_000, 3_600_000] {
+        let mut bench = Bench::new();
+        let who = bench.init().unwrap();
+        assert_eq!(bench.add(who, &[0]), ErrorCode::None);
+        bench.pass(1);
+        bench.set_ms = set_ms;
+        assert_eq!(bench.add(who, &[1]), ErrorCode::None);
+        bench.pass(i64::from(TIMEOUT_MS) - 2);
+        assert_eq!(bench.metadata().state, State::Ongoing, "the clock was set by {set_ms} ms");
+        bench.pass(1);
+        assert_eq!(bench.metadata().state, State::PrepareAbort, "the clock was set by {set_ms} ms");
+        bench.write_markers();
+        let expiration_ms = bench.settings.transactional_id_expiration_ms;
+        bench.set_ms = 0;
+        bench.pass(expiration_ms - 1);
+        assert!(bench.machine.transaction(ID).is_some());
+        bench.pass(1);
+        assert!(bench.machine.transaction(ID).is_none());
+    }
 }

@@ -1,7 +1,7 @@
 //! Who is the producer: ids, epochs, fencing.
 use super::bench::{Bench, ID, TIMEOUT_MS, V1, V2, producer};
-use crate::coordinator::transaction::State;
 use crate::coordinator::transaction::metadata::{LAST_EPOCH, Producer};
+use crate::coordinator::transaction::{Settings, State};
 use crate::wire::ErrorCode;
 use crate::wire::messages::InitProducerIdRequest;
 
@@ -153,4 +153,20 @@ fn an_id_with_an_open_transaction_is_not_forgotten() {
     assert_eq!(bench.add(producer(&answer).unwrap(), &[0]), ErrorCode::None);
     bench.pass(2 * bench.settings.transactional_id_expiration_ms);
     assert_eq!(bench.metadata().state, State::Ongoing);
+}
+
+#[test]
+fn an_id_without_room_is_refused_and_a_known_one_goes_on() {
+    let settings = Settings { transaction_coordinator_max_bytes: 1_000, ..Settings::default() };
+    let mut bench = Bench::with(settings);
+    let who = bench.init().unwrap();
+    let named = |name: &str| InitProducerIdRequest {
+        transactional_id: Some(name.to_owned()),
+        transaction_timeout_ms: TIMEOUT_MS,
+        ..Default::default()
+    };
+    let refused = bench.init_with(named("another"));
+    assert_eq!(refused.error_code, ErrorCode::PolicyViolation.code());
+    assert!(bench.machine.transaction("another").is_none());
+    assert!(bench.init().unwrap().epoch > who.epoch);
 }

@@ -9,7 +9,7 @@ use crate::coordinator::group::classic::ClassicGroup;
 use crate::coordinator::group::{
     GroupEvent, GroupMachine, GroupReply, GroupRequest, Kind, Settings, TopicsView,
 };
-use crate::coordinator::{Caller, Entry, Machine, Record, Ticket};
+use crate::coordinator::{Caller, Entry, Machine, Now, Record, Room, Ticket};
 use crate::wire::messages::describe_groups::DescribedGroup;
 use crate::wire::messages::join_group::JoinGroupRequestProtocol;
 use crate::wire::messages::leave_group::MemberIdentity;
@@ -126,6 +126,8 @@ pub struct Known {
 pub struct Bench {
     pub machine: GroupMachine,
     pub now_ms: i64,
+    /// By how much the wall clock was set.
+    pub set_ms: i64,
     settings: Arc<Settings>,
     next: u64,
     /// All records, in the order of the log.
@@ -133,6 +135,10 @@ pub struct Bench {
     pub answers: BTreeMap<Ticket, GroupReply>,
     /// All tickets that were ever answered.
     pub answered: BTreeSet<Ticket>,
+}
+
+fn room(settings: &Settings) -> Room {
+    Room::new(settings.group_coordinator_max_bytes, || {})
 }
 
 impl Bench {
@@ -150,11 +156,12 @@ impl Bench {
 
     pub fn with(settings: Settings) -> Self {
         let settings = Arc::new(settings);
-        let mut machine = GroupMachine::new(Arc::clone(&settings), Arc::new(NoTopics));
-        machine.loaded(1_000_000);
+        let mut machine = GroupMachine::new(Arc::clone(&settings), Arc::new(NoTopics), room(&settings));
+        machine.loaded(Now::same(1_000_000));
         Self {
             machine,
             now_ms: 1_000_000,
+            set_ms: 0,
             settings,
             next: 0,
             log: Vec::new(),
@@ -170,7 +177,8 @@ impl Bench {
 
     pub fn restarted_with(&self, settings: Settings) -> Self {
         let mut other = Self::with(settings);
-        other.machine = GroupMachine::new(Arc::clone(&other.settings), Arc::new(NoTopics));
+        let room = room(&other.settings);
+        other.machine = GroupMachine::new(Arc::clone(&other.settings), Arc::new(NoTopics), room);
         for (offset, record) in self.log.iter().enumerate() {
             let entry = Entry::Record {
                 offset: offset as i64,
@@ -183,7 +191,7 @@ impl Bench {
         other.log = self.log.clone();
         other.now_ms = self.now_ms;
         other.next = self.next;
-        let effects = other.machine.loaded(other.now_ms);
+        let effects = other.machine.loaded(Now::same(other.now_ms));
         other.take(effects);
         other
     }
@@ -196,12 +204,16 @@ impl Bench {
         }
     }
 
+    fn now(&self) -> Now {
+        Now { wall_ms: self.now_ms + self.set_ms, steady_ms: self.now_ms }
+    }
+
     /// Moves the clock, doing whatever is due on the way.
     pub fn pass(&mut self, ms: i64) {
         let end_ms = self.now_ms + ms;
         while let Some(due_ms) = self.machine.next_deadline_ms().filter(|due_ms| *due_ms <= end_ms) {
             self.now_ms = self.now_ms.max(due_ms);
-            let effects = self.machine.tick(self.now_ms);
+            let effects = self.machine.tick(self.now());
             self.take(effects);
         }
         self.now_ms = end_ms;
@@ -216,7 +228,7 @@ impl Bench {
         self.next += 1;
         let ticket = Ticket(self.next);
         let caller = Caller { client_id: "client".into(), host: "/127.0.0.1".into(), version };
-        let effects = self.machine.handle(GroupEvent { ticket, caller, request }, self.now_ms);
+        let effects = self.machine.handle(GroupEvent { ticket, caller, request }, self.now());
         self.take(effects);
         ticket
     }

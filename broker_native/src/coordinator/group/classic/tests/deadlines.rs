@@ -209,3 +209,23 @@ fn once_all_have_synced_only_heartbeats_count() {
     }
     assert_eq!(bench.state(), "Stable");
 }
+
+#[test]
+fn a_wall_clock_that_is_set_moves_no_deadline() {
+    for set_ms in [-3_600_000, 3_600_000] {
+        let mut bench = Bench::new();
+        let first = bench.enter(join());
+        bench.set_ms = set_ms;
+        bench.pass(INITIAL_DELAY_MS - 1);
+        assert!(bench.waits(first), "the clock was set by {set_ms} ms");
+        bench.pass(1);
+        assert_eq!(bench.known(first).generation, 1, "the clock was set by {set_ms} ms");
+        let mut bench = Bench::new();
+        let member = bench.stable(vec![join()]).remove(0);
+        bench.set_ms = set_ms;
+        bench.pass(i64::from(SESSION_MS) - 1);
+        assert_eq!(bench.heartbeat(&member), code::NONE);
+        bench.pass(i64::from(SESSION_MS));
+        assert_eq!(bench.heartbeat(&member), code::UNKNOWN_MEMBER_ID);
+    }
+}

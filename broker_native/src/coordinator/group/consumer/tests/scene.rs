@@ -10,7 +10,7 @@ use crate::coordinator::group::consumer::{self, Change, ConsumerGroup, Partition
 use crate::coordinator::group::context::{Context, Settings, TimerKey, TopicsView};
 use crate::coordinator::group::requests::{GroupReply, GroupRequest};
 use crate::coordinator::group::{Group, Kind};
-use crate::coordinator::{Caller, Effects, Record, Ticket, Timers};
+use crate::coordinator::{Caller, Effects, Record, Room, Ticket, Timers};
 use crate::wire::ErrorCode;
 use crate::wire::messages::consumer_group_heartbeat::TopicPartitions;
 use crate::wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
@@ -102,7 +102,9 @@ impl Scene {
         let mut cx = Context {
             group_id: GROUP,
             now_ms: self.now_ms,
+            steady_ms: self.now_ms,
             settings: &self.settings,
+            room: &Room::new(usize::MAX, || {}),
             topics: &topics,
             timers: &mut self.timers,
             effects: &mut effects,

@@ -1,0 +1,225 @@
+//! What the logs of a data directory were when it was closed cleanly: `clean-stop-inventory`, a file of pylog's own in JSON.
+//!
+//! After a clean stop nothing is scanned, so a file that was lost, emptied or exchanged since would go unseen: records would be
+//! missing, or aborted ones be served, without a word. The next start compares names, lengths and the first batch's CRC of each
+//! log that it opens with this list, and refuses or mends what differs.
+//!
+//! The list stands for one clean stop only, known by the time of its marker; a directory that was copied without its times, or used
+//! by Apache Kafka since, is not compared. What was refused stays in the list, whoever stops how, until it is put right or removed.
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::disk::{Disk, OpenMode};
+use super::error::{Result, StorageError, TopicPartition};
+use super::files::{SyncWhen, malformed, read_text, replace};
+use super::names;
+
+const VERSION: i32 = 1;
+/// Where a batch holds its CRC, and its bytes.
+const CRC_AT: u64 = 17;
+const CRC_BYTES: usize = 4;
+
+/// One segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeldSegment {
+    pub base_offset: i64,
+    /// Bytes of the `.log` file.
+    pub bytes: u64,
+    /// Transactions in the `.txnindex`.
+    pub aborted: u64,
+}
+
+/// One log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Held {
+    topic: String,
+    partition: i32,
+    topic_id: Uuid,
+    /// First readable offset.
+    pub log_start: i64,
+    /// One past the last.
+    pub log_end: i64,
+    /// The CRC field of the first batch: two partitions of one topic differ in it, whatever their lengths. None without a batch.
+    first_crc: Option<u32>,
+    pub segments: Vec<HeldSegment>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    version: i32,
+    stopped_at_ms: i64,
+    logs: Vec<Held>,
+    refused: Vec<Held>,
+}
+
+/// See the module. May be used from any thread.
+pub(super) struct Inventory {
+    file: PathBuf,
+    /// Of the last stop, when that was clean; who was opened is not in it any more.
+    stopped: Mutex<HashMap<TopicPartition, Held>>,
+    /// Those that were not as they should be.
+    refused: Mutex<BTreeMap<TopicPartition, Held>>,
+}
+
+impl Held {
+    /// What `segments` of a log in `dir` are now, all of them on the device.
+    pub fn now(
+        disk: &dyn Disk,
+        (at, topic_id): (&TopicPartition, Uuid),
+        dir: &Path,
+        offsets: std::ops::Range<i64>,
+        mut segments: Vec<HeldSegment>,
+    ) -> Result<Self> {
+        for segment in &mut segments {
+            let path = names::segment_file(dir, segment.base_offset, names::LOG_SUFFIX);
+            segment.bytes = disk.file_len(&path).map_err(|e| StorageError::io("read", &path, &e))?;
+        }
+        let first_crc = first_crc(disk, dir, &segments);
+        let (topic, partition) = (at.topic.to_string(), at.partition);
+        let (log_start, log_end) = (offsets.start, offsets.end);
+        Ok(Self { topic, partition, topic_id, log_start, log_end, first_crc, segments })
+    }
+
+    fn at(&self) -> TopicPartition {
+        TopicPartition::new(&self.topic, self.partition)
+    }
+
+    /// The first thing in `dir`, which has these `files`, that is not as it was, and where. None when all is.
+    pub fn difference(
+        &self,
+        disk: &dyn Disk,
+        dir: &Path,
+        files: Option<&[String]>,
+    ) -> Option<(PathBuf, String)> {
+        let is_empty = self.log_end == 0;
+        let Some(files) = files else {
+            return (!is_empty).then(|| (dir.to_path_buf(), "is gone".to_owned()));
+        };
+        for segment in &self.segments {
+            let path = names::segment_file(dir, segment.base_offset, names::LOG_SUFFIX);
+            let bytes = segment.bytes;
+            match disk.file_len(&path) {
+                Ok(found) if found == bytes => {}
+                Err(cause)
+                    if cause.kind() == ErrorKind::NotFound && bytes == 0 && self.segments.len() > 1 => {}
+                Err(cause) if cause.kind() == ErrorKind::NotFound => {
+                    return Some((path, "is gone".to_owned()));
+                }
+                Err(cause) => return Some((path, format!("cannot be looked at ({cause})"))),
+                Ok(found) => return Some((path, format!("has {found} bytes, not {bytes}"))),
+            }
+        }
+        let known = |base| self.segments.iter().any(|segment| segment.base_offset == base);
+        let foreign = files.iter().find(|name| {
+            names::parse_segment_file(name)
+                .is_some_and(|(base, what)| what == names::LOG_SUFFIX && !known(base))
+        });
+        if let Some(name) = foreign {
+            return Some((dir.join(name), "was not there".to_owned()));
+        }
+        (first_crc(disk, dir, &self.segments) != self.first_crc)
+            .then(|| (dir.to_path_buf(), "holds the records of another partition".to_owned()))
+    }
+}
+
+/// The CRC field of the first batch; none where none can be read.
+fn first_crc(disk: &dyn Disk, dir: &Path, segments: &[HeldSegment]) -> Option<u32> {
+    let first = segments.iter().find(|segment| segment.bytes > 0)?;
+    let path = names::segment_file(dir, first.base_offset, names::LOG_SUFFIX);
+    let mut crc = [0; CRC_BYTES];
+    disk.open(&path, OpenMode::Read).and_then(|file| file.read_exact_at(&mut crc, CRC_AT)).ok()?;
+    Some(u32::from_be_bytes(crc))
+}
+
+impl Inventory {
+    /// Reads the list before the marker of the clean stop is taken, and leaves only what was refused in it.
+    ///
+    /// # Errors
+    /// [`StorageError::Malformed`], [`StorageError::Io`].
+    pub fn take(disk: &dyn Disk, dir: &Path) -> Result<Self> {
+        let file = dir.join(names::INVENTORY);
+        let empty = || Self { file: file.clone(), stopped: Mutex::default(), refused: Mutex::default() };
+        let Some(text) = read_text(disk, &file)? else { return Ok(empty()) };
+        let document: Document =
+            serde_json::from_str(&text).map_err(|error| malformed(&file, error.to_string()))?;
+        if document.version != VERSION {
+            return Err(malformed(&file, format!("it has version {}, not {VERSION}", document.version)));
+        }
+        let marked_ms = disk.modified_ms(&dir.join(names::CLEAN_SHUTDOWN));
+        let is_of_last_stop = marked_ms.is_ok_and(|ms| ms == document.stopped_at_ms);
+        let by_place = |logs: Vec<Held>| logs.into_iter().map(|held| (held.at(), held));
+        let stopped = if is_of_last_stop { by_place(document.logs).collect() } else { HashMap::new() };
+        let refused = by_place(document.refused).collect();
+        let inventory =
+            Self { file: file.clone(), stopped: Mutex::new(stopped), refused: Mutex::new(refused) };
+        inventory.store(disk, Vec::new(), 0)?;
+        Ok(inventory)
+    }
+
+    /// What the log was; none when nothing is known of it, or of one with that name only.
+    pub fn expected(&self, at: &TopicPartition, topic_id: Uuid) -> Option<Held> {
+        let refused = self.refused.lock().get(at).cloned();
+        let held = refused.or_else(|| self.stopped.lock().get(at).cloned())?;
+        (topic_id.is_nil() || held.topic_id == topic_id).then_some(held)
+    }
+
+    /// The log is not as it was: every start says so until it is, or until the list does not ask for it any more.
+    pub fn refuse(&self, disk: &dyn Disk, held: Held) -> Result<()> {
+        let at = held.at();
+        if self.refused.lock().insert(at, held).is_some() {
+            return Ok(());
+        }
+        self.store(disk, Vec::new(), 0)
+    }
+
+    /// Nothing is expected of these logs any more: they are as they were, or given up.
+    pub fn forget<'a>(
+        &self,
+        disk: &dyn Disk,
+        logs: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Result<()> {
+        let mut changed = false;
+        for at in logs {
+            self.stopped.lock().remove(at);
+            changed |= self.refused.lock().remove(at).is_some();
+        }
+        if changed { self.store(disk, Vec::new(), 0) } else { Ok(()) }
+    }
+
+    /// Writes what `logs` are, behind the marker of a clean stop.
+    pub fn leave(&self, disk: &dyn Disk, dir: &Path, logs: Vec<Held>) -> Result<()> {
+        let marker = dir.join(names::CLEAN_SHUTDOWN);
+        let marked_ms = disk.modified_ms(&marker).map_err(|e| StorageError::io("read", &marker, &e))?;
+        self.store(disk, logs, marked_ms)
+    }
+
+    /// Where the list is.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    fn store(&self, disk: &dyn Disk, logs: Vec<Held>, stopped_at_ms: i64) -> Result<()> {
+        let refused: Vec<Held> = self.refused.lock().values().cloned().collect();
+        if logs.is_empty() && refused.is_empty() {
+            return match disk.remove_file(&self.file) {
+                Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(()),
+                removed => removed
+                    .and_then(|()| self.file.parent().map_or(Ok(()), |dir| disk.sync_dir(dir)))
+                    .map_err(|e| StorageError::io("remove", &self.file, &e)),
+            };
+        }
+        let document = Document { version: VERSION, stopped_at_ms, logs, refused };
+        let text =
+            serde_json::to_string(&document).map_err(|error| malformed(&self.file, error.to_string()))?;
+        let at = TopicPartition::new("data directory", 0);
+        replace(disk, &self.file, text.as_bytes(), SyncWhen::Now, &at)
+    }
+}

@@ -1,0 +1,108 @@
+//! A log that is opened, beside what it was at the last clean stop: what cannot be mended is refused, and no file is changed; what
+//! can be is, and leaves a line.
+use std::path::Path;
+use std::sync::Arc;
+
+use super::PartitionLog;
+use super::open::Opening;
+use crate::storage::disk::{DirEntry, Disk};
+use crate::storage::error::{Result, StorageError};
+use crate::storage::inventory::{Held, HeldSegment};
+use crate::storage::names;
+use crate::storage::segment::Segment;
+
+impl PartitionLog {
+    /// What the log is, for the next start to compare.
+    pub(in crate::storage) fn held(&self) -> Result<Held> {
+        let segments = self.segments();
+        let held = segments.iter().map(|segment| HeldSegment {
+            base_offset: segment.base_offset,
+            bytes: 0,
+            aborted: segment.aborted_count(),
+        });
+        let offsets = self.offsets();
+        let offsets = offsets.log_start_offset..offsets.log_end_offset;
+        Held::now(&*self.shared.disk, (&self.at, self.topic_id), &self.dir, offsets, held.collect())
+    }
+}
+
+impl Opening<'_> {
+    /// Refuses a log that is not what the last clean stop left. `entries`: what its directory has, when it is there.
+    ///
+    /// # Errors
+    /// [`StorageError::ChangedWhileStopped`].
+    pub fn compare(&mut self, entries: Option<&[DirEntry]>, dir: &Path) -> Result<()> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let files: Option<Vec<String>> =
+            entries.map(|entries| entries.iter().map(|entry| entry.name.clone()).collect());
+        let Some((file, what)) = held.difference(&*self.shared.disk, dir, files.as_deref()) else {
+            return Ok(());
+        };
+        self.shared.inventory.refuse(&*self.shared.disk, held.clone())?;
+        let end = held.log_end;
+        let inventory = self.shared.inventory.file().to_path_buf();
+        let what = format!("{} {what}", file.display());
+        Err(StorageError::ChangedWhileStopped { at: self.at.clone(), what, end, inventory })
+    }
+
+    /// The log begins where it did, whatever the checkpoint says now.
+    pub fn mend_start(&mut self) -> Result<()> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let (start, found) = (held.log_start, self.log_start_offset);
+        if start != found {
+            self.notes.push(format!(
+                "{} says that the log begins at offset {found}; at the last stop it began at {start}, which holds",
+                names::LOG_START_CHECKPOINT
+            ));
+            self.shared.update_log_starts(|starts| _ = starts.insert(self.at.clone(), start))?;
+            self.log_start_offset = start;
+        }
+        Ok(())
+    }
+
+    /// For after a clean stop: no log begins behind its end then. The checkpoint is wrong, and removing what lies before would
+    /// remove everything.
+    ///
+    /// # Errors
+    /// [`StorageError::Malformed`].
+    pub fn check_start(&self) -> Result<()> {
+        let begins_before = |active: &&Arc<Segment>| active.base_offset < self.log_start_offset;
+        let Some(active) = self.segments.last().filter(begins_before) else { return Ok(()) };
+        let end = active.find_end().map_err(|error| error.of(self.at))?;
+        if self.log_start_offset <= end {
+            return Ok(());
+        }
+        let reason = format!(
+            "it says that {} begins at offset {}, but the log ends at {end}",
+            self.at, self.log_start_offset
+        );
+        Err(StorageError::Malformed { file: self.shared.dir.join(names::LOG_START_CHECKPOINT), reason })
+    }
+
+    /// Whether the index of aborted transactions of `segment` has fewer or more of them than it had.
+    pub fn has_other_aborted(&self, segment: &Segment) -> bool {
+        let held = self.held.iter().flat_map(|held| &held.segments);
+        let held = held.into_iter().find(|held| held.base_offset == segment.base_offset);
+        held.is_some_and(|held| held.aborted != segment.aborted_count())
+    }
+}
+
+/// Gives a `.swap` file another name that no compaction of this log can have left; gives the names that are then there.
+pub(super) fn set_swaps_aside(
+    disk: &dyn Disk,
+    dir: &Path,
+    mut entries: Vec<DirEntry>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<DirEntry>> {
+    for entry in entries.iter_mut().filter(|entry| entry.name.ends_with(names::SWAP_SUFFIX)) {
+        let from = dir.join(&entry.name);
+        let aside = format!("{}{}", entry.name, names::ASIDE_SUFFIX);
+        disk.rename(&from, &dir.join(&aside)).map_err(|e| StorageError::io("rename", &from, &e))?;
+        notes.push(format!(
+            "{} is not of this log, which no compaction left unfinished; it is called {aside} now and is not read",
+            from.display()
+        ));
+        entry.name = aside;
+    }
+    Ok(entries)
+}

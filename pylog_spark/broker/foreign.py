@@ -1,0 +1,28 @@
+"""Whose data directory it is, before anything is made in it.
+
+Apache Kafka keeps records in the same files, but topics, settings and ids in a log of its own, so its directory is refused with
+what to do instead. Recognised by its ``meta.properties``, which pylog's brokers begin with their name.
+"""
+
+import os
+
+_META = "meta.properties"
+_OURS = "#pylog"
+
+
+def belongs_to_kafka(data_dir: str) -> bool:
+    """Whether a broker of Apache Kafka has made `data_dir`."""
+    try:
+        with open(os.path.join(data_dir, _META), encoding="utf-8", errors="replace") as file:
+            return _OURS not in file.read().split("\n")
+    except FileNotFoundError:
+        return False
+
+
+def sentence_for_kafka(data_dir: str) -> str:
+    """Give what to do with such a directory."""
+    return (
+        f"The data directory {data_dir} is Apache Kafka's, which keeps its topics and settings in other files than pylog; nothing in "
+        'it was changed. Start Kafka on it and read it with format("pylog") at its address, or copy its topics from there '
+        "to a pylog broker; give pylog a directory of its own."
+    )
