@@ -81,6 +81,8 @@ def _read(
         return bench.spark(side).figures(**job, **_log(bench, side, partitions, batches), read=dict(read))
 
     measures = {side: partial(once, side, {}) for side in (*bench.sides, "ceiling")}
+    if "pylog" in measures:
+        measures["pylog"] = partial(once, "pylog", {"minRecordsPerPartition": "1"})
     if has_shared and "pylog" in measures:
         measures[_SHARED] = partial(once, "pylog", {"minRecordsPerPartition": str(batches.rows)})
     return bench.take_turns(_and_tuned(measures) if has_tuned else measures, rounds_max=_ROUNDS_MAX)
