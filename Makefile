@@ -30,7 +30,8 @@ preflight-test:
 $(VENV)/bin/python:
 	@scripts/stage "Making a virtual environment in $(VENV)" $(PYTHON) -m venv $(VENV)
 
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A module is compiled when it is first imported: most of them never are.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 # A stamp is newer than all that it was made from.
 $(VENV)/.build-tools: requirements-dev.txt | $(VENV)/bin/python

@@ -1,6 +1,11 @@
-"""pylog: a durable, replayable log for PySpark. Importing this package starts and imports nothing heavy."""
+"""pylog: a durable, replayable log for PySpark. Importing this package starts and imports nothing heavy.
+
+It lets Spark's workers run this Python where they would run one without pylog, see `pylog_spark.interpreter`.
+"""
 
 from typing import TYPE_CHECKING, Any
+
+from pylog_spark.interpreter import choose_python
 
 if TYPE_CHECKING:
     from pylog_spark.broker.process import Broker, start_broker
@@ -9,6 +14,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["Broker", "__version__", "foreach_batch", "start_broker"]
+
+choose_python()
 
 
 def __getattr__(name: str) -> Any:

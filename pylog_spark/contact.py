@@ -1,19 +1,27 @@
-"""The first contact with the brokers, shared by source and sink: it fails in seconds, with a sentence.
+"""Contact with the brokers, shared by source and sink: the first one fails in seconds, with a sentence; later ones wait.
 
-Later requests of the same query are tried again for as long as the client's settings say (a broker may be restarting);
-only the first one, which finds a wrong address or a broker that was never started, should not keep a user waiting.
+Requests of a query that runs are tried again for as long as its settings say (a broker may be restarting); only the first
+one, which finds a wrong address or a broker that was never started, should not keep a user waiting. The native client knows
+that difference of itself alone: one that has reached no broker yet gives up at once. Tasks and commits make new ones, so
+they use `until_reachable`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pylog_spark.errors import PylogError, native, translated
 
 #: Longest wait in ms of a first contact, and of one connection in it.
 FIRST_CONTACT_MS = 5_000
 FIRST_CONNECTION_MS = 3_000
+#: Pauses in seconds of `until_reachable`: the first, which doubles up to the longest.
+_PAUSE_S = 0.05
+_PAUSE_MAX_S = 1.0
+
+Answer = TypeVar("Answer")
 
 
 def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[dict[str, Any]]:
@@ -45,6 +53,25 @@ def require_topic(config: Mapping[str, str], topic: str) -> None:
         return
     if found["error"] != "UNKNOWN_TOPIC_OR_PARTITION" or not _creates_topics(config):
         raise topic_error(topic, found["error"])
+
+
+def until_reachable(question: Callable[[], Answer], limit_s: float) -> Answer:
+    """Give the answer to `question`, which is asked again while no broker answers, for `limit_s`.
+
+    Raises
+    ------
+    PylogError
+        ``PYLOG_UNREACHABLE`` after that time, and what else `question` raises at once.
+    """
+    deadline_s, pause_s = time.monotonic() + limit_s, _PAUSE_S
+    while True:
+        try:
+            return question()
+        except PylogError as error:
+            if error.condition != "PYLOG_UNREACHABLE" or time.monotonic() + pause_s > deadline_s:
+                raise
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _PAUSE_MAX_S)
 
 
 def topic_error(topic: str, kind: str) -> PylogError:

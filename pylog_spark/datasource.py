@@ -7,7 +7,7 @@ pyarrow and the rooms are imported by the methods), and options are checked as s
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Collection, Mapping, MutableMapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource
 from pylog_spark import schema as columns
 from pylog_spark.errors import PylogError
 from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
+from pylog_spark.raising import sentence_first
 from pylog_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
     from pylog_spark.sink.task import Target
     from pylog_spark.source.partition import RangeSource
+
+
+def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
+    """What the sink does for a reader that an open transaction holds back: the two rooms do not know each other."""
+    from pylog_spark.sink.holding import release
+
+    return release(client, partitions)
 
 
 #: Options besides ``ending...`` that only a batch read has, in lower case.
@@ -46,6 +54,7 @@ class PylogDataSource(DataSource):
     >>> frame.write.format("pylog").options(**servers).option("topic", "flights").mode("append").save()  # doctest: +SKIP
     """
 
+    @sentence_first
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         check_names(options)
@@ -55,6 +64,7 @@ class PylogDataSource(DataSource):
         """The word in ``format("pylog")``."""
         return "pylog"
 
+    @sentence_first
     def schema(self) -> str:
         """Give the columns of a read. Spark asks at ``load()`` unless ``.schema()`` says them; so this is also where a
         broker that does not answer or a topic that does not exist is found at once.
@@ -69,6 +79,7 @@ class PylogDataSource(DataSource):
         Log(options).check()
         return columns.read_ddl(options.include_headers)
 
+    @sentence_first
     def reader(self, schema: StructType) -> DataSourceReader:
         """Give the reader of a batch."""
         from pylog_spark.source.batch import PylogReader
@@ -76,21 +87,23 @@ class PylogDataSource(DataSource):
         options = read_options(self.options, BATCH)
         source = self._range_source(schema, BATCH)
         if not options.pushdown:
-            return PylogReader(options, source)
+            return PylogReader(options, source, _release)
         from pylog_spark.source.pushdown import pushdown_reader
 
-        return pushdown_reader(options, source)
+        return pushdown_reader(options, source, _release)
 
+    @sentence_first
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Give the reader of a streaming query."""
         from pylog_spark.source.stream import refusing_reader, stream_reader
 
         try:
             options = read_options(self.options, STREAM)
-            return stream_reader(options, self._range_source(schema, STREAM))
+            return stream_reader(options, self._range_source(schema, STREAM), _release)
         except PylogError as error:
             return refusing_reader(error)
 
+    @sentence_first
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Give the writer of a batch. A log is appended to; `overwrite` is refused."""
         if overwrite:
@@ -102,6 +115,7 @@ class PylogDataSource(DataSource):
 
         return PylogWriter(self._target(schema, streaming=False))
 
+    @sentence_first
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Give the writer of a streaming query. The output mode complete arrives as `overwrite`; each batch is
         appended all the same, as Spark's Kafka connector does."""
@@ -117,7 +131,7 @@ class PylogDataSource(DataSource):
         names = columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
         return RangeSource(
-            options.client,
+            options.task_client,
             names,
             nullable,
             options.batch_bytes,
@@ -135,4 +149,11 @@ class PylogDataSource(DataSource):
         options = write_options(self.options, streaming=streaming)
         names = columns.write_columns(schema, options.topic)
         batch = None if streaming else batch_write(options.named, options.topic)
-        return Target(options.client, options.topic, names, options.delivery, batch)
+        return Target(
+            options.client,
+            options.topic,
+            names,
+            options.delivery,
+            batch,
+            abandoned_after_ms=options.abandoned_after_ms,
+        )

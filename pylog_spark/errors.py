@@ -1,8 +1,8 @@
 """Every error that a user of pylog can meet, and the one place where a native error becomes one of them.
 
 An error is a condition name (stable: programs and tests look for it) and one sentence that says what is wrong and what
-to do. Spark shows the sentence of an error raised on the driver at the end of its own exception, after the Python
-traceback, as ``pylog_spark.errors.PylogError: [PYLOG_...] sentence``.
+to do. Spark shows it in its own exception before and after the Python traceback (see `pylog_spark.raising`), as
+``pylog_spark.errors.PylogError: [PYLOG_...] sentence``.
 
 No pyspark and no native module is imported here: the broker, the command line and the data source all use this file.
 """
@@ -26,8 +26,8 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_START_AFTER_END": "a batch read whose start lies after its end",
     "PYLOG_DATA_LOSS": "records that a query still needed were removed from the beginning of the log, by retention or by DeleteRecords",
     "PYLOG_LOG_TRUNCATED": "a log ends before an offset that a query has read or planned to read",
-    "PYLOG_TOPIC_RECREATED": "a topic was deleted and made again while a query was reading it",
-    "PYLOG_TOPIC_DELETED": "a topic that a query was reading does not exist any more",
+    "PYLOG_TOPIC_RECREATED": "a topic was deleted and made again while a query was reading it or writing to it",
+    "PYLOG_TOPIC_DELETED": "a topic that a query was reading or writing to does not exist any more",
     "PYLOG_PARTITION_GONE": "a partition that a query was reading is not there any more, or its topic is no longer subscribed to",
     "PYLOG_AVAILABLE_NOW_PARTITIONS": "with Trigger.AvailableNow, a batch whose partitions are not those seen at the start (Spark's MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED)",
     "PYLOG_AVAILABLE_NOW_BEYOND": "with Trigger.AvailableNow, a batch that ends after the end seen at the start (Spark's END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED)",
@@ -39,7 +39,7 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_CORRUPT_BATCH": "stored bytes whose checksum is wrong",
     "PYLOG_DELIVERY": "a record that the brokers refused or did not acknowledge",
     "PYLOG_NO_TRANSACTIONS": "brokers that cannot do what exactly-once writing needs",
-    "PYLOG_SINK_FENCED": "a write that runs twice at the same time: the other one goes on",
+    "PYLOG_SINK_FENCED": "a write that runs twice at the same time, of which the other one goes on, or that was ended from outside (`abandonedAfter`)",
     "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be made, read or trusted",
     "PYLOG_TRANSACTION_LOST": "a transaction that the brokers ended before the write was committed",
     "PYLOG_QUERY_STOPPED": "no failure: a micro-batch of `foreach_batch` that the query's stop has ended, for Spark to read",
@@ -118,6 +118,8 @@ def from_native(kind: str, message: str) -> PylogError:
     sentence = message.rstrip(". ")
     if condition == "PYLOG_BROKER":
         sentence = f"{sentence} ({kind})"
+    if sentence.endswith("?"):  # it asks whether another name was meant
+        return PylogError(condition, sentence)
     if advice and ";" not in sentence:  # else the native sentence gives its own advice
         sentence = f"{sentence}; {advice}"
     return PylogError(condition, f"{sentence}.")

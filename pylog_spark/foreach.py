@@ -12,11 +12,13 @@ for (4.0 to 4.3) that the job was cancelled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import texts
+from pylog_spark.options.write import DELIVERY_TIMEOUT_MS
 
 
 def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
@@ -40,6 +42,8 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
     The function may be called by one of your own, with a frame made from the micro-batch. When the query is being stopped it raises
     at once, or as soon as Spark has cancelled the write; let that pass. The next start of the query writes the batch, once.
 
+    Brokers that it has written to may be away for `kafka.delivery.timeout.ms`: the write is begun again until then.
+
     Examples
     --------
     >>> servers = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -54,20 +58,43 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
     if taken:
         raise PylogError("PYLOG_INVALID_OPTION", f"foreach_batch sets the option {taken[0]} itself; leave it out.")
     given = {name: value for name, value in options.items() if value is not None}
+    wait_s = _wait_s(given)
+    has_written = False
 
     def write(frame: Any, batch_id: int) -> None:
-        if group := _cancelled(frame):
-            raise _stop(batch_id, group)
-        try:
-            writer = frame.write.format("pylog").options(**given)
-            writer.option("txnAppId", app_id).option("txnVersion", batch_id).mode("append").save()
-        except Exception as error:
-            shown = _shown(error, batch_id, _cancelled(frame))
-            if shown is error:
-                raise
-            raise shown from None
+        nonlocal has_written
+        until_s = time.monotonic() + (wait_s if has_written else 0)
+        while True:
+            if group := _cancelled(frame):
+                raise _stop(batch_id, group)
+            try:
+                writer = frame.write.format("pylog").options(**given)
+                writer.option("txnAppId", app_id).option("txnVersion", batch_id).mode("append").save()
+                has_written = True
+                return
+            except Exception as error:
+                group = _cancelled(frame)
+                if group is not None or _AWAY not in str(error) or time.monotonic() + _PAUSE_S > until_s:
+                    shown = _shown(error, batch_id, group)
+                    if shown is error:
+                        raise
+                    raise shown from None
+            time.sleep(_PAUSE_S)
 
     return write
+
+
+def _wait_s(given: Mapping[str, object]) -> float:
+    """How long brokers that are away are waited for: as long as a record's delivery may take."""
+    said = next((value for name, value in given.items() if name.lower() == "kafka.delivery.timeout.ms"), None)
+    # What is no number is refused when the first batch is written.
+    return (int(str(said)) if str(said).isdecimal() else DELIVERY_TIMEOUT_MS) / 1_000
+
+
+#: In the text of an error that Spark makes of ours.
+_AWAY = "[PYLOG_UNREACHABLE]"
+#: Between two attempts at a write while brokers are away, in seconds.
+_PAUSE_S = 1.0
 
 
 #: Of Spark's own list (``StreamExecution.IO_EXCEPTION_NAMES``).

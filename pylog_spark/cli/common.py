@@ -1,6 +1,7 @@
 """What verbs share: the option that says which broker, NAME=VALUE options, tables, JSON."""
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -121,6 +122,12 @@ def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 def _is_number(text: str) -> bool:
     return text.lstrip("-").isdigit() or text == "-"
+
+
+def open_for_s(described: Mapping[str, Any]) -> int | None:
+    """For how many seconds a transaction is open, as `Admin.describe_transactions` gives it; None when that is not known."""
+    start_ms = int(described["start_time_ms"])
+    return None if described["error"] or start_ms < 0 else round(max(time.time() - start_ms / 1000, 0))
 
 
 def refuse_failed(results: Iterable[Mapping[str, Any]]) -> None:

@@ -1,6 +1,5 @@
 """``pylog sink list | finish | abort``: Spark's exactly-once writes from outside. An abort is only shown until --execute is given."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from pylog_spark.cli.common import (
     echo_table,
     execute_option,
     json_option,
+    open_for_s,
     plural,
 )
 from pylog_spark.client.errors import LogError, translated
@@ -37,19 +37,21 @@ def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]],
     """List writes: decided (finished, unfinished), undecided, left over.
 
     KEY is the id of a streaming query, or TOPIC/txnAppId of a batch. Open transactions hold back readers of
-    committed data.
+    committed data in TOPICS, those that they have written to.
     """
     with _sentences():
         found = overview.survey(client_settings(bootstrap, client_config))
-    names = [name for one in found for name in one.open]
-    ages = _ages(bootstrap, client_config, names)
-    rows = [_row(one, ages) for one in found if one.open or not only_open]
+    described = _described(bootstrap, client_config, [name for one in found for name in one.open])
+    rows = [_row(one, described) for one in found if one.open or not only_open]
     if as_json:
         echo_json(rows)
     elif rows:
         shown = ("key", "version", "state", "transactions", "open_for_s")
-        cells = [["-" if one[name] is None else one[name] for name in shown] for one in rows]
-        echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S"], cells)
+        cells = [
+            [*("-" if one[name] is None else one[name] for name in shown), ",".join(one["topics"]) or "-"]
+            for one in rows
+        ]
+        echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S", "TOPICS"], cells)
     else:
         click.echo("There are no such writes.", err=True)
 
@@ -105,27 +107,28 @@ def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str
     )
 
 
-def _row(one: overview.Standing, ages: Mapping[str, float]) -> dict[str, Any]:
-    age = max((ages[name] for name in one.open if name in ages), default=None)
+def _row(one: overview.Standing, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    own = [described[name] for name in one.open if name in described]
     return {
         "key": one.key,
         "version": one.version,
         "kind": one.kind,
         "state": one.state,
         "transactions": len(one.open),
-        "open_for_s": None if age is None else round(age),
+        "open_for_s": max((age for each in own if (age := open_for_s(each)) is not None), default=None),
+        "topics": sorted({topic for each in own for topic, _ in each["partitions"]}),
         "transactional_ids": list(one.open),
     }
 
 
-def _ages(bootstrap: str, client_config: Sequence[tuple[str, str]], names: Sequence[str]) -> dict[str, float]:
-    """For how many seconds transactions are open, by transactional id."""
+def _described(
+    bootstrap: str, client_config: Sequence[tuple[str, str]], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """What the brokers know of open transactions, by transactional id."""
     if not names:
         return {}
     with admin_of(bootstrap, client_config) as admin:
-        found = admin.describe_transactions(names)
-    began = {one["transactional_id"]: one["start_time_ms"] for one in found if not one["error"]}
-    return {name: max(time.time() - start / 1000, 0) for name, start in began.items() if start >= 0}
+        return {one["transactional_id"]: one for one in admin.describe_transactions(names) if not one["error"]}
 
 
 @contextmanager

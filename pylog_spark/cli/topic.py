@@ -94,7 +94,10 @@ def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], 
 def describe(
     names: tuple[str, ...], all_configs: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
-    """Show partitions, offsets and settings of topics."""
+    """Show partitions, offsets and settings of topics.
+
+    STABLE is where readers of committed data end: before END while a transaction is open ('pylog transaction list').
+    """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, name, all_configs) for name in names]
     if as_json:
@@ -164,12 +167,14 @@ def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
     starts = {
         number: offset for _, number, offset, _ in admin.offsets([(name, number, EARLIEST) for number in numbers])
     }
-    ends = {number: offset for _, number, offset, _ in admin.offsets([(name, number, LATEST) for number in numbers])}
+    latest = [(name, number, LATEST) for number in numbers]
+    ends = {number: offset for _, number, offset, _ in admin.offsets(latest)}
+    stable = {number: offset for _, number, offset, _ in admin.offsets(latest, "read_committed")}
     configs = admin.configs("topic", [name])[0]["configs"]
     by_number = {one["partition"]: one for one in found["partitions"]}
     partitions = [
         {**{key: by_number[number][key] for key in ("partition", "leader", "leader_epoch", "replicas", "isr")},
-         "start_offset": starts[number], "end_offset": ends[number]}
+         "start_offset": starts[number], "stable_offset": min(stable[number], ends[number]), "end_offset": ends[number]}
         for number in numbers
     ]  # fmt: skip
     shown = {one["name"]: one["value"] for one in configs if all_configs or one["source"] != "DEFAULT_CONFIG"}
@@ -184,7 +189,14 @@ def _show(described: dict[str, Any]) -> None:
     for name, value in described["configs"].items():
         click.echo(f"  {name}={value}")
     rows = [
-        (one["partition"], one["leader"], one["start_offset"], one["end_offset"], ",".join(map(str, one["isr"])))
+        (
+            one["partition"],
+            one["leader"],
+            one["start_offset"],
+            one["stable_offset"],
+            one["end_offset"],
+            ",".join(map(str, one["isr"])),
+        )
         for one in partitions
     ]
-    echo_table(["PARTITION", "LEADER", "START", "END", "ISR"], rows)
+    echo_table(["PARTITION", "LEADER", "START", "STABLE", "END", "ISR"], rows)

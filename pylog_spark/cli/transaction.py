@@ -1,6 +1,7 @@
 """``pylog transaction list | describe | producers | abort``. An abort is only shown until --execute is given."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from pylog_spark.cli.common import (
     echo_table,
     execute_option,
     json_option,
+    open_for_s,
     partitions_of,
     refuse_failed,
 )
@@ -20,6 +22,7 @@ from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.transactions import ANY_DURATION
 from pylog_spark.offsets.reset import duration_ms
+from pylog_spark.sink.protocol import OPEN, is_prepared
 
 _NO_TRANSACTION = -1
 
@@ -47,15 +50,32 @@ def list_(
     client_config: list[tuple[str, str]],
     as_json: bool,
 ) -> None:
-    """List transactional ids."""
+    """List transactional ids, and since when their open transactions hold back readers of committed data.
+
+    One that is PREPARED waits for its program to decide, and no broker ends it. Of a TRANSACTIONAL-ID that begins
+    with pylog-once. Spark's write is the rest up to the last three dots: key and version, see 'pylog sink list'.
+    """
     open_for_ms = ANY_DURATION if duration is None else _duration(duration)
     with admin_of(bootstrap, client_config) as admin:
         found = admin.transactions(states, duration_ms=open_for_ms)
+        names = [one["transactional_id"] for one in found if one["state"] == OPEN]
+        described = {one["transactional_id"]: one for one in admin.describe_transactions(names)} if names else {}
+    listed = [{**one, **_openness(described.get(one["transactional_id"]))} for one in found]
     if as_json:
-        echo_json(found)
-    elif found:
-        rows = [(one["transactional_id"], one["state"], one["producer_id"], one["coordinator"]) for one in found]
-        echo_table(["TRANSACTIONAL-ID", "STATE", "PRODUCER", "COORDINATOR"], rows)
+        echo_json(listed)
+    elif listed:
+        rows = [
+            (
+                one["transactional_id"],
+                one["state"],
+                "yes" if one["prepared"] else "-",
+                "-" if one["open_for_s"] is None else one["open_for_s"],
+                one["producer_id"],
+                one["coordinator"],
+            )
+            for one in listed
+        ]
+        echo_table(["TRANSACTIONAL-ID", "STATE", "PREPARED", "OPEN-FOR-S", "PRODUCER", "COORDINATOR"], rows)
     else:
         click.echo("There are no transactional ids.", err=True)
 
@@ -149,6 +169,12 @@ def abort(
     click.echo(done, err=True)
 
 
+def _openness(described: Mapping[str, Any] | None) -> dict[str, Any]:
+    if described is None:
+        return {"prepared": False, "open_for_s": None}
+    return {"prepared": is_prepared(described), "open_for_s": open_for_s(described)}
+
+
 def _abort_by_id(admin: Admin, name: str, execute: bool) -> dict[str, Any]:
     before = admin.transaction(name)
     if execute:
@@ -179,7 +205,8 @@ def _show(one: dict[str, Any]) -> None:
     click.echo(f"producer {one['producer_id']} epoch {one['producer_epoch']}, coordinator {one['coordinator']}")
     if one["start_time_ms"] >= 0 and one["state"] not in _ENDED:
         age_s = max(time.time() - one["start_time_ms"] / 1000, 0)
-        click.echo(f"open for {age_s:.0f} s of {one['timeout_ms'] / 1000:.0f} s")
+        limit = ", prepared: no broker ends it" if is_prepared(one) else f" of {one['timeout_ms'] / 1000:.0f} s"
+        click.echo(f"open for {age_s:.0f} s{limit}")
     if one["partitions"]:
         echo_table(["TOPIC", "PARTITION"], sorted(map(tuple, one["partitions"])))
 

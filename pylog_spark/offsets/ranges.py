@@ -22,6 +22,20 @@ class OffsetRange(NamedTuple):
         return max(0, self.end - self.start)
 
 
+def in_words(ranges: Iterable[OffsetRange], most: int = 5) -> str:
+    """Give ranges for a line of a log: the offsets and partitions of each topic, and the `most` first ranges of each."""
+    topics: dict[str, list[OffsetRange]] = {}
+    for offsets in sorted(ranges):
+        topics.setdefault(offsets.partition.topic, []).append(offsets)
+    return "; ".join(_topic_in_words(topic, found, most) for topic, found in topics.items()) or "nothing"
+
+
+def _topic_in_words(topic: str, ranges: list[OffsetRange], most: int) -> str:
+    named = ", ".join(f"{one.partition.partition}: [{one.start}, {one.end})" for one in ranges[:most])
+    more = f" and {len(ranges) - most} more" if len(ranges) > most else ""
+    return f"{topic}, {sum(one.size for one in ranges)} offsets in {named}{more}"
+
+
 def plan(
     ranges: Iterable[OffsetRange], min_partitions: int | None = None, max_records: int | None = None
 ) -> list[OffsetRange]:

@@ -31,6 +31,13 @@ _REFUSED = {
 _NOT_NATIVE = frozenset({*java.IGNORED, "group.id"})
 _CLIENT_PREFIX = "kafka."
 
+#: What Spark puts before the names of a table's OPTIONS, which it gives to nobody but the look at the table's columns.
+_TABLE_PREFIX = "option."
+_TABLE = (
+    "Spark gives a table of CREATE TABLE ... USING pylog none of its OPTIONS when it is read or written: name them in each statement "
+    "(SELECT * FROM t WITH (...), INSERT INTO t WITH (...)), or use a view that has them (CREATE TEMPORARY VIEW ... USING pylog OPTIONS (...))"
+)
+
 
 def check_names(given: Mapping[str, str]) -> None:
     """Check that every option is known, whatever it is used for. What Spark can call before it knows more.
@@ -44,9 +51,11 @@ def check_names(given: Mapping[str, str]) -> None:
         name = key.lower()
         if name in _REFUSED:
             raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"The option {key} is not supported: {_REFUSED[name]}.")
+        if name.startswith(_TABLE_PREFIX):
+            raise PylogError("PYLOG_UNSUPPORTED_OPTION", f"{_TABLE}; give such a table its columns and no OPTIONS.")
         known = name in BY_KEY or name in _SPARKS_OWN or name == "bootstrap.servers"
         if not known and not name.startswith(_CLIENT_PREFIX):
-            raise PylogError("PYLOG_UNKNOWN_OPTION", f"There is no option {key!r}; {_nearest(name)}.")
+            raise PylogError("PYLOG_UNKNOWN_OPTION", f"There is no option {key!r}; {_nearest(name)}")
 
 
 def option_values(given: Mapping[str, str], scope: str) -> dict[str, Any]:
@@ -85,10 +94,9 @@ def client_settings(given: Mapping[str, str]) -> dict[str, str]:
         if name.startswith(_CLIENT_PREFIX):
             settings[name.removeprefix(_CLIENT_PREFIX)] = text
     if not settings.get("bootstrap.servers", "").strip():
-        raise PylogError(
-            "PYLOG_INVALID_OPTION",
-            'The option kafka.bootstrap.servers is missing; give the brokers as "host:port[,host:port...]".',
-        )
+        sentence = 'The option kafka.bootstrap.servers is missing; give the brokers as "host:port[,host:port...]".'
+        has_any = bool(settings) or any(key.lower() in BY_KEY for key in given)
+        raise PylogError("PYLOG_INVALID_OPTION", sentence if has_any else f"{sentence} {_TABLE}.")
     return {name: text for name, text in settings.items() if name not in _NOT_NATIVE}
 
 
@@ -97,5 +105,5 @@ def _nearest(name: str) -> str:
     candidates = {**known, **{key.removeprefix(_CLIENT_PREFIX): full for key, full in known.items()}}
     found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     if found:
-        return f"did you mean {candidates[found[0]]}"
-    return f"the options are {', '.join(option.name for option in OPTIONS)}, and kafka.* for the client"
+        return f"did you mean {candidates[found[0]]}?"
+    return f"the options are {', '.join(option.name for option in OPTIONS)}, and kafka.* for the client."

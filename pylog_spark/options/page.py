@@ -68,7 +68,7 @@ them (murmur2), rows without one to one partition after the other, a batch at a 
 
 ## Errors
 
-Each error is a condition and one sentence. Spark shows it after the Python traceback; the setting
+Each error is a condition and one sentence. Spark shows it before and after the Python traceback; the setting
 `spark.sql.execution.pyspark.udf.hideTraceback.enabled=true` leaves only the sentence of errors in tasks.
 
 | condition | meaning |

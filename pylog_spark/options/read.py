@@ -22,8 +22,13 @@ from pylog_spark.offsets.limits import (
 from pylog_spark.offsets.pattern import compile_pattern
 from pylog_spark.offsets.spans import EVERY, Spans
 from pylog_spark.options.names import SINK_TOPIC, client_settings, option_values
-from pylog_spark.options.table import BATCH
+from pylog_spark.options.table import BATCH, STREAM
 
+#: How long a task waits for its records unless an option says otherwise: `spark.network.timeout`, which Spark's connector takes.
+POLL_TIMEOUT_MS = 120_000
+#: Offsets below which ranges of a micro-batch share a Spark task unless an option says otherwise. A task costs some 30 ms before its
+#: first record, in which it could read this many of 1 kB.
+STREAM_MIN_RECORDS = 1_000
 #: What a rack begins with that stands in an environment variable of the executors.
 RACK_VARIABLE = "env:"
 
@@ -49,7 +54,10 @@ class Subscription:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of a reading query, checked and typed; plain values, so it can be pickled."""
+    """The options of a reading query, checked and typed; plain values, so it can be pickled.
+
+    `client` has the settings of the driver's client, `task_client` those of the tasks, which wait longer.
+    """
 
     subscription: Subscription
     start: Limit
@@ -74,6 +82,7 @@ class ReadOptions:
     offset_retry_ms: int
     batch_bytes: int
     client: Mapping[str, str]
+    task_client: Mapping[str, str]
     rack: str
 
 
@@ -94,8 +103,6 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
     """
     values = option_values(given, scope)
     client = client_settings(given)
-    if (wait_ms := values["kafkaConsumer.pollTimeoutMs"]) is not None:
-        client.setdefault("default.api.timeout.ms", str(wait_ms))
     rack = _rack(values["clientRack"], client.pop("client.rack", None))
     client["isolation.level"] = _isolation(values["isolationLevel"], client.get("isolation.level"))
     start, start_option = _limit(values, "starting", Earliest() if scope == BATCH else Latest())
@@ -115,7 +122,7 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         fail_on_data_loss=values["failOnDataLoss"],
         include_headers=values["includeHeaders"],
         min_partitions=values["minPartitions"],
-        **_task_sizes(values),
+        **_task_sizes(values, scope),
         wanted=_wanted(values),
         pushdown=values["pushdown"],
         limit=values["limit"],
@@ -125,8 +132,15 @@ def read_options(given: Mapping[str, str], scope: str) -> ReadOptions:
         offset_retry_ms=values["fetchOffset.retryIntervalMs"],
         batch_bytes=values["batchBytes"],
         client=client,
+        task_client=_of_tasks(client, values["kafkaConsumer.pollTimeoutMs"]),
         rack=rack,
     )
+
+
+def _of_tasks(client: Mapping[str, str], poll_timeout_ms: int | None) -> dict[str, str]:
+    if poll_timeout_ms is not None:
+        return {**client, "default.api.timeout.ms": str(poll_timeout_ms)}
+    return {"default.api.timeout.ms": str(POLL_TIMEOUT_MS), **client}
 
 
 def _subscription(values: Mapping[str, Any]) -> Subscription:
@@ -205,13 +219,15 @@ def _trigger_limits(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _task_sizes(values: Mapping[str, Any]) -> dict[str, Any]:
+def _task_sizes(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
     most, fewest = values["maxRecordsPerPartition"], values["minRecordsPerPartition"]
     if most is not None and fewest is not None and fewest > most:
         raise PylogError(
             "PYLOG_INVALID_OPTION",
             f"minRecordsPerPartition ({fewest}) must not be above maxRecordsPerPartition ({most}).",
         )
+    if fewest is None and scope == STREAM:
+        fewest = STREAM_MIN_RECORDS if most is None else min(most, STREAM_MIN_RECORDS)
     return {"max_records": most, "min_records": fewest}
 
 

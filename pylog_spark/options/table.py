@@ -114,7 +114,7 @@ OPTIONS: tuple[Option, ...] = (
         "ms",
         texts.time_ms,
         (BATCH,),
-        "Where to end: before the first record at or after this time; latest when there is none. Wins over `endingOffsetsByTimestamp`.",
+        "Where to end: before the first record at or after this time; latest when there is none. In a topic that is in no order of time, what stands behind that record is left out though it may be older: `filterTimestamp` looks at each record. Wins over `endingOffsetsByTimestamp`.",
     ),
     Option(
         "failOnDataLoss",
@@ -132,7 +132,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         READ,
-        "Wanted number of Spark partitions: large offset ranges are split. Without it each log partition is one.",
+        "Wanted number of Spark partitions: large offset ranges are split. Without it each log partition is one (small ones may share, see `minRecordsPerPartition`).",
     ),
     Option(
         "maxRecordsPerPartition",
@@ -146,7 +146,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         READ,
-        "Fewest offsets that are worth a Spark partition of their own: smaller ranges, of whatever log partitions, share one and are read in it one after the other. `minPartitions` and `maxRecordsPerPartition` still hold. Without it each log partition is one.",
+        "Fewest offsets that are worth a Spark partition of their own: smaller ranges, of whatever log partitions, share one and are read in it one after the other. `minPartitions` and `maxRecordsPerPartition` still hold. Without it each log partition is one in a batch read; in a stream 1000 holds, so that a log partition is one as soon as there is work for it. 1 always gives each its own.",
     ),
     Option(
         "filterPartition",
@@ -270,7 +270,7 @@ OPTIONS: tuple[Option, ...] = (
         "ms",
         texts.count,
         READ,
-        "How long a task waits for records that the plan promised, retries included; the client setting `kafka.default.api.timeout.ms` (60 s) when absent.",
+        "How long a task waits for records that the plan promised and for brokers that are away, retries included. Without it `kafka.default.api.timeout.ms`, when that is given, else 120000: `spark.network.timeout`, as in Spark's Kafka connector.",
     ),
     Option(
         "kafka.group.id",
@@ -284,7 +284,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.number,
         READ,
-        "How often the driver asks again when the brokers show a partition shorter than it was, before it believes that records are lost. Failed requests are tried again until `kafka.default.api.timeout.ms` has passed.",
+        "How often the driver asks: while no broker answers, each time for `kafka.default.api.timeout.ms` (60 s), so that it waits for brokers that are away for 3 minutes by default, as Spark's Kafka connector does; and when the brokers show a partition shorter than it was, before it believes that records are lost.",
         "3",
     ),
     Option(
@@ -292,7 +292,7 @@ OPTIONS: tuple[Option, ...] = (
         "ms",
         texts.number,
         READ,
-        "Pause before asking again, see `fetchOffset.numRetries`; that after a failed request is `kafka.retry.backoff.ms`.",
+        "Pause before asking again, see `fetchOffset.numRetries`; the first between two requests within one such time is `kafka.retry.backoff.ms`.",
         "1000",
     ),
     Option("topic", "name", texts.nonempty, (WRITE,), "Topic of all rows; wins over a column `topic`."),
@@ -317,6 +317,13 @@ OPTIONS: tuple[Option, ...] = (
         texts.version,
         (WRITE,),
         "Version of the write that `txnAppId` names, growing from write to write; in `foreachBatch`, the number of the batch.",
+    ),
+    Option(
+        "abandonedAfter",
+        "duration",
+        texts.patience,
+        (WRITE,),
+        "After how long an exactly-once write that is not decided may be ended by others: when all of its open transactions are open for longer, its driver counts as gone. The next batch write, a stream that writes or the driver of a reader that is held back then aborts it; a driver that was only slow fails with `PYLOG_SINK_FENCED`, and none of its rows is there. From one second to a year; `kafka.transaction.timeout.ms` and 5 minutes (20 minutes in all) when it is not given. Give more to a job whose first task is done so long before its last.",
     ),
     Option(
         "compression",

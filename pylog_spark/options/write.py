@@ -10,6 +10,14 @@ from pylog_spark.offsets.texts import AT_LEAST_ONCE, EXACTLY_ONCE
 from pylog_spark.options.names import client_settings, option_values
 from pylog_spark.options.table import WRITE
 
+#: Kafka's default of `delivery.timeout.ms`.
+DELIVERY_TIMEOUT_MS = 120_000
+#: Kafka's default `transaction.max.timeout.ms`: no broker allows more unless told so.
+TRANSACTION_TIMEOUT_MS = 900_000
+#: How much longer than a task may write, a write that is not decided is left to its driver.
+_GRACE_MS = 300_000
+#: `abandonedAfter` where nothing else is said.
+ABANDONED_AFTER_MS = TRANSACTION_TIMEOUT_MS + _GRACE_MS
 _TO_GIVE_IT_UP = f"leave it out, or set delivery to {AT_LEAST_ONCE}"
 
 
@@ -25,6 +33,8 @@ class WriteOptions:
         `EXACTLY_ONCE` or `AT_LEAST_ONCE`.
     named : tuple of str and int, or None
         `txnAppId` and `txnVersion`.
+    abandoned_after_ms : int
+        After how long others may end what is not decided.
     client : mapping
         Settings of the native client.
     """
@@ -32,6 +42,7 @@ class WriteOptions:
     topic: str | None
     delivery: str
     named: tuple[str, int] | None
+    abandoned_after_ms: int
     client: Mapping[str, str]
 
 
@@ -39,6 +50,8 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
     """Read the options of a query that writes. Raises `PylogError` as `read_options` does."""
     values = option_values(given, WRITE)
     client = client_settings(given)
+    # Whatever of a write has to wait for brokers, its commit on the driver too, waits as long as its records do.
+    client.setdefault("default.api.timeout.ms", client.get("delivery.timeout.ms", str(DELIVERY_TIMEOUT_MS)))
     codec = values["compression"]
     if codec is not None and client.setdefault("compression.type", codec) != codec:
         raise PylogError(
@@ -50,7 +63,8 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
     if delivery == EXACTLY_ONCE:
         _check_client(client)
     named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
-    return WriteOptions(topic=values["topic"], delivery=delivery, named=named, client=client)
+    patience_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
+    return WriteOptions(values["topic"], delivery, named, patience_ms, client)
 
 
 def _check_client(client: Mapping[str, str]) -> None:
@@ -66,6 +80,20 @@ def _check_client(client: Mapping[str, str]) -> None:
             "PYLOG_INVALID_OPTION",
             f"The option kafka.enable.idempotence=false does not go with exactly-once delivery; {_TO_GIVE_IT_UP}.",
         )
+
+
+def _abandoned_after_ms(given: int | None, delivery: str, client: Mapping[str, str]) -> int:
+    if given is None:
+        timeout = client.get("transaction.timeout.ms", "").strip()
+        # A text that is no number is left for the client to refuse.
+        return int(timeout) + _GRACE_MS if timeout.isdecimal() else ABANDONED_AFTER_MS
+    if delivery != EXACTLY_ONCE:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            f"The option abandonedAfter has no meaning with delivery={delivery}, which leaves nothing undecided; leave it out, or "
+            "leave delivery out.",
+        )
+    return given
 
 
 def _named(app_id: str | None, version: int | None, delivery: str, *, streaming: bool) -> tuple[str, int] | None:

@@ -14,22 +14,23 @@ An attempt that fails ends its transaction if it still can; else the driver's ab
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pylog_spark.contact import until_reachable
 from pylog_spark.errors import native
+from pylog_spark.options.write import ABANDONED_AFTER_MS, TRANSACTION_TIMEOUT_MS
 from pylog_spark.sink.decision import Transaction, is_decided
 from pylog_spark.sink.faults import told
-from pylog_spark.sink.identity import Write, task_transaction_id
+from pylog_spark.sink.identity import STREAM, Write, task_transaction_id
 from pylog_spark.sink.ledger import Ledger
+from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger("pylog_spark")
 
-#: Kafka's default `transaction.max.timeout.ms`: no broker allows more unless told so.
-TIMEOUT_MS = 900_000
 #: Ledgers that one worker process keeps: one for each set of client settings that its tasks came with.
 _LEDGERS_MAX = 4
 
@@ -43,7 +44,7 @@ def ledger_of_process(client: Mapping[str, str]) -> Ledger:
     if key not in _ledgers:
         if len(_ledgers) >= _LEDGERS_MAX:
             _ledgers.pop(next(iter(_ledgers))).close()
-        _ledgers[key] = Ledger(client)
+        _ledgers[key] = Ledger(client, waits=True)
     return _ledgers[key]
 
 
@@ -66,20 +67,32 @@ def decided_before(client: Mapping[str, str], write: Write) -> bool:
 class Attempt:
     """Writes rows in one transaction; opened at the first row."""
 
-    def __init__(self, client: Mapping[str, str], topic: str | None, write: Write, partition: int, job: str) -> None:
-        self._client = {"transaction.timeout.ms": str(TIMEOUT_MS), **client}
+    def __init__(
+        self,
+        client: Mapping[str, str],
+        topic: str | None,
+        write: Write,
+        partition: int,
+        job: str,
+        abandoned_after_ms: int = ABANDONED_AFTER_MS,
+    ) -> None:
+        self._client = {"transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS), **client}
         self._topic = topic
         self._write = write
-        self._name = task_transaction_id(write, partition, job)
+        self._known: Mapping[str, str] = {}
+        self._name = task_transaction_id(write, partition, job, abandoned_after_ms)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, Any], Transaction | None]:
-        """Write all rows: (what `flush` told, the prepared transaction). The transaction is None when there was no row, or when
-        the version was decided without it."""
+        """Write all rows: (what `flush` told, with the ids of a query's topics; the prepared transaction). The transaction is None when
+        there was no row, or when the version was decided without it."""
         rows = (batch for batch in batches if batch.num_rows)
         first = next(rows, None)
         if first is None:
-            return {"records": 0, "bytes": 0, "offsets": {}}, None
-        writer = open_transaction(self._client, self._topic, self._write, self._name)
+            return {"records": 0, "bytes": 0, "offsets": {}, "topic_ids": {}}, None
+        if self._write.kind == STREAM:
+            self._known = known_topic_ids(self._client, self._write)
+        settings = not_made_again(self._client, self._topic, self._known)
+        writer = open_transaction(settings, self._topic, self._write, self._name)
         try:
             report, transaction = self._fill(writer, first, rows)
         except BaseException:
@@ -92,29 +105,51 @@ class Attempt:
     def _fill(
         self, writer: Any, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
     ) -> tuple[dict[str, Any], Transaction | None]:
-        with told(self._write):
-            writer.write(first)
-        for batch in rest:
+        with known_topic(self._write, self._topic, self._known):
             with told(self._write):
-                writer.write(batch)
-        report = flush(writer, self._write)
+                writer.write(first)
+            for batch in rest:
+                with told(self._write):
+                    writer.write(batch)
+            report = {**flush(writer, self._write), "topic_ids": {}}
+        if self._write.kind == STREAM:
+            report["topic_ids"] = self._checked_topics({topic for topic, _ in report["offsets"]})
         transaction = prepare(writer, self._write)
         if look_again(self._client, self._write):
             give_up(writer)
             return report, None
         return report, transaction
 
+    def _checked_topics(self, topics: Iterable[str]) -> Mapping[str, str]:
+        found = ledger_of_process(self._client).topic_ids(topics)
+        topic_ids = checked(self._write, self._known, found)
+        remember(self._write, topic_ids)
+        return topic_ids
+
+
+def known_topic_ids(client: Mapping[str, str], write: Write) -> Mapping[str, str]:
+    """Give the ids of the topics that earlier micro-batches of a query have written to."""
+    topic_ids = remembered(write)
+    if topic_ids is None:
+        stored = ledger_of_process(client).decision(write.key, settled=False)
+        topic_ids = stored.topic_ids if stored is not None else {}
+    return topic_ids
+
 
 def open_transaction(client: Mapping[str, str], topic: str | None, write: Write, name: str) -> Any:
     """Give a writer whose transactional id is `name`."""
-    with told(write):
-        writer = native().RecordWriter(dict(client), topic, transactional_id=name)
-        try:
-            writer.begin()
-        except BaseException:
-            writer.close()
-            raise
-    return writer
+
+    def begun() -> Any:
+        with told(write):
+            writer = native().RecordWriter(dict(client), topic, transactional_id=name)
+            try:
+                writer.begin()
+            except BaseException:
+                writer.close()
+                raise
+        return writer
+
+    return until_reachable(begun, int(client.get("default.api.timeout.ms", "60000")) / 1000)
 
 
 def flush(writer: Any, write: Write) -> dict[str, Any]:

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pylog_spark.errors import PylogError
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.offsets.ranges import OffsetRange, in_words
+from pylog_spark.raising import sentence_first
 from pylog_spark.sink import commit
+from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.decision import is_decided
 from pylog_spark.sink.identity import BATCH, Write
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
+from pylog_spark.sink.retention import warn_of_retention
 from pylog_spark.sink.task import Target, Written
 
 if TYPE_CHECKING:
@@ -31,13 +36,17 @@ class PylogWriter(DataSourceArrowWriter):
         target.check()
         self._target = replace(target, decided=target.exactly_once and _decided(target))
 
+    @sentence_first
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self._target.write(iterator)
 
+    @sentence_first
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         if self._target.batch is not None and self._target.exactly_once:
             commit.commit(self._target.client, self._target.batch, outcomes_of(messages))
-        log_written(messages, "")
+            end_abandoned(self._target.client)
+        log_written(self._target, messages, "")
+        warn_of_old(self._target, self._target.job, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         target = self._target
@@ -61,10 +70,23 @@ def give_up(target: Target, write: Write, job: str, outcomes: Sequence[Outcome])
         _log.warning("What %s has written could not be aborted: %s", write.name, error.sentence)
 
 
-def log_written(messages: Sequence[WriterCommitMessage | None], where: str) -> None:
-    """Note how much was written."""
+def log_written(target: Target, messages: Sequence[WriterCommitMessage | None], where: str) -> None:
+    """Note how much was written, and where to: the offsets of several tasks may lie between each other."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
     done = [message for message in messages if isinstance(message, Written)]
-    _log.info("pylog wrote %d records%s in %d tasks", sum(one.records for one in done), where, len(done))
+    places = [
+        OffsetRange(TopicPartition(*place), first, last + 1)
+        for one in done
+        for place, (first, last) in one.offsets.items()
+    ]
+    records, servers = sum(one.records for one in done), target.client["bootstrap.servers"]
+    _log.info("pylog wrote %d records%s in %d tasks to %s: %s", records, where, len(done), servers, in_words(places))
+
+
+def warn_of_old(target: Target, name: str, messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Warn when the rows that were just written are older than their topics keep."""
+    warn_of_retention(target.client, name, [one.oldest_ms for one in messages if isinstance(one, Written)])
 
 
 def log_aborted(messages: Sequence[WriterCommitMessage | None], where: str) -> None:

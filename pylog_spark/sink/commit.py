@@ -27,6 +27,7 @@ from pylog_spark.sink.protocol import (
     Nothing,
     Outcome,
     abort_step,
+    ended_from_outside,
     given_up,
     losers,
     needs_help,
@@ -62,7 +63,7 @@ def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome])
     PylogError
         ``PYLOG_SINK_FENCED``, ``PYLOG_SINK_STATE``, ``PYLOG_TRANSACTION_LOST``, and those of the connection.
     """
-    with closing(Ledger(client)) as ledger:
+    with closing(Ledger(client, waits=True)) as ledger:
         if not _anything_to_do(ledger, write, outcomes):
             return
         ledger.ensure()
@@ -74,14 +75,14 @@ def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome])
 
 def finish(client: Mapping[str, str], write: Write) -> None:
     """Do what is decided about `write`, to the end, in place of a driver that died."""
-    with closing(Ledger(client)) as ledger, closing(fence(ledger, write)) as driver:
+    with closing(Ledger(client, waits=True)) as ledger, closing(fence(ledger, write)) as driver:
         _commit(ledger, driver, write, ())
 
 
 def abort(client: Mapping[str, str], write: Write, job: str, transactions: Sequence[Transaction]) -> None:
     """Give up one attempt at a write: its transactions are aborted, unless they are decided already."""
     timeout_ms = min(_ABORT_TIMEOUT_MS, int(client.get("default.api.timeout.ms", _ABORT_TIMEOUT_MS)))
-    with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)})) as ledger:
+    with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)}, waits=True)) as ledger:
         ledger.ensure()
         # Not settled: what this write's own driver was storing when it died is settled by fencing it, at once.
         stored = ledger.decision(write.key, settled=False)
@@ -110,9 +111,13 @@ def read_decision(ledger: Ledger, write: Write) -> Decision | None:
 
 
 def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction]) -> None:
-    """Refuse to decide on transactions that the brokers may have ended by themselves. Prepared ones they never end."""
-    mortal = [one.transactional_id for one in transactions if not one.prepared]
-    lost = not_safe(transactions, ledger.describe(mortal), _now_ms())
+    """Refuse to decide on transactions that have ended: ordinary ones by their time-out, prepared ones from outside.
+
+    From here to the decision nobody aborts them: who would has to be the write's only driver first, and then the decision fails.
+    """
+    lost = not_safe(transactions, ledger.describe([one.transactional_id for one in transactions]), _now_ms())
+    if any(one.prepared for one in transactions if one.transactional_id in lost):
+        raise ended_from_outside(write)
     if lost:
         raise PylogError(
             "PYLOG_TRANSACTION_LOST",

@@ -10,6 +10,8 @@ The last record of a key in `TOPIC` says which version of a write is decided, an
 
 `prepared`: the brokers never end these transactions by themselves. `aborted` (only of a write that is never repeated): it was given
 up, and a task that is late ends its own transaction. A batch that is over keeps its record, without transactions.
+`topic_ids` (absent when empty; of a query only): the id of each topic that it has written to, as far as brokers have ids. A topic of
+another id is another topic, in which all that the query wrote before is missing.
 `revoked` (absent when empty): transactional ids of later versions that an administrator aborts; no driver may list them.
 A key about which nothing was decided then has the version -1.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from pylog_spark.errors import PylogError
@@ -39,6 +41,8 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 FORMAT = 1
 #: Most transactions of one decision: their record must fit into a batch of 1 MB.
 TRANSACTIONS_MAX = 16_000
+#: Most topics whose ids a decision keeps, for the same reason.
+TOPIC_IDS_MAX = 300
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Decision:
         Given up: nothing is committed.
     revoked : tuple of str
         Transactional ids that may never be decided.
+    topic_ids : mapping of str to str
+        Ids of topics that this and earlier versions have written to, `TOPIC_IDS_MAX` at most.
     """
 
     write: Write
@@ -79,6 +85,7 @@ class Decision:
     decided_ms: int
     aborted: bool = False
     revoked: tuple[str, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def prepared(self) -> bool:
@@ -113,6 +120,8 @@ def encode(decision: Decision) -> bytes:
     }
     if decision.revoked:
         document["revoked"] = list(decision.revoked)
+    if decision.topic_ids:
+        document["topic_ids"] = dict(decision.topic_ids)
     return json.dumps(document, separators=(",", ":")).encode()
 
 
@@ -139,7 +148,12 @@ def _decision(key: str, document: Mapping[str, Any]) -> Decision:
         for name, producer_id, epoch in document["transactions"]
     )
     return Decision(
-        write, transactions, document["decided_ms"], document["aborted"], tuple(document.get("revoked", ()))
+        write,
+        transactions,
+        document["decided_ms"],
+        document["aborted"],
+        tuple(document.get("revoked", ())),
+        dict(document.get("topic_ids", {})),
     )
 
 

@@ -24,7 +24,8 @@ def transactional(write: Write, kind: str, message: str) -> PylogError:
     if kind in _FENCED:
         return PylogError(
             "PYLOG_SINK_FENCED",
-            f"Another driver took over {write.name}: it runs twice, from one checkpoint or with one txnAppId; stop one of the two.",
+            f"Another driver took over {write.name}: it runs twice, from one checkpoint or with one txnAppId (stop one of the two), or "
+            "it was ended from outside, as when it is open for longer than its option abandonedAfter says.",
         )
     return requested(kind, message)
 

@@ -3,10 +3,11 @@
 A write has a *key* (a streaming query's id; `topic/txnAppId` of a batch; else a fresh one) and a *version* (the number of the
 micro-batch; `txnVersion`). Each attempt at a task opens one transaction under a name that nobody else uses ever:
 
-    pylog-once.<key>.<version>.<Spark partition>.<job, 8 hex><attempt, 8 hex>
+    pylog-once.<key>.<version>.<Spark partition>.<job, 8 hex><attempt, 8 hex>[<seconds, hex>]
 
 so a zombie can neither join nor abort somebody else's. `job` is the same for all tasks of one attempt at the whole write:
-who gives such an attempt up ends what belongs to it and nothing of another driver's. The key may contain dots.
+who gives such an attempt up ends what belongs to it and nothing of another driver's. The key may contain dots. The seconds are
+the write's `abandonedAfter`, where it is not the usual one: whoever meets the transaction knows how long it may be open.
 
 The driver that commits speaks as ``pylog-sink.<key>``: the newest driver fences the others. A write that is never repeated
 uses ``pylog-once.<key>.driver`` instead: brokers of pylog forget names with that beginning soon after their end.
@@ -18,6 +19,8 @@ import re
 import secrets
 from dataclasses import dataclass
 
+from pylog_spark.options.write import ABANDONED_AFTER_MS
+
 TASK_PREFIX = "pylog-once."
 DRIVER_PREFIX = "pylog-sink."
 
@@ -27,6 +30,7 @@ BATCH = "batch"
 ONCE = "once"
 
 _JOB_HEX = 8
+_ATTEMPT_HEX = 8
 _KEY_BYTES = 16
 _TASK = re.compile(rf"{re.escape(TASK_PREFIX)}(.+)\.(\d+)\.(\d+)\.([0-9a-f]+)", re.DOTALL)
 
@@ -80,6 +84,7 @@ class TaskName:
     version: int
     partition: int
     job: str
+    abandoned_after_ms: int
 
 
 def fresh_job() -> str:
@@ -98,9 +103,10 @@ def batch_write(named: tuple[str, int] | None, topic: str | None) -> Write:
     return Write(BATCH, f"{topic or ''}/{app_id}", version)
 
 
-def task_transaction_id(write: Write, partition: int, job: str) -> str:
+def task_transaction_id(write: Write, partition: int, job: str, abandoned_after_ms: int = ABANDONED_AFTER_MS) -> str:
     """Give a transactional id to one attempt at a task; each call gives another."""
-    return f"{write.task_prefix}{partition}.{job}{secrets.token_hex(4)}"
+    patience = "" if abandoned_after_ms == ABANDONED_AFTER_MS else f"{-(-abandoned_after_ms // 1000):x}"
+    return f"{write.task_prefix}{partition}.{job}{secrets.token_hex(_ATTEMPT_HEX // 2)}{patience}"
 
 
 def parse_task_id(transactional_id: str) -> TaskName | None:
@@ -109,13 +115,20 @@ def parse_task_id(transactional_id: str) -> TaskName | None:
     if found is None:
         return None
     key, version, partition, suffix = found.groups()
-    return TaskName(key, int(version), int(partition), suffix[:_JOB_HEX])
+    seconds = suffix[_JOB_HEX + _ATTEMPT_HEX :]
+    patience_ms = int(seconds, 16) * 1000 if seconds else ABANDONED_AFTER_MS
+    return TaskName(key, int(version), int(partition), suffix[:_JOB_HEX], patience_ms)
 
 
 def pattern_of(key: str | None) -> str:
     """Give a regular expression (of RE2 as of Python) for whole transactional ids of tasks of `key`, or of any."""
     keys = ".+[.]" if key is None else _literal(f"{key}.")
     return _literal(TASK_PREFIX) + keys + "[0-9]+[.][0-9]+[.][0-9a-f]+"
+
+
+def write_of(key: str) -> Write:
+    """Give a write of `key` before all of its versions, of which nothing is known but the names of its tasks."""
+    return Write(ONCE if seems_once(key) else STREAM, key, -1)
 
 
 def seems_once(key: str) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.contact import Answer, until_reachable
+from pylog_spark.errors import PylogError, from_native, native, translated
 from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
 from pylog_spark.sink.faults import requested, told
 from pylog_spark.sink.identity import Write, pattern_of
@@ -25,6 +26,7 @@ DRIVER_TIMEOUT_MS = 10_000
 #: Newest writes that are over, as many as are remembered by one process.
 _DROPPED_MAX = 10_000
 _POLL_S = 0.02
+_ANY_AGE = -1
 _EARLIEST, _LATEST = -2, -1
 _COLUMNS = ("key", "value")
 #: Settings of the user's client that are about his records and do not fit a decision.
@@ -32,12 +34,22 @@ _NOT_FOR_DECISIONS = ("compression.type", "transaction.timeout.ms", "linger.ms",
 
 
 class Ledger:
-    """What is decided, as far as this process has read it, and requests about transactions."""
+    """What is decided, as far as this process has read it, and requests about transactions.
 
-    def __init__(self, client: Mapping[str, str]) -> None:
+    Parameters
+    ----------
+    client : mapping
+        Settings of the native client.
+    waits : bool
+        Whether brokers that are away are waited for from the first question on, as a write that runs does; a program that looks
+        from outside is told at once.
+    """
+
+    def __init__(self, client: Mapping[str, str], *, waits: bool = False) -> None:
         self._config = {name: text for name, text in client.items() if name not in _NOT_FOR_DECISIONS}
         self._config["allow.auto.create.topics"] = "false"
         self._timeout_s = int(client.get("default.api.timeout.ms", "60000")) / 1000
+        self._first_wait_s = self._timeout_s if waits else 0.0
         with translated():
             self._client = native().Client(self._config)
         self._topic_id = ""
@@ -63,15 +75,9 @@ class Ledger:
     def ensure(self) -> None:
         """Make the topic when it is not there, and wait until it can be written to. Several may try at once."""
         deadline = time.monotonic() + self._timeout_s
+        wish = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": -1, "configs": dict(TOPIC_CONFIGS)}
         while not self._is_there():
-            with translated():
-                wish = {
-                    "name": TOPIC,
-                    "num_partitions": PARTITIONS,
-                    "replication_factor": -1,
-                    "configs": dict(TOPIC_CONFIGS),
-                }
-                (answer,) = self._client.create_topics([wish])
+            (answer,) = self._ask(lambda client: client.create_topics([wish]))
             if answer["error"] not in (None, "TOPIC_ALREADY_EXISTS"):
                 raise PylogError(
                     "PYLOG_SINK_STATE",
@@ -115,24 +121,36 @@ class Ledger:
 
     def driver(self, write: Write) -> Driver:
         """Become the driver of `write`: all others are fenced, and what the last one stored is decided, one way or other."""
-        return Driver(self._config, write, self._partition(write.key))
+        return until_reachable(lambda: Driver(self._config, write, self._partition(write.key)), self._first_wait_s)
 
-    def open_transactions(self, key: str | None = None) -> list[str]:
-        """Give the transactional ids of tasks of `key`, or of all, whose transactions are open."""
-        return [one["transactional_id"] for one in self._request("list_transactions", _open_ones(key))]
+    def open_transactions(self, key: str | None = None, longer_than_ms: int = _ANY_AGE) -> list[str]:
+        """Give the transactional ids of tasks of `key`, or of all, whose transactions are open; with `longer_than_ms` only those
+        that are open for longer, by the brokers' clocks."""
+        wanted = _open_ones(key, longer_than_ms)
+        return [one["transactional_id"] for one in self._request("list_transactions", wanted)]
+
+    def open_of_anybody(self, longer_than_ms: int) -> list[str]:
+        """Give all transactional ids, the sink's and others, whose transactions are open for longer."""
+        wanted = {**_open_ones(None, longer_than_ms), "pattern": None}
+        return [one["transactional_id"] for one in self._request("list_transactions", wanted)]
 
     def describe(self, transactional_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Give what the brokers know of transactions, by transactional id."""
         found = self._request("describe_transactions", {"names": list(transactional_ids)}) if transactional_ids else []
         return {one["transactional_id"]: one for one in found}
 
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Give the ids of those topics that are there, where brokers have ids. Not about decisions: of any topics."""
+        names = sorted(topics)
+        found = self._ask(lambda client: client.describe_topics(names)) if names else []
+        return {one["name"]: one["topic_id"] for one in found if one["error"] is None and one["topic_id"]}
+
     def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[dict[str, Any]]:
         """End transactions and wait until that is complete: {transactional_id, error, message} of each."""
         if not transactions:
             return []
-        with translated():
-            answers = self._client.end_transactions(list(transactions), commit, int(self._timeout_s * 1000))
-        return list(answers)
+        timeout_ms = int(self._timeout_s * 1000)
+        return list(self._ask(lambda client: client.end_transactions(list(transactions), commit, timeout_ms)))
 
     def fence(self, transactional_ids: Sequence[str]) -> None:
         """Abort open transactions whose producers are not known. One that is gone meanwhile is none the worse."""
@@ -140,16 +158,21 @@ class Ledger:
             self._request("fence_producers", {"names": list(transactional_ids)})
 
     def _request(self, name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-        with translated():
-            return list(self._client.request(name, json.dumps(arguments)))
+        return list(self._ask(lambda client: client.request(name, json.dumps(arguments)), requested))
+
+    def _ask(self, question: Callable[[Any], Answer], to: Callable[[str, str], PylogError] = from_native) -> Answer:
+        def translating() -> Answer:
+            with translated(to):
+                return question(self._client)
+
+        return until_reachable(translating, self._first_wait_s)
 
     def _partition(self, key: str) -> int:
         raw = key.encode()
         return partition_of(raw, native().murmur2(raw))
 
     def _is_there(self) -> bool:
-        with translated():
-            (found,) = self._client.describe_topics([TOPIC])
+        (found,) = self._ask(lambda client: client.describe_topics([TOPIC]))
         if found["error"] not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
             return False
         if found["topic_id"] != self._topic_id:
@@ -213,8 +236,8 @@ class Ledger:
         return stable
 
     def _offset(self, partition: int, time_ms: int, isolation: str) -> int:
-        with translated():
-            ((_, _, offset, _),) = self._client.list_offsets([(TOPIC, partition, time_ms)], isolation)
+        wanted = [(TOPIC, partition, time_ms)]
+        ((_, _, offset, _),) = self._ask(lambda client: client.list_offsets(wanted, isolation))
         return int(offset)
 
     def _records(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
@@ -235,8 +258,8 @@ class Ledger:
                 reader.stop()
 
 
-def _open_ones(key: str | None) -> dict[str, Any]:
-    return {"states": ["Ongoing"], "producer_ids": [], "duration_ms": -1, "pattern": pattern_of(key)}
+def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, Any]:
+    return {"states": ["Ongoing"], "producer_ids": [], "duration_ms": longer_than_ms, "pattern": pattern_of(key)}
 
 
 class Driver:

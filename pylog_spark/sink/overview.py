@@ -16,13 +16,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pylog_spark.errors import PylogError
 from pylog_spark.sink import commit
 from pylog_spark.sink.decision import Decision
-from pylog_spark.sink.identity import ONCE, STREAM, Write, parse_task_id, seems_once
+from pylog_spark.sink.identity import parse_task_id, write_of
 from pylog_spark.sink.ledger import Ledger
+from pylog_spark.sink.protocol import revoking
 
 FINISHED = "finished"
 UNFINISHED = "unfinished"
@@ -98,11 +99,12 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
     with closing(Ledger(client)) as ledger:
         ledger.ensure()
         stored = ledger.decision(key, settled=True)
-        write = stored.write if stored else Write(ONCE if seems_once(key) else STREAM, key, -1)
+        write = stored.write if stored else write_of(key)
         with closing(commit.fence(ledger, write)) as driver:
             stored = commit.read_decision(ledger, write)
-            ids = undecided(standings([stored] if stored else [], ledger.open_transactions(key)), key)
-            commit.decide(driver, revoking(stored, write, ids))
+            open_ids = ledger.open_transactions(key)
+            ids = undecided(standings([stored] if stored else [], open_ids), key)
+            commit.decide(driver, revoking(stored, write, ids, open_ids, _now_ms()))
             ledger.fence(ids)
     return ids
 
@@ -120,14 +122,6 @@ def undecided(found: Iterable[Standing], key: str) -> list[str]:
     raise PylogError(
         "PYLOG_SINK_STATE", f"There is no open transaction of a write {key!r}; pylog sink list shows those there are."
     )
-
-
-def revoking(stored: Decision | None, write: Write, ids: Iterable[str]) -> Decision:
-    """Give the record that keeps `stored` and lets nobody decide on `ids`. A write that is never repeated is given up."""
-    if write.kind == ONCE and stored is None:
-        return Decision(Write(ONCE, write.key, 0), (), _now_ms(), aborted=True)
-    stored = stored or Decision(write, (), _now_ms())
-    return replace(stored, revoked=tuple(ids))
 
 
 def _state_of(name: str, version: int, decision: Decision | None) -> str:

@@ -4,20 +4,28 @@ What holds, whoever crashes when:
 
 - A version is decided once: the first decision that is stored about it stands, and its list of transactions is final.
 - Transactions of a list are only ever committed. Any other of the same key is aborted only when the decision about its version
-  is stored, or when its own driver gives it up and knows, fenced, that no decision lists it.
+  is stored, or when its own driver gives it up and knows, fenced, that no decision lists it; or from outside, when it is revoked:
+  written down, by the one driver that is not fenced, as one that no decision may list.
+- What is revoked stays written down until it is ended or its version is decided, and a driver lists only what is still open. So
+  it meets a revocation in one of the two, however late it comes.
 - So a row is in the log, committed, iff its transaction is in the list of its version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pylog_spark.errors import PylogError
 from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transaction, is_decided
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
+from pylog_spark.sink.topics import checked
 
+#: State of a transaction that nobody has ended.
+OPEN = "Ongoing"
+#: Time-out of a transaction that no broker ends, as brokers describe one that is prepared (KIP-939).
+_NEVER_MS = 2**31 - 1
 #: A transaction that can time out must have at least this left, or a tenth of its time-out, when it is decided.
 MARGIN_MS = 30_000
 #: How old a decided, unfinished batch is when another driver finishes it: its own is then dead, or long waiting.
@@ -38,12 +46,15 @@ class Outcome:
         None when it had no row, or skipped.
     skipped : bool
         It found the version decided and wrote nothing.
+    topic_ids : mapping of str to str
+        Of a query: the ids of the topics that it has written to, as far as the task knows.
     """
 
     write: Write
     job: str
     transaction: Transaction | None
     skipped: bool
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,8 +121,9 @@ def next_step(
     """
     transactions = tuple(one.transaction for one in outcomes if one.transaction is not None)
     if is_decided(stored, write):
-        if stored.aborted and transactions:
-            raise PylogError("PYLOG_SINK_FENCED", f"{write.title} was given up before; run it again.")
+        # A task that found it given up has skipped rows that nobody has written.
+        if stored.aborted and (transactions or any(one.skipped for one in outcomes)):
+            raise ended_from_outside(write)
         return Finish(stored)
     if any(one.skipped for one in outcomes):
         raise PylogError(
@@ -120,10 +132,7 @@ def next_step(
             "query ran; run the query again.",
         )
     if stored is not None and any(one.transactional_id in stored.revoked for one in transactions):
-        raise PylogError(
-            "PYLOG_SINK_FENCED",
-            f"{write.title} was aborted with pylog sink abort before it was committed, so none of it is; run it again.",
-        )
+        raise ended_from_outside(write)
     if not transactions and write.kind != BATCH:
         return Nothing()
     if len(transactions) > TRANSACTIONS_MAX:
@@ -132,7 +141,53 @@ def next_step(
             f"{len(transactions)} Spark partitions wrote rows and one write can have {TRANSACTIONS_MAX}; use coalesce, or "
             "set delivery to at-least-once.",
         )
-    return Decide(Decision(write, transactions, now_ms), stored if stored and stored.transactions else None)
+    topic_ids: Mapping[str, str] = stored.topic_ids if stored is not None else {}
+    for one in outcomes:
+        topic_ids = checked(write, topic_ids, one.topic_ids)
+    revoked = still_revoked(stored, write.version)
+    decision = Decision(write, transactions, now_ms, topic_ids=topic_ids, revoked=revoked)
+    return Decide(decision, stored if stored and stored.transactions else None)
+
+
+def ended_from_outside(write: Write) -> PylogError:
+    """Give the error of a driver whose write somebody else has ended undecided."""
+    return PylogError(
+        "PYLOG_SINK_FENCED",
+        f"{write.title} was ended before it was committed, with pylog sink abort or because it was open for longer than its option "
+        "abandonedAfter says, so nothing of it is there; run it again, with a larger abandonedAfter if it needs the time.",
+    )
+
+
+def still_revoked(stored: Decision | None, version: int) -> tuple[str, ...]:
+    """Give the revocations that a decision about `version` leaves in force: those of later versions."""
+    names = ((one, parse_task_id(one)) for one in (stored.revoked if stored else ()))
+    return tuple(one for one, name in names if name and name.version > version)
+
+
+def revoking(
+    stored: Decision | None, write: Write, ids: Iterable[str], open_ids: Iterable[str], now_ms: int
+) -> Decision:
+    """Give the record that keeps `stored` and lets nobody decide on `ids`. A write that is never repeated is given up.
+
+    Parameters
+    ----------
+    stored : Decision or None
+        The last one about the key.
+    write : Write
+        Whose key it is.
+    ids : iterable of str
+        Transactional ids of undecided versions.
+    open_ids : iterable of str
+        Those of the key that are open: a revocation of one that has ended is of no use any more.
+    now_ms : int
+        The clock.
+    """
+    if write.kind == ONCE and stored is None:
+        return Decision(Write(ONCE, write.key, 0), (), now_ms, aborted=True)
+    stored = stored or Decision(write, (), now_ms)
+    still_open = set(open_ids)
+    before = [one for one in stored.revoked if one in still_open]
+    return replace(stored, revoked=tuple(dict.fromkeys([*before, *ids])))
 
 
 def abort_step(stored: Decision | None, write: Write, now_ms: int) -> Finish | Abort:
@@ -169,22 +224,55 @@ def given_up(open_ids: Iterable[str], write: Write, job: str) -> list[str]:
 
 
 def not_safe(transactions: Iterable[Transaction], described: Mapping[str, Mapping[str, Any]], now_ms: int) -> list[str]:
-    """Give the ids of transactions that the brokers have ended, or may end before a decision is carried out.
+    """Give the ids of transactions that have ended, or that the brokers may end before a decision is carried out.
 
     Parameters
     ----------
     transactions : iterable of Transaction
         To be decided.
     described : mapping
-        What `describe_transactions` says of those that are not prepared, by transactional id.
+        What `describe_transactions` says of them, by transactional id.
     now_ms : int
         The driver's clock; the brokers' may differ, which the margin allows for.
     """
     return sorted(
         one.transactional_id
         for one in transactions
-        if not one.prepared and not _is_safe(one, described.get(one.transactional_id, {}), now_ms)
+        if not _is_safe(one, described.get(one.transactional_id, {}), now_ms)
     )
+
+
+def patience_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:
+    """Give after how long each write, by key and version, counts as abandoned: the longest that its open transactions say."""
+    found: dict[tuple[str, int], int] = {}
+    for one in open_ids:
+        name = parse_task_id(one)
+        if name is not None:
+            write = name.key, name.version
+            found[write] = max(found.get(write, 0), name.abandoned_after_ms)
+    return found
+
+
+def abandoned(open_ids: Sequence[str], longer: Mapping[int, Collection[str]]) -> list[str]:
+    """Give the open transactions of abandoned writes: those all of whose open transactions are open for longer than they may be.
+
+    Parameters
+    ----------
+    open_ids : sequence of str
+        All that are open, seen after `longer`: one that has just begun shows that its driver lives.
+    longer : mapping
+        By a time in ms, those that are open for longer than it.
+    """
+    patience = patience_ms(open_ids)
+    names = ((one, parse_task_id(one)) for one in open_ids)
+    writes = [(one, (name.key, name.version)) for one, name in names if name]
+    alive = {write for one, write in writes if one not in longer.get(patience[write], ())}
+    return sorted(one for one, write in writes if write not in alive)
+
+
+def is_prepared(described: Mapping[str, Any]) -> bool:
+    """Whether a transaction, as `describe_transactions` gives it, waits for whoever decides on it, and for no time-out."""
+    return described.get("state") == OPEN and described.get("timeout_ms") == _NEVER_MS
 
 
 def needs_help(decision: Decision, own: Write, now_ms: int) -> bool:
@@ -194,8 +282,10 @@ def needs_help(decision: Decision, own: Write, now_ms: int) -> bool:
 
 
 def _is_safe(one: Transaction, described: Mapping[str, Any], now_ms: int) -> bool:
+    if one.prepared:  # its name is never used again, so what is open is this transaction
+        return described.get("state") == OPEN
     same = (described.get("producer_id"), described.get("producer_epoch")) == (one.producer_id, one.producer_epoch)
-    if described.get("state") != "Ongoing" or not same:
+    if described.get("state") != OPEN or not same:
         return False
     timeout_ms = int(described["timeout_ms"])
     left_ms = int(described["start_time_ms"]) + timeout_ms - now_ms

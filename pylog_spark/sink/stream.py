@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource as _spark
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 
+from pylog_spark.raising import sentence_first
 from pylog_spark.sink import commit
-from pylog_spark.sink.batch import give_up, log_aborted, log_written, outcomes_of
+from pylog_spark.sink.abandoned import end_abandoned
+from pylog_spark.sink.batch import give_up, log_aborted, log_written, outcomes_of, warn_of_old
 from pylog_spark.sink.protocol import agreed
 from pylog_spark.sink.task import Target
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _ArrowWriter: Any = getattr(_spark, "DataSourceStreamArrowWriter", None)
 _ROWS = 10_000
+#: Of so many micro-batches one looks for abandoned writes.
+_LOOK_EVERY = 20
 
 
 class _Outcome:
@@ -34,12 +38,16 @@ class _Outcome:
     def __init__(self, target: Target) -> None:
         self._target = target
 
+    @sentence_first
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         outcomes = outcomes_of(messages)
         speaker = agreed(outcomes)
         if speaker is not None:
             commit.commit(self._target.client, speaker.write, outcomes)
-        log_written(messages, f" of batch {batchId}")
+            if batchId % _LOOK_EVERY == 0:
+                end_abandoned(self._target.client)
+        log_written(self._target, messages, f" of batch {batchId}")
+        warn_of_old(self._target, speaker.write.key if speaker is not None else self._target.job, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         outcomes = outcomes_of(messages)
@@ -53,6 +61,7 @@ class _Outcome:
 class _RowWriter(_Outcome, DataSourceStreamWriter):
     """For Spark 4.0."""
 
+    @sentence_first
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         self._target.check_once()
         return self._target.write(row_batches(iterator, list(self._target.columns.values())))
@@ -84,6 +93,7 @@ if _ArrowWriter is not None:
     class _StreamWriter(_Outcome, _ArrowWriter):
         """For Spark 4.1 and later."""
 
+        @sentence_first
         def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
             self._target.check_once()
             return self._target.write(iterator)

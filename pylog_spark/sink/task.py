@@ -6,7 +6,7 @@ Runs in Spark's Python workers. `Target` is made on the driver and carried there
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
@@ -15,9 +15,12 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pylog_spark.contact import first_contact, require_topic
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.options import EXACTLY_ONCE
+from pylog_spark.options.write import ABANDONED_AFTER_MS
 from pylog_spark.sink.attempt import Attempt, decided_before, ledger_of_process
 from pylog_spark.sink.identity import STREAM, Write, fresh_job
 from pylog_spark.sink.protocol import Outcome
+from pylog_spark.sink.retention import Oldest
+from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
 from pylog_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -43,12 +46,15 @@ class Written(WriterCommitMessage):
         (topic, partition) -> (first, last) offset.
     outcome : Outcome or None
         Its part in the protocol; None when the write is at least once.
+    oldest_ms : mapping
+        topic -> oldest time that its column `timestamp` gave.
     """
 
     records: int = 0
     bytes: int = 0
     offsets: Mapping[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     outcome: Outcome | None = None
+    oldest_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ class Target:
         The batch was decided before: tasks read their rows and write none.
     job : str
         This attempt at the write.
+    abandoned_after_ms : int
+        An option of that name.
     """
 
     client: Mapping[str, str]
@@ -80,6 +88,7 @@ class Target:
     batch: Write | None = None
     decided: bool = False
     job: str = field(default_factory=fresh_job)
+    abandoned_after_ms: int = ABANDONED_AFTER_MS
 
     @property
     def exactly_once(self) -> bool:
@@ -98,10 +107,16 @@ class Target:
 
     def check_once(self) -> None:
         """Check where this process has not spoken to these brokers before: a wrong address is told in seconds. Brokers
-        that were reached once may be restarting: they are waited for as long as the client's settings say."""
+        that were reached once may be restarting: they are waited for as long as the client's settings say. A topic that an earlier
+        micro-batch wrote to is missed by the write, with more to say."""
         address = f"{self.client['bootstrap.servers']} {self.topic}"
         if address not in _reached:
-            self.check()
+            try:
+                self.check()
+            except PylogError as error:
+                if error.condition != "PYLOG_UNKNOWN_TOPIC" or not _runs_already():
+                    raise
+                return
             _reached.add(address)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -113,22 +128,33 @@ class Target:
             For the first record that the brokers refused or did not acknowledge in time.
         """
         settle()
-        selected = (_records(batch, self.columns) for batch in batches)
-        if not self.exactly_once:
-            return self._append(selected)
+        oldest = Oldest(self.topic)
+        selected = (oldest.seen(_records(batch, self.columns)) for batch in batches)
         write = self.batch or _micro_batch()
+        if not self.exactly_once:
+            return replace(self._append(selected, write), oldest_ms=oldest.times_ms)
+        if write is None:
+            raise PylogError(
+                "PYLOG_UNSUPPORTED_SPARK",
+                "This version of Spark does not tell its tasks which query and batch they work for, which exactly-once writing "
+                "needs; set the option delivery to at-least-once.",
+            )
         if self.decided or decided_before(self.client, write):
             for _ in batches:  # state stores upstream save their state when they are read to the end
                 pass
             return Written(outcome=Outcome(write, self.job, None, skipped=True))
-        told, transaction = Attempt(self.client, self.topic, write, _partition(), self.job).run(selected)
+        attempt = Attempt(self.client, self.topic, write, _partition(), self.job, self.abandoned_after_ms)
+        told, transaction = attempt.run(selected)
         late = transaction is None and told["records"] > 0
-        outcome = Outcome(write, self.job, transaction, skipped=late)
-        return Written(told["records"], told["bytes"], _offsets(told), outcome)
+        outcome = Outcome(write, self.job, transaction, skipped=late, topic_ids=told["topic_ids"])
+        return Written(told["records"], told["bytes"], _offsets(told), outcome, oldest.times_ms)
 
-    def _append(self, batches: Iterator[pa.RecordBatch]) -> Written:
-        with translated():
-            writer = native().RecordWriter(dict(self.client), self.topic)
+    def _append(self, batches: Iterator[pa.RecordBatch], write: Write | None) -> Written:
+        query = write if write is not None and write.kind == STREAM else None
+        known = (remembered(query) if query else None) or {}
+        settings = not_made_again(self.client, self.topic, known)
+        with known_topic(query, self.topic, known), translated():
+            writer = native().RecordWriter(dict(settings), self.topic)
             try:
                 for batch in batches:
                     if batch.num_rows:
@@ -136,6 +162,9 @@ class Target:
                 told = writer.flush()
             finally:
                 writer.close()
+        if query and told["records"]:
+            found = ledger_of_process(self.client).topic_ids({topic for topic, _ in told["offsets"]})
+            remember(query, checked(query, known, found))
         return Written(told["records"], told["bytes"], _offsets(told))
 
 
@@ -144,16 +173,16 @@ def _records(batch: pa.RecordBatch, columns: Mapping[str, str]) -> pa.RecordBatc
     return batch.select(list(columns.values())).rename_columns(list(columns))
 
 
-def _micro_batch() -> Write:
+def _micro_batch() -> Write | None:
+    """The micro-batch that this task works for; None where Spark does not say."""
     task = TaskContext.get()
     query, batch = (task.getLocalProperty(name) if task else None for name in (_QUERY_ID, _BATCH_ID))
-    if not query or not batch:
-        raise PylogError(
-            "PYLOG_UNSUPPORTED_SPARK",
-            "This version of Spark does not tell its tasks which query and batch they work for, which exactly-once writing "
-            "needs; set the option delivery to at-least-once.",
-        )
-    return Write(STREAM, query, int(batch))
+    return Write(STREAM, query, int(batch)) if query and batch else None
+
+
+def _runs_already() -> bool:
+    write = _micro_batch()
+    return write is not None and write.version > 0
 
 
 def _partition() -> int:

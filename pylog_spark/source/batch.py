@@ -13,6 +13,8 @@ from pylog_spark.offsets.limits import Limit
 from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options import ReadOptions
+from pylog_spark.raising import rows_sentence_first, sentence_first
+from pylog_spark.source.held_back import HeldBack, Release
 from pylog_spark.source.log import Log
 from pylog_spark.source.partition import RangePartition, RangeSource
 from pylog_spark.source.planner import check_in_log
@@ -29,10 +31,12 @@ class PylogReader(DataSourceReader):
     that defines it fails every read (DATA_SOURCE_PUSHDOWN_DISABLED).
     """
 
-    def __init__(self, options: ReadOptions, source: RangeSource) -> None:
+    def __init__(self, options: ReadOptions, source: RangeSource, release: Release | None = None) -> None:
         self._options = options
         self._source = source
+        self._release = release
 
+    @sentence_first
     def partitions(self) -> list[InputPartition]:  # Spark insists on a list
         """Resolve starts and ends, and give the tasks that read what lies between."""
         log = Log(self._options)
@@ -42,6 +46,7 @@ class PylogReader(DataSourceReader):
         finally:
             log.close()
 
+    @rows_sentence_first
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Give the records of one range."""
         return self._source.read(partition)
@@ -49,6 +54,7 @@ class PylogReader(DataSourceReader):
     def _tasks(self, log: Log) -> list[RangePartition]:
         options = self._options
         assigned = log.assigned()
+        HeldBack(options, log, self._release).look(assigned.offsets)
         start = self._bound(log, assigned, options.start, options.start_option)
         end = self._bound(log, assigned, options.end, options.end_option)
         for partition in assigned.offsets:

@@ -3,13 +3,17 @@
 The connection is opened at the first question and belongs to the process; a pickled `Log` holds only its options. A question
 is one round of requests: `assigned` asks for metadata, whose leaders the client remembers; `bounds` and `latest` ask them for
 offsets, all partitions at once.
+
+Brokers that are away are waited for as long as Spark's Kafka connector waits: a question fails after `default.api.timeout.ms`
+and is asked as often as `fetchOffset.numRetries` says, 3 times 60 s by default.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pylog_spark.contact import first_contact, topic_error
 from pylog_spark.errors import PylogError, native, translated
@@ -30,7 +34,11 @@ from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
 
+_log = logging.getLogger("pylog_spark")
+
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+
+Answer = TypeVar("Answer")
 
 
 class Bounds(NamedTuple):
@@ -49,11 +57,19 @@ class Log:
         Of the query.
     now_s : callable
         The clock from which "-10 minutes" counts, in seconds since the epoch.
+    sleep_s : callable
+        Pauses before a question is asked again.
     """
 
-    def __init__(self, options: ReadOptions, now_s: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        options: ReadOptions,
+        now_s: Callable[[], float] = time.time,
+        sleep_s: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._options = options
         self._now_s = now_s
+        self._sleep_s = sleep_s
         self._client: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -116,8 +132,7 @@ class Log:
     def advance(self, wishes: Sequence[Wish]) -> list[Taken]:
         """Look at the batches of each range, by their headers, and say how far its limits reach."""
         ranges = [(*wish.partition, *wish[1:]) for wish in wishes]
-        with translated():
-            return [Taken(*taken) for taken in self._connected().advance(ranges)]
+        return [Taken(*taken) for taken in self._asked(lambda client: client.advance(ranges))]
 
     def resolve(self, limit: Limit, option: str, partitions: Iterable[TopicPartition]) -> Offsets:
         """Turn what the user said into offsets.
@@ -196,22 +211,20 @@ class Log:
             return []
         questions = [(partition.topic, partition.partition, time_ms) for partition, time_ms in wanted]
         isolation = isolation or self._options.client.get("isolation.level", "read_uncommitted")
-        with translated():
-            answers = self._connected().list_offsets(questions, isolation)
+        answers = self._asked(lambda client: client.list_offsets(questions, isolation))
         return [(TopicPartition(topic, partition), offset) for topic, partition, offset, _ in answers]
 
     def _describe(self, known: Collection[str]) -> list[dict[str, Any]]:
         """The topics of the subscription; those of `known` that are not there any more are left out."""
         subscription = self._options.subscription
-        with translated():
-            if subscription.pattern:
-                every = self._connected().describe_topics(None)
-                # By the brokers' flag: a name that begins with __ may be a user's.
-                named = [topic for topic in every if not topic["is_internal"] and subscription.matches(topic["name"])]
-                # One that is just being made has no leader yet; it is there at the next look.
-                return [topic for topic in named if topic["error"] is None or topic["name"] in known]
-            names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-            topics = list(self._connected().describe_topics(list(names)))
+        if subscription.pattern:
+            every = self._asked(lambda client: client.describe_topics(None))
+            # By the brokers' flag: a name that begins with __ may be a user's.
+            named = [topic for topic in every if not topic["is_internal"] and subscription.matches(topic["name"])]
+            # One that is just being made has no leader yet; it is there at the next look.
+            return [topic for topic in named if topic["error"] is None or topic["name"] in known]
+        names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
+        topics = list(self._asked(lambda client: client.describe_topics(list(names))))
         # A query that went on after a topic was deleted does not know it any more.
         forgiving = bool(known) and not self._options.fail_on_data_loss
         for topic in topics:
@@ -219,6 +232,20 @@ class Log:
             if topic["error"] is not None and not gone:
                 raise topic_error(topic["name"], topic["error"])
         return [topic for topic in topics if topic["error"] is None]
+
+    def _asked(self, question: Callable[[Any], Answer]) -> Answer:
+        """Ask the brokers, and again where none has answered in time."""
+        attempt = 1
+        while True:
+            try:
+                with translated():
+                    return question(self._connected())
+            except PylogError as error:
+                if error.condition != "PYLOG_UNREACHABLE" or attempt >= self._options.offset_retries:
+                    raise
+                _log.warning("Attempt %d at asking the brokers failed and is repeated: %s", attempt, error.sentence)
+            self._sleep_s(self._options.offset_retry_ms / 1_000)
+            attempt += 1
 
     def _connected(self) -> Any:
         if self._client is None:

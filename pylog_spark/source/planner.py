@@ -5,14 +5,16 @@ before it is believed, then reported through `report_loss`; with failOnDataLoss=
 dropped, recreated topics begin at their earliest offset. A partition that is new to the query begins at its earliest offset.
 
 Requests of one trigger: metadata and one round for the bounds of all partitions, in `latest`; none in `ranges`, which takes
-what `latest` has just seen, except for a batch that is run again after a restart and for Trigger.AvailableNow.
+what `latest` has just seen, except for a batch that is run again after a restart and for Trigger.AvailableNow; one round in
+`reported_latest`, for the high watermarks.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pylog_spark.errors import PylogError
@@ -24,6 +26,7 @@ from pylog_spark.offsets.ratelimit import new_offsets, rate_limit, waits_for_mor
 from pylog_spark.offsets.visible import cut_visible
 from pylog_spark.options import ReadOptions
 from pylog_spark.source.available_now import check_available_now
+from pylog_spark.source.held_back import HeldBack
 from pylog_spark.source.log import Log
 from pylog_spark.source.loss import report_loss
 
@@ -53,12 +56,17 @@ class StreamPlanner:
         Where the partitions are.
     clock : Clock
         Time.
+    held_back : HeldBack or None
+        Looks after transactions that hold the query back.
     """
 
-    def __init__(self, options: ReadOptions, log: Log, clock: Clock | None = None) -> None:
+    def __init__(
+        self, options: ReadOptions, log: Log, clock: Clock | None = None, held_back: HeldBack | None = None
+    ) -> None:
         self._options = options
         self._log = log
         self._clock = clock or Clock()
+        self._held_back = held_back
         self._available_now = False
         self._frozen: Position | None = None
         self._latest: Position | None = None
@@ -94,6 +102,8 @@ class StreamPlanner:
         unchanged = start if isinstance(start, dict) else dict(start)
         reached = _position(start)
         seen = self._look(reached, self._frozen)
+        if self._frozen is None and self._is_released(seen.end.offsets):
+            seen = self._look(reached, None)
         now = self._latest = seen.end
         if self._available_now:
             self._frozen = now
@@ -125,12 +135,26 @@ class StreamPlanner:
     def all_latest(self) -> dict[str, Any]:
         """Give the end of the log, for Spark versions that do not pass the start. Equal positions give equal text."""
         assigned = self._log.assigned()
+        self._is_released(assigned.offsets)
         self._latest = Position(self._log.latest(assigned.offsets), assigned.topic_ids)
         return self._latest.to_document()
 
     def reported_latest(self) -> dict[str, Any] | None:
-        """Give the end of the log as last seen, for the query's progress."""
-        return self._latest.to_document() if self._latest else None
+        """Give the end of the log, for the query's progress: the high watermark, so that what an open transaction holds back counts
+        as not read yet. As last seen where the brokers do not answer."""
+        seen = self._latest
+        if seen is None:
+            return None
+        ends: Offsets = {}
+        if self._options.client.get("isolation.level") == "read_committed":
+            with suppress(PylogError):
+                ends = self._log.latest(seen.offsets, "read_uncommitted")
+        high = {each: max(offset, ends.get(each, offset)) for each, offset in seen.offsets.items()}
+        return Position(high, seen.topic_ids).to_document()
+
+    def _is_released(self, partitions: Collection[TopicPartition]) -> bool:
+        """Look after transactions that hold the query back: whether one was ended, so that there may be more to read."""
+        return self._held_back is not None and self._held_back.look(partitions)
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[tuple[OffsetRange, str]]:
         """Give the ranges between two positions, each with the id of its topic (or "").

@@ -21,6 +21,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.offsets.filters import IN, RANGE, BytesTest, RecordFilter
 from pylog_spark.offsets.spans import BEYOND, EVERY, LOWEST, Spans
 from pylog_spark.source.batch import PylogReader
+from pylog_spark.source.held_back import Release
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -58,7 +59,7 @@ class PushdownReader(PylogReader):
         return left
 
 
-def pushdown_reader(options: ReadOptions, source: RangeSource) -> PylogReader:
+def pushdown_reader(options: ReadOptions, source: RangeSource, release: Release | None = None) -> PylogReader:
     """Give a `PushdownReader`, or say that this version of Spark has no such thing."""
     if not hasattr(spark, "Filter"):
         raise PylogError(
@@ -66,7 +67,7 @@ def pushdown_reader(options: ReadOptions, source: RangeSource) -> PylogReader:
             "The option pushdown needs Spark 4.1 or later; leave it out and use filterPartition, filterOffset, "
             "filterTimestamp and filterKey.",
         )
-    return PushdownReader(options, source)
+    return PushdownReader(options, source, release)
 
 
 def as_filter(condition: Filter) -> RecordFilter | None:

@@ -15,6 +15,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pylog_spark.errors import PylogError
 from pylog_spark.options import ReadOptions
+from pylog_spark.raising import rows_sentence_first, sentence_first
+from pylog_spark.source.held_back import HeldBack, Release
 from pylog_spark.source.log import Log
 from pylog_spark.source.partition import RangeSource
 from pylog_spark.source.planner import StreamPlanner
@@ -41,22 +43,25 @@ _NO_LIMIT = 2**63 - 1
 class _Reader(DataSourceStreamReader):
     """What is the same in all versions of Spark."""
 
-    def __init__(self, options: ReadOptions, source: RangeSource) -> None:
+    def __init__(self, options: ReadOptions, source: RangeSource, release: Release | None = None) -> None:
         self._options = options
         self._source = source
         self._log = Log(options)
-        self._planner = StreamPlanner(options, self._log)
+        self._planner = StreamPlanner(options, self._log, held_back=HeldBack(options, self._log, release))
         self._tasks = TaskPlanner(options, self._log)
         self._progress = Progress(options)
 
+    @sentence_first
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return self._planner.initial()
 
+    @sentence_first
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         found = self._planner.ranges(start, end)
         topic_ids = {offsets.partition.topic: topic_id for offsets, topic_id in found}
         return [*self._tasks.tasks([offsets for offsets, _ in found], topic_ids, self._source.wanted)]
 
+    @rows_sentence_first
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._source.read(partition)
 
@@ -72,7 +77,7 @@ class _Reader(DataSourceStreamReader):
 class _ReaderBefore42(_Reader):
     """For Spark 4.0 and 4.1."""
 
-    def __init__(self, options: ReadOptions, source: RangeSource) -> None:
+    def __init__(self, options: ReadOptions, source: RangeSource, release: Release | None = None) -> None:
         for name, given in (
             ("maxOffsetsPerTrigger", options.max_offsets),
             ("minOffsetsPerTrigger", options.min_offsets),
@@ -84,8 +89,9 @@ class _ReaderBefore42(_Reader):
                     "PYLOG_UNSUPPORTED_SPARK",
                     f"The option {name} needs Spark 4.2 or later, which tells a Python source where a batch starts; leave it out.",
                 )
-        super().__init__(options, source)
+        super().__init__(options, source, release)
 
+    @sentence_first
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802 - Spark's name
         return self._planner.all_latest()
 
@@ -100,15 +106,19 @@ class _Refusing(DataSourceStreamReader):
     def __init__(self, error: PylogError) -> None:
         self._error = error
 
+    @sentence_first
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         raise self._error
 
+    @sentence_first
     def latestOffset(self, *_: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
         raise self._error
 
+    @sentence_first
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         raise self._error
 
+    @sentence_first
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         raise self._error
 
@@ -118,9 +128,10 @@ def refusing_reader(error: PylogError) -> DataSourceStreamReader:
     return _Refusing(error)
 
 
-def stream_reader(options: ReadOptions, source: RangeSource) -> DataSourceStreamReader:
+def stream_reader(options: ReadOptions, source: RangeSource, release: Release | None = None) -> DataSourceStreamReader:
     """Give the reader that this version of Spark can drive."""
-    return _Reader42(options, source) if _admission is not None else _ReaderBefore42(options, source)
+    made = _Reader42 if _admission is not None else _ReaderBefore42
+    return made(options, source, release)
 
 
 if _admission is not None:
@@ -128,6 +139,7 @@ if _admission is not None:
     class _Reader42(_Reader, _admission.SupportsTriggerAvailableNow):  # type: ignore[name-defined]
         """For Spark 4.2 and later."""
 
+        @sentence_first
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802 - Spark's name
             self._progress.show(start)  # Spark begins to plan a batch when the one before is committed.
             if isinstance(limit, _admission.ReadMaxRows):

@@ -6,18 +6,22 @@ all of them, whatever the order of timestamps is after it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.packing import Group, pack
-from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.offsets.ranges import OffsetRange, in_words, plan
 from pylog_spark.source.partition import RangePartition
 
 if TYPE_CHECKING:
     from pylog_spark.options import ReadOptions
     from pylog_spark.source.log import Log
+
+
+_log = logging.getLogger("pylog_spark")
 
 
 class TaskPlanner:
@@ -42,6 +46,9 @@ class TaskPlanner:
     ) -> list[RangePartition]:
         """Give the tasks that read what is `wanted` of `ranges`, which has each log partition once at most."""
         groups = self._groups(ranges, topic_ids, wanted)
+        if _log.isEnabledFor(logging.INFO):
+            servers, parts = self._options.client["bootstrap.servers"], (part for group in groups for part in group)
+            _log.info("pylog reads in %d tasks from %s: %s", len(groups), servers, in_words(parts))
         return [RangePartition([(part, topic_ids.get(part.partition.topic, "")) for part in group]) for group in groups]
 
     def _groups(self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter) -> list[Group]:

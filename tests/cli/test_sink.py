@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink import commit
+from pylog_spark.sink import commit, overview
 from pylog_spark.sink.identity import STREAM, Write, batch_write
 from tests.spark.once import Job, committed_values
 
@@ -55,7 +55,7 @@ def listed(pylog, key, *words):
     return [(one["version"], one["state"], one["transactions"]) for one in found if one["key"] == key]
 
 
-def test_every_write_is_listed_with_its_version_its_state_and_what_is_open(pylog, job):
+def test_every_write_is_listed_with_its_version_its_state_what_is_open_and_where(pylog, topic, job):
     first = job(0)
     key = first.write.key
     assert listed(pylog, key) == [(0, "undecided", 2)]
@@ -65,11 +65,25 @@ def test_every_write_is_listed_with_its_version_its_state_and_what_is_open(pylog
     job(1)
     assert listed(pylog, key) == [(0, "finished", 0), (1, "undecided", 2)]
     lines = pylog("sink", "list").stdout.splitlines()
-    assert lines[0].split() == ["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S"]
+    assert lines[0].split() == ["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S", "TOPICS"]
     assert [line.split()[:4] for line in lines if key in line] == [
         [key, "0", "finished", "0"],
         [key, "1", "undecided", "2"],
     ]
+    assert [line.split()[5] for line in lines if key in line] == ["-", topic]
+
+
+def test_a_prepared_transaction_is_shown_as_one_that_no_broker_ends_with_where_it_holds_readers_back(pylog, topic, job):
+    one = job(0)
+    listed = {each["transactional_id"]: each for each in json.loads(pylog("transaction", "list", "--json").stdout)}
+    own = [listed[each.transaction.transactional_id] for each in one.outcomes]
+    assert [(each["state"], each["prepared"]) for each in own] == [("Ongoing", True)] * 2
+    name = own[0]["transactional_id"]
+    assert [line.split()[2] for line in pylog("transaction", "list").stdout.splitlines() if name in line] == ["yes"]
+    assert "s, prepared: no broker ends it\n" in pylog("transaction", "describe", name).stdout
+    (described,) = json.loads(pylog("topic", "describe", topic, "--json").stdout)
+    bounds = [(each["stable_offset"], each["end_offset"]) for each in described["partitions"]]
+    assert (min(bounds)[0], max(bounds)[1] > 0) == (0, True)
 
 
 def test_what_is_decided_is_finished_and_seen(pylog, broker, topic, decided):
@@ -121,7 +135,7 @@ def test_a_driver_that_lives_cannot_commit_what_was_aborted_and_writes_it_again(
     first.commit()
     aborted = job(1)
     assert pylog("sink", "abort", aborted.write.key, "--execute").returncode == 0
-    with pytest.raises(PylogError, match="was aborted with pylog sink abort"):
+    with pytest.raises(PylogError, match="was ended before it was committed, with pylog sink abort"):
         aborted.commit()
     again = job(1)
     again.commit()
@@ -132,14 +146,13 @@ def test_a_driver_whose_turn_comes_in_the_middle_of_an_abort_commits_nothing_of_
     pylog, broker, topic, job, monkeypatch
 ):
     """The abort has written down what it ends and has ended nothing yet, when the driver decides."""
-    from pylog_spark.sink import overview
     from pylog_spark.sink.ledger import Ledger
 
     one = job(0)
     fence = Ledger.fence
 
     def driver_first(self, ids):
-        with pytest.raises(PylogError, match="was aborted"):
+        with pytest.raises(PylogError, match="was ended before it was committed, with pylog sink abort"):
             one.commit()
         fence(self, ids)
 
@@ -152,7 +165,17 @@ def test_a_driver_whose_turn_comes_in_the_middle_of_an_abort_commits_nothing_of_
 def test_a_batch_without_a_name_can_be_given_up(pylog, broker, topic, job):
     one = job(0, batch_write(None, None))
     assert pylog("sink", "abort", one.write.key, "--execute").returncode == 0
-    with pytest.raises(PylogError, match="given up"):
+    with pytest.raises(PylogError, match="was ended before it was committed, with pylog sink abort"):
+        one.commit()
+    assert committed_values(broker.bootstrap_servers, topic) == []
+
+
+def test_a_driver_cannot_commit_what_was_given_up_so_long_ago_that_its_record_is_gone(broker, topic, job):
+    one = job(0, batch_write(None, None))
+    overview.abort_undecided(one.client, one.write.key)
+    commit.finish(one.client, one.write)  # as a neighbour's commit does after minutes: it drops the record
+    assert one.decision() is None
+    with pytest.raises(PylogError, match="was ended before it was committed, with pylog sink abort"):
         one.commit()
     assert committed_values(broker.bootstrap_servers, topic) == []
 

@@ -44,12 +44,18 @@ def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, to
     assert listed[name]["state"] == "Ongoing"
     assert name in pylog("transaction", "list", "--state", "Ongoing").stdout
     assert name not in pylog("transaction", "list", "--open-longer-than", "PT1H").stdout
+    assert (listed[name]["prepared"], 0 <= listed[name]["open_for_s"] <= PATIENCE_S) == (False, True)
+    headings, *lines = pylog("transaction", "list", "--state", "Ongoing").stdout.splitlines()
+    assert headings.split() == ["TRANSACTIONAL-ID", "STATE", "PREPARED", "OPEN-FOR-S", "PRODUCER", "COORDINATOR"]
+    assert [line.split()[:3] for line in lines if name in line] == [[name, "Ongoing", "-"]]
     shown = pylog("transaction", "describe", name).stdout
     assert shown.startswith(f"Transactional id {name} (Ongoing)\nproducer ")
     assert re.search(r"^open for \d+ s of 60 s$", shown, re.MULTILINE)
     assert re.search(rf"^{topic} +0$", shown, re.MULTILINE)
     open_transaction.commit_transaction(PATIENCE_S)
     assert "open" not in pylog("transaction", "describe", name).stdout
+    ended = {one["transactional_id"]: one for one in json.loads(pylog("transaction", "list", "--json").stdout)}
+    assert (ended[name]["prepared"], ended[name]["open_for_s"]) == (False, None)
 
 
 def test_the_producers_of_a_partition_and_where_their_transactions_begin_are_shown(pylog, open_transaction, topic):

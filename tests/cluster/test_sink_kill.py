@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests.crash import batch_driver
-from tests.crash.sink_bench import DEADLINE_S, Bench
+from tests.crash.sink_bench import DEADLINE_S, SinkBench
 from tests.crash.steps.sink_steps import BETWEEN_ENDS, DECIDED, FLUSHED
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Iterator[Bench]:
+def one(tmp_path: Path) -> Iterator[SinkBench]:
     """Three brokers, and a sink for each of the steps at which the coordinator dies."""
-    made = Bench(tmp_path, (FLUSHED, DECIDED, BETWEEN_ENDS), brokers=3)
+    made = SinkBench(tmp_path, (FLUSHED, DECIDED, BETWEEN_ENDS), brokers=3)
     yield made
     made.close()
 
 
 @pytest.mark.timeout(400)
 def test_each_row_of_a_batch_is_there_once_though_the_coordinator_dies_after_writing_deciding_and_between_two_ends(
-    one: Bench,
+    one: SinkBench,
 ) -> None:
     with batch_driver.stopped_at_steps(one) as drivers:
         one.kill("coordinator")
@@ -38,7 +38,7 @@ def test_each_row_of_a_batch_is_there_once_though_the_coordinator_dies_after_wri
 @pytest.mark.long
 @pytest.mark.timeout(400)
 def test_each_row_is_seen_once_though_the_coordinator_dies_after_writing_deciding_and_between_two_ends(
-    one: Bench,
+    one: SinkBench,
 ) -> None:
     one.stop_everywhere()
     one.kill("coordinator")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 
-from tests.crash.sink_bench import SINK_PARTITIONS, Bench, open_transactions, read
+from tests.crash.sink_bench import SINK_PARTITIONS, SinkBench, open_transactions, read
 from tests.crash.sink_driver import ROOT
 
 ROWS = 1_000
@@ -34,14 +34,14 @@ class Plan:
         return json.dumps(asdict(self))
 
 
-def arm(bench: Bench) -> None:
+def arm(bench: SinkBench) -> None:
     """Let who writes the batch of a sink stop at the step that the sink is named after."""
     for step, query in bench.queries.items():
         query.key = f"{query.sink}/{query.sink}"
         bench.control.arm(step, query.key)
 
 
-def start(bench: Bench, sinks: Sequence[str], times: int = 1) -> subprocess.Popen[bytes]:
+def start(bench: SinkBench, sinks: Sequence[str], times: int = 1) -> subprocess.Popen[bytes]:
     """A driver for `sinks`."""
     words = Plan(bench.servers, list(sinks), times).json()
     environment = {**os.environ, **bench.driver.plan.environment()}
@@ -49,7 +49,7 @@ def start(bench: Bench, sinks: Sequence[str], times: int = 1) -> subprocess.Pope
 
 
 @contextmanager
-def stopped_at_steps(bench: Bench) -> Iterator[list[subprocess.Popen[bytes]]]:
+def stopped_at_steps(bench: SinkBench) -> Iterator[list[subprocess.Popen[bytes]]]:
     """A driver for each sink, all of them waiting at the steps that their sinks are named after; at the end they are killed."""
     arm(bench)
     drivers = [start(bench, [sink]) for sink in bench.sinks]
@@ -63,7 +63,7 @@ def stopped_at_steps(bench: Bench) -> Iterator[list[subprocess.Popen[bytes]]]:
             driver.wait()
 
 
-def check(bench: Bench) -> None:
+def check(bench: SinkBench) -> None:
     """Every sink has every row once, and nothing is left open."""
     expected = sorted(b"%d" % number for number in range(ROWS))
     for query in bench.queries.values():

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.crash.sink_bench import Bench
+from tests.crash.sink_bench import SinkBench
 from tests.crash.steps.sink_steps import STEPS
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+def bench(tmp_path: Path) -> Iterator[Callable[..., SinkBench]]:
     """Makes a bench with one query for each step, or for each of some names; its driver is not started."""
-    made: list[Bench] = []
+    made: list[SinkBench] = []
 
-    def make(names: Iterable[str] = STEPS, **plan: Any) -> Bench:
-        made.append(Bench(tmp_path, names, **plan))
+    def make(names: Iterable[str] = STEPS, **plan: Any) -> SinkBench:
+        made.append(SinkBench(tmp_path, names, **plan))
         return made[0]
 
     yield make
@@ -32,10 +32,10 @@ class Shared:
 
     def __init__(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         self._folders = tmp_path_factory
-        self._idle: Bench | None = None
+        self._idle: SinkBench | None = None
 
     @contextmanager
-    def bench(self) -> Iterator[Bench]:
+    def bench(self) -> Iterator[SinkBench]:
         """The bench as the test before has left it, checked and with all its rows written, or a new one."""
         one, self._idle = self._idle or self._made(), None
         try:
@@ -45,9 +45,9 @@ class Shared:
             raise
         self._idle = one
 
-    def _made(self) -> Bench:
+    def _made(self) -> SinkBench:
         folder = self._folders.mktemp("bench")
-        return Bench(folder, STEPS, last_life=str(folder / "last-life"))
+        return SinkBench(folder, STEPS, last_life=str(folder / "last-life"))
 
     def close(self) -> None:
         """Leave nothing behind."""

@@ -79,7 +79,7 @@ class Partition:
         return f"{self.topic}-{self.number} at offset {self.next_offset}"
 
 
-class Load:
+class NumberedLoad:
     """Both producers over `servers`. Call `push` in a loop; the broker may die at any time between and during calls."""
 
     def __init__(self, servers: str, partitions: int) -> None:

@@ -265,7 +265,7 @@ class Query:
         return number
 
 
-class Bench:
+class SinkBench:
     """One broker or three, the source topic and one sink for each of `names`.
 
     Of three brokers one leads the first partition of every sink, one coordinates all transactions, and one controls, three

@@ -73,7 +73,8 @@ def session(plan: Plan) -> Any:
 def load(spark: Any, plan: Plan) -> Any:
     """The rows of the source; each query has a reader of its own for them."""
     reader = spark.readStream.format("pylog").option("kafka.bootstrap.servers", plan.servers)
-    reader = reader.options(subscribe=plan.source, startingOffsets="earliest")
+    # A task, and so a transaction, for each partition: batches are small, and some stops are between two transactions.
+    reader = reader.options(subscribe=plan.source, startingOffsets="earliest", minRecordsPerPartition="1")
     return reader.option("maxOffsetsPerTrigger", str(plan.per_trigger)).load().select("key", "value")
 
 

@@ -24,7 +24,7 @@ import pytest
 
 from tests.brokers import SEVERAL
 from tests.crash.conftest import Shared
-from tests.crash.sink_bench import DEADLINE_S, Bench, Driver, descendants, kill
+from tests.crash.sink_bench import DEADLINE_S, Driver, SinkBench, descendants, kill
 from tests.crash.steps.sink_steps import FLUSHED, IN_TASKS, ON_DRIVER, STEPS
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
@@ -111,7 +111,7 @@ def test_a_driver_that_was_stopped_at_any_step_and_goes_on_after_another_took_ov
 @pytest.mark.timeout(_TIMEOUT_S)
 @pytest.mark.parametrize("role", ["leader", "coordinator", "controller"])
 def test_each_row_is_seen_once_though_the_broker_in_a_role_is_killed_at_every_step(
-    bench: Callable[..., Bench], role: str
+    bench: Callable[..., SinkBench], role: str
 ) -> None:
     one = bench()
     for number in range(ROUNDS):
@@ -132,7 +132,7 @@ def test_each_row_is_seen_once_though_the_broker_in_a_role_is_killed_at_every_st
 
 @pytest.mark.long  # to Spark, and to the sink, it is the death of a Python worker, which is above
 @pytest.mark.timeout(_TIMEOUT_S)
-def test_each_row_is_seen_once_though_an_executor_is_killed_at_every_step(bench: Callable[..., Bench]) -> None:
+def test_each_row_is_seen_once_though_an_executor_is_killed_at_every_step(bench: Callable[..., SinkBench]) -> None:
     one = bench(master="local-cluster[2,2,1024]")
     for _ in range(ROUNDS):
         waiting = one.stop_everywhere()
@@ -146,7 +146,7 @@ def test_each_row_is_seen_once_though_an_executor_is_killed_at_every_step(bench:
 
 @pytest.mark.long  # a batch that Spark runs again since its commit is lost: tests/spark/test_sink_once.py
 @pytest.mark.timeout(_TIMEOUT_S)
-def test_each_row_is_seen_once_though_the_newest_commit_of_spark_is_lost(bench: Callable[..., Bench]) -> None:
+def test_each_row_is_seen_once_though_the_newest_commit_of_spark_is_lost(bench: Callable[..., SinkBench]) -> None:
     one = bench(("only",))
     query = one.queries["only"]
     for _ in range(ROUNDS):
@@ -159,7 +159,7 @@ def test_each_row_is_seen_once_though_the_newest_commit_of_spark_is_lost(bench: 
 
 
 @pytest.mark.long
-def test_the_checks_bite_at_least_once_does_not_pass_them(bench: Callable[..., Bench]) -> None:
+def test_the_checks_bite_at_least_once_does_not_pass_them(bench: Callable[..., SinkBench]) -> None:
     one = bench((FLUSHED,), options={"delivery": "at-least-once"})
     kill(one.stop_everywhere().values())
     with pytest.raises(AssertionError, match="more than once"):

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pytest
 
 from tests.crash import batch_driver
-from tests.crash.sink_bench import DEADLINE_S, Bench
+from tests.crash.sink_bench import DEADLINE_S, SinkBench
 
 pytestmark = pytest.mark.cluster
 
@@ -24,7 +24,7 @@ _TIMEOUT_S = 900
 
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_a_named_batch_whose_writer_was_killed_at_any_step_is_there_once_when_it_is_written_again_and_again(
-    bench: Callable[..., Bench],
+    bench: Callable[..., SinkBench],
 ) -> None:
     one = bench()
     with batch_driver.stopped_at_steps(one):
@@ -36,7 +36,7 @@ def test_a_named_batch_whose_writer_was_killed_at_any_step_is_there_once_when_it
 @pytest.mark.long
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_a_named_batch_whose_spark_driver_was_killed_at_any_step_is_there_once_when_it_is_written_again_and_again(
-    bench: Callable[..., Bench],
+    bench: Callable[..., SinkBench],
 ) -> None:
     one = bench(batch_rows=batch_driver.ROWS)
     batch_driver.arm(one)

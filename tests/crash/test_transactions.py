@@ -10,13 +10,14 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from pylog_spark.testing import LocalBroker
-from tests.crash.transform import FENCED
+from tests.crash.transform import FENCED, STAND_STILL
 from tests.harness.runs import rounds, seed
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, values_seen
@@ -44,9 +45,11 @@ class Loop:
         self._process: subprocess.Popen[bytes] | None = None
         self.open = False
         self.committed = 0
+        self._begun = b""
 
     def start(self) -> None:
         """Begin, or go on."""
+        self._begun = b""
         self._process = subprocess.Popen(
             self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[2]
         )
@@ -56,28 +59,22 @@ class Loop:
         wanted = self.committed + count
         until(lambda: self._listened() and self.committed >= wanted, f"{count} transactions are committed", _DEADLINE_S)
 
-    def write(self) -> None:
-        """Wait until a transaction has written its records."""
-        until(lambda: self.open or (self._listened() and self.open), "a transaction has begun", _DEADLINE_S)
-
-    def stop_open(self) -> None:
-        """Let it stand still while a transaction is open: what it has told when it stands still says whether it is."""
-        until(self._stopped_open, "it stands still in a transaction", _DEADLINE_S)
+    def stop_open(self, feed: Callable[[], None]) -> None:
+        """Let it stand still in a transaction whose records are written; `feed` gives it some, since it may have come to the end."""
+        assert self._process is not None
+        self._process.send_signal(STAND_STILL)
+        feed()
+        until(self._stands_still, "it stands still in a transaction", _DEADLINE_S)
 
     def go_on(self) -> None:
         """After `stop_open`."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
-    def _stopped_open(self) -> bool:
-        self.write()
+    def _stands_still(self) -> bool:
+        self.listen(0.1)
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        until(lambda: _state(self._process.pid) == "T", "it stands still")
-        self.listen(0)
-        if not self.open:
-            self.go_on()
-        return self.open
+        return _state(self._process.pid) == "T" and self.open
 
     def _listened(self) -> bool:
         self.listen(0.1)
@@ -102,7 +99,9 @@ class Loop:
         self.start()
 
     def _take(self, printed: bytes) -> None:
-        for line in printed.splitlines():
+        # Where Python does not buffer, the end of a line comes by itself.
+        *lines, self._begun = (self._begun + printed).split(b"\n")
+        for line in lines:
             self.open = line == b"written"
             self.committed += line == b"committed"
 
@@ -153,14 +152,14 @@ def test_consume_transform_produce_is_exactly_once_under_kill_9_of_client_and_br
             create_topic(servers, topic, PARTITIONS)
         loop.start()
         for number in range(ROUNDS):
-            fill(servers, number * _RECORDS_PER_ROUND, _RECORDS_PER_ROUND)
+            halves = [number * _RECORDS_PER_ROUND, number * _RECORDS_PER_ROUND + _RECORDS_PER_ROUND // 2]
+            fill(servers, halves[0], _RECORDS_PER_ROUND // 2)
             loop.commit(randomness.randrange(1, 6))
             victim = randomness.choice(("client", "broker", "both"))
-            if number % 2:  # at any moment around the end of a transaction
-                loop.write()
+            loop.stop_open(lambda first=halves[1]: fill(servers, first, _RECORDS_PER_ROUND // 2))
+            if number % 2:  # at any moment around the end of a transaction; else while one is open, for sure
+                loop.go_on()
                 loop.listen(randomness.choice((0, randomness.random())) * _LAST_MOMENT_S)
-            else:  # while one is open, for sure
-                loop.stop_open()
             if victim != "broker":
                 bitten += loop.kill()
             if victim != "client":

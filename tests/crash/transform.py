@@ -1,15 +1,19 @@
 """A consume-transform-produce loop, as a process that is killed: each batch of `in` becomes one transaction on `out`.
 
-Prints a line for each transaction whose records are written and each that it committed. Ends with FENCED when it may not go on, to be
+Prints a line for each transaction whose records are written and each that it committed; stands still in one when it is asked to. Ends with FENCED when it may not go on, to be
 started again.
 """
 
+import os
+import signal
 import sys
 from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 FENCED = 3
+#: After this signal the next transaction stands still (SIGSTOP) once its records are written.
+STAND_STILL = signal.SIGUSR1
 BATCH = 20
 _TIMEOUT_S = 30
 _RECONNECT = {
@@ -23,8 +27,13 @@ _RECONNECT = {
 }
 
 
+#: Not empty: it was asked to.
+_asked_to_stand_still: list[int] = []
+
+
 def main(servers: str) -> None:
     """Transform until killed."""
+    signal.signal(STAND_STILL, lambda number, _: _asked_to_stand_still.append(number))
     producer = Producer({"bootstrap.servers": servers, "transactional.id": "transform", **_RECONNECT})
     producer.init_transactions(_TIMEOUT_S)
     consumer = Consumer(
@@ -58,6 +67,9 @@ def transform(producer: Producer, consumer: Consumer, messages: list) -> None:
             producer.produce("out", one.value(), one.key(), one.partition())
         producer.flush(_TIMEOUT_S)
         print("written", flush=True)
+        if _asked_to_stand_still:
+            _asked_to_stand_still.clear()
+            os.kill(os.getpid(), signal.SIGSTOP)
         offsets = [TopicPartition(topic, partition, offset) for (topic, partition), offset in ends.items()]
         again(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), _TIMEOUT_S))
         again(lambda: producer.commit_transaction(_TIMEOUT_S))

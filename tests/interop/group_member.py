@@ -24,19 +24,19 @@ def confluent(servers: str, group: str, topic: str, settings: dict[str, Any]) ->
 
     stopping = []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
-    # KIP-848: the coordinator tells the time-outs, and assigns step by step.
-    told = settings.get("group.protocol") == "consumer"
+    # KIP-848: the coordinator sets the time-outs, and assigns step by step.
+    new_protocol = settings.get("group.protocol") == "consumer"
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            **({} if told else {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}),
+            **({} if new_protocol else {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}),
             **settings,
         }
     )
-    cooperative = told or settings.get("partition.assignment.strategy") == "cooperative-sticky"
+    cooperative = new_protocol or settings.get("partition.assignment.strategy") == "cooperative-sticky"
 
     def assigned(member: Consumer, partitions: list[Any]) -> None:
         (member.incremental_assign if cooperative else member.assign)(partitions)

@@ -69,7 +69,7 @@ def test_every_abort_marker_has_its_entry_in_the_txnindex_of_its_segment(partiti
 
 def test_the_snapshot_tells_which_transaction_is_open_and_which_coordinator_ended_the_others(partition: Path) -> None:
     printed = dump_log([max(partition.glob("*.snapshot"))])
-    told = re.findall(r"producerId: (\d+) .* currentTxnFirstOffset: OptionalLong(\.empty|\[\d+\])", printed)
+    listed = re.findall(r"producerId: (\d+) .* currentTxnFirstOffset: OptionalLong(\.empty|\[\d+\])", printed)
     end = TRANSACTIONS * (RECORDS + 1)
-    assert {first for _, first in told} == {".empty", f"[{end}]"}, printed
-    assert len({producer for producer, _ in told}) == 2, printed
+    assert {first for _, first in listed} == {".empty", f"[{end}]"}, printed
+    assert len({producer for producer, _ in listed}) == 2, printed

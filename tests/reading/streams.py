@@ -59,6 +59,8 @@ class Stream(Batches):
             source.schema()
         self.checkpoint = checkpoint or Checkpoint()
         self.latest: str | None = None
+        #: How many tasks each batch had.
+        self.tasks: list[int] = []
         self._reader: Any = source.streamReader(schema(*(columns.split(",") if columns else ())))
         self._limited = limited
 
@@ -109,6 +111,7 @@ class Stream(Batches):
     def _run(self, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
         # A worker has another copy of the reader for each task.
         tasks = [pickle.dumps((self._reader, task)) for task in self._reader.partitions(start, end)]
+        self.tasks.append(len(tasks))
         rows = []
         for carried in tasks:
             reader, task = pickle.loads(carried)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,13 @@ import pytest
 
 from pylog_spark._native import RecordWriter
 from pylog_spark.datasource import PylogDataSource
+from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.position import Position
+from pylog_spark.sink import holding
+from pylog_spark.sink.identity import STREAM, Write
+from tests.reading.streams import Query
 from tests.reading.support import EITHER, batches, reader, schema, tasks, values
+from tests.spark.once import Job
 from tests.spark.support import Topic
 
 pytestmark = [pytest.mark.cluster, EITHER]
@@ -146,3 +152,54 @@ def test_a_stream_stops_before_an_open_transaction_and_goes_on_after_it(topic: T
     writer.close()
     assert batch(end)[0] == [b"open"]
     stream.stop()
+
+
+def test_a_reader_that_is_held_back_says_by_whom_since_when_and_which_command_ends_it(
+    topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(holding, "LONG_MS", 0)
+    one = topic()
+    one.put(["before"])
+    writer = begun(one, ["open"])
+    one.put(["after"])
+    assert values(one) == ["before"]
+    (told,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
+    for part in (f"{one.name}-0 up to the last stable offset 1 only", "goes on to 3", "--execute ends it"):
+        assert part in told
+    name = shlex.quote(f"{one.name}-['open']-0")
+    assert f"pylog transaction abort {name} --execute" in told
+    writer.end(False)
+    writer.close()
+    caplog.clear()
+    assert values(one) == ["before", "after"]
+    assert caplog.records == []
+
+
+def test_a_reader_that_an_undecided_write_holds_back_says_its_key_and_the_command(
+    topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(holding, "LONG_MS", 0)
+    one = topic()
+    job = Job(one.servers, one.name, Write(STREAM, f"{one.name}.query", 3))
+    job.task(0, "a")
+    one.put(["after"])
+    assert values(one) == []
+    (told,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
+    assert f"the undecided write {job.write.key} (version 3" in told
+    assert f"pylog sink abort {job.write.key} --execute ends it now" in told
+    job.commit()
+    assert values(one) == ["a", "after"]
+
+
+def test_the_progress_of_a_stream_that_is_held_back_shows_how_much_it_has_not_read(topic: Topics) -> None:
+    one = topic()
+    one.put(["before"])
+    writer = begun(one, ["open"])
+    one.put(["after"])
+    query = Query(one)
+    assert query.trigger()
+    assert Position.from_document(json.loads(query.checkpoint.offsets[-1])).offsets == {TopicPartition(one.name, 0): 1}
+    assert Position.from_document(json.loads(query.latest or "")).offsets == {TopicPartition(one.name, 0): 3}
+    query.stop()
+    writer.end(False)
+    writer.close()

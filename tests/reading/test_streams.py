@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.waiting import until
 from tests.reading.streams import Checkpoint, Query, read
-from tests.spark.support import Topic
+from tests.spark.support import Topic, transactions
 
 pytestmark = pytest.mark.cluster
 
@@ -106,3 +106,58 @@ def test_a_stream_whose_batches_hold_nothing_wanted_still_moves(topic: Topics) -
         found += run.values
         batches += len(run.batches)
     assert (found, batches) == (["2"], 3)
+
+
+def test_many_partitions_with_few_records_are_one_task_and_each_record_is_read_once(topic: Topics) -> None:
+    one = topic(partitions=200)
+    wanted = []
+    for round_ in range(2):
+        for partition in range(round_, 200, 3):
+            one.put([f"{round_}-{partition}"], partition)
+            wanted.append(f"{round_}-{partition}")
+    query, apart = Query(one), Query(one, minRecordsPerPartition=1)
+    assert query.trigger()
+    assert apart.trigger()
+    for each in (query, apart):
+        each.stop()
+        assert each.values == sorted(wanted)
+    assert (query.tasks, apart.tasks) == ([1], [len({*range(0, 200, 3), *range(1, 200, 3)})])
+
+
+def test_full_partitions_of_a_stream_have_a_task_each_and_small_ones_share_theirs(topic: Topics) -> None:
+    one = topic(partitions=6)
+    for partition in range(6):
+        one.put([f"{partition}"] * (1_000 if partition in (1, 4) else 1), partition)
+    query = Query(one)
+    assert query.trigger()
+    query.stop()
+    assert query.tasks == [2]
+    assert [query.values.count(f"{partition}") for partition in range(6)] == [1, 1_000, 1, 1, 1_000, 1]
+
+
+def test_each_batch_is_a_line_in_the_drivers_log_that_says_what_and_from_where(
+    topic: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = topic(partitions=2)
+    one.put(["a", "b"], 0)
+    one.put(["c"], 1)
+    with caplog.at_level("INFO", logger="pylog_spark"):
+        read(one)
+    assert caplog.messages == [
+        f"pylog reads in 1 tasks from {one.servers}: {one.name}, 3 offsets in 0: [0, 2), 1: [0, 1)"
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"maxRecordsPerTrigger": 2}, {"maxRecordsPerTrigger": 4}])
+def test_a_query_that_has_read_every_row_is_not_behind_though_the_log_ends_with_markers_and_aborted_records(
+    topic: Topics, options: dict[str, int]
+) -> None:
+    one = topic()
+    transactions(one, (2, True), (2, True), (1, False))
+    checkpoint = Checkpoint()
+    query = Query(one, checkpoint, **options)
+    while len(query.values) < 4:
+        assert query.trigger()
+    query.stop()
+    assert query.latest == checkpoint.offsets[-1]
+    assert all(query.sizes), "a micro-batch of markers alone was made"

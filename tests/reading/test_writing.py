@@ -197,3 +197,26 @@ def test_a_partition_that_no_topic_has_is_refused_with_the_row(topic: Topics) ->
     one = topic()
     _, sentence = refused(one, rows(value=pa.array(["v"]), partition=pa.array([2**40], pa.int64())))
     assert f"row 0 has partition {2**40}" in sentence
+
+
+def test_rows_older_than_their_topic_keeps_are_warned_of_once_for_a_write(
+    topic: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeps, deletes = topic(retention_ms="-1"), topic(retention_ms="3600000")
+    old = rows(value=["a"], timestamp=pa.array([1_000], pa.timestamp("ms", "UTC")))
+    save(keeps, old)
+    assert caplog.messages == []
+    save(deletes, old, old)
+    (sentence,) = caplog.messages
+    assert f"Rows for the topic '{deletes.name}' have times as old as 1970-01-01 00:00:01+00:00" in sentence
+    assert "retention.ms of 3600000 (1 hour)" in sentence
+
+
+def test_each_write_is_a_line_in_the_drivers_log_that_says_what_and_where_to(
+    topic: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = topic()
+    with caplog.at_level("INFO", logger="pylog_spark"):
+        save(one, texts("a", "b"))
+    (line,) = caplog.messages
+    assert line == f"pylog wrote 2 records in 1 tasks to {one.servers}: {one.name}, 2 offsets in 0: [0, 2)"

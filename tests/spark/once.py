@@ -120,7 +120,7 @@ class Job:
             iter([pa.record_batch({"value": raw})])
         )
         late = transaction is None and report["records"] > 0
-        outcome = Outcome(self.write, self.name, transaction, skipped=late)
+        outcome = Outcome(self.write, self.name, transaction, skipped=late, topic_ids=report["topic_ids"])
         self.outcomes.append(outcome)
         return outcome
 

@@ -21,7 +21,7 @@ def load(spark: Any, **options: Any) -> Any:
 
 def test_an_unknown_option_fails_load_with_the_nearest_name(spark: Any, servers: str) -> None:
     condition, sentence = error_of(lambda: load(spark, subscrieb="t", **{"kafka.bootstrap.servers": servers}))
-    assert (condition, sentence) == ("PYLOG_UNKNOWN_OPTION", "There is no option 'subscrieb'; did you mean subscribe.")
+    assert (condition, sentence) == ("PYLOG_UNKNOWN_OPTION", "There is no option 'subscrieb'; did you mean subscribe?")
 
 
 def test_a_missing_topic_fails_load_of_a_batch_and_of_a_stream(topic: Topics) -> None:
@@ -30,6 +30,24 @@ def test_a_missing_topic_fails_load_of_a_batch_and_of_a_stream(topic: Topics) ->
         condition, sentence = error_of(lambda read=read: read(subscribe="no-such-topic"))
         assert condition == "PYLOG_UNKNOWN_TOPIC"
         assert "no topic 'no-such-topic'; create it" in sentence
+
+
+def beginning(error: Exception) -> list[str]:
+    """The first lines of what Spark shows: at most its own, "Traceback" and the one frame of ours before the sentence."""
+    return str(error).split("\n")[:4]
+
+
+def test_the_sentence_stands_at_the_beginning_of_what_spark_shows_in_a_batch_and_in_a_stream(
+    topic: Topics, checkpoint: str
+) -> None:
+    one = topic()
+    with pytest.raises(Exception, match="PYLOG_INVALID_SCHEMA") as caught:
+        one.read("value STRING").count()
+    assert beginning(caught.value)[-1].startswith("pylog_spark.errors.PylogError: [PYLOG_INVALID_SCHEMA]")
+    query = one.read_stream("value STRING").writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+    with pytest.raises(Exception, match="PYLOG_INVALID_SCHEMA") as caught:
+        query.awaitTermination(60)
+    assert "PylogError: [PYLOG_INVALID_SCHEMA]" in beginning(caught.value)[0]
 
 
 @pytest.mark.parametrize("way", ["read", "stream", "write"])

@@ -89,8 +89,17 @@ carried += sum(one is cycles for one in gc.get_objects()).to_bytes(4, "big")
     assert own == 1, "what a task makes must stay under the collector's eyes"
 
 
-@pytest.mark.long  # a driver of its own; what it is told is in tests/unit/spark/test_doors.py
-def test_workers_find_this_python_although_the_path_has_another(tmp_path: Path, servers: str, topic: Topics) -> None:
+@pytest.mark.long  # a driver of its own; what it is told is in tests/unit/spark/test_doors.py and test_interpreter.py
+@pytest.mark.parametrize(
+    "session",
+    [
+        "from pylog_spark.testing import spark_session as session",
+        "import pylog_spark\nfrom pyspark.sql import SparkSession\nsession = SparkSession.builder.master('local[1]').getOrCreate",
+    ],
+)
+def test_workers_find_this_python_although_the_path_has_another(
+    tmp_path: Path, servers: str, topic: Topics, session: str
+) -> None:
     one = topic()
     one.put(["a"])
     trap = tmp_path / "python3"
@@ -100,8 +109,8 @@ def test_workers_find_this_python_although_the_path_has_another(tmp_path: Path, 
         "import os\n"
         "for name in ('PYSPARK_PYTHON', 'PYSPARK_DRIVER_PYTHON'): os.environ.pop(name, None)\n"
         f"os.environ['PATH'] = {str(tmp_path)!r} + ':' + os.environ['PATH']\n"
-        "from pylog_spark.testing import spark_session\n"
-        "spark = spark_session()\n"
+        f"{session}\n"
+        "spark = session()\n"
         f"frame = spark.read.format('pylog').option('kafka.bootstrap.servers', {servers!r}).option('subscribe', {one.name!r})\n"
         "print('rows', frame.load().count())\n"
     )

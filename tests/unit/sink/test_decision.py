@@ -5,7 +5,16 @@ import json
 import pytest
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink.decision import PARTITIONS, TRANSACTIONS_MAX, Decision, Transaction, decode, encode, partition_of
+from pylog_spark.sink.decision import (
+    PARTITIONS,
+    TOPIC_IDS_MAX,
+    TRANSACTIONS_MAX,
+    Decision,
+    Transaction,
+    decode,
+    encode,
+    partition_of,
+)
 from pylog_spark.sink.identity import BATCH, STREAM, Write, fresh_job, task_transaction_id
 
 QUERY = Write(STREAM, "8e2c6f0e-9f0d-4a55-9d1c-6c7f0a3b1f11", 7)
@@ -24,6 +33,12 @@ def transactions(write: Write, count: int, *, prepared: bool = True) -> tuple[Tr
 def test_a_decision_reads_back_as_it_was(write: Write, prepared: bool) -> None:
     decision = Decision(write, transactions(write, 3, prepared=prepared), 1_763_700_000_000)
     assert decode(write.key.encode(), encode(decision)) == decision
+
+
+def test_a_decision_keeps_the_ids_of_the_topics_that_its_query_writes_to() -> None:
+    decision = Decision(QUERY, transactions(QUERY, 1), 1, topic_ids={"orders": "id"})
+    assert json.loads(encode(decision))["topic_ids"] == {"orders": "id"}
+    assert decode(QUERY.key.encode(), encode(decision)) == decision
 
 
 def test_a_decision_that_gave_a_write_up_reads_back() -> None:
@@ -48,10 +63,11 @@ def test_the_largest_decision_fits_into_a_record_batch_of_a_megabyte() -> None:
     write = Write(STREAM, "q", 10**9)
     job = fresh_job()
     largest = tuple(
-        Transaction(task_transaction_id(write, number, job), 10**15 + number, 32767, True)
+        Transaction(task_transaction_id(write, number, job, 365 * 86_400_000), 10**15 + number, 32767, True)
         for number in range(TRANSACTIONS_MAX)
     )
-    assert len(encode(Decision(write, largest, 10**13))) < 1_000_000
+    topic_ids = {f"{number:0249}": "x" * 22 for number in range(TOPIC_IDS_MAX)}
+    assert len(encode(Decision(write, largest, 10**13, topic_ids=topic_ids))) < 1_000_000
 
 
 @pytest.mark.parametrize(

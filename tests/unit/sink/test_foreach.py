@@ -3,11 +3,12 @@
 Queries that are really stopped in a batch: ``tests/spark/test_foreach_stop.py``.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pylog_spark import foreach_batch
+from pylog_spark import foreach, foreach_batch
 from pylog_spark.errors import PylogError
 from pylog_spark.foreach import _shown
 
@@ -44,6 +45,56 @@ def test_each_batch_is_written_under_the_name_and_its_number() -> None:
     write(frame, 7)
     wanted = {"format": "pylog", "topic": "t", "kafka.bootstrap.servers": "b:1", "mode": "append"}
     assert frame.saved == [{**wanted, "txnAppId": "counts", "txnVersion": 7}]
+
+
+class Away(Writes):
+    """A frame's writer that fails so often, as Spark shows an error of ours."""
+
+    def __init__(self, times: int, condition: str = "PYLOG_UNREACHABLE") -> None:
+        super().__init__()
+        self.left, self.condition = times, condition
+
+    def save(self) -> None:
+        self.left -= 1
+        if self.left >= 0:
+            raise RuntimeError(f"An error occurred while calling o1.save.\n: [{self.condition}] No broker answered.")
+        super().save()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses that were made; the clock goes on by them."""
+    made: list[float] = []
+    clock = SimpleNamespace(sleep=made.append, monotonic=lambda: sum(made))
+    monkeypatch.setattr(foreach, "time", clock)
+    return made
+
+
+def test_brokers_that_were_written_to_are_waited_for(pauses: list[float]) -> None:
+    write = foreach_batch("counts")
+    write(Writes(), 0)
+    frame = Away(100)
+    write(frame, 1)
+    assert [one["txnVersion"] for one in frame.saved] == [1]
+    assert sum(pauses) == 100
+
+
+def test_the_wait_is_as_long_as_a_delivery_may_take(pauses: list[float]) -> None:
+    write = foreach_batch("counts", **{"kafka.delivery.timeout.ms": 7_000})
+    write(Writes(), 0)
+    with pytest.raises(RuntimeError, match="PYLOG_UNREACHABLE"):
+        write(Away(100), 1)
+    assert 6 <= sum(pauses) <= 7
+
+
+def test_brokers_that_were_never_written_to_and_other_errors_are_not_waited_for(pauses: list[float]) -> None:
+    write = foreach_batch("counts")
+    with pytest.raises(RuntimeError, match="PYLOG_UNREACHABLE"):
+        write(Away(1), 57)
+    write(Writes(), 57)
+    with pytest.raises(RuntimeError, match="PYLOG_DELIVERY"):
+        write(Away(1, "PYLOG_DELIVERY"), 58)
+    assert pauses == []
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])

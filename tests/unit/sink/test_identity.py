@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from pylog_spark.options.write import ABANDONED_AFTER_MS
 from pylog_spark.sink.identity import (
     BATCH,
     ONCE,
@@ -16,6 +17,7 @@ from pylog_spark.sink.identity import (
     task_transaction_id,
 )
 
+YEAR_MS = 365 * 86_400_000
 KEYS = ["8e2c6f0e-9f0d-4a55-9d1c-6c7f0a3b1f11", "orders.daily", "a.1.2.ff", "(x|y)* [z]?", "Zürich ^1$ {2}+\\d", "."]
 
 
@@ -25,6 +27,25 @@ def test_a_tasks_name_says_key_version_partition_and_job_whatever_the_key_is(key
     name = parse_task_id(task_transaction_id(Write(BATCH, key, 12), 3, job))
     assert name is not None
     assert (name.key, name.version, name.partition, name.job) == (key, 12, 3, job)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    ("given_ms", "told_ms"), [(1_000, 1_000), (1_001, 2_000), (1_200_000, 1_200_000), (YEAR_MS, YEAR_MS)]
+)
+def test_a_tasks_name_says_after_how_long_its_write_counts_as_abandoned(key: str, given_ms: int, told_ms: int) -> None:
+    text = task_transaction_id(Write(BATCH, key, 12), 3, "00c0ffee", given_ms)
+    name = parse_task_id(text)
+    assert name is not None
+    assert (name.key, name.version, name.partition, name.job) == (key, 12, 3, "00c0ffee")
+    assert name.abandoned_after_ms == told_ms
+    assert re.fullmatch(pattern_of(key), text)
+
+
+def test_a_name_that_does_not_say_when_its_write_counts_as_abandoned_means_the_usual_time() -> None:
+    name = parse_task_id("pylog-once.orders.7.0.1f00ba12c0ffee00")
+    assert name is not None
+    assert name.abandoned_after_ms == ABANDONED_AFTER_MS == 1_200_000
 
 
 def test_two_attempts_at_one_task_never_share_a_name() -> None:

@@ -17,6 +17,7 @@ from pylog_spark.sink.protocol import (
     Finish,
     Nothing,
     Outcome,
+    abandoned,
     abort_step,
     agreed,
     given_up,
@@ -25,6 +26,8 @@ from pylog_spark.sink.protocol import (
     next_step,
     not_safe,
     over,
+    patience_ms,
+    revoking,
 )
 
 NOW = 1_000_000
@@ -36,8 +39,9 @@ def transaction(write: Write, partition: int = 0, job: str = JOB, *, prepared: b
     return Transaction(task_transaction_id(write, partition, job), next(_numbers), 0, prepared)
 
 
-def outcome(write: Write, *, rows: bool = True, skipped: bool = False) -> Outcome:
-    return Outcome(write, JOB, transaction(write) if rows else None, skipped)
+def outcome(write: Write, *, rows: bool = True, skipped: bool = False, topic_id: str = "") -> Outcome:
+    topic_ids = {"t": topic_id} if topic_id else {}
+    return Outcome(write, JOB, transaction(write) if rows else None, skipped, topic_ids)
 
 
 def query(version: int) -> Write:
@@ -65,6 +69,23 @@ def test_a_new_version_ends_what_the_last_one_may_have_left_open() -> None:
     step = next_step(before, query(5), [outcome(query(5))], NOW)
     assert isinstance(step, Decide)
     assert step.earlier == before
+
+
+def test_a_decision_keeps_the_ids_of_topics_that_earlier_versions_wrote_to() -> None:
+    before = replace(decided(query(4)), topic_ids={"u": "1"})
+    step = next_step(before, query(5), [outcome(query(5), topic_id="2"), outcome(query(5), rows=False)], NOW)
+    assert isinstance(step, Decide)
+    assert step.decision.topic_ids == {"t": "2", "u": "1"}
+
+
+@pytest.mark.parametrize(("stored", "tasks"), [("1", ["2"]), ("", ["1", "2"])])
+def test_a_version_that_was_written_into_another_topic_of_the_same_name_is_refused(
+    stored: str, tasks: list[str]
+) -> None:
+    before = replace(decided(query(4)), topic_ids={"t": stored} if stored else {})
+    error = refusal(before, query(5), [outcome(query(5), topic_id=one) for one in tasks])
+    assert error.condition == "PYLOG_TOPIC_RECREATED"
+    assert "its id was 1 and is now 2" in error.sentence
 
 
 @pytest.mark.parametrize("stored", [5, 6, 99])
@@ -95,6 +116,8 @@ def test_a_write_that_was_given_up_is_not_committed_afterwards() -> None:
     write = Write(ONCE, "k", 0)
     mark = Decision(write, (), NOW, aborted=True)
     assert refusal(mark, write, [outcome(write)]).condition == "PYLOG_SINK_FENCED"
+    skipped = [outcome(write, rows=False, skipped=True)]
+    assert refusal(mark, write, skipped).condition == "PYLOG_SINK_FENCED", "its rows are nowhere"
     assert next_step(mark, write, [], NOW) == Finish(mark)
 
 
@@ -128,6 +151,39 @@ def test_who_gives_up_ends_only_what_belongs_to_the_same_attempt() -> None:
     assert given_up(ids, query(5), "aaaaaaaa") == [own.transactional_id]
 
 
+def test_a_revoked_transaction_stays_revoked_until_it_is_ended_or_its_version_decided() -> None:
+    first, second, late = transaction(query(6)), transaction(query(6), 1), transaction(query(5))
+    mine = first.transactional_id
+    stored = revoking(decided(query(4)), query(4), [mine], [mine], NOW)
+    again = revoking(stored, query(4), [second.transactional_id], [mine, second.transactional_id], NOW)
+    assert again.revoked == (mine, second.transactional_id)
+    assert revoking(again, query(4), [late.transactional_id], [late.transactional_id], NOW).revoked == (
+        late.transactional_id,
+    )
+    step = next_step(again, query(5), [Outcome(query(5), JOB, late, skipped=False)], NOW)
+    assert isinstance(step, Decide)
+    assert step.decision.revoked == again.revoked
+    own = Outcome(query(6), JOB, first, skipped=False)
+    assert refusal(step.decision, query(6), [own]).condition == "PYLOG_SINK_FENCED"
+    step = next_step(step.decision, query(6), [outcome(query(6))], NOW)
+    assert isinstance(step, Decide)
+    assert step.decision.revoked == ()
+
+
+def test_what_is_revoked_of_a_write_that_is_never_repeated_gives_it_up() -> None:
+    write = Write(ONCE, "k", 0)
+    one = transaction(write).transactional_id
+    assert revoking(None, write, [one], [one], NOW) == Decision(write, (), NOW, aborted=True)
+
+
+def test_a_prepared_transaction_is_decided_only_while_it_is_open() -> None:
+    one = transaction(query(5))
+    assert not_safe([one], described(one, timeout_ms=2**31 - 1, start_time_ms=0), NOW) == []
+    for state in ("CompleteAbort", "PrepareAbort", "Empty"):
+        assert not_safe([one], described(one, state=state), NOW) == [one.transactional_id]
+    assert not_safe([one], {}, NOW) == [one.transactional_id], "forgotten"
+
+
 def described(one: Transaction, **changes: Any) -> dict[str, dict[str, Any]]:
     state = {
         "state": "Ongoing",
@@ -153,10 +209,6 @@ def test_a_transaction_that_can_time_out_is_decided_only_while_it_is_open_and_ha
     assert not_safe([one], described(one, timeout_ms=10_000, start_time_ms=NOW - 9_500), NOW) == lost
 
 
-def test_a_prepared_transaction_needs_no_look() -> None:
-    assert not_safe([transaction(query(5))], {}, NOW) == []
-
-
 def test_a_batch_that_is_over_drops_its_list_and_one_without_a_name_its_record() -> None:
     named, once = decided(Write(BATCH, "orders", 1)), decided(Write(ONCE, "k", 0))
     assert over(named) == replace(named, transactions=())
@@ -172,3 +224,19 @@ def test_help_is_for_batches_whose_drivers_are_long_silent() -> None:
     assert not needs_help(named, own, NOW + 1)
     assert not needs_help(replace(named, transactions=()), own, later)
     assert not needs_help(once, once.write, later)
+
+
+def test_a_write_is_abandoned_when_all_of_its_open_transactions_are_open_for_longer_than_they_may_be() -> None:
+    ids = [task_transaction_id(query(version), number, JOB) for version in (5, 6) for number in range(2)]
+    usual = 1_200_000
+    assert abandoned(ids, {usual: set(ids)}) == sorted(ids)
+    assert abandoned(ids, {usual: set(ids[:3])}) == sorted(ids[:2]), "the other has a transaction that has just begun"
+    assert abandoned(ids, {usual: set()}) == []
+    assert abandoned(["somebody-elses"], {usual: {"somebody-elses"}}) == []
+
+
+def test_the_most_patient_transaction_of_a_write_says_when_it_is_abandoned() -> None:
+    ids = [task_transaction_id(query(5), number, JOB, (number + 1) * 1_000) for number in range(2)]
+    assert patience_ms([*ids, "somebody-elses"]) == {("q", 5): 2_000}
+    assert abandoned(ids, {1_000: set(ids), 2_000: {ids[0]}}) == []
+    assert abandoned(ids, {2_000: set(ids)}) == sorted(ids)

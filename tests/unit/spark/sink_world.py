@@ -122,6 +122,8 @@ class World:
         self.actors: list[Actor] = []
         self.death = self.fault = 0.0
         self.time_out = 0.01
+        #: How likely an open transaction is found to be open for longer than it may be.
+        self.old = 0.0
         self.restless = self.random.choice((0.03, 0.1, 0.5))
         self._ids = 0
 
@@ -364,9 +366,12 @@ class Client:
 
     def close(self) -> None: ...
 
-    def _list_transactions(self, states: list[str], pattern: str, **_: Any) -> list[dict[str, Any]]:
+    def _list_transactions(self, states: list[str], pattern: str, duration_ms: int, **_: Any) -> list[dict[str, Any]]:
         assert states == [OPEN]
-        return [{"transactional_id": one, "state": OPEN} for one in self._world.open() if re.fullmatch(pattern, one)]
+        names = [one for one in self._world.open() if re.fullmatch(pattern, one)]
+        if duration_ms >= 0:
+            names = [one for one in names if self._world.random.random() < self._world.old]
+        return [{"transactional_id": one, "state": OPEN} for one in names]
 
     def _describe_transactions(self, names: list[str]) -> list[dict[str, Any]]:
         return [self._described(one) for one in names]
@@ -376,7 +381,7 @@ class Client:
         if one is None:
             return {"transactional_id": name, "error": "TRANSACTIONAL_ID_NOT_FOUND"}
         told = {"transactional_id": name, "error": None, "state": one.span.state if one.span else "Empty"}
-        times = {"start_time_ms": 10**15, "timeout_ms": _TIMEOUT_MS}
+        times = {"start_time_ms": 10**15, "timeout_ms": _TIMEOUT_MS, "partitions": []}
         return {**told, "producer_id": one.producer_id, "producer_epoch": one.epoch, **times}
 
     def _fence_producers(self, names: list[str]) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name(name: str) -> None:
         "maxOffsetPerTrigger": "maxOffsetsPerTrigger",
         "fail_on_data_loss": "failOnDataLoss",
     }[name]
-    assert f"did you mean {nearest}." in str(caught.value)
+    assert str(caught.value).endswith(f"did you mean {nearest}?")
 
 
 @pytest.mark.parametrize(
@@ -327,6 +327,29 @@ def test_a_name_that_cannot_be_part_of_a_transactional_id_is_refused(option: str
     assert f"The option {option} must be" in write_refusal(given)
 
 
+def test_options_of_a_table_are_refused_with_where_to_name_them() -> None:
+    for refused in (
+        lambda: check_names({"option.kafka.bootstrap.servers": "b:1"}),
+        lambda: read_options({}, BATCH),
+        lambda: write_options({"provider": "pylog"}),
+    ):
+        with pytest.raises(PylogError, match=r"INSERT INTO t WITH \(\.\.\.\)"):
+            refused()
+    assert "CREATE TABLE" not in refusal({"subscribe": "t"}).sentence
+
+
+def test_a_write_counts_as_abandoned_five_minutes_after_its_tasks_time_out_unless_it_says_so() -> None:
+    assert write_options(ONCE).abandoned_after_ms == 1_200_000
+    assert write_options({**ONCE, "kafka.transaction.timeout.ms": "60000"}).abandoned_after_ms == 360_000
+    assert write_options({**ONCE, "abandonedAfter": "2h"}).abandoned_after_ms == 7_200_000
+    assert "has no meaning" in write_refusal({**ONCE, "delivery": "at-least-once", "abandonedAfter": "2h"})
+
+
+@pytest.mark.parametrize("text", ["0", "999", "366d", "soon", "-1s", "1.5h"])
+def test_a_write_is_abandoned_after_a_second_to_a_year(text: str) -> None:
+    assert "The option abandonedAfter must be a duration" in write_refusal({**ONCE, "abandonedAfter": text})
+
+
 def test_delivery_is_one_of_two_words() -> None:
     assert "must be exactly-once or at-least-once, not 'twice'" in write_refusal({**WRITE_BASE, "delivery": "twice"})
 
@@ -334,6 +357,32 @@ def test_delivery_is_one_of_two_words() -> None:
 def test_no_pattern_finds_the_topic_of_the_sink() -> None:
     subscription = read_options({"kafka.bootstrap.servers": "b:1", "subscribePattern": ".*"}, BATCH).subscription
     assert (subscription.matches("__pylog_sink"), subscription.matches("__mine")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "driver", "tasks"),
+    [
+        ({}, None, "120000"),
+        ({"kafka.default.api.timeout.ms": "9"}, "9", "9"),
+        ({"kafkaConsumer.pollTimeoutMs": "7"}, None, "7"),
+        ({"kafkaConsumer.pollTimeoutMs": "7", "kafka.default.api.timeout.ms": "9"}, "9", "7"),
+    ],
+)
+def test_a_task_waits_as_long_as_with_sparks_connector_or_as_it_was_given(
+    given: dict[str, str], driver: str | None, tasks: str
+) -> None:
+    options = read_options({**BASE, **given}, STREAM)
+    found = [client.get("default.api.timeout.ms") for client in (options.client, options.task_client)]
+    assert found == [driver, tasks]
+
+
+def test_all_of_a_write_waits_as_long_as_its_records_do() -> None:
+    def waits(**given: str) -> str:
+        return write_options({**WRITE_BASE, **given}).client["default.api.timeout.ms"]
+
+    assert waits() == "120000"
+    assert waits(**{"kafka.delivery.timeout.ms": "5000"}) == "5000"
+    assert waits(**{"kafka.delivery.timeout.ms": "5000", "kafka.default.api.timeout.ms": "9"}) == "9"
 
 
 def test_options_can_be_pickled_as_spark_does() -> None:

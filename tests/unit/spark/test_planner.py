@@ -314,3 +314,15 @@ def test_progress_reports_the_end_of_the_log_last_seen() -> None:
     assert stream.reported_latest() is None
     stream.latest(stream.initial(), 10, may_wait=True)
     assert (stream.reported_latest() or {})["a"] == {"0": 100}
+
+
+def test_progress_reports_the_high_watermark_when_an_open_transaction_holds_the_query_back() -> None:
+    log = FakeLog({A0: (0, 5), A1: (0, 7)})
+    log.uncommitted = {A0: 12}
+    stream = planner(log)
+    end = stream.latest(stream.initial(), None, may_wait=True)
+    assert end["a"] == {"0": 5, "1": 7}
+    assert (stream.reported_latest() or {})["a"] == {"0": 12, "1": 7}
+    dirty = planner(log, isolationLevel="read_uncommitted")
+    dirty.latest(dirty.initial(), None, may_wait=True)
+    assert (dirty.reported_latest() or {})["a"] == {"0": 5, "1": 7}, "its end is the high watermark already"

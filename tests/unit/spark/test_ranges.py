@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pylog_spark.offsets import TopicPartition
-from pylog_spark.offsets.ranges import OffsetRange, plan
+from pylog_spark.offsets.ranges import OffsetRange, in_words, plan
 from pylog_spark.offsets.ratelimit import rate_limit, waits_for_more
 
 A, B, C = (TopicPartition("t", number) for number in range(3))
@@ -141,3 +141,11 @@ def test_ranges_are_those_that_the_class_of_sparks_connector_gives() -> None:
 def _ranges(text: str) -> list[OffsetRange]:
     numbers = [[int(number) for number in one.split(",")] for one in text.split()]
     return [OffsetRange(TopicPartition("t", partition), start, end) for partition, start, end in numbers]
+
+
+def test_ranges_are_said_in_one_line_by_topic_with_the_first_few_of_each() -> None:
+    few = [OffsetRange(TopicPartition("b", 1), 3, 9), OffsetRange(TopicPartition("a", 0), 0, 2)]
+    assert in_words(few) == "a, 2 offsets in 0: [0, 2); b, 6 offsets in 1: [3, 9)"
+    many = [OffsetRange(TopicPartition("a", number), 0, 1) for number in range(12)]
+    assert in_words(many, most=2) == "a, 12 offsets in 0: [0, 1), 1: [0, 1) and 10 more"
+    assert in_words([]) == "nothing"

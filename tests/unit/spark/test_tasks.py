@@ -5,7 +5,8 @@ from typing import Any
 
 from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.ranges import OffsetRange
-from pylog_spark.options import BATCH, read_options
+from pylog_spark.options import BATCH, STREAM, read_options
+from pylog_spark.options.read import STREAM_MIN_RECORDS
 from pylog_spark.source.tasks import TaskPlanner
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -27,9 +28,9 @@ class FakeLog:
 class Read:
     """A read with options and an index of times."""
 
-    def __init__(self, first: Offsets | None = None, **given: Any) -> None:
+    def __init__(self, first: Offsets | None = None, scope: str = BATCH, **given: Any) -> None:
         texts = {name: str(text) for name, text in given.items()}
-        self._options = read_options({"bootstrap.servers": "b:1", "subscribe": "a", **texts}, BATCH)
+        self._options = read_options({"bootstrap.servers": "b:1", "subscribe": "a", **texts}, scope)
         self.log = FakeLog(first or {})
         self._planner = TaskPlanner(self._options, self.log)  # type: ignore[arg-type]
 
@@ -104,3 +105,31 @@ def test_small_ranges_of_all_topics_share_a_task_on_request() -> None:
     ranges = (OffsetRange(A0, 0, 2), OffsetRange(A1, 0, 50), OffsetRange(B0, 0, 2))
     assert Read(minRecordsPerPartition=10).tasks(*ranges) == [[(A0, 0, 2), (A1, 0, 50), (B0, 0, 2)]]
     assert Read(minRecordsPerPartition=2).tasks(*ranges) == [[(A0, 0, 2)], [(A1, 0, 50)], [(B0, 0, 2)]]
+
+
+def spread(count: int, size: int) -> list[OffsetRange]:
+    """As many partitions, each with as many offsets to read."""
+    return [OffsetRange(TopicPartition("a", number), 0, size) for number in range(count)]
+
+
+def sizes(read: Read, *ranges: OffsetRange) -> list[int]:
+    """How many log partitions each task has."""
+    return [len(task) for task in read.tasks(*ranges)]
+
+
+def test_small_ranges_of_a_stream_share_a_task_and_those_of_a_batch_do_not() -> None:
+    ranges = spread(200, 1)
+    assert sizes(Read(scope=STREAM), *ranges) == [200]
+    assert sizes(Read(), *ranges) == [1] * 200
+
+
+def test_a_partition_of_a_stream_is_a_task_as_soon_as_there_is_work_for_it() -> None:
+    assert sizes(Read(scope=STREAM), *spread(4, STREAM_MIN_RECORDS)) == [1, 1, 1, 1]
+    assert sizes(Read(scope=STREAM), *spread(4, STREAM_MIN_RECORDS - 1)) == [2, 2]
+    assert sizes(Read(scope=STREAM), *spread(100, STREAM_MIN_RECORDS // 10)) == [10] * 10
+
+
+def test_what_an_option_says_of_tasks_wins_over_the_streams_own_bound() -> None:
+    assert sizes(Read(scope=STREAM, minRecordsPerPartition=1), *spread(9, 1)) == [1] * 9
+    assert len(sizes(Read(scope=STREAM, minPartitions=3), *spread(9, 1))) == 3
+    assert sizes(Read(scope=STREAM, maxRecordsPerPartition=4), *spread(8, 2)) == [2, 2, 2, 2]

@@ -1,0 +1,55 @@
+"""Which Python runs Spark's workers, when a program of a virtual environment that is not activated imports this package.
+
+Spark starts ``$PYSPARK_PYTHON``, else ``python3`` of the PATH, also for the process that looks for data sources. That is another
+Python then, without pylog: ``format("pylog")`` is not found, and Spark says no more than DATA_SOURCE_NOT_FOUND. Spark's Java
+half takes the variable from its environment when it starts, so it is set as early as one can: at the import.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+
+_log = logging.getLogger("pylog_spark")
+
+VARIABLE = "PYSPARK_PYTHON"
+#: Set by spark-submit and pyspark, whose Java half runs already.
+_GATEWAY = "PYSPARK_GATEWAY_PORT"
+
+
+def choose_python() -> None:
+    """Set ``PYSPARK_PYTHON`` to this Python when it is not set and Spark would start another one than this virtual environment's.
+
+    Somebody's own choice is kept, and so is ``python3`` of the PATH for a program that runs in no virtual environment. Too late, after
+    the first session of the process, there is a warning instead.
+    """
+    if os.environ.get(VARIABLE) or os.environ.get(_GATEWAY) or not _is_hidden():
+        return
+    if _java_runs():
+        _log.warning(
+            "Spark was started before pylog_spark was imported, and its workers run %s, not this virtual environment's %s: "
+            'format("pylog") may not be found; import pylog_spark before the session is made, or set %s',
+            shutil.which("python3"),
+            sys.executable,
+            VARIABLE,
+        )
+        return
+    os.environ[VARIABLE] = sys.executable
+
+
+def _is_hidden() -> bool:
+    """Whether this is the Python of a virtual environment, and python3 of the PATH is not."""
+    if sys.prefix == sys.base_prefix:
+        return False
+    found = shutil.which("python3")
+    # Not the files, which are links to the same one.
+    return found is None or os.path.realpath(os.path.dirname(found)) != os.path.realpath(
+        os.path.dirname(sys.executable)
+    )
+
+
+def _java_runs() -> bool:
+    context = sys.modules.get("pyspark.core.context") or sys.modules.get("pyspark.context")
+    return getattr(getattr(context, "SparkContext", None), "_gateway", None) is not None

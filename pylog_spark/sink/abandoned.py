@@ -1,0 +1,127 @@
+"""Ending writes whose drivers are gone, by whoever comes by: a driver that has committed, or one whose reader is held back.
+
+A write counts as abandoned when all of its open transactions are open for longer than their names say (option `abandonedAfter`), by the
+clocks of the brokers that keep them. Its age ends nothing: who finds one does what its own driver would have to do,
+
+    fence     be the write's only driver: what the one before was storing is decided, one way or other, and it can store no more
+    look      again, at the last decision and at the write's age
+    finish    what is decided is committed, never aborted
+    revoke    what is not decided is written down as what no decision may list
+    abort     and then ended
+
+so a driver that was only slow loses to the fence or meets the revocation, and fails. Nothing here fails the caller's own work.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink import commit
+from pylog_spark.sink.identity import parse_task_id, write_of
+from pylog_spark.sink.ledger import Ledger
+from pylog_spark.sink.overview import UNDECIDED, standings
+from pylog_spark.sink.protocol import abandoned, patience_ms, revoking
+
+_log = logging.getLogger("pylog_spark")
+
+#: Longest wait in ms of one request. More than a driver may take to store its decision, which is waited for.
+_TIMEOUT_MS = 15_000
+#: No other write is begun after so long: the caller has work of its own.
+_DEADLINE_S = 30.0
+#: What brokers answer that cannot say for how long transactions are open. They do not prepare them, so a time-out ends each.
+NOT_KNOWN = "PYLOG_NO_TRANSACTIONS"
+#: Most transactions of one write that are asked for their topics and times.
+_DESCRIBED_MAX = 100
+
+
+def end_abandoned(client: Mapping[str, str]) -> int:
+    """End all abandoned writes: how many. What cannot be done is a warning, and left to the next who looks."""
+    deadline = time.monotonic() + _DEADLINE_S
+    ended = 0
+    try:
+        with closing(Ledger(hurried(client))) as ledger:
+            keys = sorted({name.key for one in _abandoned(ledger) if (name := parse_task_id(one))})
+            if keys:
+                ledger.ensure()
+            for key in keys:
+                if time.monotonic() < deadline:
+                    ended += _try_to_end(ledger, key)
+    except PylogError as error:
+        if error.condition != NOT_KNOWN:
+            _log.warning("It could not be seen whether a write was abandoned: %s", error.sentence)
+    return ended
+
+
+def hurried(client: Mapping[str, str]) -> dict[str, str]:
+    """Give the client's settings for requests that nobody waits for."""
+    given = client.get("default.api.timeout.ms", "")
+    most = min(int(given), _TIMEOUT_MS) if given.isdecimal() else _TIMEOUT_MS
+    return {**client, "default.api.timeout.ms": str(most)}
+
+
+def _try_to_end(ledger: Ledger, key: str) -> int:
+    try:
+        return _end(ledger, key)
+    except PylogError as error:
+        # Fenced: others have found it, too, or its driver is back.
+        level = logging.INFO if error.condition == "PYLOG_SINK_FENCED" else logging.WARNING
+        _log.log(level, "The abandoned write %s is left to others: %s", key, error.sentence)
+        return 0
+
+
+def _end(ledger: Ledger, key: str) -> int:
+    """End what is abandoned of one write, if it still is: how many of its versions."""
+    stored = ledger.decision(key, settled=False)
+    with closing(commit.fence(ledger, stored.write if stored else write_of(key))) as driver:
+        ids = _abandoned(ledger, key)
+        stored = commit.read_decision(ledger, write_of(key))
+        found = standings([stored] if stored else [], ids)
+        undecided = [name for one in found if one.state == UNDECIDED for name in one.open]
+        decided = sorted(set(ids) - set(undecided))
+        if stored and decided:
+            sentence = _sentence(ledger, decided, "they are ended as it was decided")
+            commit.end(ledger, stored)
+            commit.clean_up(ledger, stored)
+            _log.warning(sentence)
+        if undecided:
+            sentence = _sentence(ledger, undecided, "nobody had decided them, so they are aborted")
+            write = stored.write if stored else write_of(key)
+            revoked = revoking(stored, write, undecided, ledger.open_transactions(key), time.time_ns() // 1_000_000)
+            commit.decide(driver, revoked)
+            ledger.fence(undecided)
+            _log.warning(sentence)
+    if stored and decided and not undecided:
+        commit.forget(ledger, stored)
+    return len({name.version for one in ids if (name := parse_task_id(one))})
+
+
+def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
+    """The open transactions of abandoned writes."""
+    ages = set(patience_ms(ledger.open_transactions(key)).values())
+    if not ages:
+        return []
+    longer = {age: set(ledger.open_transactions(key, age)) for age in sorted(ages)}
+    return abandoned(ledger.open_transactions(key), longer) if any(longer.values()) else []
+
+
+def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
+    """The line about some transactions of one write, said before they are ended."""
+    topics, age_s = _topics_and_age(ledger, ids)
+    (key,) = {name.key for one in ids if (name := parse_task_id(one))}
+    versions = sorted({name.version for one in ids if (name := parse_task_id(one))})
+    return (
+        f"The write {key} (version {', '.join(map(str, versions))}) was abandoned: {len(ids)} of its transactions, which wrote to "
+        f"{', '.join(topics) or 'no topic'}, were open for {age_s:.0f} s, and {what}; pylog sink list shows what else is open."
+    )
+
+
+def _topics_and_age(ledger: Ledger, ids: Sequence[str]) -> tuple[list[str], float]:
+    """Give the topics that transactions have written to, and for how many seconds the oldest is open."""
+    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one["error"]]
+    topics = sorted({topic for one in described for topic, _ in one["partitions"]})
+    began = [one["start_time_ms"] for one in described if one["start_time_ms"] >= 0]
+    return topics, max(time.time() - min(began) / 1000, 0) if began else 0.0

@@ -1,0 +1,88 @@
+"""Who holds readers of committed data back: transactions that are open for long, of this sink and of others.
+
+For a reader's driver, which sees that its partitions end before their logs do and knows no writers.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from pylog_spark.errors import PylogError
+from pylog_spark.sink.abandoned import NOT_KNOWN, end_abandoned, hurried
+from pylog_spark.sink.identity import TaskName, parse_task_id
+from pylog_spark.sink.ledger import Ledger
+from pylog_spark.sink.overview import UNDECIDED, Standing, standings
+from pylog_spark.sink.protocol import is_prepared, patience_ms
+
+_log = logging.getLogger("pylog_spark")
+
+#: A transaction that is open for longer is worth a warning to those who wait for it.
+LONG_MS = 60_000
+#: Most transactions that are looked at for one warning.
+_LOOKED_AT_MAX = 1_000
+#: Most of them that are named in it.
+_NAMED_MAX = 5
+
+
+def release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
+    """End what is abandoned: how many writes; and what still holds `partitions` back, as `holders` gives it."""
+    ended = end_abandoned(client)
+    try:
+        return ended, holders(client, partitions)
+    except PylogError as error:
+        if error.condition != NOT_KNOWN:
+            _log.warning("It could not be seen which transaction holds readers back: %s", error.sentence)
+        return ended, {}
+
+
+def holders(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> dict[str, str]:
+    """Give the long open transactions that write to `partitions`: by the key of a write, or a transactional id of others, a clause
+    that says since when it is open and which command ends it."""
+    wanted = set(map(tuple, partitions))
+    with closing(Ledger(hurried(client))) as ledger:
+        described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
+        there = [one for one in described if any(tuple(each) in wanted for each in one["partitions"])]
+        names = {one["transactional_id"]: parse_task_id(one["transactional_id"]) for one in there}
+        found = {one["transactional_id"]: _of_others(one) for one in there if names[one["transactional_id"]] is None}
+        for key in sorted({name.key for name in names.values() if name}):
+            decision = ledger.decision(key, settled=False)
+            known = [decision] if decision else []
+            for standing in standings(known, [one for one, name in names.items() if _is_of(name, key)]):
+                if standing.open:
+                    found[f"{key} {standing.version}"] = _of_sink(standing, there)
+    return dict(sorted(found.items())[:_NAMED_MAX])
+
+
+def _is_of(name: TaskName | None, key: str) -> bool:
+    return name is not None and name.key == key
+
+
+def _of_others(one: Mapping[str, Any]) -> str:
+    name = one["transactional_id"]
+    return (
+        f"the transaction {name} of producer {one['producer_id']}, open for {_age_s([one]):.0f} s; "
+        f"pylog transaction abort {shlex.quote(name)} --execute ends it"
+    )
+
+
+def _of_sink(one: Standing, described: Iterable[Mapping[str, Any]]) -> str:
+    own = [each for each in described if each["transactional_id"] in one.open]
+    prepared = ", prepared" if all(map(is_prepared, own)) else ""
+    what = f"the {one.state} write {one.key} (version {one.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
+    key = shlex.quote(one.key)
+    if one.state != UNDECIDED:
+        return f"{what}pylog sink finish {key} ends it"
+    (after_ms,) = patience_ms(one.open).values()
+    return (
+        f"{what}unless its driver commits it, who looks at it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
+        "--execute ends it now"
+    )
+
+
+def _age_s(described: Sequence[Mapping[str, Any]]) -> float:
+    return max(time.time() - min(int(one["start_time_ms"]) for one in described) / 1000, 0.0)

@@ -1,0 +1,178 @@
+"""Batch drivers that are killed in the middle of a write, or only slow: what they have left undecided ends by itself, by the next
+driver that writes or whose reader is held back, and what they have decided is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pylog_spark.client.admin import Admin
+from pylog_spark.sink import stream
+from pylog_spark.sink.abandoned import end_abandoned
+from pylog_spark.sink.identity import STREAM, Write
+from pylog_spark.sink.task import Target, Written
+from tests.brokers import Brokers
+from tests.crash.paused_driver import DECIDED, UNDECIDED, PausedDriver, Plan
+from tests.crash.sink_bench import open_transactions
+from tests.harness.waiting import until
+from tests.reading.streams import Query
+from tests.reading.support import values
+from tests.reading.writing import save, texts
+from tests.spark.once import Job, committed_values
+from tests.spark.support import Topic, topic_maker
+
+pytestmark = pytest.mark.cluster
+
+#: `abandonedAfter` of the writes here: long enough for a test to see that it is waited for.
+AFTER_MS = 1_000
+NAMED = {"txnAppId": "nightly", "txnVersion": "7"}
+KILLED = ["killed-a", "killed-b"]
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    brokers = Brokers(tmp_path_factory.mktemp("brokers"))
+    brokers.start()
+    yield brokers.bootstrap_servers
+    brokers.close()
+
+
+@pytest.fixture
+def topic(servers: str) -> Topic:
+    one = topic_maker(None, servers, f"topic-{uuid.uuid4()}")()
+    one.put(["before"])
+    return one
+
+
+@pytest.fixture
+def driver(topic: Topic) -> Iterator[Callable[..., PausedDriver]]:
+    """Makes drivers of a write into the topic, stopped before it is decided, or after."""
+    made: list[PausedDriver] = []
+
+    def make(stop: str = UNDECIDED, **options: str) -> PausedDriver:
+        plan = Plan(topic.servers, topic.name, KILLED, stop, {"abandonedAfter": f"{AFTER_MS}ms", **options})
+        made.append(PausedDriver(plan))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+def grown_old(one: Topic) -> None:
+    """Wait until all open transactions are older than their writes may be, by the brokers' clocks."""
+    names = open_transactions(one.servers)
+    assert names
+    with Admin(one.servers) as admin:
+        until(lambda: len(admin.transactions(["Ongoing"], duration_ms=AFTER_MS)) == len(names), "they are old")
+
+
+@pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
+def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_batch_that_is_written_anywhere(
+    topic: Topic, driver: Callable[..., PausedDriver], options: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    driver(**options).kill()
+    topic.put(["later"])
+    other = topic_maker(None, topic.servers, f"other-{uuid.uuid4()}")()
+    assert committed_values(topic.servers, topic.name, waiting=True) == ["before"]
+    grown_old(topic)
+    save(other, texts("of another job"))
+    assert committed_values(topic.servers, topic.name) == ["before", "later"]
+    assert open_transactions(topic.servers) == []
+    (told,) = [one.getMessage() for one in caplog.records if "was abandoned" in one.getMessage()]
+    for part in (f"2 of its transactions, which wrote to {topic.name}", "aborted", "pylog sink list"):
+        assert part in told
+
+
+def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_reader_who_sees_all_that_came_later(
+    topic: Topic, driver: Callable[..., PausedDriver]
+) -> None:
+    driver().kill()
+    topic.put(["later"])
+    grown_old(topic)
+    assert values(topic) == ["before", "later"]
+    assert open_transactions(topic.servers) == []
+
+
+def test_what_a_killed_driver_left_undecided_is_ended_by_a_streaming_reader(
+    topic: Topic, driver: Callable[..., PausedDriver]
+) -> None:
+    driver().kill()
+    topic.put(["later"])
+    grown_old(topic)
+    query = Query(topic, columns="value").available_now()
+    assert [row.value for rows in query.batches.values() for row in rows] == [b"before", b"later"]
+
+
+def test_what_a_killed_driver_left_undecided_is_ended_by_a_stream_that_writes(
+    topic: Topic, driver: Callable[..., PausedDriver]
+) -> None:
+    driver().kill()
+    grown_old(topic)
+    job = Job(topic.servers, topic.name, Write(STREAM, str(uuid.uuid4()), 0))
+    job.task(0, "of a stream")
+    writer: Any = stream._Outcome(Target(job.client, topic.name, {"value": "value"}))
+    writer.commit([Written(outcome=one) for one in job.outcomes], 0)
+    assert committed_values(topic.servers, topic.name) == ["before", "of a stream"]
+
+
+def test_nothing_is_ended_before_its_time(topic: Topic, driver: Callable[..., PausedDriver]) -> None:
+    one = driver(abandonedAfter="1h")
+    grown_old(topic)
+    topic.put(["later"])
+    save(topic, texts("of another job"))
+    assert values(topic) == ["before"]
+    assert one.go_on() == "written"
+    assert committed_values(topic.servers, topic.name) == ["before", *KILLED, "later", "of another job"]
+
+
+@pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
+def test_what_a_killed_driver_had_decided_is_committed_and_never_aborted(
+    topic: Topic, driver: Callable[..., PausedDriver], options: dict[str, str]
+) -> None:
+    driver(DECIDED, **options).kill()
+    topic.put(["later"])
+    grown_old(topic)
+    assert sorted(values(topic)) == ["before", *KILLED, "later"]
+    if options:
+        save(topic, *map(texts, KILLED), **options)
+    assert committed_values(topic.servers, topic.name) == ["before", *KILLED, "later"]
+
+
+@pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
+def test_a_driver_that_was_only_slow_fails_with_what_to_do_and_its_rows_are_there_once_when_it_runs_again(
+    topic: Topic, driver: Callable[..., PausedDriver], options: dict[str, str]
+) -> None:
+    slow = driver(**options)
+    grown_old(topic)
+    assert values(topic) == ["before"]
+    told = slow.go_on()
+    assert told.startswith("[PYLOG_SINK_FENCED] ")
+    assert "open for longer than its option abandonedAfter says" in told
+    assert "larger abandonedAfter" in told
+    assert committed_values(topic.servers, topic.name) == ["before"]
+    assert driver(**options).go_on() == "written"
+    assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
+
+
+def test_a_driver_that_was_slow_after_its_decision_has_written_once_though_another_has_finished_it(
+    topic: Topic, driver: Callable[..., PausedDriver]
+) -> None:
+    slow = driver(DECIDED)
+    grown_old(topic)
+    assert sorted(values(topic)) == ["before", *KILLED]
+    assert slow.go_on() == "written"
+    assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
+
+
+def test_looking_for_abandoned_writes_never_fails_the_work_of_who_looks(caplog: pytest.LogCaptureFixture) -> None:
+    client = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500"}
+    with caplog.at_level(logging.WARNING):
+        assert end_abandoned(client) == 0
+    (told,) = [one.getMessage() for one in caplog.records]
+    assert told.startswith("It could not be seen whether a write was abandoned")

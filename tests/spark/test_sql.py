@@ -1,0 +1,73 @@
+"""SQL statements about pylog's data source: which work, and how the others are refused."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.support import Topic, error_of
+
+pytestmark = pytest.mark.cluster
+
+Topics = Callable[..., Topic]
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> Iterator[str]:
+    """The name of a table of Spark's catalog that has columns and no options."""
+    spark.sql(f"CREATE TABLE log_lines (value BINARY) USING pylog LOCATION '{tmp_path}'")
+    yield "log_lines"
+    spark.sql("DROP TABLE log_lines")
+
+
+def options(one: Topic, role: str) -> str:
+    return f"`kafka.bootstrap.servers` = '{one.servers}', {role} = '{one.name}'"
+
+
+def test_a_table_is_written_and_read_with_the_options_of_each_statement(topic: Topics, spark: Any, table: str) -> None:
+    one = topic()
+    spark.sql(f"INSERT INTO {table} WITH ({options(one, 'topic')}) SELECT CAST('a' AS BINARY)")
+    rows = spark.sql(f"SELECT value FROM {table} WITH ({options(one, 'subscribe')})").collect()
+    assert [bytes(row.value) for row in rows] == [b"a"]
+
+
+def test_a_table_without_options_in_the_statement_is_refused_with_where_to_name_them(spark: Any, table: str) -> None:
+    for statement in (f"SELECT * FROM {table}", f"INSERT INTO {table} SELECT CAST('a' AS BINARY)"):
+        condition, sentence = error_of(lambda statement=statement: spark.sql(statement).collect())
+        assert condition == "PYLOG_INVALID_OPTION"
+        assert "INSERT INTO t WITH (...)" in sentence
+
+
+def test_options_of_a_table_are_refused_when_it_is_made(topic: Topics, spark: Any) -> None:
+    one = topic()
+    given = options(one, "subscribe").replace(" = ", " ")
+    condition, sentence = error_of(lambda: spark.sql(f"CREATE TABLE refused USING pylog OPTIONS ({given})"))
+    assert condition == "PYLOG_UNSUPPORTED_OPTION"
+    assert "CREATE TEMPORARY VIEW" in sentence
+
+
+def test_a_view_is_read_with_its_own_options(topic: Topics, spark: Any) -> None:
+    one = topic()
+    one.put(["a", "b"])
+    given = options(one, "subscribe").replace(" = ", " ")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW lines_of_log USING pylog OPTIONS ({given})")
+    assert spark.sql("SELECT count(*) FROM lines_of_log").first()[0] == 2
+    spark.sql("DROP VIEW lines_of_log")
+
+
+def test_a_view_with_a_topic_is_written_to(topic: Topics, spark: Any) -> None:
+    one = topic()
+    given = options(one, "topic").replace(" = ", " ")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW written_lines (value STRING) USING pylog OPTIONS ({given})")
+    spark.sql("INSERT INTO written_lines VALUES ('a'), ('b')")
+    assert sorted(one.values()) == ["a", "b"]
+    spark.sql("DROP VIEW written_lines")
+
+
+def test_insert_overwrite_is_refused(topic: Topics, spark: Any, table: str) -> None:
+    one = topic()
+    statement = f"INSERT OVERWRITE {table} WITH ({options(one, 'topic')}) SELECT CAST('a' AS BINARY)"
+    condition, sentence = error_of(lambda: spark.sql(statement))
+    assert condition == "PYLOG_UNSUPPORTED_MODE"
+    assert "can only be appended to" in sentence

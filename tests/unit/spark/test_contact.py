@@ -1,0 +1,70 @@
+"""Which questions are asked again while no broker answers, and for how long."""
+
+import pytest
+
+from pylog_spark import contact
+from pylog_spark.contact import until_reachable
+from pylog_spark.errors import PylogError
+from pylog_spark.options import STREAM, read_options
+from pylog_spark.source.log import Log
+
+AWAY = PylogError("PYLOG_UNREACHABLE", "No broker answered.")
+
+
+class Answers:
+    """Gives what it was made with, one after the other; errors are raised."""
+
+    def __init__(self, *given: object) -> None:
+        self.left = list(given)
+
+    def __call__(self, *_: object) -> object:
+        answer = self.left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses that were made; the clock goes on by them."""
+    made: list[float] = []
+    monkeypatch.setattr(contact.time, "sleep", made.append)
+    monkeypatch.setattr(contact.time, "monotonic", lambda: sum(made))
+    return made
+
+
+def test_a_question_is_asked_until_a_broker_answers(pauses: list[float]) -> None:
+    assert until_reachable(Answers(AWAY, AWAY, AWAY, "here"), 60) == "here"
+    assert pauses == [0.05, 0.1, 0.2]
+
+
+def test_a_question_fails_with_its_own_error_when_the_time_is_over(pauses: list[float]) -> None:
+    with pytest.raises(PylogError) as caught:
+        until_reachable(Answers(*[AWAY] * 100), 10)
+    assert caught.value is AWAY
+    assert 9 <= sum(pauses) <= 10
+
+
+def test_another_error_is_not_waited_for(pauses: list[float]) -> None:
+    with pytest.raises(PylogError, match="PYLOG_UNKNOWN_TOPIC"):
+        until_reachable(Answers(PylogError("PYLOG_UNKNOWN_TOPIC", "No topic.")), 60)
+    assert pauses == []
+
+
+@pytest.mark.parametrize(("away", "fails"), [(2, False), (3, True)])
+def test_the_driver_asks_as_often_as_fetch_offset_num_retries_says(
+    away: int, fails: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pauses: list[float] = []
+    given = {"bootstrap.servers": "b:1", "subscribe": "t", "fetchOffset.retryIntervalMs": "70"}
+    log = Log(read_options(given, STREAM), sleep_s=pauses.append)
+    topic = {"name": "t", "topic_id": "id", "error": None, "partitions": [{"partition": 0}]}
+    client = type("Client", (), {"describe_topics": Answers(*[AWAY] * away, [topic])})()
+    monkeypatch.setattr(log, "_connected", lambda: client)
+    if fails:
+        with pytest.raises(PylogError, match="PYLOG_UNREACHABLE"):
+            log.assigned()
+    else:
+        assert len(log.assigned().offsets) == 1
+    assert pauses == [0.07, 0.07]
+    assert len(caplog.messages) == 2
