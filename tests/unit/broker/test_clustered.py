@@ -185,7 +185,7 @@ def test_a_zookeeper_that_forgot_everything_deletes_nothing(members):
 def test_a_broker_id_that_lives_elsewhere_is_refused_and_the_same_directory_is_not(
     members, world, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
     with pytest.raises(MembershipError, match=r"Broker id 2 is taken: a broker with it lives at 127.0.0.1:9002"):
         Member(world, 2, tmp_path / "elsewhere")
     again = Member(world, 2, tmp_path / "2")
@@ -220,7 +220,7 @@ def test_an_unclean_stop_is_not_forgotten_by_a_start_that_failed(members, world,
     turn(members)
     members[2].store.expire()
     monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
-    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
     with monkeypatch.context() as broken:
         broken.setattr("pylog_spark.broker.membership.Membership.read_all", lambda _self: raised("gone"))
         with pytest.raises(StoreError, match="gone"):
