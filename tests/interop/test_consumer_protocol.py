@@ -177,6 +177,8 @@ def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_to
         group.produce(300)
         one, two = group.start("confluent", CONSUMER), group.start("confluent", CONSUMER)
         until_shared(group, 3, 3)
+        # The coordinator has given them their shares; they learn that with the answers to their heartbeats.
+        until(lambda: (one.partitions(), two.partitions()) == (3, 3), "both know their shares")
         group.until_all_is_read()
         until(lambda: committed(group) == group.ends(), "all is committed")
         before, seen = epochs(group), (len(one.assignments), len(two.assignments), one.revocations, two.revocations)
