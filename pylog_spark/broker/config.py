@@ -326,6 +326,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "prefers a replica in the consumer's rack.", valid=OneOf((_RACK_SELECTOR,)), native="replica_selector_class"),
     _server("replica.socket.timeout.ms", Type.INT, 30 * _SECOND_MS, "A request between brokers is given up after so long.",
             "high", at_least(1)),
+    _server("reserved.file.descriptors", Type.INT, 128,
+            "So many file descriptors are left to logs, other brokers and ZooKeeper: a connection that would take one of them is "
+            "closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog has this setting.",
+            valid=at_least(0)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
     _server("socket.request.receive.timeout.ms", Type.INT, 30 * _SECOND_MS,
             "A connection whose request is not there so long after its first bytes is closed; as long as Kafka's clients wait "

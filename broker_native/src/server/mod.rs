@@ -6,7 +6,7 @@
 //! | `mod` | [`Server`]: open, apply topics, listen, close |
 //! | [`settings`], [`shared`], [`metrics`], [`notice`] | settings; what all connections share; counters; log lines |
 //! | [`topics`], [`cluster`] | what is served, as an immutable picture; the other brokers, and the lease to lead |
-//! | [`listener`], [`connection`] | accept; one task per connection |
+//! | [`listener`], [`descriptors`], [`connection`] | accept; file descriptors that are not for connections; one task per connection |
 //! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
 //! | [`slow`], [`shares`] | requests that take long; what clients share |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
@@ -29,6 +29,7 @@ pub mod compaction;
 pub mod connection;
 pub mod coordinators;
 pub mod decide;
+pub mod descriptors;
 pub mod dispatch;
 pub mod errors;
 pub mod fetch_sessions;
