@@ -90,6 +90,8 @@ pub struct Settings {
     pub socket_request_max_bytes: usize,
     /// Most bytes of requests that are being received or answered, all connections together.
     pub queued_max_request_bytes: usize,
+    /// Most bytes that large fetches take while they are answered, and their answers until they are sent.
+    pub queued_max_response_bytes: usize,
     /// A request must arrive within so long.
     pub socket_request_receive_timeout_ms: u64,
     /// Settings of groups and their offsets.
@@ -143,6 +145,7 @@ impl Default for Settings {
             reserved_file_descriptors: 128,
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
+            queued_max_response_bytes: /* 256 MiB */ 256 << 20,
             socket_request_receive_timeout_ms: /* 30 s */ 30_000,
             groups: group::Settings::default(),
             transactions: transaction::Settings::default(),
