@@ -31,7 +31,7 @@ MARGIN_MS = 30_000
 #: How old a decided, unfinished batch is when another driver finishes it: its own is then dead, or long waiting.
 HELP_AFTER_MS = 300_000
 #: Most bytes of revocations in one record, which must fit into a batch of 1 MB with all else that a decision says.
-REVOKED_BYTES_MAX = 100_000
+REVOKED_BYTES_MAX = 50_000
 
 
 @dataclass(frozen=True)

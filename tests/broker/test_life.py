@@ -201,8 +201,7 @@ def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_
 
 
 def test_a_broker_without_a_free_file_descriptor_closes_idle_files_for_those_that_it_needs(broker, admin_of):
-    admin = admin_of(broker)
-    created(admin, "t", **{"segment.bytes": "200"})
+    created(admin_of(broker), "t", **{"segment.bytes": "200"})
     values = [f"{number}".encode() * 60 for number in range(40)]
     producer = one_by_one(broker)
     producer.produce("t", values[0])
@@ -211,7 +210,6 @@ def test_a_broker_without_a_free_file_descriptor_closes_idle_files_for_those_tha
     for value in values[1:]:
         producer.produce("t", value)
     assert producer.flush(30) == 0
-    created(admin, "later", 8)
     limit_descriptors(broker, soft)
     assert read(broker, "t") == values
     assert "no file descriptor is left" not in broker.logs()
