@@ -49,7 +49,7 @@ _EACH = {
     "num_network_threads": 8 * MIB,
     "connections": 128 * 1024,
 }
-_CONNECTIONS = 64
+_CONNECTIONS = 96
 #: What an allocator keeps of what was given back, as a part of what was taken.
 _KEPT = 0.5
 _OPENED_BYTES = 250 * MIB
@@ -136,8 +136,8 @@ class Attack:
 
     def answers_that_nobody_reads(self, host: str) -> None:
         with contextlib.ExitStack() as stack:
-            for _ in range(16):
-                request = fetch_request("empty", 40_000, max_wait_ms=0)
+            for _ in range(48):
+                request = fetch_request("empty", 48_000, max_wait_ms=0)
                 send_what_is_taken(stack.enter_context(connect(self._broker, host)), request * 8)
             self._over.wait()
 
@@ -173,7 +173,7 @@ class Attack:
                     yield answer(attacker)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an_honest_client_is_served(
     broker: LocalBroker,
 ) -> None:

@@ -3,8 +3,8 @@
 A program of its own, since a process has either classic sessions or sessions of Spark Connect:
 ``python -m tests.spark.versions.positions SERVERS FOLDER classic|connect``.
 
-By the name of a case: the condition, where the first "[PYLOG_" and the last one begin, how many characters the message has, and the
-frames of this package in it.
+By the name of a case: the condition, where the first "[PYLOG_" and the last one begin, how many characters the message has, the
+frames of this package in it, and its end. "no Java": those of batches again, in a session that is asked for no stack of Java.
 """
 
 from __future__ import annotations
@@ -16,29 +16,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.spark.versions.program import Run, finished, session
+from tests.spark.versions.program import ROWS, Run, finished, session
+
+_BATCH = ("option", "topic", "plan", "read task", "write task")
 
 
 def cases(run: Run) -> dict[str, Callable[[], Any]]:
     """One error of each place in which Spark runs code of the data source."""
-    too_large = {"kafka.decompressed.batch.max.bytes": "10"}
-    stream = run.stream("packed", **too_large).writeStream.format("noop")
-    to_nowhere = run.stream("packed").select("value", "topic").writeStream.format("pylog").options(**run.brokers)
+    opened = {"kafka.decompressed.batch.max.bytes": "1024"}
+
+    def streamed(name: str, **options: str) -> Any:
+        frame = run.stream("packed", **options)
+        return finished(frame.writeStream.format("noop").option("checkpointLocation", run.checkpoint(name)))
+
+    def copied() -> Any:
+        writer = run.stream("packed").select("value").writeStream.format("pylog").options(topic="small", **run.brokers)
+        return finished(writer.option("checkpointLocation", run.checkpoint("copied")))
+
     return {
         "option": lambda: run.read("packed", subscrieb="packed").columns,
         "topic": lambda: run.read("no-such-topic").count(),
         "plan": lambda: run.read("packed", startingOffsets='{"packed":{"0":99999,"1":0,"2":0}}').count(),
-        "read task": lambda: run.read("packed", **too_large).select("value").collect(),
+        "read task": lambda: run.read("packed", **opened).select("value").collect(),
         "write task": lambda: run.write("small"),
-        "stream plan": lambda: finished(
-            run.stream("packed", endingOffsets="latest").writeStream.format("noop")
-            .option("checkpointLocation", run.checkpoint("ending"))
-        ),
-        "stream read task": lambda: finished(stream.option("checkpointLocation", run.checkpoint("large"))),
-        "stream write task": lambda: finished(
-            to_nowhere.option("topic", "small").option("checkpointLocation", run.checkpoint("small"))
-        ),
-    }  # fmt: skip
+        "stream plan": lambda: streamed("ending", endingOffsets="latest"),
+        "stream read task": lambda: streamed("opened", **opened),
+        "stream write task": copied,
+    }
 
 
 def position(action: Callable[[], Any]) -> dict[str, Any]:
@@ -58,8 +62,7 @@ def position(action: Callable[[], Any]) -> dict[str, Any]:
             "last": found[-1],
             "length": len(text),
             "frames": frames,
-            "beginning": text[: found[0] + 40],
-            "end": text[-300:],
+            "end": text[-1_000:],
         }
     return {"condition": None, "text": "nothing was wrong"}
 
@@ -68,8 +71,14 @@ def main(servers: str, folder: str, mode: str) -> None:
     """Run all and print."""
     spark = session(mode)
     run = Run(spark, servers, Path(folder))
-    run.write("packed", compression="lz4")
-    print("positions", json.dumps({name: position(action) for name, action in cases(run).items()}))
+    wide = spark.range(ROWS).selectExpr("repeat('x', 1000) AS value")
+    wide.write.format("pylog").options(topic="packed", compression="lz4", **run.brokers).mode("append").save()
+    actions = cases(run)
+    found = {name: position(action) for name, action in actions.items()}
+    spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+    spark.conf.set("spark.sql.pyspark.jvmStacktrace.enabled", "false")
+    found |= {f"{name}, no Java": position(actions[name]) for name in _BATCH}
+    print("positions", json.dumps(found))
     spark.stop()
 
 
