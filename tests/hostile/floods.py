@@ -48,11 +48,19 @@ def list_offsets_request(topic: str, timestamp_ms: int) -> bytes:
     return framed(struct.pack(">hhihii", 2, 1, 1, -1, -1, 1) + text(topic) + struct.pack(">iiq", 1, 0, timestamp_ms))
 
 
-def fetch_request(topic: str, count: int, max_wait_ms: int = 600_000) -> bytes:
-    """Fetch v4 of partition 0, named `count` times, that waits for records for so long."""
+def fetch_request(topic: str, count: int) -> bytes:
+    """Fetch v4 of partition 0, named `count` times, that waits for up to ten minutes."""
     partitions = struct.pack(">i", count) + struct.pack(">iqi", 0, 0, 1) * count
-    wait = struct.pack(">iiiib", -1, max_wait_ms, 1, 1_000, 0)
+    wait = struct.pack(">iiiib", -1, 600_000, 1, 1_000, 0)
     return framed(struct.pack(">hhih", 1, 4, 1, -1) + wait + struct.pack(">i", 1) + text(topic) + partitions)
+
+
+def fetch_of_many(topic: str, count: int) -> bytes:
+    """Fetch v4 of `count` partitions, of which the first is there."""
+    partitions = b"".join(struct.pack(">iqi", number, 0, 1) for number in range(count))
+    wait = struct.pack(">iiiib", -1, 0, 1, 1_000, 0)
+    body = wait + struct.pack(">i", 1) + text(topic) + struct.pack(">i", count) + partitions
+    return framed(struct.pack(">hhih", 1, 4, 1, -1) + body)
 
 
 def text(value: str) -> bytes:

@@ -20,6 +20,7 @@ from tests.hostile.floods import (
     Flood,
     answer,
     connect,
+    fetch_of_many,
     fetch_request,
     find_coordinator,
     list_offsets_request,
@@ -49,7 +50,7 @@ _EACH = {
     "num_network_threads": 8 * MIB,
     "connections": 128 * 1024,
 }
-_CONNECTIONS = 96
+_CONNECTIONS = 160
 #: What an allocator keeps of what was given back, as a part of what was taken.
 _KEPT = 0.5
 _OPENED_BYTES = 250 * MIB
@@ -136,8 +137,8 @@ class Attack:
 
     def answers_that_nobody_reads(self, host: str) -> None:
         with contextlib.ExitStack() as stack:
-            for _ in range(48):
-                request = fetch_request("empty", 48_000, max_wait_ms=0)
+            request = fetch_of_many("empty", 36_000)
+            for _ in range(96):
                 send_what_is_taken(stack.enter_context(connect(self._broker, host)), request * 8)
             self._over.wait()
 

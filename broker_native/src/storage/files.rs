@@ -48,7 +48,11 @@ impl FilePool {
     /// A pool that keeps about `max_open` files open.
     pub fn new(disk: Arc<dyn Disk>, max_open: usize) -> Self {
         let open = Arc::<OpenFiles>::default();
-        Self { disk: Arc::new(IdleClosingDisk::new(disk, Arc::clone(&open))), max_open: max_open.max(1), open }
+        Self {
+            disk: Arc::new(IdleClosingDisk::new(disk, Arc::clone(&open))),
+            max_open: max_open.max(1),
+            open,
+        }
     }
 
     /// Closes some idle files; whether there were any.
@@ -59,7 +63,13 @@ impl FilePool {
     /// Files open now.
     #[cfg(test)]
     pub fn open_files(&self) -> usize {
-        self.open.ring.lock().iter().filter_map(Weak::upgrade).filter(|slot| slot.file.lock().is_some()).count()
+        self.open
+            .ring
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|slot| slot.file.lock().is_some())
+            .count()
     }
 
     fn admit(&self, slot: &Arc<FileSlot>) {

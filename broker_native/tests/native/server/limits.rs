@@ -3,6 +3,7 @@ use std::io::{Read, Write};
 
 use broker_native::server::handlers::fetch_large::TIMES;
 use broker_native::server::settings::Settings;
+use broker_native::wire::messages::fetch::FetchPartition;
 use broker_native::wire::messages::{ApiVersionsRequest, FetchRequest, FetchResponse, ProduceResponse};
 
 use crate::server::support::{Broker, Client, batch, fetch_request, frame, produce_request, topic, values};
@@ -160,11 +161,12 @@ fn requests_that_claim_all_of_the_budget_and_hardly_arrive_hold_nobody_up() {
     assert_eq!(broker.client().produce("numbers", &["x".repeat(120_000).as_str()]).error_code, 0);
 }
 
-/// A fetch that names the partition so often.
-fn large_fetch(partitions: usize) -> FetchRequest {
+/// A fetch of so many partitions, of which the first is there.
+fn large_fetch(partitions: i32) -> FetchRequest {
     let mut request = fetch_request("numbers", 0, 0, 1);
     let one = request.topics[0].partitions[0].clone();
-    request.topics[0].partitions = vec![one; partitions];
+    let numbered = |partition| FetchPartition { partition, ..one.clone() };
+    request.topics[0].partitions = (0..partitions).map(numbered).collect();
     request
 }
 
