@@ -62,7 +62,12 @@ def fill(bootstrap_servers: str, topic: str, records: int, value: bytes, partiti
 
 
 def produce(
-    bootstrap_servers: str, topic: str, records: int, values: Sequence[bytes], settings: dict[str, object], partition: int = -1
+    bootstrap_servers: str,
+    topic: str,
+    records: int,
+    values: Sequence[bytes],
+    settings: dict[str, object],
+    partition: int = -1,
 ) -> float:
     """Produce `records` records, `values` in turn, into `partition` or spread by librdkafka; seconds until all are acknowledged.
 

@@ -147,4 +147,6 @@ _CLUSTER_ROWS = (
         partial(failover.many_partitions, partitions=_THOUSANDS, figure="moved")),
 )  # fmt: skip
 
-ROWS: tuple[Row, ...] = _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+ROWS: tuple[Row, ...] = (
+    _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+)

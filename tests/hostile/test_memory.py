@@ -132,7 +132,9 @@ class Attack:
     def fetches_that_wait(self, host: str) -> None:
         with contextlib.ExitStack() as stack:
             for _ in range(8):
-                send_what_is_taken(stack.enter_context(connect(self._broker, host)), fetch_request("empty", 10_000) * 64)
+                send_what_is_taken(
+                    stack.enter_context(connect(self._broker, host)), fetch_request("empty", 10_000) * 64
+                )
             self._over.wait()
 
     def answers_that_nobody_reads(self, host: str) -> None:

@@ -78,7 +78,14 @@ def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_a
 ) -> None:
     with Admin(brokers.bootstrap_servers) as admin:
         admin.create_topic("small", partitions=1, config={"max.message.bytes": "10"})
-    command = [sys.executable, "-m", "tests.spark.versions.positions", brokers.bootstrap_servers, str(tmp_path), "connect"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.versions.positions",
+        brokers.bootstrap_servers,
+        str(tmp_path),
+        "connect",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     found = re.search(r"^positions (.*)$", done.stdout, re.MULTILINE)

@@ -196,9 +196,7 @@ def test_a_record_with_all_that_a_decision_may_say_fits_into_a_batch() -> None:
     )
     later = replace(write, version=write.version + 1)
     ids = [task_transaction_id(later, number, JOB) for number in range(TRANSACTIONS_MAX)]
-    stored = Decision(
-        write, tasks, NOW, topic_ids={f"{number:249}": "x" * 22 for number in range(TOPIC_IDS_MAX)}
-    )
+    stored = Decision(write, tasks, NOW, topic_ids={f"{number:249}": "x" * 22 for number in range(TOPIC_IDS_MAX)})
     revoked = revoking(stored, write, portion(stored, write, ids, ids), ids, NOW)
     assert len(revoked.revoked) > 500
     # The batch's header and the record's own fields are some hundred bytes.
