@@ -78,17 +78,17 @@ def hurried(client: Mapping[str, str]) -> dict[str, str]:
 
 def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
     """End what is abandoned of one write, as far as there is time: how many of its versions."""
+    versions: set[int] = set()
+    is_over = False
     try:
-        versions, is_over = _end(ledger, key)
         while not is_over and time.monotonic() < deadline:
-            more, is_over = _end(ledger, key)
-            versions |= more
-        return len(versions)
+            ended, is_over = _end(ledger, key)
+            versions |= ended
     except PylogError as error:
         # Fenced: others have found it, too, or its driver is back.
         level = logging.INFO if error.condition == "PYLOG_SINK_FENCED" else logging.WARNING
         _log.log(level, "The abandoned write %s is left to others: %s", key, error.sentence)
-        return 0
+    return len(versions)
 
 
 def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:

@@ -13,7 +13,7 @@ are first written down as revoked, by the one driver that is not fenced, and end
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -97,23 +97,27 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
     """
     with closing(Ledger(client)) as ledger:
         ledger.ensure()
-        ids, left = _abort_portion(ledger, key)
+        ids, left = _abort_portion(ledger, key, undecided)
         while left:
-            more, left = _abort_portion(ledger, key)
+            more, left = _abort_portion(ledger, key, _undecided)
             if set(more) <= set(ids):
-                break  # they do not end: nothing is gained by another round
+                break  # they do not end, or are gone: nothing is gained by another round
             ids += more
     return ids
 
 
-def _abort_portion(ledger: Ledger, key: str) -> tuple[list[str], int]:
-    """Abort as many as one record can revoke: which, and how many are left."""
+def _abort_portion(
+    ledger: Ledger, key: str, chosen: Callable[[Iterable[Standing], str], list[str]]
+) -> tuple[list[str], int]:
+    """Abort as many of the `chosen` as one record can revoke: which, and how many are left."""
     stored = ledger.decision(key, settled=True)
     write = stored.write if stored else write_of(key)
     with closing(commit.fence(ledger, write)) as driver:
         stored = commit.read_decision(ledger, write)
         open_ids = ledger.open_transactions(key)
-        every = undecided(standings([stored] if stored else [], open_ids), key)
+        every = chosen(standings([stored] if stored else [], open_ids), key)
+        if not every:
+            return [], 0
         ids = portion(stored, write, every, open_ids)
         commit.decide(driver, revoking(stored, write, ids, open_ids, commit.now_ms()))
         ledger.fence(ids)
@@ -123,7 +127,7 @@ def _abort_portion(ledger: Ledger, key: str) -> tuple[list[str], int]:
 def undecided(found: Iterable[Standing], key: str) -> list[str]:
     """Give the open transactions of a write's undecided versions. Raises `PylogError` when there are none."""
     of_key = [one for one in found if one.key == key]
-    ids = [name for one in of_key if one.state == UNDECIDED for name in one.open]
+    ids = _undecided(of_key, key)
     if ids:
         return ids
     if any(one.state in (UNFINISHED, LEFT_OVER) for one in of_key):
@@ -133,6 +137,10 @@ def undecided(found: Iterable[Standing], key: str) -> list[str]:
     raise PylogError(
         "PYLOG_SINK_STATE", f"There is no open transaction of a write {key!r}; pylog sink list shows those there are."
     )
+
+
+def _undecided(found: Iterable[Standing], key: str) -> list[str]:
+    return [name for one in found if one.key == key and one.state == UNDECIDED for name in one.open]
 
 
 def _state_of(name: str, version: int, decision: Decision | None) -> str:
