@@ -56,7 +56,7 @@ class NativeBroker:
 
         Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
         describe_configs, auto_create_topics, alter_partition, allocate_producer_ids, alter_partition_reassignments,
-        list_partition_reassignments, elect_leaders, update_features. The JSON is the wire request, fields in snake_case
+        list_partition_reassignments, elect_leaders, update_features, unregister_broker. The JSON is the wire request, fields in snake_case
         (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`)."""
     def wake(self) -> None:
         """Let `next_event` return, the one that waits or the next one. Callable from every thread."""

@@ -180,6 +180,7 @@ hostile_lengths! {
     update_features_survives_hostile_lengths UpdateFeaturesRequest r#"{"feature_updates": [{"feature": "a",
         "max_version_level": 2}]}"#;
     describe_cluster_survives_hostile_lengths DescribeClusterRequest r#"{"endpoint_type": 1}"#;
+    unregister_broker_survives_hostile_lengths UnregisterBrokerRequest r#"{"broker_id": 3}"#;
 }
 
 /// The allocation limit above would notice a decoder that believes a count.

@@ -299,7 +299,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             at_least(1)),
     Setting("offsets.topic.replication.factor", Type.INT, 3,
             "Replication factor of __consumer_offsets, and of __pylog_sink; counts when they are made. They are made when so many "
-            "brokers live. A broker without a cluster makes one replica.", "high", _FACTOR),
+            "brokers are registered. A broker without a cluster makes one replica.", "high", _FACTOR),
     Setting("offsets.topic.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __consumer_offsets; counts when it is made.", "high", at_least(14)),
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
@@ -348,7 +348,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("transaction.state.log.num.partitions", Type.INT, 50,
             "Partitions of __transaction_state; counts when it is made.", "high", at_least(1)),
     Setting("transaction.state.log.replication.factor", Type.INT, 3,
-            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers live. A broker "
+            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers are registered. A broker "
             "without a cluster makes one replica.", "high", _FACTOR),
     Setting("transaction.state.log.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __transaction_state; counts when it is made.", "high", at_least(14)),

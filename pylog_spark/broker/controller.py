@@ -82,7 +82,7 @@ class Controller:
     topics : dict of str to Topic
         What is stored, by name, topics being deleted included.
     brokers : tuple of BrokerInfo
-        Those that take new replicas; empty when this broker is alone.
+        Those that may have replicas, dead ones too; empty when this broker is alone.
     liveness : Liveness
         Who lives in the cluster; nobody but this broker when it is alone.
     level : int
@@ -191,6 +191,7 @@ class Controller:
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
             brokers=self.brokers,
+            absent=frozenset(one.id for one in self.brokers) - self.liveness.active,
         )
 
     def live(self) -> Liveness:

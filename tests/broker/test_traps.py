@@ -21,7 +21,7 @@ NAMES = {
     28: "TxnOffsetCommit", 32: "DescribeConfigs", 33: "AlterConfigs", 35: "DescribeLogDirs", 37: "CreatePartitions",
     42: "DeleteGroups", 43: "ElectLeaders", 44: "IncrementalAlterConfigs", 45: "AlterPartitionReassignments",
     46: "ListPartitionReassignments", 47: "OffsetDelete", 57: "UpdateFeatures", 60: "DescribeCluster", 61: "DescribeProducers",
-    65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat", 69: "ConsumerGroupDescribe",
+    64: "UnregisterBroker", 65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat", 69: "ConsumerGroupDescribe",
     75: "DescribeTopicPartitions",
 }  # fmt: skip
 # Requests that would wait, or that Kafka answers with nothing.

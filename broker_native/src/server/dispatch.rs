@@ -56,6 +56,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
+    ApiKey::UnregisterBroker,
     ApiKey::DescribeTransactions,
     ApiKey::ListTransactions,
     ApiKey::DescribeTopicPartitions,
@@ -284,6 +285,7 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::OffsetDelete => on::offset_delete::handle(call, read(reader, version)?),
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
         ApiKey::DescribeProducers => on::describe_producers::handle(&call, &read(reader, version)?),
+        ApiKey::UnregisterBroker => on::unregister_broker::handle(call, read(reader, version)?),
         ApiKey::DescribeTransactions => on::describe_transactions::handle(call, read(reader, version)?),
         ApiKey::ListTransactions => on::list_transactions::handle(&call, &read(reader, version)?),
         ApiKey::DescribeTopicPartitions => {

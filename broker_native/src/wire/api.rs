@@ -198,6 +198,7 @@ apis! {
     UpdateFeatures = 57, UpdateFeaturesRequest -> UpdateFeaturesResponse, 0-2, flexible 0+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
     DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
+    UnregisterBroker = 64, UnregisterBrokerRequest -> UnregisterBrokerResponse, 0-0, flexible 0+;
     DescribeTransactions = 65, DescribeTransactionsRequest -> DescribeTransactionsResponse, 0-0, flexible 0+;
     ListTransactions = 66, ListTransactionsRequest -> ListTransactionsResponse, 0-2, flexible 0+;
     ConsumerGroupHeartbeat = 68, ConsumerGroupHeartbeatRequest -> ConsumerGroupHeartbeatResponse, 0-1, flexible 0+;

@@ -133,12 +133,13 @@ class MemoryStore:
             raise OutcomeUnknown("carried out")
         return [0 if one.data is None else one.revision + 1 for one in writes]
 
-    def claim(self, path, data, write):
-        self.expect(path, 0)
-        self.expect(write.path, write.revision)
+    def claim(self, path, data, *writes):
+        for known, revision in [(path, 0), *((one.path, one.revision) for one in writes)]:
+            self.expect(known, revision)
         self.world.owners[path] = self.number
         self.world.put(path, data, 0)
-        self.compare_and_set(write.path, write.data, write.revision)
+        for one in writes:
+            self.compare_and_set(one.path, one.data, one.revision)
         return self.world.documents[path].created
 
     def release(self, path):

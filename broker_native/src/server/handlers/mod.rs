@@ -57,5 +57,6 @@ mod second_hand;
 pub mod sync_group;
 mod transactions;
 pub mod txn_offset_commit;
+pub mod unregister_broker;
 pub mod update_features;
 pub mod write_txn_markers;

@@ -43,6 +43,7 @@ pub mod offset_for_leader_epoch;
 pub mod produce;
 pub mod sync_group;
 pub mod txn_offset_commit;
+pub mod unregister_broker;
 pub mod update_features;
 pub mod write_txn_markers;
 
@@ -90,5 +91,6 @@ pub use offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEp
 pub use produce::{ProduceRequest, ProduceResponse};
 pub use sync_group::{SyncGroupRequest, SyncGroupResponse};
 pub use txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+pub use unregister_broker::{UnregisterBrokerRequest, UnregisterBrokerResponse};
 pub use update_features::{UpdateFeaturesRequest, UpdateFeaturesResponse};
 pub use write_txn_markers::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};

@@ -55,6 +55,7 @@ macro_rules! for_each_api {
         $test!(UpdateFeatures, UpdateFeaturesRequest, UpdateFeaturesResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
         $test!(DescribeProducers, DescribeProducersRequest, DescribeProducersResponse);
+        $test!(UnregisterBroker, UnregisterBrokerRequest, UnregisterBrokerResponse);
         $test!(DescribeTransactions, DescribeTransactionsRequest, DescribeTransactionsResponse);
         $test!(ListTransactions, ListTransactionsRequest, ListTransactionsResponse);
         $test!(ConsumerGroupHeartbeat, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);

@@ -108,6 +108,24 @@ fn a_broker_without_a_lease_tells_what_the_others_know() {
 }
 
 #[test]
+fn dead_brokers_are_told_only_to_who_asks_for_them() {
+    let bed = Bed::all(2);
+    let known = |id| Live { id, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 0 };
+    let (brokers, dead) = (vec![known(1), known(2)], vec![known(3)]);
+    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 1, brokers, dead, level: None });
+    let mut client = bed.broker(1).client();
+    let mut told = |include_fenced_brokers, version| {
+        let asked = DescribeClusterRequest { include_fenced_brokers, ..Default::default() };
+        let brokers = client.call(&asked, version).brokers;
+        brokers.into_iter().map(|one| (one.broker_id, one.is_fenced)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(false, 2), [(1, false), (2, false)]);
+    assert_eq!(told(true, 2), [(1, false), (2, false), (3, true)]);
+    let all = bed.broker(1).client().call(&MetadataRequest { topics: None, ..Default::default() }, 12);
+    assert_eq!(all.brokers.iter().map(|one| one.node_id).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
 fn where_nobody_has_a_lease_a_broker_knows_no_leader() {
     let bed = Bed::all(2);
     bed.serve(led_by("t", &[1]));
@@ -126,7 +144,7 @@ fn a_broker_without_a_lease_that_reaches_no_other_sends_its_clients_away() {
     bed.serve(led_by("t", &[1]));
     // Nobody listens there.
     let gone = Live { id: 2, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 102 };
-    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 2, brokers: vec![gone], level: None });
+    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 2, brokers: vec![gone], ..Default::default() });
     bed.broker(1).server.lease_until(Duration::ZERO);
     let mut client = bed.broker(1).client();
     client.send(&MetadataRequest { topics: None, ..Default::default() }, 12, 1);
