@@ -56,8 +56,8 @@ class Membership:
         Those that live, this one included once it has registered.
     known : dict of int to BrokerInfo
         Those that belong to the cluster by its document; the live ones do in any case.
-    controller_id : int
-        Who controls the cluster, -1 for nobody.
+    controller_id, controller_epoch : int
+        Who controls the cluster, -1 for nobody, and how often somebody was elected to.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Membership:
         self.known: dict[int, BrokerInfo] = {}
         self.leaving: frozenset[int] = frozenset()
         self.controller_id = -1
+        self.controller_epoch = 0
         self.store = store
         self.session: int | None = None
         self._heard = heard
@@ -249,7 +250,7 @@ class Membership:
             understood_level(stored)
             assert stored is not None
             writes = [Write(documents.FEATURES, stored.data, stored.revision)]
-            known = documents.decode_known_brokers(before and before.data)
+            known = documents.decode_known_brokers(before.data if before else None)
             if (after := remembered(known, self.me)) is not known:
                 document = documents.encode_known_brokers(after)
                 writes.append(Write(documents.KNOWN_BROKERS, document, before.revision if before else 0))
@@ -271,7 +272,7 @@ class Membership:
         brokers, leaving = {}, set()
         level, known, *registered = self.store.get_all([documents.FEATURES, documents.KNOWN_BROKERS, *paths])
         self._take_level(understood_level(level))
-        self.known = documents.decode_known_brokers(known and known.data)
+        self.known = documents.decode_known_brokers(known.data if known else None)
         for path, stored in zip(paths, registered, strict=True):
             if stored is not None:
                 broker, _, leaves = documents.decode_registration(path, stored.data, stored.created)
@@ -290,11 +291,16 @@ class Membership:
 
     def _read_controller(self) -> None:
         stored = self.store.watch(documents.CONTROLLER)
-        before = self.controller_id
+        # Read later, so it is this controller's or a newer one's, which the watch tells.
+        epoch = self.store.get(documents.CONTROLLER_EPOCH)
+        before = (self.controller_id, self.controller_epoch)
         self.controller_id = (
             -1 if stored is None else documents.decode_number(documents.CONTROLLER, stored.data, "broker_id")
         )
-        if self.controller_id != before:
+        self.controller_epoch = (
+            0 if epoch is None else documents.decode_number(documents.CONTROLLER_EPOCH, epoch.data, "epoch")
+        )
+        if (self.controller_id, self.controller_epoch) != before:
             self._tell()
 
     def _read_changes(self) -> None:
@@ -345,7 +351,8 @@ class Membership:
         self._controller.brokers = tuple({**self.known, **self.brokers}.values())
         self._controller.liveness = self.liveness()
         if self._native is not None:
-            self._native.apply_cluster(view(self.controller_id, self.brokers, self.known, self._controller.level))
+            controller = (self.controller_id, self.controller_epoch)
+            self._native.apply_cluster(view(controller, self.brokers, self.known, self._controller.level))
 
     def _delete(self, path: str, stored: Stored) -> None:
         # A conflict: it went by itself.
@@ -364,8 +371,10 @@ def understood_level(stored: Stored | None) -> int:
     return level
 
 
-def view(controller_id: int, brokers: Mapping[int, BrokerInfo], known: Mapping[int, BrokerInfo], level: int) -> str:
-    """The live brokers, those of `known` that are dead, and the cluster's level, as the native server takes them."""
+def view(
+    controller: tuple[int, int], brokers: Mapping[int, BrokerInfo], known: Mapping[int, BrokerInfo], level: int
+) -> str:
+    """The controller's id and epoch, the live brokers, the dead ones of `known`, and the level, as the native server takes them."""
 
     def shown(some: Iterable[BrokerInfo]) -> list[dict[str, object]]:
         return [
@@ -374,8 +383,15 @@ def view(controller_id: int, brokers: Mapping[int, BrokerInfo], known: Mapping[i
 
     dead = [one for one in known.values() if one.id not in brokers]
     levels = {"now": level, "min": documents.LEVEL_MIN, "max": documents.LEVEL_MAX}
+    controller_id, controller_epoch = controller
     return json.dumps(
-        {"controller_id": controller_id, "brokers": shown(brokers.values()), "dead": shown(dead), "level": levels}
+        {
+            "controller_id": controller_id,
+            "controller_epoch": controller_epoch,
+            "brokers": shown(brokers.values()),
+            "dead": shown(dead),
+            "level": levels,
+        }
     )
 
 

@@ -41,7 +41,7 @@ def _forget(controller: Controller, broker_id: int) -> Refusal | None:
     assert level is not None, "the first broker made it"
     stored, registration = store.get_all([documents.KNOWN_BROKERS, documents.registration_path(broker_id)])
     alive = () if registration is None else (broker_id,)
-    left = forgotten(documents.decode_known_brokers(stored and stored.data), broker_id, alive)
+    left = forgotten(documents.decode_known_brokers(stored.data if stored else None), broker_id, alive)
     if isinstance(left, Refusal):
         return left
     assert stored is not None, "the broker is known by it"

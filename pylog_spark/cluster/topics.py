@@ -191,7 +191,9 @@ def _check_brokers(assignments: Sequence[Sequence[int]], factor: int, rules: Rul
                 f"The manual assignment {list(brokers)} has {len(brokers)} replica(s), other partitions have {factor}."
             )
         elif rules.absent.issuperset(brokers):
-            sentence = f"The manual assignment {list(brokers)} has only brokers that are dead or being stopped: start one."
+            sentence = (
+                f"The manual assignment {list(brokers)} has only brokers that are dead or being stopped: start one."
+            )
         if sentence is not None:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
     return None
@@ -251,7 +253,9 @@ def add_partitions(
     first = topic.partitions[0]
     factor = len(first.replicas) - len(first.removing)
     if assignments is None:
-        placed = assign(rules.takers, count - present, factor, start=_start(name), first_partition=present, absent=rules.absent)
+        placed = assign(
+            rules.takers, count - present, factor, start=_start(name), first_partition=present, absent=rules.absent
+        )
         if isinstance(placed, Refusal):
             return placed
         assignments = placed

@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 
+from pylog_spark.broker import requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
 from pylog_spark.broker.controller import Controller
@@ -157,6 +158,9 @@ class Native:
     def apply_topics(self, topics_json):
         self.topics.update({one["name"]: one for one in json.loads(topics_json)})
 
+    def set_cleaner_backoff(self, backoff_ms):
+        self.cleaner_backoff_ms = backoff_ms
+
     def remove_topic(self, name):
         self.topics.pop(name, None)
 
@@ -216,3 +220,16 @@ class Member:
 
     def close(self):
         self.clustered.close()
+
+
+def turn(members):
+    for _ in range(3):
+        for one in members:
+            one.turn()
+
+
+def create(member, name, partitions=3, factor=3, configs=()):
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
+    topic["configs"] = list(configs)
+    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
+    return answer["topics"][0]

@@ -10,35 +10,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.features import FEATURE
 from pylog_spark.cluster.store import RevisionConflict, StoreError
-from tests.unit.broker.shared_world import Member, World
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def members(world, tmp_path):
-    """Brokers 1, 2, 3."""
-    started = [Member(world, number, tmp_path / str(number)) for number in (1, 2, 3)]
-    turn(started)
-    yield started
-    for one in started:
-        one.close()
-
-
-def turn(members):
-    for _ in range(3):
-        for one in members:
-            one.turn()
-
-
-def create(member, name, partitions=3, factor=3, configs=()):
-    topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
-    topic["configs"] = list(configs)
-    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
-    return answer["topics"][0]
+from tests.unit.broker.shared_world import Member, create, turn
 
 
 def test_one_broker_controls_and_all_know_everybody(members):
@@ -75,114 +47,6 @@ def test_an_internal_topic_waits_for_as_many_brokers_as_it_has_replicas(world, t
     assert caplog.text.count("is not created") == 1
     for one in (first, *others):
         one.close()
-
-
-class TestWhileABrokerIsDead:
-    """It is known, so that topics are placed on it, and it joins when it comes back."""
-
-    @pytest.fixture
-    def left(self, members):
-        members[2].close()
-        turn(members[:2])
-        return members[:2]
-
-    def test_a_topic_of_three_replicas_is_made_and_the_dead_one_joins(self, left, world, tmp_path):
-        assert create(left[1], "t", partitions=6)["error_code"] == 0
-        turn(left)
-        for one in left[0].partitions("t").values():
-            assert set(one["replicas"]) == {1, 2, 3}
-            assert set(one["isr"]) == {1, 2}
-            assert one["leader"] in (1, 2)
-        assert {partition["leader"] for partition in left[0].partitions("t").values()} == {1, 2}
-        back = Member(world, 3, tmp_path / "3")
-        turn([*left, back])
-        assert set(back.partitions("t")) == set(range(6))
-        one = left[0].partitions("t")[0]
-        leader = left[one["leader"] - 1]
-        asked = {
-            "topic": "t", "partition": 0, "leader_epoch": one["leader_epoch"],
-            "partition_epoch": one["partition_epoch"], "new_isr": [1, 2, 3],
-        }  # fmt: skip
-        leader.clustered.answer(7, "alter_partition", {"partitions": [asked]})
-        assert leader.native.answers[7]["partitions"][0]["error_code"] == 0
-        back.close()
-
-    def test_so_are_partitions_moves_and_internal_topics(self, left):
-        assert create(left[0], "t", partitions=1, factor=2)["error_code"] == 0
-        asked = {"topics": [{"name": "t", "count": 2, "assignments": [{"broker_ids": [3, 1]}]}], "validate_only": False}
-        assert requests.create_partitions(left[0].controller, asked)["results"][0]["error_code"] == 0
-        assert left[0].partitions("t")[1]["isr"] == [1]
-        moves = {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "replicas": [1, 2, 3]}]}]}
-        answer = requests.HANDLERS["alter_partition_reassignments"](left[0].controller, moves)
-        assert answer["responses"][0]["partitions"][0]["error_code"] == 0
-        assert left[0].partitions("t")[0]["adding"] == [3]
-        requests.auto_create_topics(left[0].controller, {"topics": ["__consumer_offsets", "auto"]})
-        assert set(left[0].partitions("__consumer_offsets")[0]["replicas"]) == {1, 2, 3}
-        assert "auto" in left[0].native.topics
-
-    def test_it_is_told_as_dead_and_not_among_the_brokers(self, left):
-        assert [one["id"] for one in left[0].native.view["brokers"]] == [1, 2]
-        (dead,) = left[0].native.view["dead"]
-        assert (dead["id"], dead["port"]) == (3, 9003)
-
-    def test_once_forgotten_nothing_is_placed_on_it(self, left, world, tmp_path):
-        def unregister(broker_id):
-            return requests.HANDLERS["unregister_broker"](left[1].controller, {"broker_id": broker_id})["error_code"]
-
-        assert unregister(1) == ErrorCode.INVALID_REQUEST
-        assert unregister(9) == ErrorCode.BROKER_ID_NOT_REGISTERED
-        assert unregister(3) == 0
-        turn(left)
-        assert [one.native.view["dead"] for one in left] == [[], []]
-        assert create(left[0], "t")["error_code"] == ErrorCode.INVALID_REPLICATION_FACTOR
-        assert unregister(3) == ErrorCode.BROKER_ID_NOT_REGISTERED
-        back = Member(world, 3, tmp_path / "3")
-        turn([*left, back])
-        assert create(left[0], "t")["error_code"] == 0
-        back.close()
-
-    def test_who_comes_back_while_it_is_forgotten_is_not(self, left, world, tmp_path):
-        get_all, back = left[0].store.get_all, []
-
-        def comes_back(paths):
-            found = get_all(paths)
-            if documents.KNOWN_BROKERS in paths and not back:
-                back.append(Member(world, 3, tmp_path / "3"))
-            return found
-
-        left[0].store.get_all = comes_back
-        answer = requests.HANDLERS["unregister_broker"](left[0].controller, {"broker_id": 3})
-        assert answer["error_code"] == ErrorCode.INVALID_REQUEST
-        assert 3 in documents.decode_known_brokers(world.documents[documents.KNOWN_BROKERS].data)
-        back[0].close()
-
-
-def test_a_cluster_without_the_document_knows_who_lives_and_who_registers_again(members, world, tmp_path):
-    # As an older pylog left it.
-    world.remove(documents.KNOWN_BROKERS)
-    members[2].close()
-    turn(members[:2])
-    assert members[0].native.view["dead"] == []
-    assert create(members[0], "t")["error_code"] == ErrorCode.INVALID_REPLICATION_FACTOR
-    assert create(members[0], "t", factor=2)["error_code"] == 0
-    again = Member(world, 3, tmp_path / "3")
-    turn([*members[:2], again])
-    again.close()
-    turn(members[:2])
-    assert [one["id"] for one in members[0].native.view["dead"]] == [3]
-    assert create(members[0], "u")["error_code"] == 0
-
-
-def test_a_broker_that_moves_is_known_by_its_new_address(members, world, tmp_path):
-    members[2].close()
-    again = Member(world, 3, tmp_path / "3", **{"broker.rack": "r"})
-    again.close()
-    turn(members[:2])
-    (dead,) = members[0].native.view["dead"]
-    assert dead["rack"] == "r"
-    revision = world.documents[documents.KNOWN_BROKERS].revision
-    Member(world, 3, tmp_path / "3", **{"broker.rack": "r"}).close()
-    assert world.documents[documents.KNOWN_BROKERS].revision == revision
 
 
 def test_two_brokers_that_create_the_same_topic_make_one(members):
@@ -293,7 +157,7 @@ def test_a_zookeeper_that_forgot_everything_deletes_nothing(members):
 def test_a_broker_id_that_lives_elsewhere_is_refused_and_the_same_directory_is_not(
     members, world, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
     with pytest.raises(MembershipError, match=r"Broker id 2 is taken: a broker with it lives at 127.0.0.1:9002"):
         Member(world, 2, tmp_path / "elsewhere")
     again = Member(world, 2, tmp_path / "2")
@@ -308,8 +172,12 @@ def test_a_broker_that_stops_leads_nothing_when_its_session_ends(members):
     turn([members[0], members[2]])
     for one in (members[0], members[2]):
         assert all(partition["leader"] in (1, 3) for partition in one.partitions("t").values())
-    # While it stops nothing new is placed on it.
-    assert create(members[0], "u", partitions=3, factor=3)["error_code"] == 38
+    # While it stops new replicas are placed on it only where there are not enough others, and it leads none of them.
+    assert create(members[0], "u", factor=2)["error_code"] == create(members[0], "v", factor=3)["error_code"] == 0
+    for partition in members[0].partitions("u").values():
+        assert set(partition["replicas"]) == {1, 3}
+    for partition in members[0].partitions("v").values():
+        assert (set(partition["replicas"]), set(partition["isr"])) == ({1, 2, 3}, {1, 3})
 
 
 def test_a_restart_without_a_clean_stop_leaves_the_isr_before_it_registers(members, world, tmp_path, monkeypatch):
@@ -328,7 +196,7 @@ def test_an_unclean_stop_is_not_forgotten_by_a_start_that_failed(members, world,
     turn(members)
     members[2].store.expire()
     monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
-    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
     with monkeypatch.context() as broken:
         broken.setattr("pylog_spark.broker.membership.Membership.read_all", lambda _self: raised("gone"))
         with pytest.raises(StoreError, match="gone"):
@@ -413,7 +281,8 @@ def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members,
     raising.store.get = registers_meanwhile
     asked = []
     monkeypatch.setattr(
-        "pylog_spark.broker.features.raised", lambda now, wanted, brokers: asked.append([one.epoch for one in brokers])
+        "pylog_spark.broker.features.raised",
+        lambda now, wanted, brokers, kind: asked.append([one.epoch for one in brokers]),
     )
     assert raise_level(raising, 2)["error_code"] == 0
     assert len(asked) == 2
@@ -428,10 +297,23 @@ def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_
     assert documents.registration_path(3) not in world.documents
 
 
-@pytest.mark.parametrize("asked", [[], [{"feature": "metadata.version", "max_version_level": 25}]])
-def test_only_the_level_of_pylog_can_be_raised(members, asked):
-    answer = requests.HANDLERS["update_features"](members[0].controller, {"feature_updates": asked})
-    assert answer["error_code"] == ErrorCode.INVALID_REQUEST
+@pytest.mark.parametrize(
+    ("updates", "code"),
+    [
+        ([], 0),
+        ([{"feature": "no.such", "max_version_level": 1}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 1}], 0),
+        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 7}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 0, "upgrade_type": 3}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": -1}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 2, "upgrade_type": 2}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 2, "allow_downgrade": True}], ErrorCode.INVALID_UPDATE_VERSION),
+    ],
+)
+def test_only_the_level_of_pylog_can_be_raised(members, updates, code):
+    answer = requests.HANDLERS["update_features"](members[0].controller, {"feature_updates": updates})
+    assert answer["error_code"] == code
+    assert [one["feature"] for one in answer["results"]] == ([] if code else [one["feature"] for one in updates])
 
 
 def raised(sentence):

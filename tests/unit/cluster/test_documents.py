@@ -79,7 +79,9 @@ KNOWN = {1: BrokerInfo(1, "a", 9092, "r"), 30: BrokerInfo(30, "b", 9093)}
 def test_known_brokers_come_back_as_they_were_stored_and_nobody_without_the_document():
     assert documents.decode_known_brokers(documents.encode_known_brokers(KNOWN)) == KNOWN
     assert documents.decode_known_brokers(None) == {}
-    stored = b'{"version":1,"brokers":{"1":{"host":"a","port":9092,"rack":"r"},"30":{"host":"b","port":9093,"rack":null}}}'
+    stored = (
+        b'{"version":1,"brokers":{"1":{"host":"a","port":9092,"rack":"r"},"30":{"host":"b","port":9093,"rack":null}}}'
+    )
     assert documents.encode_known_brokers(KNOWN) == stored
 
 
