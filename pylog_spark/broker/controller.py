@@ -56,6 +56,7 @@ class NativeTopics(Protocol):
     def apply_topics(self, topics_json: str) -> None: ...
     def remove_topic(self, name: str) -> None: ...
     def set_throttles(self, leader: int, follower: int) -> None: ...
+    def set_cleaner_backoff(self, backoff_ms: int) -> None: ...
 
 
 def stored_cluster_id(store: Store) -> str | None:
@@ -332,6 +333,7 @@ class Controller:
         except StoreError as error:
             return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         self.broker = wanted
+        self._native.set_cleaner_backoff(self.broker.number("log.cleaner.backoff.ms"))
         self.set_throttles()
         self._apply([topic for topic in self.topics.values() if not topic.deleting])
         return None

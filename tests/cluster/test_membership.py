@@ -41,6 +41,10 @@ def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(
         client.close()
         assert sorted(one["node_id"] for one in told["brokers"]) == [1, 2, 3]
         assert told["controller_id"] in (1, 2, 3)
+        with Admin(broker.bootstrap_servers) as admin:
+            (described,) = admin.configs("broker", [str(broker.broker_id)])
+        (shown,) = [one["value"] for one in described["configs"] if one["name"] == "advertised.listeners"]
+        assert shown == f"PLAINTEXT://{broker.bootstrap_servers}"
 
 
 def test_a_topic_created_at_one_broker_is_served_by_all_and_its_deletion_too(cluster, new_topic):

@@ -34,6 +34,9 @@ pub struct Broker {
 pub struct ClusterView {
     /// Who controls, -1 for nobody.
     pub controller_id: i32,
+    /// How often somebody was elected to.
+    #[serde(default)]
+    pub controller_epoch: i32,
     /// All live brokers by number, this one included.
     pub brokers: Vec<Broker>,
     /// Those that belong to the cluster and do not live; their epochs mean nothing.

@@ -15,9 +15,10 @@ pub fn dead(cluster: &mut Cluster) -> Result<Vec<Value>> {
     let request = DescribeClusterRequest { include_fenced_brokers: true, ..Default::default() };
     let answer = cluster.retrying("list dead brokers", |cluster| cluster.call_any(&request))?;
     refuse(answer.error_code, "list dead brokers")?;
-    let shown = answer.brokers.iter().filter(|one| one.is_fenced).map(|one| {
-        json!({"node_id": one.broker_id, "host": one.host, "port": one.port, "rack": one.rack})
-    });
+    let shown =
+        answer.brokers.iter().filter(|one| one.is_fenced).map(
+            |one| json!({"node_id": one.broker_id, "host": one.host, "port": one.port, "rack": one.rack}),
+        );
     Ok(shown.collect())
 }
 

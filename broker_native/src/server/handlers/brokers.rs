@@ -20,12 +20,7 @@ pub struct Known {
 
 impl From<&Broker> for Known {
     fn from(broker: &Broker) -> Self {
-        Self {
-            id: broker.id,
-            host: broker.host.clone(),
-            port: broker.port.into(),
-            rack: broker.rack.clone(),
-        }
+        Self { id: broker.id, host: broker.host.clone(), port: broker.port.into(), rack: broker.rack.clone() }
     }
 }
 
@@ -60,6 +55,11 @@ impl Brokers {
     /// Who controls, -1 for nobody: this broker when it is alone.
     pub fn controller_id(&self) -> i32 {
         if self.clustered { self.view.controller_id } else { self.own.id }
+    }
+
+    /// How often a controller was elected, 0 for a broker that is alone.
+    pub fn controller_epoch(&self) -> i32 {
+        self.view.controller_epoch
     }
 
     /// Whether a broker that leads by its document does, as far as this one knows: without a lease it knows that it does not
