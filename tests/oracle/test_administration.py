@@ -3,7 +3,7 @@
 from tests.oracle.compare import case
 from tests.oracle.script import Script
 
-ANY, TOPIC, BROKER, CLIENT_METRICS, GROUP = 1, 2, 4, 16, 32
+ANY, TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 1, 2, 4, 8, 16, 32
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 METADATA = "__cluster_metadata"
 TIMES = ("last_fetch_timestamp", "last_caught_up_timestamp")
@@ -94,6 +94,13 @@ def test_resources_with_settings_are_listed_by_type(s: Script) -> None:
     mine = [one for one in listed["config_resources"] if one["resource_name"] == topic]
     s.transcript[-1] = ("ListConfigResources of a topic", mine)
     s.holds(resource_name=topic, resource_type=TOPIC)
+
+
+@case
+def test_loggers_of_brokers_are_resources_of_kafka_alone(s: Script) -> None:
+    s.call("ListConfigResources", 1, resource_types=[BROKER_LOGGER])
+    s.says("NONE")
+    s.holds(resource_name="1", resource_type=BROKER_LOGGER)
 
 
 @case
