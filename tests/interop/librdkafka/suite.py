@@ -26,7 +26,7 @@ from tests.peers.jars import classpath
 
 _HERE = Path(__file__).parent
 _EXPECTED = _HERE / "expected.txt"
-_KAFKA_VERSION = "4.3.0.0"
+_KAFKA_VERSION = "4.4.0.0"
 _ONE_TEST_S = 420
 # Of `_TEST(name, flags, ...)` in tests/test.c.
 _DECLARED = re.compile(r"^\s+_TEST\((\w+),\s*([^,)]+)", re.MULTILINE)
