@@ -162,7 +162,9 @@ def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
 def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_of):
     created(admin_of(broker), "t", **{"segment.bytes": "200"})
     values = [f"{number}".encode() * 60 for number in range(10)]
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1})
+    # One request on its way at a time: of several, one may be taken while those before it wait to be sent again.
+    one_by_one = {"linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **one_by_one})
     producer.produce("t", values[0])
     assert producer.flush(20) == 0
     soft, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
