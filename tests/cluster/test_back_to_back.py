@@ -15,9 +15,8 @@ from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalCluster
 from tests.harness.runs import rounds
-from tests.harness.waiting import until
+from tests.interop.clients import until_transactions_end
 from tests.peers.tools import java
-from tests.spark.once import open_ends
 
 pytestmark = [pytest.mark.peers]
 
@@ -114,6 +113,5 @@ def test_transactions_that_follow_each_other_at_once_are_all_committed_in_order(
     deadline_s = WAIT_S + TRANSACTIONS * TRANSACTION_MAX_S
     with meanwhile(cluster, new_topic):
         print(java("BackToBack", *words, deadline_s=deadline_s).strip(), "transactions a second")
-    # The last commit is answered when it is decided; readers see it once every partition was told.
-    until(lambda: open_ends(cluster.bootstrap_servers, new_topic) == {}, "every transaction has ended")
+    until_transactions_end(cluster.bootstrap_servers)
     assert committed(cluster.bootstrap_servers, new_topic) == [list(range(TRANSACTIONS))] * PARTITIONS

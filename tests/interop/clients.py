@@ -43,6 +43,14 @@ def create_topic(servers: str, topic: str, partitions: int = 1) -> None:
     until(served, f"the leaders of {topic} serve it")
 
 
+def until_transactions_end(servers: str) -> None:
+    """Wait until each transaction that was ended is: several brokers write the markers after the answer, and readers wait for those."""
+    from pylog_spark.client import Admin
+
+    with Admin(servers) as admin:
+        until(lambda: admin.transactions(["PrepareCommit", "PrepareAbort"]) == [], "all that was ended is complete")
+
+
 def values_seen(
     servers: str,
     topic: str,

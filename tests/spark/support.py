@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 
 from pylog_spark._native import Client, RecordWriter
 from tests.harness.waiting import until
+from tests.interop.clients import until_transactions_end
 
 #: The first query of a session takes most of a minute on a machine that is busy otherwise.
 _DEADLINE_S = 200
@@ -144,6 +145,8 @@ def transactions(one: Topic, *ends: tuple[int, bool]) -> None:
             producer.commit_transaction()
         else:
             producer.abort_transaction()
+    # Several brokers may write markers after the answer.
+    until_transactions_end(one.servers)
 
 
 class Batches:
