@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_fixed_level_can_only_be_asked_to_be_what_it_is() {
         assert_eq!(of("transaction.version", 2, UPGRADE), None);
-        assert_eq!(of("pylog.version", 5, UPGRADE), None, "that is decided elsewhere");
+        assert_eq!(of("pylog.version", 5, UPGRADE), None, "the controller decides that");
         for (level, kind, why) in [
             (1, UPGRADE, "never changes"),
             (1, 2, "never changes"),
