@@ -3,11 +3,13 @@
 import contextlib
 import socket
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pylog_spark.testing import LocalBroker
+from tests.hostile.neighbour import Address
 from tests.hostile.requests import framed
 from tests.peers.probe import read_exactly
 
@@ -17,7 +19,7 @@ SERVED_WITHIN_S = 1.0
 NONE, INVALID_COMMIT_OFFSET_SIZE, POLICY_VIOLATION, MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED = 0, 28, 44, 79, 81
 
 
-def connect(broker: LocalBroker, from_host: str = "127.0.0.1") -> socket.socket:
+def connect(broker: LocalBroker | Address, from_host: str = "127.0.0.1") -> socket.socket:
     """A connection from that address."""
     return socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S, source_address=(from_host, 0))
 
@@ -28,7 +30,7 @@ def answer(sock: socket.socket) -> bytes:
     return read_exactly(sock, size)
 
 
-def peak_bytes(broker: LocalBroker) -> int:
+def peak_bytes(broker: LocalBroker | Address) -> int:
     """The most memory that the broker has had so far."""
     lines = Path(f"/proc/{broker.pid}/status").read_text().splitlines()
     (peak,) = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
@@ -115,12 +117,12 @@ class Flood:
     refused: int
     setting: str
 
-    def send(self, sock: socket.socket, requests: int, together: int = 200) -> set[int]:
-        """Ask for one new thing after the other; the error codes that came back."""
-        codes = set()
-        for first in range(0, requests, together):
-            sock.sendall(b"".join(self.make(f"flood-{number}") for number in range(first, first + together)))
-            codes |= {self.code(answer(sock)) for _ in range(together)}
+    def send(self, sock: socket.socket, requests: int, together: int = 200, first: int = 0) -> Counter[int]:
+        """Ask for one new thing after the other, numbered from `first` on; how often each error code came back."""
+        codes: Counter[int] = Counter()
+        for begin in range(first, first + requests, together):
+            sock.sendall(b"".join(self.make(f"flood-{number}") for number in range(begin, begin + together)))
+            codes.update(self.code(answer(sock)) for _ in range(together))
         return codes
 
 

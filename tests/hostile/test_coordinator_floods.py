@@ -57,7 +57,7 @@ def test_a_flood_is_refused_when_the_room_is_used_up_and_those_that_are_known_go
     before = peak_bytes(broker)
     with Neighbour(broker, "honest") as neighbour, connect(broker) as sock:
         codes = flood.send(sock, _REQUESTS)
-    assert codes == {flood.taken, flood.refused}
+    assert set(codes) == {flood.taken, flood.refused}
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < _GROWTH_MAX_BYTES
     with connect(broker) as sock:
