@@ -29,7 +29,7 @@ def create_topic(servers: str, topic: str, partitions: int = 1, config: Mapping[
     from confluent_kafka import KafkaException, TopicPartition
     from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     for made in admin.create_topics([NewTopic(topic, partitions, config=dict(config or {}))]).values():
         made.result(30)
     ends = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
