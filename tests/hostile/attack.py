@@ -12,34 +12,18 @@ import json
 import random
 import signal
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from tests.harness.report import bars, markdown
 from tests.hostile.attacks import ATTACKS
-from tests.hostile.bout import Result, judge, run
+from tests.hostile.bout import Result, Started, judge, run
 from tests.hostile.victims import TOPICS, kafka, pylog
 
 _HEADINGS = ("attack", "seconds", "cases", "panics", "peak MiB", "worst latency ms (clock)", "on the wall", "kept")
-
-
-@contextmanager
-def _progress(name: str, seconds: float, console: Console) -> Iterator[object]:
-    """What shows the time and the cases on a terminal, and nothing elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=seconds)
-
-        def show(outcomes: Counter[str]) -> None:
-            elapsed = progress.tasks[0].elapsed or 0.0
-            progress.update(task, completed=elapsed, description=f"{name}: {sum(outcomes.values()):,} cases")
-
-        yield show
 
 
 def line(result: Result) -> str:
@@ -56,13 +40,25 @@ def line(result: Result) -> str:
 
 def table(results: list[Result]) -> str:
     """All figures in Markdown."""
-    rows = [_HEADINGS, ("---", *["---:"] * (len(_HEADINGS) - 2), "---")]
+    rows = []
     for result in results:
         panics = " / ".join(f"{count:,}" for count in result.panics.values())
         figures = (result.seconds, result.cases, panics, result.peak_mib, result.slowest_ms, result.slowest_wall_ms)
         shown = (figure if isinstance(figure, str) else f"{figure:,.0f}" for figure in figures)
         rows.append((result.name, *shown, "; ".join(result.broken) or "yes"))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return markdown(_HEADINGS, rows)
+
+
+def _run(name: str, started: Started, seconds: float, seed: int) -> Result:
+    """One attack, with a bar where there is a terminal."""
+    with bars() as progress:
+        task, began = progress.add_task(name, total=seconds), time.monotonic()
+
+        def show(outcomes: Counter[str]) -> None:
+            shown = f"{name}: {sum(outcomes.values()):,} cases"
+            progress.update(task, completed=time.monotonic() - began, description=shown)
+
+        return run(name, ATTACKS[name], started, seconds, seed, show)
 
 
 def document(results: list[Result], skipped: dict[str, str], side: str, seconds: float, seed: int) -> dict[str, object]:
@@ -98,8 +94,7 @@ def main(names: tuple[str, ...], seconds: float, peer: bool, file: Path | None, 
             skipped[name] = attack.not_on_kafka
             print(f"{name}: not on Apache Kafka, {attack.not_on_kafka}", flush=True)
             continue
-        with _progress(name, seconds, Console(stderr=True)) as show:
-            results.append(run(name, attack, started, seconds, seed, show))
+        results.append(_run(name, started, seconds, seed))
         if not peer:
             judge(results[-1], attack)
         print(line(results[-1]), flush=True)

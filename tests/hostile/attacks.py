@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.hostile.batches import (
+    TAKES_ZSTD,
     compressed_batches,
     error_code,
     good_batch,
@@ -117,7 +118,7 @@ def batches(bout: Bout) -> None:
         what, lie = next(lying)
         codes = []
         for batch in (lie, *(mutated_batch(bout.randomness, one) for one in good)):
-            sock.sendall(produce_request("attacked", batch))
+            sock.sendall(produce_request("attacked", batch, TAKES_ZSTD))
             codes.append(error_code(answer(sock), "attacked"))
             bout.count("taken" if codes[-1] == NONE else "refused")
         if codes[0] not in (_CORRUPT_MESSAGE, _INVALID_RECORD):
@@ -133,8 +134,8 @@ def swollen_batches(bout: Bout) -> None:
 
 def compacted_bombs(bout: Bout) -> None:
     """The same in zstd to a compacted topic: those without keys must be refused, those with keys are compacted."""
-    keyless = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd"))
-    keyed = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd", key=b"key"))
+    keyless = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd"), TAKES_ZSTD)
+    keyed = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd", key=b"key"), TAKES_ZSTD)
     refused = (_CORRUPT_MESSAGE, _INVALID_RECORD)
     _at_once(
         lambda: _flood_with(bout, keyless, lambda one: error_code(one, "compacted"), refused),
@@ -265,7 +266,7 @@ def _hold(bout: Bout, open_all: Callable[..., None], count: int) -> None:
 
 def long_polls(bout: Bout) -> None:
     """Connections with 64 fetches each, of ten thousand partitions, that wait for records."""
-    _hold(bout, hold_fetches, 8)
+    _hold(bout, hold_fetches, 32)
 
 
 def unread_answers(bout: Bout) -> None:
@@ -300,7 +301,7 @@ ATTACKS = {
     "members": Attack(flood_of("members"), "ever new members of groups"),
     "transactional-ids": Attack(flood_of("transactional ids"), "ever new transactional ids"),
     "producer-ids": Attack(producer_ids, "ever new idempotent producers"),
-    "long-polls": Attack(long_polls, "fetches of 10,000 partitions that wait"),
+    "long-polls": Attack(long_polls, "fetches of 10,000 partitions that wait", 32),
     "unread-answers": Attack(unread_answers, "answers of fetches of 36,000 partitions that nobody reads", 24),
     "together": Attack(together, "all floods at once", 160),
 }

@@ -132,10 +132,14 @@ def compressed_batches() -> tuple[bytes, ...]:
     return tuple(swollen_batch(1_000, 100, codec, b"key") for codec in _CODECS)
 
 
-def produce_request(topic: str, batch: bytes) -> bytes:
-    """Produce v3 of `batch` to partition 0, acks=1."""
+#: The first version of Produce that takes zstd, with the fields of version 3.
+TAKES_ZSTD = 7
+
+
+def produce_request(topic: str, batch: bytes, version: int = 3) -> bytes:
+    """Produce of `batch` to partition 0, acks=1."""
     frame = Frame()
-    for layout, value in ((">h", 0), (">h", 3), (">i", 1), (">h", -1), (">h", -1), (">h", 1), (">i", 1_000), (">i", 1)):
+    for layout, value in ((">h", 0), (">h", version), (">i", 1), (">h", -1), (">h", -1), (">h", 1), (">i", 1_000), (">i", 1)):
         frame.number(layout, value)
     frame.length(len(topic), "int16")
     frame.data += topic.encode()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.waiting import happens
-from tests.hostile.floods import MIB, SERVED_WITHIN_S, peak_bytes
+from tests.hostile.floods import MIB, SERVED_WITHIN_S, peak_bytes, peak_of
 from tests.hostile.neighbour import Address, NeighbourProcess
 from tests.hostile.together import ceiling_bytes
 from tests.hostile.victims import Victim, disk_left_bytes
@@ -30,6 +30,8 @@ DISK_LEFT_MIN_BYTES = 6 * 1024 * MIB
 _BROKEN_MAX = 5
 _LOOK_S = 0.2
 _LIVES_AFTER_S = 10.0
+#: Starts a broker over a folder.
+Started = Callable[[Path], AbstractContextManager[Victim]]
 
 
 class Bout:
@@ -144,7 +146,7 @@ class Result:
 def run(
     name: str,
     attack: Attack,
-    started: Callable[[Path], AbstractContextManager[Victim]],
+    started: Started,
     seconds: float,
     seed: int,
     show: Callable[[Counter[str]], None],
@@ -177,7 +179,7 @@ def run(
                 peak = _attack(attack, bout, victim, Path(folder), show) or before
         except AssertionError as error:
             bout.broken.append(str(error))
-            peak = _peak_or(victim, before)
+            peak = max(before, peak_of(victim.address.pid))
         result.seconds = time.monotonic() - began
         result.outcomes, result.broken = dict(bout.outcomes), bout.broken
         result.peak_mib, result.grown_mib = peak / MIB, (peak - before) / MIB
@@ -197,7 +199,7 @@ def _attack(attack: Attack, bout: Bout, victim: Victim, folder: Path, show: Call
         try:
             while not running.done():
                 time.sleep(_LOOK_S)
-                peak = _peak_or(victim, peak)
+                peak = max(peak, peak_of(victim.address.pid))
                 show(bout.outcomes)
                 if not victim.running:
                     bout.end()
@@ -209,15 +211,7 @@ def _attack(attack: Attack, bout: Bout, victim: Victim, folder: Path, show: Call
     # A run of many hours goes on with the next attack.
     if (error := running.exception()) is not None:
         bout.broken.append(f"the attack came to an end by {error!r}")
-    return _peak_or(victim, peak)
-
-
-def _peak_or(victim: Victim, known: int) -> int:
-    """The most memory so far; what is known already when the process is gone."""
-    try:
-        return max(known, peak_bytes(victim.address))
-    except (OSError, ValueError):
-        return known
+    return max(peak, peak_of(victim.address.pid))
 
 
 def _left(victim: Victim, acknowledged: int) -> list[str]:

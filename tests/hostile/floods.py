@@ -32,9 +32,19 @@ def answer(sock: socket.socket) -> bytes:
 
 def peak_bytes(broker: LocalBroker | Address) -> int:
     """The most memory that the broker has had so far."""
-    lines = Path(f"/proc/{broker.pid}/status").read_text().splitlines()
-    (peak,) = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    return peak * 1024
+    peak = peak_of(broker.pid)
+    assert peak > 0, "the broker is gone"
+    return peak
+
+
+def peak_of(pid: int) -> int:
+    """The most memory in bytes that a process has had so far; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    # One that has ended and was not waited for has no such line.
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def send_what_is_taken(sock: socket.socket, data: bytes) -> None:
