@@ -139,7 +139,16 @@ TAKES_ZSTD = 7
 def produce_request(topic: str, batch: bytes, version: int = 3) -> bytes:
     """Produce of `batch` to partition 0, acks=1."""
     frame = Frame()
-    for layout, value in ((">h", 0), (">h", version), (">i", 1), (">h", -1), (">h", -1), (">h", 1), (">i", 1_000), (">i", 1)):
+    for layout, value in (
+        (">h", 0),
+        (">h", version),
+        (">i", 1),
+        (">h", -1),
+        (">h", -1),
+        (">h", 1),
+        (">i", 1_000),
+        (">i", 1),
+    ):
         frame.number(layout, value)
     frame.length(len(topic), "int16")
     frame.data += topic.encode()
