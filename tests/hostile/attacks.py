@@ -281,7 +281,7 @@ def together(bout: Bout) -> None:
         if bout.over:
             return
         with bout.guarded():
-            AllFloods(bout.broker, requests, producers, first).run()
+            AllFloods(bout.broker, requests, producers, first, until_closed=False).run()
             bout.count("requests", requests * len(FLOODS) + producers)
             bout.count("rounds")
 

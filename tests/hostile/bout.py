@@ -170,16 +170,15 @@ def run(
     """
     result = Result(name)
     with tempfile.TemporaryDirectory(prefix="pylog-attack-") as folder, started(Path(folder)) as victim:
-        before = peak_bytes(victim.address)
+        before = peak = peak_bytes(victim.address)
         bout = Bout(victim.address, seconds, seed)
         began = time.monotonic()
         honest = NeighbourProcess(victim.address, "honest")
         try:
             with honest:
-                peak = _attack(attack, bout, victim, Path(folder), show) or before
+                peak = max(before, _attack(attack, bout, victim, Path(folder), show))
         except AssertionError as error:
             bout.broken.append(str(error))
-            peak = max(before, peak_of(victim.address.pid))
         result.seconds = time.monotonic() - began
         result.outcomes, result.broken = dict(bout.outcomes), bout.broken
         result.peak_mib, result.grown_mib = peak / MIB, (peak - before) / MIB

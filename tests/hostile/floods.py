@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
 from tests.hostile.neighbour import Address
 from tests.hostile.requests import framed
 from tests.peers.probe import read_exactly
@@ -82,8 +83,22 @@ def text(value: str) -> bytes:
 
 def find_coordinator(sock: socket.socket, kind: int) -> int:
     """FindCoordinator v1 for a group (0) or a transactional id (1): its error code."""
-    sock.sendall(framed(struct.pack(">hhih", 10, 1, 1, -1) + text("first") + struct.pack(">b", kind)))
-    return code_behind_throttle(answer(sock))
+    request = framed(struct.pack(">hhih", 10, 1, 1, -1) + text("first") + struct.pack(">b", kind))
+    return ask(sock, request, code_behind_throttle)
+
+
+def ask(sock: socket.socket, request: bytes, code: Callable[[bytes], int]) -> int:
+    """The error code of the answer."""
+    sock.sendall(request)
+    return code(answer(sock))
+
+
+def until_coordinators_serve(sock: socket.socket) -> None:
+    """Wait for those of groups and of transactional ids; a group "first" and an id "first" are known then."""
+    for kind in (0, 1):
+        until(lambda kind=kind: find_coordinator(sock, kind) == NONE, "the coordinator is there")
+    until(lambda: ask(sock, commit("first"), last_code) == NONE, "it has loaded its groups")
+    until(lambda: ask(sock, init("first"), code_behind_throttle) == NONE, "it has loaded its ids")
 
 
 def commit(group: str) -> bytes:

@@ -6,9 +6,17 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.waiting import until
 from tests.hostile.batches import error_code, produce_request
-from tests.hostile.floods import FLOODS, MIB, NONE, SERVED_WITHIN_S, answer, connect, find_coordinator, peak_bytes
+from tests.hostile.floods import (
+    FLOODS,
+    MIB,
+    NONE,
+    SERVED_WITHIN_S,
+    answer,
+    connect,
+    peak_bytes,
+    until_coordinators_serve,
+)
 from tests.hostile.neighbour import NeighbourProcess
 from tests.hostile.together import AllFloods, ceiling_bytes, swollen
 from tests.interop.clients import create_topic
@@ -36,8 +44,7 @@ def broker(tmp_path: Path) -> Iterator[LocalBroker]:
         for name in ("attacked", "empty", "honest"):
             create_topic(broker.bootstrap_servers, name)
         with connect(broker) as sock:
-            for kind in (0, 1):
-                until(lambda kind=kind: find_coordinator(sock, kind) == NONE, "the coordinator is there")
+            until_coordinators_serve(sock)
             sock.sendall(produce_request("attacked", swollen()))
             assert error_code(answer(sock), "attacked") == NONE
         yield broker

@@ -79,6 +79,8 @@ class AllFloods:
         How many idempotent producers write.
     first : int
         The number of the first group, id and producer: of a second round others than of the first.
+    until_closed : bool
+        Whether requests that never end are waited for until the broker closes them. Apache Kafka does so after ten minutes only.
 
     Attributes
     ----------
@@ -86,8 +88,17 @@ class AllFloods:
         How often each error code came back, by the flood's name.
     """
 
-    def __init__(self, broker: LocalBroker | Address, requests: int, producers: int, first: int = 0) -> None:
+    def __init__(
+        self,
+        broker: LocalBroker | Address,
+        requests: int,
+        producers: int,
+        first: int = 0,
+        *,
+        until_closed: bool = True,
+    ) -> None:
         self._broker = broker
+        self._until_closed = until_closed
         self._requests, self._producers, self._first = requests, producers, first
         self._over = threading.Event()
         self.codes: dict[str, Counter[int]] = {}
@@ -106,7 +117,8 @@ class AllFloods:
         hosts = [f"127.0.1.{number}" for number in range(1, len(self.loads) + 1)]
         with ThreadPoolExecutor(len(self.loads)) as pool:
             running = [pool.submit(load, host) for load, host in zip(self.loads, hosts, strict=True)]
-            holding = (self.fetches_that_wait, self.answers_that_nobody_reads)
+            holding = [self.fetches_that_wait, self.answers_that_nobody_reads]
+            holding += [] if self._until_closed else [self.requests_that_never_end]
             try:
                 for load, one in zip(self.loads, running, strict=True):
                     if load not in holding:
@@ -117,9 +129,13 @@ class AllFloods:
                 one.result()
 
     def requests_that_never_end(self, host: str) -> None:
-        """They fill the room for requests until they are closed."""
+        """They fill the room for requests until they are closed, or until all others have sent what they send."""
         with contextlib.ExitStack() as stack:
-            for attacker in fill_requests(stack, self._broker, host):
+            attackers = fill_requests(stack, self._broker, host)
+            if not self._until_closed:
+                self._over.wait()
+                return
+            for attacker in attackers:
                 with contextlib.suppress(ConnectionError):
                     assert attacker.recv(1) == b""
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pylog_spark.testing import LocalBroker
-from tests.harness.waiting import until
 from tests.hostile.batches import error_code, produce_request
-from tests.hostile.floods import MIB, NONE, answer, connect, find_coordinator
+from tests.hostile.floods import MIB, NONE, answer, connect, until_coordinators_serve
 from tests.hostile.neighbour import Address
 from tests.hostile.together import swollen
 from tests.interop.clients import create_topic
@@ -157,8 +156,7 @@ def _prepare(address: Address) -> None:
     for name, config in TOPICS.items():
         create_topic(servers, name, config=config)
     with connect(address) as sock:
-        for kind in (0, 1):
-            until(lambda kind=kind: find_coordinator(sock, kind) == NONE, "the coordinator is there")
+        until_coordinators_serve(sock)
         sock.sendall(produce_request("attacked", swollen()))
         code = error_code(answer(sock), "attacked")
     if code != NONE:
