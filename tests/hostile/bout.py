@@ -205,8 +205,11 @@ def _attack(attack: Attack, bout: Bout, victim: Victim, folder: Path, show: Call
                 if disk_left_bytes(folder) < DISK_LEFT_MIN_BYTES and not bout.over:
                     bout.broken.append("the attack was ended because it filled the disk")
                     bout.end()
-        finally:
+        except BaseException:
+            # The run is to end. Threads that wait for an answer would hold it up, for minutes.
             bout.end()
+            victim.kill()
+            raise
     # A run of many hours goes on with the next attack.
     if (error := running.exception()) is not None:
         bout.broken.append(f"the attack came to an end by {error!r}")

@@ -53,6 +53,9 @@ class Victim(Protocol):
     def tail(self) -> str:
         """The end of its log."""
 
+    def kill(self) -> None:
+        """End it at once."""
+
 
 class _Pylog:
     def __init__(self, broker: LocalBroker) -> None:
@@ -68,6 +71,9 @@ class _Pylog:
 
     def tail(self) -> str:
         return self._broker.logs()[-_TAIL:]
+
+    def kill(self) -> None:
+        self._broker.kill()
 
 
 class _Log:
@@ -124,6 +130,9 @@ class _Kafka:
 
     def tail(self) -> str:
         return self._log.tail()
+
+    def kill(self) -> None:
+        self._broker.kill()
 
 
 @contextmanager
