@@ -8,6 +8,7 @@ import random
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -88,7 +89,8 @@ class Bout:
             yield
         except AssertionError as error:
             self.count("broken")
-            sentence = str(error) or f"{error!r}"
+            # A bare assert says nothing but where it stands.
+            sentence = str(error) or f"not so: {traceback.extract_tb(error.__traceback__)[-1].line}"
             with self._lock:
                 if len(self.broken) < _BROKEN_MAX and sentence not in self.broken:
                     self.broken.append(sentence)

@@ -16,6 +16,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -115,14 +116,27 @@ def targets() -> dict[str, Target]:
     return found
 
 
-def fuzz(target: Target, seconds: float, threads: int, kept: Path, progress: Progress) -> None:
+@dataclass
+class Run:
+    """How long each target runs, with how many threads, where failures are kept, what is shown; and whether all is to end now."""
+
+    seconds: float
+    threads: int
+    kept: Path
+    progress: Progress
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+def fuzz(target: Target, run: Run) -> None:
     """Run rounds of a target until its time is over or one fails."""
-    began, task = time.monotonic(), progress.add_task(target.name, total=seconds)
+    began, seconds = time.monotonic(), run.seconds
+    task = run.progress.add_task(target.name, total=seconds)
     cases = target.fixed or _FIRST_CASES
     # At least one round, however short the time.
     while not target.rounds or (not target.failure and time.monotonic() - began < seconds):
         round_began = time.monotonic()
-        _round(target, cases, random.SystemRandom().randrange(2**63), threads, kept)
+        if not _round(target, cases, random.SystemRandom().randrange(2**63), run):
+            return
         now = time.monotonic()
         target.rounds += 1
         target.cases += cases * len(target.tests)
@@ -131,15 +145,15 @@ def fuzz(target: Target, seconds: float, threads: int, kept: Path, progress: Pro
             # Not many times more than before: the first cases are not like all.
             wanted = min(_ROUND_S, max(1.0, seconds - target.seconds)) / max(now - round_began, 0.01)
             cases = max(1, int(cases * min(wanted, 8.0)))
-        progress.update(task, completed=target.seconds, description=f"{target.name}: {target.cases:,} cases")
-    progress.remove_task(task)
+        run.progress.update(task, completed=target.seconds, description=f"{target.name}: {target.cases:,} cases")
+    run.progress.remove_task(task)
 
 
-def _round(target: Target, cases: int, seed: int, threads: int, kept: Path) -> None:
-    """One process; its peak and its failure are noted in the target."""
+def _round(target: Target, cases: int, seed: int, run: Run) -> bool:
+    """One process; its peak and its failure are noted in the target. False when it was ended because all is to end."""
     environment = {**os.environ, "PROPTEST_CASES": str(cases), "PROPTEST_RNG_SEED": str(seed)}
-    command = [str(target.program), "--exact", f"--test-threads={threads}", *target.tests]
-    printed = kept / f"{target.name}-{seed}.txt"
+    command = [str(target.program), "--exact", f"--test-threads={run.threads}", *target.tests]
+    printed = run.kept / f"{target.name}-{seed}.txt"
     began = time.monotonic()
     # Where proptest looks for the sources, as under cargo.
     with (
@@ -149,18 +163,19 @@ def _round(target: Target, cases: int, seed: int, threads: int, kept: Path) -> N
         ) as running,
     ):
         try:
-            while running.poll() is None and time.monotonic() - began < _HANGS_S:
+            while running.poll() is None and time.monotonic() - began < _HANGS_S and not run.ended.is_set():
                 target.peak_mib = max(target.peak_mib, peak_of(running.pid) / MIB)
-                time.sleep(_LOOK_S)
+                run.ended.wait(_LOOK_S)
             hangs = running.poll() is None
         finally:
             running.kill()
-    if not hangs and running.returncode == 0:
+    if run.ended.is_set() or (not hangs and running.returncode == 0):
         printed.unlink()
-        return
+        return not run.ended.is_set()
     what = f"hangs for {_HANGS_S:g} s" if hangs else f"fails with exit code {running.returncode}"
     again = f"PROPTEST_RNG_SEED={seed} PROPTEST_CASES={cases}"
     target.failure = f"{what} with {again}, see {_shown(printed)}"
+    return True
 
 
 def _shown(path: Path) -> str:
@@ -186,15 +201,21 @@ def main(names: tuple[str, ...], seconds: float, jobs: int, file: Path | None, o
     kept.mkdir(parents=True, exist_ok=True)
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with bars() as progress, ThreadPoolExecutor(jobs) as pool:
+        run = Run(seconds, threads, kept, progress)
 
         def one_after_the_other(target: Target) -> None:
-            fuzz(target, seconds, threads, kept, progress)
+            fuzz(target, run)
             print(target.line(), flush=True)
             if file is not None:
                 done = [{**asdict(one), "program": one.program.name} for one in wanted if one.rounds]
                 file.write_text(json.dumps({"seconds": seconds, "targets": done}, indent=1) + "\n")
 
-        list(pool.map(one_after_the_other, wanted))
+        try:
+            list(pool.map(one_after_the_other, wanted))
+        except BaseException:
+            run.ended.set()
+            pool.shutdown(cancel_futures=True)
+            raise
     print(f"\n{markdown(_HEADINGS, (one.row() for one in wanted))}")
     sys.exit(1 if any(one.failure for one in wanted) else 0)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.harness.report import bars
-from tests.hostile.fuzz import Target, fuzz, properties
+from tests.hostile.fuzz import Run, Target, fuzz, properties
 
 
 def _target(folder: Path, script: str) -> Target:
@@ -16,7 +16,7 @@ def _target(folder: Path, script: str) -> Target:
 
 def _fuzz(target: Target, seconds: float, kept: Path) -> None:
     with bars() as progress:
-        fuzz(target, seconds, 1, kept, progress)
+        fuzz(target, Run(seconds, 1, kept, progress))
 
 
 def test_tests_of_properties_are_known_with_their_fixed_numbers_of_cases_and_others_are_not() -> None:
