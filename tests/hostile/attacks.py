@@ -89,7 +89,8 @@ def hostile_lengths(bout: Bout) -> None:
     def passes() -> Iterator[tuple[str, bytes]]:
         yield from hostile_requests(ranges, HOSTILE_LENGTHS)
         while True:
-            yield from hostile_requests(ranges, (bout.randomness.randrange(2**32),))
+            # Any at all, and one that is near what is there.
+            yield from hostile_requests(ranges, (bout.randomness.randrange(2**32), bout.randomness.randrange(300)))
 
     cases = passes()
 
