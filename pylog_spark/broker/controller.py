@@ -151,6 +151,10 @@ class Controller:
         if changed:
             self.on_change(changed)
 
+    def expect_all(self) -> None:
+        """Tell the native server that all logs of this broker were in a data directory that is gone."""
+        self._native.expect_topics(json.dumps([self._native_topic(topic) for topic in self.topics.values()]))
+
     def apply_all(self) -> None:
         """Hand all topics to the native server."""
         self._serve(list(self.topics.values()))

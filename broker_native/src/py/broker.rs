@@ -19,6 +19,7 @@ use crate::client::error::Owner;
 use crate::server::Server;
 use crate::server::decide::{Decider, Question};
 use crate::server::settings::Settings;
+use crate::server::topics::TopicSpec;
 use crate::storage::{RealDisk, SystemClock};
 
 /// Most events that wait for the control loop.
@@ -139,6 +140,14 @@ impl NativeBroker {
         enter(py, || {
             self.check()?;
             Ok::<_, Failure>(self.server.apply_topics(serde_json::from_str(topics_json)?)?)
+        })
+    }
+
+    fn expect_topics(&self, py: Python<'_>, topics_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            let specs: Vec<TopicSpec> = serde_json::from_str(topics_json)?;
+            Ok::<_, Failure>(self.server.expect_topics(&specs)?)
         })
     }
 

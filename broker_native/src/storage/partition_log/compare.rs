@@ -7,11 +7,18 @@ use super::PartitionLog;
 use super::open::Opening;
 use crate::storage::disk::{DirEntry, Disk};
 use crate::storage::error::{Result, StorageError};
-use crate::storage::inventory::{Held, HeldSegment};
+use crate::storage::inventory::{AbortedCounts, Held, HeldSegment};
 use crate::storage::names;
 use crate::storage::segment::Segment;
 
 impl PartitionLog {
+    /// How many aborted transactions its segments have.
+    pub(in crate::storage) fn aborted_counts(&self) -> AbortedCounts {
+        let segments = self.segments();
+        let counts = segments.iter().map(|segment| (segment.base_offset, segment.aborted_count()));
+        AbortedCounts::new(&self.at, self.topic_id, counts)
+    }
+
     /// What the log is, for the next start to compare.
     pub(in crate::storage) fn held(&self) -> Result<Held> {
         let segments = self.segments();
@@ -39,15 +46,17 @@ impl Opening<'_> {
             return Ok(());
         };
         self.shared.inventory.refuse(&*self.shared.disk, held.clone())?;
-        let end = held.log_end;
+        let ended = held.log_end.map_or("nobody knows where the log ended".to_owned(), |end| {
+            format!("the log ended at offset {end}")
+        });
         let inventory = self.shared.inventory.file().to_path_buf();
-        let what = format!("{} {what}", file.display());
-        Err(StorageError::ChangedWhileStopped { at: self.at.clone(), what, end, inventory })
+        let what = format!("{} {what}; {ended}", file.display());
+        Err(StorageError::ChangedWhileStopped { at: self.at.clone(), what, inventory })
     }
 
     /// The log begins where it did, whatever the checkpoint says now.
     pub fn mend_start(&mut self) -> Result<()> {
-        let Some(held) = &self.held else { return Ok(()) };
+        let Some(held) = self.held.as_ref().filter(|held| held.log_end.is_some()) else { return Ok(()) };
         let (start, found) = (held.log_start, self.log_start_offset);
         if start != found {
             self.notes.push(format!(
@@ -79,11 +88,15 @@ impl Opening<'_> {
         Err(StorageError::Malformed { file: self.shared.dir.join(names::LOG_START_CHECKPOINT), reason })
     }
 
-    /// Whether the index of aborted transactions of `segment` has fewer or more of them than it had.
+    /// Whether the index of aborted transactions of `segment` has fewer or more of them than it had at the last clean stop, or
+    /// fewer than were known to be on the device before an unclean one.
     pub fn has_other_aborted(&self, segment: &Segment) -> bool {
+        let (base_offset, found) = (segment.base_offset, segment.aborted_count());
         let held = self.held.iter().flat_map(|held| &held.segments);
-        let held = held.into_iter().find(|held| held.base_offset == segment.base_offset);
-        held.is_some_and(|held| held.aborted != segment.aborted_count())
+        match held.into_iter().find(|held| held.base_offset == base_offset) {
+            Some(held) => held.aborted != found,
+            None => self.shared.inventory.aborted(self.at, self.topic_id, base_offset) > found,
+        }
     }
 }
 

@@ -131,12 +131,12 @@ impl Segment {
 
     /// Makes the file hold exactly these, on the device when that changes it: a process that is killed before its first
     /// checkpoint leaves nothing behind that tells the next one (power cut, seed 2936). What the file holds of them
-    /// already is not written again.
-    pub fn replace_aborted(&self, txns: &[AbortedTxn]) -> Result<()> {
+    /// already is not written again; whether anything was.
+    pub fn replace_aborted(&self, txns: &[AbortedTxn]) -> Result<bool> {
         let held = self.aborted_txns()?;
         let entries = self.aborted.entries.load(Ordering::Acquire);
         if held == txns && held.len() as u64 == entries {
-            return Ok(());
+            return Ok(false);
         }
         let same = held.iter().zip(txns).take_while(|(a, b)| a == b).count();
         let bytes: Vec<u8> = txns.iter().skip(same).flat_map(AbortedTxn::encode).collect();
@@ -147,7 +147,7 @@ impl Segment {
         written.map_err(|cause| self.failed("rebuild", TXN_INDEX_SUFFIX, cause))?;
         self.aborted.exists.store(true, Ordering::Release);
         self.aborted.entries.store(txns.len() as u64, Ordering::Release);
-        Ok(())
+        Ok(true)
     }
 
     /// Adds to `out` the transactions aborted in this segment that overlap `offsets`; `true` when none of a later segment
