@@ -121,10 +121,10 @@ class Clustered:
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
         strays.put_aside(self._data_dir, self._controller.topics, self.membership.me.id)
-        self.membership.rejoin(kept)
         if not os.path.exists(os.path.join(self._data_dir, RECOVERY_POINTS)):
-            # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone.
+            # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone. Before any is served.
             self._controller.expect_all()
+        self.membership.rejoin(kept)
         self._controller.set_throttles()
         self._controller.apply_all()
 

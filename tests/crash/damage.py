@@ -183,6 +183,18 @@ def write(broker: LocalBroker, topic: str, partitions: int, rounds: range) -> No
             producer.abort_transaction()
 
 
+def delete_before(broker: LocalBroker, topic: str, offset: int) -> None:
+    """Let partition 0 begin at `offset`."""
+    from pylog_spark._native import Client
+
+    client = Client({"bootstrap.servers": broker.bootstrap_servers})
+    try:
+        (answer,) = client.delete_records([(topic, 0, offset)])
+    finally:
+        client.close()
+    assert answer["error"] is None, answer
+
+
 def read(
     broker: LocalBroker, topic: str, partition: int, isolation: str, config: Mapping[str, str] = QUICK
 ) -> tuple[list[tuple[int, bytes | None]], LogError | None]:
@@ -206,3 +218,17 @@ def lines_of(broker: LocalBroker, partition: str) -> Iterator[str]:
     for line in broker.logs().splitlines():
         if f"{name}:" in line or f"/{name}/" in line or f"{name} " in line or line.endswith(name):
             yield line
+
+#: Files of the data folder that tell of all logs.
+DATA_PLACES = (
+    Place("the recovery points", lambda data: data / "recovery-point-offset-checkpoint"),
+    Place("the log starts", lambda data: data / "log-start-offset-checkpoint"),
+    Place("the high watermarks", lambda data: data / "replication-offset-checkpoint", there=False),
+    Place("meta.properties", lambda data: data / "meta.properties"),
+    Place("the inventory", lambda data: data / "clean-stop-inventory"),
+    Place("the mark of a clean stop", lambda data: data / ".kafka_cleanshutdown", there=False),
+    Place("an unknown file", lambda data: data / "notes.txt", there=False),
+)
+DATA_CASES = tuple(
+    (place, harm) for place in DATA_PLACES for harm in HARMS if place.there or not harm.needs
+)

@@ -8,8 +8,9 @@
 //! by Apache Kafka since, is not compared. What was refused stays in the list, whoever stops how, until it is put right or removed.
 //!
 //! One thing is written down while logs are used, too, whenever their recovery points are: how many aborted transactions the index of
-//! each segment has. An index is no file that must be there, so one that is lost after a kill would make aborted records committed
-//! ones. Fewer than the list says are no proof (compaction removes some): such a log has its indexes made anew from its batches.
+//! each segment has, and their sum. An index is no file that must be there, so one that is lost after a kill would make aborted records
+//! committed ones. Others than the list says are no proof (compaction removes some): such a log has its indexes made anew from its
+//! batches.
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,9 @@ pub(super) struct HeldSegment {
     pub bytes: u64,
     /// Transactions in the `.txnindex`.
     pub aborted: u64,
+    /// CRC-32C of them.
+    #[serde(default)]
+    pub aborted_sum: Option<u32>,
 }
 
 /// One log.
@@ -55,14 +59,17 @@ pub(super) struct Held {
     pub segments: Vec<HeldSegment>,
 }
 
-/// How many aborted transactions each segment of a log has, by its base offset; those without any are left out.
+/// What is known of a log that is used: how many aborted transactions each segment has and their CRC-32C, by its base offset (those
+/// without any are left out), and the first batch's CRC with the base offset of its segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AbortedCounts {
     topic: String,
     partition: i32,
     topic_id: Uuid,
-    segments: BTreeMap<i64, u64>,
+    segments: BTreeMap<i64, (u64, u32)>,
+    #[serde(default)]
+    first: Option<(i64, u32)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,14 +100,25 @@ pub(super) struct Inventory {
 }
 
 impl AbortedCounts {
-    /// Those of `segments` (base offset, transactions).
-    pub fn new(at: &TopicPartition, topic_id: Uuid, segments: impl Iterator<Item = (i64, u64)>) -> Self {
-        let segments = segments.filter(|(_, count)| *count > 0).collect();
-        Self { topic: at.topic.to_string(), partition: at.partition, topic_id, segments }
+    /// Those of `segments`, and the first batch's.
+    pub fn new(
+        at: &TopicPartition,
+        topic_id: Uuid,
+        segments: impl Iterator<Item = HeldSegment>,
+        first: Option<(i64, u32)>,
+    ) -> Self {
+        let segments = segments.filter(|one| one.aborted > 0);
+        let segments = segments.filter_map(|one| Some((one.base_offset, (one.aborted, one.aborted_sum?))));
+        let segments = segments.collect();
+        Self { topic: at.topic.to_string(), partition: at.partition, topic_id, segments, first }
     }
 
     fn at(&self) -> TopicPartition {
         TopicPartition::new(&self.topic, self.partition)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.first.is_none()
     }
 }
 
@@ -142,8 +160,9 @@ impl Held {
     }
 
     fn aborted(&self) -> AbortedCounts {
-        let segments = self.segments.iter().map(|segment| (segment.base_offset, segment.aborted));
-        AbortedCounts::new(&self.at(), self.topic_id, segments)
+        let first = self.segments.iter().find(|segment| segment.bytes > 0).map(|segment| segment.base_offset);
+        let first = first.zip(self.first_crc);
+        AbortedCounts::new(&self.at(), self.topic_id, self.segments.iter().cloned(), first)
     }
 
     /// The first thing in `dir`, which has these `files`, that is not as it was, and where. None when all is.
@@ -193,7 +212,12 @@ impl Held {
 /// The CRC field of the first batch; none where none can be read.
 fn first_crc(disk: &dyn Disk, dir: &Path, segments: &[HeldSegment]) -> Option<u32> {
     let first = segments.iter().find(|segment| segment.bytes > 0)?;
-    let path = names::segment_file(dir, first.base_offset, names::LOG_SUFFIX);
+    crc_of_first_batch(disk, dir, first.base_offset)
+}
+
+/// The CRC field of the first batch of a segment; none where none can be read.
+pub(super) fn crc_of_first_batch(disk: &dyn Disk, dir: &Path, base_offset: i64) -> Option<u32> {
+    let path = names::segment_file(dir, base_offset, names::LOG_SUFFIX);
     let mut crc = [0; CRC_BYTES];
     disk.open(&path, OpenMode::Read).and_then(|file| file.read_exact_at(&mut crc, CRC_AT)).ok()?;
     Some(u32::from_be_bytes(crc))
@@ -223,7 +247,7 @@ impl Inventory {
         };
         let stopped = if is_of_last_stop { by_place(document.logs).collect() } else { HashMap::new() };
         let refused = by_place(document.refused).collect();
-        let counts = counts.into_iter().filter(|counts| !counts.segments.is_empty());
+        let counts = counts.into_iter().filter(|counts| !counts.is_empty());
         let aborted = counts.map(|counts| (counts.at(), counts)).collect();
         let kept = Mutex::new(Kept { refused, aborted });
         let inventory = Self { file: file.clone(), stopped: Mutex::new(stopped), kept };
@@ -272,11 +296,17 @@ impl Inventory {
         if changed { self.store(disk, &kept, Vec::new(), 0) } else { Ok(()) }
     }
 
-    /// How many aborted transactions the index of a segment had at least, of a log with that id.
-    pub fn aborted(&self, at: &TopicPartition, topic_id: Uuid, base_offset: i64) -> u64 {
+    /// How many aborted transactions the index of a segment had at least, of a log with that id, and their CRC-32C.
+    pub fn aborted(&self, at: &TopicPartition, topic_id: Uuid, base_offset: i64) -> (u64, u32) {
         let kept = self.kept.lock();
         let counts = kept.aborted.get(at).filter(|counts| topic_id.is_nil() || counts.topic_id == topic_id);
-        counts.and_then(|counts| counts.segments.get(&base_offset)).copied().unwrap_or(0)
+        counts.and_then(|counts| counts.segments.get(&base_offset)).copied().unwrap_or((0, 0))
+    }
+
+    /// Base offset of the first segment with a batch and that batch's CRC, of a log with that id, when they were written down last.
+    pub fn first(&self, at: &TopicPartition, topic_id: Uuid) -> Option<(i64, u32)> {
+        let kept = self.kept.lock();
+        kept.aborted.get(at).filter(|known| topic_id.is_nil() || known.topic_id == topic_id)?.first
     }
 
     /// Writes down how many aborted transactions logs have, all of them on the device.
@@ -285,7 +315,7 @@ impl Inventory {
         let mut changed = false;
         for counts in counts {
             let at = counts.at();
-            if counts.segments.is_empty() {
+            if counts.is_empty() {
                 changed |= kept.aborted.remove(&at).is_some();
             } else if kept.aborted.get(&at) != Some(&counts) {
                 kept.aborted.insert(at, counts);

@@ -203,7 +203,8 @@ impl<'a> Opening<'a> {
 
     fn load(&mut self, entries: Vec<DirEntry>, topic_id: Uuid, clean: bool) -> Result<Uuid> {
         self.clean = clean;
-        self.recovery_point = self.shared.recovery_points.get(self.at).unwrap_or(0);
+        let ended = self.held.as_ref().and_then(|held| held.log_end);
+        self.recovery_point = self.shared.recovery_points.get(self.at).max(ended).unwrap_or(0);
         self.log_start_offset = self.shared.log_starts.get(self.at).unwrap_or(0);
         self.check_files(&entries)?;
         let topic_id = self.check_topic_id(topic_id)?;
@@ -212,6 +213,9 @@ impl<'a> Opening<'a> {
             let settings = self.settings();
             let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, settings);
             self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
+        }
+        if !clean {
+            self.check_first()?;
         }
         self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean, self.recovery_point)?;
         self.note_no_segment();
@@ -501,17 +505,6 @@ impl<'a> Opening<'a> {
             self.remove(&segment);
         }
         self.begin_at(self.log_start_offset)
-    }
-
-    fn check_reaches_recovery_point(&self) -> Result<()> {
-        let end = self.next_offset.max(self.log_start_offset);
-        if end >= self.recovery_point {
-            return Ok(());
-        }
-        let reason =
-            format!("the log ends here, but records up to {} were on the device", self.recovery_point);
-        let file = self.segments.last().map_or(self.dir.to_path_buf(), |s| s.path_of(names::LOG_SUFFIX));
-        Err(StorageError::Corrupt { at: self.at.clone(), offset: end, file, reason })
     }
 
     fn corrupt(&self, segment: &Segment, offset: i64, reason: String) -> StorageError {

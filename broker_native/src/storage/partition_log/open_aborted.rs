@@ -12,7 +12,7 @@ impl Opening<'_> {
         for segment in &self.segments {
             let found = self.with_aborted.contains(&segment.base_offset);
             let plausible = !found || segment.adopt_aborted().map_err(|error| error.of(self.at))?;
-            if !plausible || self.has_other_aborted(segment) {
+            if !plausible || self.has_other_aborted(segment)? {
                 self.bad_aborted.push(segment.base_offset);
             }
         }

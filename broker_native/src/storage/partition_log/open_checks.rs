@@ -8,6 +8,7 @@ use super::open::Opening;
 use crate::storage::disk::{DirEntry, not_a_file};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::names;
+use crate::storage::inventory::crc_of_first_batch;
 use crate::storage::segment::Bound;
 
 impl Opening<'_> {
@@ -42,6 +43,29 @@ impl Opening<'_> {
         })
     }
 
+    /// Refuses a log whose first batch is not what it was, in a segment that was on the device.
+    ///
+    /// # Errors
+    /// [`StorageError::ChangedWhileStopped`].
+    pub fn check_first(&self) -> Result<()> {
+        let Some((base_offset, crc)) = self.shared.inventory.first(self.at, self.topic_id) else { return Ok(()) };
+        let Some(segment) = self.segments.iter().find(|segment| segment.base_offset == base_offset) else {
+            return Ok(());
+        };
+        if segment.has_gaps() || self.recovery_point <= base_offset || segment.size() == 0 {
+            return Ok(());
+        }
+        if crc_of_first_batch(&*self.shared.disk, &self.dir, base_offset) == Some(crc) {
+            return Ok(());
+        }
+        let file = segment.path_of(names::LOG_SUFFIX);
+        Err(StorageError::ChangedWhileStopped {
+            at: self.at.clone(),
+            what: format!("{} holds the records of another partition", file.display()),
+            inventory: self.shared.inventory.file().to_path_buf(),
+        })
+    }
+
     /// Says that the log begins later than it did. A log that begins where nobody wrote down is one that Apache Kafka's retention
     /// shortened, or has lost its first segments; from now on it is written down.
     pub fn note_later_start(&mut self, first: i64) -> Result<()> {
@@ -54,6 +78,21 @@ impl Opening<'_> {
             names::LOG_START_CHECKPOINT
         ));
         self.shared.update_log_starts(|starts| _ = starts.insert(self.at.clone(), first))
+    }
+
+    /// Refuses a log that ends before the recovery point.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`].
+    pub fn check_reaches_recovery_point(&self) -> Result<()> {
+        let end = self.next_offset.max(self.log_start_offset);
+        if end >= self.recovery_point {
+            return Ok(());
+        }
+        let reason =
+            format!("the log ends here, but records up to {} were on the device", self.recovery_point);
+        let file = self.segments.last().map_or(self.dir.to_path_buf(), |s| s.path_of(names::LOG_SUFFIX));
+        Err(StorageError::Corrupt { at: self.at.clone(), offset: end, file, reason })
     }
 
     /// Refuses a log with a hole in the first `count` of its segments and the one behind them.
