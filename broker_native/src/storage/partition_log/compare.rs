@@ -27,7 +27,8 @@ impl PartitionLog {
         let segments = self.segments();
         // Compaction may take the first batch away at any time.
         let first = segments.iter().find(|one| one.size() > 0 && !one.has_gaps()).map(|one| one.base_offset);
-        let crc = first.and_then(|base_offset| crc_of_first_batch(&*self.shared.disk, &self.dir, base_offset));
+        let crc =
+            first.and_then(|base_offset| crc_of_first_batch(&*self.shared.disk, &self.dir, base_offset));
         let held = segments.iter().map(|segment| held_segment(segment));
         AbortedCounts::new(&self.at, self.topic_id, held, first.zip(crc))
     }

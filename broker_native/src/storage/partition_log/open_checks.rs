@@ -7,8 +7,8 @@ use std::path::Path;
 use super::open::Opening;
 use crate::storage::disk::{DirEntry, not_a_file};
 use crate::storage::error::{Result, StorageError};
-use crate::storage::names;
 use crate::storage::inventory::crc_of_first_batch;
+use crate::storage::names;
 use crate::storage::segment::Bound;
 
 impl Opening<'_> {
@@ -48,7 +48,9 @@ impl Opening<'_> {
     /// # Errors
     /// [`StorageError::ChangedWhileStopped`].
     pub fn check_first(&self) -> Result<()> {
-        let Some((base_offset, crc)) = self.shared.inventory.first(self.at, self.topic_id) else { return Ok(()) };
+        let Some((base_offset, crc)) = self.shared.inventory.first(self.at, self.topic_id) else {
+            return Ok(());
+        };
         let Some(segment) = self.segments.iter().find(|segment| segment.base_offset == base_offset) else {
             return Ok(());
         };
