@@ -127,6 +127,7 @@ class Clustered:
         self.membership.rejoin(kept)
         self._controller.set_throttles()
         self._controller.apply_all()
+        self.membership.give_up(self._native.offline_partitions())
 
     def join(self, host: str, port: int) -> None:
         """Register as reached at `host`:`port` and lead from now on."""

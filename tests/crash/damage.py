@@ -168,7 +168,12 @@ def values(partition: int, rounds: range, *, committed: bool) -> list[tuple[int,
 def write(broker: LocalBroker, topic: str, partitions: int, rounds: range) -> None:
     """Write these transactions to every partition."""
     producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic, "linger.ms": 5, "partitioner": "murmur2"}
+        {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "transactional.id": topic,
+            "linger.ms": 5,
+            "partitioner": "murmur2",
+        }
     )
     producer.init_transactions()
     for number in rounds:
@@ -205,8 +210,7 @@ def read(
         with Consumer(
             broker.bootstrap_servers, topic, partitions=[partition], start="earliest", follow=False, config=settings
         ) as consumer:
-            for record in consumer:
-                seen.append((record.offset, record.value))
+            seen.extend((record.offset, record.value) for record in consumer)
     except LogError as error:
         return seen, error
     return seen, None
@@ -219,6 +223,7 @@ def lines_of(broker: LocalBroker, partition: str) -> Iterator[str]:
         if f"{name}:" in line or f"/{name}/" in line or f"{name} " in line or line.endswith(name):
             yield line
 
+
 #: Files of the data folder that tell of all logs.
 DATA_PLACES = (
     Place("the recovery points", lambda data: data / "recovery-point-offset-checkpoint"),
@@ -229,6 +234,4 @@ DATA_PLACES = (
     Place("the mark of a clean stop", lambda data: data / ".kafka_cleanshutdown", there=False),
     Place("an unknown file", lambda data: data / "notes.txt", there=False),
 )
-DATA_CASES = tuple(
-    (place, harm) for place in DATA_PLACES for harm in HARMS if place.there or not harm.needs
-)
+DATA_CASES = tuple((place, harm) for place in DATA_PLACES for harm in HARMS if place.there or not harm.needs)

@@ -19,7 +19,7 @@ use crate::client::error::Owner;
 use crate::server::Server;
 use crate::server::decide::{Decider, Question};
 use crate::server::settings::Settings;
-use crate::server::topics::TopicSpec;
+use crate::server::topics::{Topic, TopicSpec};
 use crate::storage::{RealDisk, SystemClock};
 
 /// Most events that wait for the control loop.
@@ -149,6 +149,16 @@ impl NativeBroker {
             let specs: Vec<TopicSpec> = serde_json::from_str(topics_json)?;
             Ok::<_, Failure>(self.server.expect_topics(&specs)?)
         })
+    }
+
+    fn offline_partitions(&self) -> PyResult<Vec<(String, i32)>> {
+        self.check()?;
+        let picture = self.server.shared().topics.now();
+        let of = |topic: &Topic| {
+            let offline = topic.partitions.iter().filter(|one| one.is_offline());
+            offline.map(|one| (topic.name.clone(), one.spec.partition)).collect::<Vec<_>>()
+        };
+        Ok(picture.all().flat_map(|topic| of(topic)).collect())
     }
 
     fn apply_cluster(&self, py: Python<'_>, view_json: &str) -> PyResult<()> {
