@@ -46,6 +46,8 @@ pub trait Disk: Send + Sync + 'static {
     fn file_len(&self, path: &Path) -> io::Result<u64>;
     /// Milliseconds since the epoch of the last write to the file.
     fn modified_ms(&self, path: &Path) -> io::Result<i64>;
+    /// Whether a symbolic link is there, whatever it leads to.
+    fn is_link(&self, path: &Path) -> bool;
     /// The names in a directory, in no order.
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>>;
     /// Makes the directory and its parents.
@@ -147,6 +149,10 @@ impl Disk for RealDisk {
     fn modified_ms(&self, path: &Path) -> io::Result<i64> {
         let since_epoch = fs::metadata(path)?.modified()?.duration_since(std::time::UNIX_EPOCH);
         Ok(since_epoch.map_or(0, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    fn is_link(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {

@@ -49,6 +49,10 @@ impl Disk for IdleClosingDisk {
         self.disk.modified_ms(path)
     }
 
+    fn is_link(&self, path: &Path) -> bool {
+        self.disk.is_link(path)
+    }
+
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.with_room(|| self.disk.list(dir))
     }

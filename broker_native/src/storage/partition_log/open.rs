@@ -89,6 +89,10 @@ impl PartitionLog {
         clean: bool,
     ) -> Result<Arc<Self>> {
         let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
+        if shared.disk.is_link(&dir) {
+            let cause = std::io::Error::other("it is a symbolic link; put the folder itself there");
+            return Err(StorageError::io("open", &dir, &cause));
+        }
         let mut opening = Opening::new(shared, (at, topic_id), dir.clone(), &config);
         opening.held = shared.inventory.expected(at, topic_id);
         let topic_id = match shared.disk.list(&dir) {

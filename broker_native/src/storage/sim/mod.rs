@@ -307,6 +307,10 @@ impl Disk for SimDisk {
         Ok(self.0.lock().file(path)?.lock().modified_ms)
     }
 
+    fn is_link(&self, _path: &Path) -> bool {
+        false
+    }
+
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         let state = self.0.lock();
         if !matches!(state.seen.get(dir), Some(Node::Dir)) {

@@ -408,6 +408,27 @@ fn no_more_of_what_is_cut_is_kept_than_the_limit_says() {
     }
 }
 
+#[test]
+fn a_link_in_place_of_a_partitions_folder_is_named_and_what_it_leads_to_stays_as_it_is() {
+    for stop in [Stop::Clean, Stop::Killed] {
+        let original = make(stop);
+        let copy = copy_of(original.path());
+        let log = of_partition(copy.path(), "log").pop().unwrap();
+        let (folder, moved) = (log.parent().unwrap(), copy.path().join("somebody-elses"));
+        fs::rename(folder, &moved).unwrap();
+        let log = moved.join(log.file_name().unwrap());
+        flip(&log, fs::metadata(&log).unwrap().len() as usize - 1);
+        let before = fs::read(&log).unwrap();
+        std::os::unix::fs::symlink(&moved, folder).unwrap();
+        let refused = Broker::real(copy.path(), small_segments()).err().unwrap().to_string();
+        assert!(
+            refused.contains("it is a symbolic link") && refused.contains(&*folder.to_string_lossy()),
+            "{stop:?}: {refused}"
+        );
+        assert_eq!(fs::read(&log).unwrap(), before, "{stop:?}");
+    }
+}
+
 /// Puts something else in place of a file, which was moved to the second path.
 type Damage = fn(&Path, &Path);
 
