@@ -167,6 +167,14 @@ impl NativeBroker {
         Ok(())
     }
 
+    fn apply_group_configs(&self, py: Python<'_>, configs_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.server.shared().share_groups.configs.apply(serde_json::from_str(configs_json)?);
+            Ok::<_, Failure>(())
+        })
+    }
+
     fn was_clean(&self) -> PyResult<bool> {
         self.check()?;
         Ok(self.server.was_clean())

@@ -3,7 +3,9 @@ use super::error::TopicPartition;
 use std::sync::Arc;
 
 use super::disk::DiskFile;
+use super::scan::{Found, Scanner};
 use crate::record::control::EndTxn;
+use crate::record::header::BatchHeader;
 
 /// Who writes a batch, and what is therefore checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -167,6 +169,19 @@ impl LogSlice {
         let mut bytes = vec![0; self.len];
         self.file.read_exact_at(&mut bytes, self.position)?;
         Ok(bytes)
+    }
+
+    /// The headers of its batches; what is read of the file is little more than them.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn headers(&self) -> std::io::Result<Vec<BatchHeader>> {
+        let mut scanner = Scanner::headers(&*self.file, self.position, self.position + self.len as u64);
+        let mut headers = Vec::new();
+        while let Found::Batch(header) = scanner.step()? {
+            headers.push(header);
+        }
+        Ok(headers)
     }
 }
 

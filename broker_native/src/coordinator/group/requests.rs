@@ -8,10 +8,11 @@ use crate::coordinator::{Caller, Ticket};
 use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use crate::wire::messages::describe_groups::DescribedGroup;
 use crate::wire::messages::offset_fetch::{OffsetFetchRequestGroup, OffsetFetchResponseGroup};
+use crate::wire::messages::share_group_describe::DescribedGroup as DescribedShareGroup;
 use crate::wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest, HeartbeatResponse,
     JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, OffsetCommitRequest,
-    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest, SyncGroupResponse,
+    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse, SyncGroupRequest, SyncGroupResponse,
     TxnOffsetCommitRequest, TxnOffsetCommitResponse,
 };
 
@@ -53,6 +54,10 @@ pub enum GroupRequest {
     },
     /// ConsumerGroupDescribe, one of its groups.
     ConsumerDescribe(String),
+    /// ShareGroupHeartbeat.
+    ShareHeartbeat(ShareGroupHeartbeatRequest),
+    /// ShareGroupDescribe, one of its groups.
+    ShareDescribe(String),
     /// JoinGroup.
     JoinGroup {
         /// The request.
@@ -77,7 +82,9 @@ impl GroupRequest {
             Self::ConsumerHeartbeat { request, .. } => &request.group_id,
             Self::DeleteGroup(group_id)
             | Self::DescribeGroup(group_id)
+            | Self::ShareDescribe(group_id)
             | Self::ConsumerDescribe(group_id) => group_id,
+            Self::ShareHeartbeat(request) => &request.group_id,
             Self::JoinGroup { request, .. } => &request.group_id,
             Self::SyncGroup(request) => &request.group_id,
             Self::Heartbeat(request) => &request.group_id,
@@ -107,6 +114,10 @@ pub enum GroupReply {
     ConsumerHeartbeat(ConsumerGroupHeartbeatResponse),
     /// To [`GroupRequest::ConsumerDescribe`].
     ConsumerDescribe(DescribedConsumerGroup),
+    /// To [`GroupRequest::ShareHeartbeat`].
+    ShareHeartbeat(ShareGroupHeartbeatResponse),
+    /// To [`GroupRequest::ShareDescribe`].
+    ShareDescribe(DescribedShareGroup),
     /// To [`GroupRequest::JoinGroup`], when the group has agreed.
     JoinGroup(JoinGroupResponse),
     /// To [`GroupRequest::SyncGroup`], when the leader has brought the assignments.

@@ -11,8 +11,10 @@ type Feature = (&'static str, i16, i16);
 /// What clients and tools look at. The level of `metadata.version` is Kafka's 3.9-IV0, that of
 /// `inter.broker.protocol.version`: kafbat lets configs be edited only where it finds one of them.
 /// `group.version` 1 is KIP-848; `transaction.version` 2 is KIP-890: every end of a transaction raises the epoch.
+/// `share.version` 1 is KIP-932, which a broker without a cluster has only.
 const FEATURES: &[Feature] =
     &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
+const SHARES: Feature = ("share.version", 1, 1);
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
 const LEVEL: &str = "pylog.version";
 
@@ -39,12 +41,14 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
         }
         advertisement
     };
+    let shares = (!call.shared.cluster.is_clustered()).then_some(&SHARES);
+    let features = || FEATURES.iter().chain(shares);
     ApiVersionsResponse {
         error_code: error.code(),
-        supported_features: FEATURES.iter().map(supported).chain(level.map(could_be)).collect(),
+        supported_features: features().map(supported).chain(level.map(could_be)).collect(),
         // Only the level ever changes.
         finalized_features_epoch: level.map_or(0, |level| level.now.into()),
-        finalized_features: FEATURES.iter().map(finalized).chain(level.map(is)).collect(),
+        finalized_features: features().map(finalized).chain(level.map(is)).collect(),
         api_keys: SERVED.iter().copied().map(advertisement).collect(),
         ..Default::default()
     }

@@ -16,6 +16,7 @@ const NONE: i32 = -1;
 /// Key types.
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
+const SHARE: i8 = 2;
 
 /// Answers at once, or after the internal topic was made.
 pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
@@ -55,6 +56,7 @@ fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
     match key_type {
         GROUP => internal_topic::missing(&coordinators.groups),
         TRANSACTION => internal_topic::missing(&coordinators.transactions),
+        SHARE if !call.shared.cluster.is_clustered() => internal_topic::missing(&coordinators.shares),
         _ => None,
     }
 }
@@ -91,7 +93,8 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
         _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
         GROUP => keeper(call, &brokers, &coordinators.groups, key),
         TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
-        // Share groups are not kept.
+        SHARE if !call.shared.cluster.is_clustered() => keeper(call, &brokers, &coordinators.shares, key),
+        // A cluster keeps no share groups.
         _ => Err(ErrorCode::InvalidRequest),
     };
     let (key, error_message) = (key.to_owned(), Some(String::new()));

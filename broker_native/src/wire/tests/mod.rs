@@ -60,6 +60,13 @@ macro_rules! for_each_api {
         $test!(ConsumerGroupHeartbeat, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);
         $test!(ConsumerGroupDescribe, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);
         $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
+        $test!(ShareGroupHeartbeat, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse);
+        $test!(ShareGroupDescribe, ShareGroupDescribeRequest, ShareGroupDescribeResponse);
+        $test!(ShareFetch, ShareFetchRequest, ShareFetchResponse);
+        $test!(ShareAcknowledge, ShareAcknowledgeRequest, ShareAcknowledgeResponse);
+        $test!(DescribeShareGroupOffsets, DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse);
+        $test!(AlterShareGroupOffsets, AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse);
+        $test!(DeleteShareGroupOffsets, DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse);
     };
 }
 use for_each_api;

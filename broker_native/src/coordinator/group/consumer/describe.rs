@@ -17,7 +17,7 @@ const OF_THIS_PROTOCOL: i8 = 1;
 pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
     let refusal = match &group.kind {
         Kind::Consumer(group) => return describe(group, cx),
-        Kind::Classic(_) => not_of_this_kind(cx.group_id),
+        Kind::Classic(_) | Kind::Share(_) => not_of_this_kind(cx.group_id),
         Kind::Simple if !group.offsets.is_empty() => not_of_this_kind(cx.group_id),
         Kind::Simple => not_found(cx.group_id),
     };

@@ -45,6 +45,7 @@ fn take(
     let admitted = match &group.kind {
         Kind::Consumer(group) => group.admit(request, cx)?,
         Kind::Classic(classic) if !classic.is_empty() => return Err(not_of_this_kind(cx.group_id)),
+        Kind::Share(_) => return Err(not_of_this_kind(cx.group_id)),
         _ if !joins => return Err(not_found(cx.group_id)),
         _ => ConsumerGroup::default().admit(request, cx)?,
     };
@@ -66,7 +67,7 @@ pub(super) fn not_found(group_id: &str) -> Refusal {
     Refusal::new(ErrorCode::GroupIdNotFound, format!("Group {group_id} not found."))
 }
 
-/// The group has members of the classic protocol.
+/// The group is of another kind.
 pub(super) fn not_of_this_kind(group_id: &str) -> Refusal {
     Refusal::new(ErrorCode::GroupIdNotFound, format!("Group {group_id} is not a consumer group."))
 }

@@ -20,7 +20,7 @@ pub fn handle(
 ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
     let group = match &mut group.kind {
         Kind::Consumer(group) => group,
-        Kind::Classic(_) => return Err(not_of_this_kind(cx.group_id)),
+        Kind::Classic(_) | Kind::Share(_) => return Err(not_of_this_kind(cx.group_id)),
         Kind::Simple => return Err(not_found(cx.group_id)),
     };
     let member_id = &request.member_id;

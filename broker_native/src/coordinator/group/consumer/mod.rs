@@ -32,7 +32,7 @@ pub mod reconcile;
 pub mod request;
 pub mod subscription;
 #[cfg(test)]
-mod tests;
+pub(in crate::coordinator::group) mod tests;
 
 pub use change::Change;
 pub use group::ConsumerGroup;

@@ -1,0 +1,181 @@
+//! The machine: what it writes, when it wakes, what it gives back.
+use uuid::Uuid;
+
+use crate::coordinator::share::requests::LogRange;
+use crate::coordinator::share::{
+    Batch, GroupSettings, Settings, ShareAction, ShareEvent, ShareKey, ShareMachine, ShareReply, ShareRequest,
+};
+use crate::coordinator::{Entry, Machine, Now, Record, Room, Ticket};
+use crate::wire::ErrorCode;
+use crate::wire::messages::share_fetch::AcknowledgementBatch;
+
+struct Stage {
+    machine: ShareMachine,
+    room: Room,
+    log: Vec<Record>,
+    now_ms: i64,
+    woken: usize,
+}
+
+fn key(group: &str) -> ShareKey {
+    ShareKey { group_id: group.into(), topic_id: Uuid::from_u128(9), partition: 0 }
+}
+
+fn settings() -> GroupSettings {
+    GroupSettings::from(&Settings::default())
+}
+
+impl Stage {
+    fn new(room: usize) -> Self {
+        let room = Room::new(room, || {});
+        let machine = ShareMachine::new(settings(), room.clone());
+        Self { machine, room, log: Vec::new(), now_ms: 1_000, woken: 0 }
+    }
+
+    fn ask(&mut self, group: &str, request: ShareRequest) -> ShareReply {
+        let event = ShareEvent { ticket: Ticket(1), key: key(group), settings: settings(), request };
+        let effects = self.machine.handle(event, Now::same(self.now_ms));
+        self.log.extend(effects.records);
+        self.woken += effects.actions.len();
+        let [(Ticket(1), reply)] = &effects.replies[..] else { panic!("one answer") };
+        reply.clone()
+    }
+
+    fn next(&mut self, begin: Option<i64>) -> Result<Option<i64>, ErrorCode> {
+        let log = LogRange { start: 0, end: 100 };
+        match self.ask("g", ShareRequest::Next { log, begin }) {
+            ShareReply::Next(next) => next,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn acquire(&mut self, member: &str, from: i64) -> Vec<(i64, i64, i16)> {
+        let batches = vec![Batch { first_offset: 0, last_offset: 9, is_void: false }];
+        let member_id = member.to_owned();
+        let request = ShareRequest::Acquire { member_id, from, batches, max_records: 500, exact: false };
+        match self.ask("g", request) {
+            ShareReply::Acquired(runs) => {
+                runs.iter().map(|run| (run.first_offset, run.last_offset, run.delivery_count)).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn acknowledge(&mut self, member: &str, first_offset: i64, last_offset: i64, fate: i8) -> ErrorCode {
+        let batches = vec![AcknowledgementBatch { first_offset, last_offset, acknowledge_types: vec![fate] }];
+        match self.ask("g", ShareRequest::Acknowledge { member_id: member.to_owned(), batches }) {
+            ShareReply::Done(error) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn tick(&mut self) {
+        let effects = self.machine.tick(Now::same(self.now_ms));
+        self.log.extend(effects.records);
+        assert!(effects.actions.iter().all(|action| *action == ShareAction::Wake("g".into())));
+        self.woken += effects.actions.len();
+    }
+
+    fn restart(&mut self) {
+        self.machine = ShareMachine::new(settings(), self.room.clone());
+        for (offset, record) in (0..).zip(&self.log) {
+            let record = record.clone();
+            self.machine.replay(&Entry::Record { offset, timestamp_ms: 0, transaction: None, record }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_share_partition_is_made_for_who_may_and_found_again() {
+    let mut stage = Stage::new(1 << 20);
+    assert_eq!(stage.next(None), Err(ErrorCode::UnknownTopicOrPartition));
+    assert!(stage.log.is_empty());
+    assert_eq!(stage.next(Some(4)), Ok(Some(4)));
+    assert_eq!(stage.log.len(), 1, "where it began is written down");
+    assert_eq!(stage.next(None), Ok(Some(4)));
+    assert_eq!(stage.log.len(), 1);
+    stage.restart();
+    assert_eq!(stage.next(Some(7)), Ok(Some(4)));
+}
+
+#[test]
+fn what_was_acknowledged_is_written_and_who_waits_is_woken_when_something_comes_back() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next(Some(0)).unwrap();
+    assert_eq!(stage.acquire("a", 0), [(0, 9, 1)]);
+    let (records, woken) = (stage.log.len(), stage.woken);
+    assert_eq!(stage.acknowledge("a", 0, 3, 1), ErrorCode::None);
+    assert_eq!((stage.log.len(), stage.woken), (records + 1, woken));
+    assert_eq!(stage.acknowledge("b", 4, 4, 1), ErrorCode::InvalidRecordState);
+    assert_eq!(stage.log.len(), records + 1);
+    assert_eq!(stage.acknowledge("a", 5, 5, 2), ErrorCode::None);
+    assert_eq!((stage.log.len(), stage.woken), (records + 2, woken + 1));
+    stage.restart();
+    assert_eq!(stage.next(None), Ok(Some(4)));
+    assert_eq!(stage.acquire("b", 4), [(4, 4, 1), (5, 5, 2), (6, 9, 1)]);
+}
+
+#[test]
+fn locks_are_over_when_their_time_is() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next(Some(0)).unwrap();
+    stage.acquire("a", 0);
+    let until_ms = stage.now_ms + settings().record_lock_ms;
+    assert_eq!(stage.machine.next_deadline_ms(), Some(until_ms));
+    stage.now_ms = until_ms - 1;
+    assert_eq!(stage.acknowledge("a", 0, 4, /* renew */ 4), ErrorCode::None);
+    stage.now_ms = until_ms;
+    let woken = stage.woken;
+    stage.tick();
+    assert_eq!(stage.woken, woken + 1);
+    assert_eq!(stage.acquire("b", 5), [(5, 9, 2)]);
+    assert_eq!(stage.acknowledge("a", 5, 5, 1), ErrorCode::InvalidRecordState);
+    assert_eq!(stage.machine.next_deadline_ms(), Some(until_ms - 1 + settings().record_lock_ms));
+}
+
+#[test]
+fn a_member_that_is_gone_gives_all_back_at_once() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next(Some(0)).unwrap();
+    stage.acquire("a", 0);
+    let woken = stage.woken;
+    assert_eq!(stage.ask("g", ShareRequest::Release { member_id: "a".into() }), ShareReply::Done(ErrorCode::None));
+    assert_eq!(stage.woken, woken + 1);
+    assert_eq!(stage.machine.next_deadline_ms(), None);
+    assert_eq!(stage.acquire("b", 0), [(0, 9, 1)]);
+}
+
+#[test]
+fn there_is_no_share_partition_more_than_there_is_room_and_deleted_ones_make_room() {
+    let mut stage = Stage::new(1_000);
+    assert_eq!(stage.next(Some(0)), Ok(Some(0)));
+    let used = stage.room.used();
+    assert!(used > 0);
+    let log = LogRange { start: 0, end: 100 };
+    let mut refused = 0;
+    for number in 0..10 {
+        let asked = stage.ask(&format!("other-{number}"), ShareRequest::Next { log, begin: Some(0) });
+        refused += usize::from(asked == ShareReply::Next(Err(ErrorCode::GroupMaxSizeReached)));
+    }
+    assert!(refused > 0 && stage.room.used() <= 1_000);
+    assert_eq!(stage.ask("g", ShareRequest::Delete), ShareReply::Done(ErrorCode::None));
+    stage.restart();
+    assert_eq!(stage.next(None), Err(ErrorCode::UnknownTopicOrPartition));
+    drop(stage.machine);
+    assert_eq!(stage.room.used(), 0);
+}
+
+#[test]
+fn an_administrator_moves_it_and_sees_where_it_is() {
+    let mut stage = Stage::new(1 << 20);
+    assert_eq!(stage.ask("g", ShareRequest::Describe), ShareReply::Described(None));
+    assert_eq!(stage.ask("g", ShareRequest::Reset { start_offset: 3 }), ShareReply::Done(ErrorCode::None));
+    assert_eq!(stage.next(None), Ok(Some(3)));
+    stage.acquire("a", 3);
+    stage.acknowledge("a", 5, 6, 1);
+    stage.restart();
+    let ShareReply::Described(Some(described)) = stage.ask("g", ShareRequest::Describe) else { panic!() };
+    assert_eq!((described.start_offset, described.complete_count), (3, 2));
+    stage.ask("g", ShareRequest::Reset { start_offset: 0 });
+    assert_eq!(stage.acquire("a", 0), [(0, 9, 1)]);
+}

@@ -1,0 +1,4 @@
+//! Promises of share partitions.
+mod machine;
+mod property;
+mod window;

@@ -1,0 +1,76 @@
+//! What administrators' requests about share groups have in common: the group as it is, and the share partitions that it has.
+use uuid::Uuid;
+
+use super::share_call::{NOT_IN_A_CLUSTER, ask, error_of, is_refused};
+use crate::coordinator::group::Kind;
+use crate::coordinator::share::{ShareKey, ShareRequest};
+use crate::server::dispatch::Call;
+use crate::server::shared::Shared;
+use crate::wire::ErrorCode;
+
+/// An error with its sentence.
+pub type Refusal = (ErrorCode, String);
+
+/// Whether the share group has no members.
+///
+/// # Errors
+/// GROUP_ID_NOT_FOUND when it is none; those of its coordinator; UNSUPPORTED_VERSION in a cluster.
+pub fn is_empty(call: &Call, group_id: &str) -> Result<bool, Refusal> {
+    if is_refused(call) {
+        return Err((ErrorCode::UnsupportedVersion, NOT_IN_A_CLUSTER.to_owned()));
+    }
+    let groups = &call.shared.coordinators.groups;
+    let missing = || (ErrorCode::GroupIdNotFound, format!("Group {group_id} not found."));
+    let shard = groups.partition_of(group_id).and_then(|number| groups.shard(number)).ok_or_else(missing)?;
+    let looked = shard.look(|machine| match machine.group(group_id).map(|group| &group.kind) {
+        Some(Kind::Share(group)) => Ok(group.is_empty()),
+        Some(_) => Err((ErrorCode::GroupIdNotFound, format!("Group {group_id} is not a share group."))),
+        None => Err(missing()),
+    });
+    looked.unwrap_or_else(|error| Err((error, error.sentence().to_owned())))
+}
+
+/// As [`is_empty`], for what is done to a group without members only.
+///
+/// # Errors
+/// Also NON_EMPTY_GROUP.
+pub fn must_be_empty(call: &Call, group_id: &str) -> Result<(), Refusal> {
+    match is_empty(call, group_id)? {
+        true => Ok(()),
+        false => Err((ErrorCode::NonEmptyGroup, format!("Group {group_id} has members."))),
+    }
+}
+
+/// The share partitions that `which` says.
+///
+/// # Errors
+/// COORDINATOR_LOAD_IN_PROGRESS while they are not all known.
+pub fn keys(shared: &Shared, which: impl Fn(&ShareKey) -> bool) -> Result<Vec<ShareKey>, ErrorCode> {
+    let mut keys = Vec::new();
+    let look = |machine: &crate::coordinator::share::ShareMachine| {
+        keys.extend(machine.keys().filter(|key| which(key)).cloned());
+    };
+    shared.coordinators.shares.for_each_loaded(look)?;
+    keys.sort_unstable();
+    Ok(keys)
+}
+
+/// Forgets share partitions; the first error, or none.
+pub async fn delete(shared: &Shared, keys: Vec<ShareKey>) -> ErrorCode {
+    let asked: Vec<_> = keys.into_iter().map(|key| ask(shared, key, ShareRequest::Delete)).collect();
+    let mut first = ErrorCode::None;
+    for waiting in asked {
+        let error = error_of(waiting.await);
+        if first == ErrorCode::None {
+            first = error;
+        }
+    }
+    first
+}
+
+/// The topic is no more: nor is what share groups did with it. Nobody waits for it.
+pub fn forget_topic(shared: &Shared, topic_id: Uuid) {
+    for key in keys(shared, |key| key.topic_id == topic_id).unwrap_or_default() {
+        drop(ask(shared, key, ShareRequest::Delete));
+    }
+}

@@ -1,0 +1,216 @@
+//! ShareFetch: acknowledges records and acquires others, waiting for some up to `max_wait_ms`. `min_bytes` beyond 1 are not waited for:
+//! the locks of the records that are there would run meanwhile.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::share_call::{Acknowledging, Said, acknowledge, error_of, session_key};
+use super::share_read::{Found, Wanted, gather};
+use super::share_release::release;
+use crate::server::dispatch::{Call, Outcome, Reply};
+use crate::server::outbox::{Answer, Part};
+use crate::server::share_groups::sessions::{CLOSES, OPENS, SessionKey, TopicPartition};
+use crate::server::watch::Watch;
+use crate::storage::LogSlice;
+use crate::wire::messages::share_fetch::{FetchTopic, PartitionData, RECORD_LIMIT, ShareFetchableTopicResponse};
+use crate::wire::messages::{ShareFetchRequest, ShareFetchResponse};
+use crate::wire::{Chunk, ErrorCode, message};
+
+/// No client waits longer; a bound for what a hostile one can hold.
+const MAX_WAIT: Duration = Duration::from_secs(600);
+/// No client is asked to wait longer by itself.
+const THROTTLE_MAX: Duration = Duration::from_secs(1);
+/// Runs up to this size are copied into the answer, which then leaves in one write.
+const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
+
+/// Answers when there is something, or the time is over.
+pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
+    let session = match session_key(&call, request.group_id.take(), request.member_id.take()) {
+        Ok(session) => session,
+        Err((error, sentence)) => return Outcome::Now(call.answer(&refused(error, sentence))),
+    };
+    let epoch = request.share_session_epoch;
+    let (asked, said) = split(std::mem::take(&mut request.topics));
+    if epoch == OPENS && !said.is_empty() {
+        let sentence = "A request that opens a share session cannot acknowledge: nothing was acquired in it.";
+        return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRequest, sentence)));
+    }
+    let sessions = &call.shared.share_groups.sessions;
+    let partitions = match epoch {
+        CLOSES => sessions.close(&session),
+        _ => {
+            let (asked, forgotten) = (existing(&call, asked), forgotten(&request));
+            sessions.read(&session, epoch, call.connection, &asked, &forgotten)
+        }
+    };
+    let partitions = match partitions {
+        Ok(partitions) => partitions,
+        Err(error) => return Outcome::Now(call.answer(&refused(error, error.sentence()))),
+    };
+    let taken = acknowledge(&call, &session, said, request.is_renew_ack);
+    if epoch == CLOSES {
+        let released = release(&call.shared, &session, &partitions);
+        return Outcome::later(async move {
+            for waiting in released {
+                // Whether it is written down or not: the locks are over.
+                let _ = waiting.await;
+            }
+            reply(&call, &session, taken, Polled::default()).await
+        });
+    }
+    let wanted = wanted(&call, &request, &session, partitions);
+    Outcome::later(async move {
+        let polled = match wanted {
+            Some(wanted) => long_poll(&call, wanted, &request).await,
+            None => Polled::default(),
+        };
+        reply(&call, &session, taken, polled).await
+    })
+}
+
+/// The partitions that are named, and what is acknowledged.
+fn split(topics: Vec<FetchTopic>) -> (Vec<TopicPartition>, Vec<Said>) {
+    let (mut asked, mut said) = (Vec::new(), Vec::new());
+    for FetchTopic { topic_id, partitions } in topics {
+        for one in partitions {
+            asked.push((topic_id, one.partition_index));
+            let (partition, batches) = (one.partition_index, one.acknowledgement_batches);
+            if !batches.is_empty() {
+                said.push(Said { topic_id, partition, batches });
+            }
+        }
+    }
+    (asked, said)
+}
+
+/// A session has no room for partitions that are not there.
+fn existing(call: &Call, asked: Vec<TopicPartition>) -> Vec<TopicPartition> {
+    let picture = call.shared.topics.now();
+    let is_there = |(topic_id, number): &TopicPartition| {
+        picture.with_id(topic_id).is_some_and(|topic| topic.partition(*number).is_some())
+    };
+    asked.into_iter().filter(is_there).collect()
+}
+
+fn forgotten(request: &ShareFetchRequest) -> Vec<TopicPartition> {
+    let topics = request.forgotten_topics_data.iter();
+    topics.flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number))).collect()
+}
+
+/// What is to be read; nothing for who only acknowledges.
+fn wanted(
+    call: &Call,
+    request: &ShareFetchRequest,
+    session: &SessionKey,
+    partitions: Vec<TopicPartition>,
+) -> Option<Wanted> {
+    let only_acknowledges = request.is_renew_ack || request.max_records <= 0 || request.max_bytes <= 0;
+    let max_bytes = request.max_bytes.min(call.shared.settings.fetch_max_bytes);
+    (!only_acknowledges && !partitions.is_empty()).then(|| Wanted {
+        session: session.clone(),
+        partitions,
+        max_records: request.max_records.into(),
+        exact: request.share_acquire_mode == RECORD_LIMIT,
+        max_bytes: usize::try_from(max_bytes).unwrap_or(0),
+        settings: call.shared.share_groups.configs.of(&session.group_id),
+    })
+}
+
+/// What a poll brought.
+#[derive(Default)]
+struct Polled {
+    found: Vec<Found>,
+    /// How long the client is asked to wait by itself.
+    throttle: Duration,
+}
+
+/// Gathers again whenever a partition moves or a member gives something back, until there is something, the time is over, or the
+/// server stops.
+async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest) -> Polled {
+    let patience = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
+    let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
+    let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
+    let waits = place.is_some() && !patience.is_zero() && request.min_bytes > 0;
+    let over = tokio::time::sleep(patience);
+    tokio::pin!(over);
+    let shared = Arc::clone(&call.shared);
+    let stop = shared.shutdown.wait();
+    tokio::pin!(stop);
+    let group = call.shared.share_groups.waking.of(&wanted.session.group_id);
+    let mut last = !waits;
+    let throttle = if place.is_none() { patience.min(THROTTLE_MAX) } else { Duration::ZERO };
+    loop {
+        // Begun before the look: nothing that comes meanwhile is missed.
+        let mut watchers = wanted.watchers(call);
+        watchers.push(Arc::clone(&group));
+        let watch = Watch::over(watchers);
+        let found = gather(call, &wanted).await;
+        if last || !found.is_empty() {
+            let throttle = if found.is_empty() { throttle } else { Duration::ZERO };
+            return Polled { found, throttle };
+        }
+        tokio::select! {
+            () = watch.woken() => {}
+            () = &mut over => last = true,
+            () = &mut stop => last = true,
+        }
+    }
+}
+
+async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: Polled) -> Reply {
+    let mut told: BTreeMap<TopicPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
+    for Found { at, data, slice } in polled.found {
+        told.insert(at, (data, slice));
+    }
+    for (topic_id, partition_index, waiting) in taken {
+        let error = error_of(waiting.await);
+        let (data, _) = told.entry((topic_id, partition_index)).or_default();
+        data.partition_index = partition_index;
+        data.acknowledge_error_code = error.code();
+        data.acknowledge_error_message = (error != ErrorCode::None).then(|| error.sentence().to_owned());
+    }
+    let lock_ms = call.shared.share_groups.configs.of(&session.group_id).record_lock_ms;
+    let mut response = ShareFetchResponse {
+        throttle_time_ms: i32::try_from(polled.throttle.as_millis()).unwrap_or(i32::MAX),
+        acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),
+        ..Default::default()
+    };
+    let mut slices = Vec::with_capacity(told.len());
+    for ((topic_id, _), (data, slice)) in told {
+        slices.push(slice);
+        match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
+            Some(topic) => topic.partitions.push(data),
+            None => {
+                response.responses.push(ShareFetchableTopicResponse { topic_id, partitions: vec![data] });
+            }
+        }
+    }
+    with_records(call, &response, slices)
+}
+
+fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Option<LogSlice>>) -> Reply {
+    let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
+    call.shared.metrics.fetched_bytes.add(lengths.iter().flatten().sum::<usize>() as u64);
+    let encoded = message::response_frame_around(response, call.version, call.correlation_id, lengths);
+    let chunks = match encoded {
+        Ok(chunks) => chunks,
+        Err(error) => return Reply::Close(format!("its answer could not be written: {error}")),
+    };
+    let part = |chunk| match chunk {
+        Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
+        Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
+    };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect() };
+    match answer.inlined(INLINE_BYTES) {
+        Ok(answer) => Reply::Answer(answer),
+        Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),
+    }
+}
+
+fn refused(error: ErrorCode, sentence: &str) -> ShareFetchResponse {
+    ShareFetchResponse {
+        error_code: error.code(),
+        error_message: Some(sentence.to_owned()),
+        ..Default::default()
+    }
+}
