@@ -168,7 +168,7 @@ def _produced(cluster: Cluster, topic: str, records: int, value_bytes: int, figu
     create_topic(servers, topic, 4, BROKERS)
     before = _cpu(cluster)
     settings: dict[str, object] = {"acks": "all", "linger.ms": 50, "batch.num.messages": 10_000}
-    seconds = produce(servers, topic, records, b"x" * value_bytes, settings)
+    seconds = produce(servers, topic, records, [b"x" * value_bytes], settings)
     cpu = _cpu(cluster) - before
     delete_topic(servers, topic)
     return cpu * _MILLION / records if figure == "cpu" else records / _MILLION / seconds

@@ -38,6 +38,18 @@ _BROKER_ROWS = (
     Row("rss-after", "memory after these loads", "MiB", False, at_most(150, "MiB"), measures.rss_after),
 )  # fmt: skip
 
+_CODECS = ("lz4", "zstd")
+# The producer compresses; the broker opens each batch to look at its records.
+_COMPRESSED_ROWS = tuple(
+    Row(f"produce-{codec}{key}", f"produce 200 B, full batches of {codec}", unit, is_speed, target,
+        partial(measure, records=3_000_000, value_bytes=200, settings={**_FULL, "compression.type": codec}))
+    for codec in _CODECS
+    for key, unit, is_speed, target, measure in (
+        ("", "CPU s/M", False, ratio_at_most(0.5), measures.produce_cpu),
+        ("-rate", "M records/s", True, ratio_at_least(1.0), measures.produce_rate),
+    )
+)  # fmt: skip
+
 _IDEMPOTENT: dict[str, object] = {**_FULL, "enable.idempotence": True, "acks": "all"}
 _ONE_RECORD, _MANY_RECORDS = partial(transactions, records=1), partial(transactions, records=100)
 
@@ -135,4 +147,6 @@ _CLUSTER_ROWS = (
         partial(failover.many_partitions, partitions=_THOUSANDS, figure="moved")),
 )  # fmt: skip
 
-ROWS: tuple[Row, ...] = _BROKER_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+ROWS: tuple[Row, ...] = (
+    _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+)

@@ -312,6 +312,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together; a request counts as it "
             "arrives. One client address has at most half of them, but for one request.", valid=at_least(1)),
+    _server("queued.max.response.bytes", Type.LONG, 256 * _MIB,
+            "Most bytes that large fetch requests (of thousands of partitions) take while they are answered, and their answers until clients "
+            "have read them, all connections together; records that lie in files do not count. One client address has at most half of them, "
+            "and one request: a larger one closes its connection. Only pylog has this setting.", valid=at_least(1)),
     _server("replica.fetch.backoff.ms", Type.INT, _SECOND_MS, "A fetcher whose leader did not answer waits so long.",
             valid=at_least(0)),
     _server("replica.fetch.max.bytes", Type.INT, _MIB, "Most bytes of one partition in a follower's fetch.", valid=at_least(0)),
@@ -326,6 +330,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "prefers a replica in the consumer's rack.", valid=OneOf((_RACK_SELECTOR,)), native="replica_selector_class"),
     _server("replica.socket.timeout.ms", Type.INT, 30 * _SECOND_MS, "A request between brokers is given up after so long.",
             "high", at_least(1)),
+    _server("reserved.file.descriptors", Type.INT, 128,
+            "So many file descriptors are left to logs, other brokers and ZooKeeper: a connection that would take one of them is "
+            "closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog has this setting.",
+            valid=at_least(0)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
     _server("socket.request.receive.timeout.ms", Type.INT, 30 * _SECOND_MS,
             "A connection whose request is not there so long after its first bytes is closed; as long as Kafka's clients wait "

@@ -103,6 +103,11 @@ def partition_of(key: bytes, murmur2: int) -> int:
     return (murmur2 & 0x7FFFFFFF) % PARTITIONS if key else 0
 
 
+def revoked_bytes(transactional_id: str) -> int:
+    """Give how many bytes of the record's value one of `revoked` takes."""
+    return len(json.dumps(transactional_id)) + 1
+
+
 def encode(decision: Decision) -> bytes:
     """Give the record's value."""
     start = len(decision.write.task_prefix)

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::budget;
 use super::frames::Frame;
 use super::handlers;
 use super::notice::{BUG, notice};
@@ -77,6 +78,9 @@ pub enum Reply {
 /// A reply that takes time.
 pub type Later = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
+/// Begins a reply that takes time, with what the request holds of the budget.
+pub type Owning = Box<dyn FnOnce(budget::Share) -> Later + Send>;
+
 /// When the reply is there.
 pub enum Outcome {
     /// At once.
@@ -88,6 +92,8 @@ pub enum Outcome {
     InOrder(Later),
     /// As `InOrder`, because it takes much memory while it waits; the request's own bytes are needed no more.
     Alone(Later),
+    /// As `InOrder`, of work that says itself when the request's bytes are needed no more: it gives their share back.
+    Owning(Owning),
 }
 
 impl Outcome {
@@ -106,6 +112,7 @@ impl Outcome {
         match self {
             Self::Now(reply) => reply,
             Self::Later(later) | Self::InOrder(later) | Self::Alone(later) => later.await,
+            Self::Owning(begin) => begin(budget::Share::default()).await,
         }
     }
 }
@@ -152,7 +159,7 @@ impl Call {
             Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
             Chunk::Records { .. } => None,
         };
-        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect() })
+        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect(), held: None })
     }
 }
 
@@ -233,6 +240,9 @@ fn route(
             )),
         });
     }
+    if info.key == ApiKey::Fetch && reader.left() > budget::FREE_BYTES {
+        return Ok(handlers::fetch_large::handle(call, reader));
+    }
     serve(call, info.key, reader, frame)
 }
 
@@ -302,6 +312,6 @@ fn refuse(why: String) -> Outcome {
 }
 
 /// Reads the body. Bytes behind it are ignored, as in Kafka: librdkafka 2.16 sends three with Metadata.
-fn read<R: Message>(mut reader: Reader, version: i16) -> Result<R, WireError> {
+pub fn read<R: Message>(mut reader: Reader, version: i16) -> Result<R, WireError> {
     R::decode(&mut reader, version)
 }

@@ -6,7 +6,7 @@
 //! | `mod` | [`Server`]: open, apply topics, listen, close |
 //! | [`settings`], [`shared`], [`metrics`], [`notice`] | settings; what all connections share; counters; log lines |
 //! | [`topics`], [`cluster`] | what is served, as an immutable picture; the other brokers, and the lease to lead |
-//! | [`listener`], [`connection`] | accept; one task per connection |
+//! | [`listener`], [`descriptors`], [`connection`] | accept; file descriptors that are not for connections; one task per connection |
 //! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
 //! | [`slow`], [`shares`] | requests that take long; what clients share |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
@@ -29,6 +29,7 @@ pub mod compaction;
 pub mod connection;
 pub mod coordinators;
 pub mod decide;
+pub mod descriptors;
 pub mod dispatch;
 pub mod errors;
 pub mod fetch_sessions;
@@ -143,6 +144,7 @@ impl Server {
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
+            answering: handlers::fetch_large::room(settings.queued_max_response_bytes),
             slow: slow::Slow::new(settings.num_io_threads),
             waiting_partitions: shares::Shares::new(settings.fetch_wait_max_partitions),
             producer_ids,

@@ -27,6 +27,7 @@ pub mod elect_leaders;
 pub mod end_txn;
 pub mod fetch;
 mod fetch_answer;
+pub mod fetch_large;
 mod fetch_read;
 mod fetch_reader;
 pub mod find_coordinator;
