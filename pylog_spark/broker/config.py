@@ -220,8 +220,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=at_least(0), dynamic=True, native="leader_replication_throttled_rate"),
     Setting("listeners", Type.STRING, "PLAINTEXT://127.0.0.1:9092",
             "Address to listen on, as PLAINTEXT://HOST:PORT; port 0 takes a free one. The command line's --listen wins.", "high"),
-    _server("log.cleaner.backoff.ms", Type.LONG, 15 * _SECOND_MS,
-            "How long the cleaner waits before it looks again when no log was to be compacted.", valid=at_least(0)),
+    Setting("log.cleaner.backoff.ms", Type.LONG, 15 * _SECOND_MS,
+            "How long the cleaner waits before it looks again when no log was to be compacted.", valid=at_least(0), dynamic=True,
+            native="log_cleaner_backoff_ms"),
     _server("log.cleaner.dedupe.buffer.size", Type.LONG, 128 * _MIB,
             "Most memory for the keys of the logs that are being compacted, all threads together; 24 bytes a key. It is taken "
             "only as far as needed, and given back.", valid=at_least(0)),
@@ -299,7 +300,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             at_least(1)),
     Setting("offsets.topic.replication.factor", Type.INT, 3,
             "Replication factor of __consumer_offsets, and of __pylog_sink; counts when they are made. They are made when so many "
-            "brokers live. A broker without a cluster makes one replica.", "high", _FACTOR),
+            "brokers are registered. A broker without a cluster makes one replica.", "high", _FACTOR),
     Setting("offsets.topic.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __consumer_offsets; counts when it is made.", "high", at_least(14)),
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
@@ -346,7 +347,8 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "POLICY_VIOLATION; known ones go on, and may use as much again for the partitions of their transactions. Only pylog has "
             "this setting.", valid=at_least(1)),
     _server("transaction.max.timeout.ms", Type.INT, 15 * _MINUTE_MS,
-            "Longest transaction timeout that a producer may ask for.", "high", at_least(1)),
+            "Longest transaction timeout that a producer may ask for. A prepared transaction, which has none, is told in the broker's "
+            "log when it is open for longer.", "high", at_least(1)),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", Type.INT, _HOUR_MS,
             "Changes nothing: transactional ids are forgotten on time (transactional.id.expiration.ms). Shown for Kafka's tools.",
             "low", valid=at_least(1)),
@@ -356,7 +358,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("transaction.state.log.num.partitions", Type.INT, 50,
             "Partitions of __transaction_state; counts when it is made.", "high", at_least(1)),
     Setting("transaction.state.log.replication.factor", Type.INT, 3,
-            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers live. A broker "
+            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers are registered. A broker "
             "without a cluster makes one replica.", "high", _FACTOR),
     Setting("transaction.state.log.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __transaction_state; counts when it is made.", "high", at_least(14)),

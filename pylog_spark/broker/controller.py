@@ -56,6 +56,7 @@ class NativeTopics(Protocol):
     def apply_topics(self, topics_json: str) -> None: ...
     def remove_topic(self, name: str) -> None: ...
     def set_throttles(self, leader: int, follower: int) -> None: ...
+    def set_cleaner_backoff(self, backoff_ms: int) -> None: ...
 
 
 def stored_cluster_id(store: Store) -> str | None:
@@ -82,7 +83,7 @@ class Controller:
     topics : dict of str to Topic
         What is stored, by name, topics being deleted included.
     brokers : tuple of BrokerInfo
-        Those that take new replicas; empty when this broker is alone.
+        Those that may have replicas, dead ones too; empty when this broker is alone.
     liveness : Liveness
         Who lives in the cluster; nobody but this broker when it is alone.
     level : int
@@ -191,6 +192,7 @@ class Controller:
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
             brokers=self.brokers,
+            absent=frozenset(one.id for one in self.brokers) - self.liveness.active,
         )
 
     def live(self) -> Liveness:
@@ -331,6 +333,7 @@ class Controller:
         except StoreError as error:
             return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         self.broker = wanted
+        self._native.set_cleaner_backoff(self.broker.number("log.cleaner.backoff.ms"))
         self.set_throttles()
         self._apply([topic for topic in self.topics.values() if not topic.deleting])
         return None

@@ -139,6 +139,7 @@ def test_broker_settings_that_tools_look_for_are_shown_as_kafka_does(new_broker,
     assert shown["log.retention.hours"] == ("168", True, True, False)
     assert entries["log.dirs"].value.startswith("/")
     assert entries["listeners"].value.startswith("PLAINTEXT://127.0.0.1:")
+    assert entries["advertised.listeners"].value == entries["listeners"].value
 
 
 def test_topic_settings_show_where_they_come_from(new_broker, admin_of):

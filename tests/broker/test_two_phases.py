@@ -9,6 +9,7 @@ import pytest
 
 from pylog_spark._native import Client, RecordWriter
 from tests.client.support import values_batch
+from tests.harness.waiting import until
 from tests.oracle.script import Script, error_names
 from tests.oracle.transactions import END_TV1, END_TV2, PRODUCE_TV2, Transactional, init
 
@@ -168,3 +169,14 @@ def test_a_broker_that_does_not_let_prepare_is_not_asked_to(new_broker, script_o
     writer.end(True)
     writer.close()
     assert stable(script_of(broker), "t") == 2
+
+
+def test_a_prepared_transaction_that_stays_open_is_told_with_the_command_that_ends_it(new_broker, script_of):
+    broker = new_broker(transaction_max_timeout_ms=400)
+    s = script_of(broker)
+    topic = s.topic()
+    begun(s, "forgotten", topic, transaction_timeout_ms=SHORT_MS, **KEEP)
+    line = f"readers of committed data wait for it in {topic}-0; when its program does not come back, end it: "
+    command = 'pylog transaction abort "forgotten" --execute'
+    until(lambda: line + command in broker.logs(), lambda: f"the line is there: {broker.logs()}")
+    assert 'transaction "forgotten" is open for 0 s and prepared, so that no broker ends it' in broker.logs()

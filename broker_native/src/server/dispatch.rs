@@ -44,8 +44,10 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::AddOffsetsToTxn,
     ApiKey::EndTxn,
     ApiKey::WriteTxnMarkers,
+    ApiKey::DescribeAcls,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
+    ApiKey::AlterReplicaLogDirs,
     ApiKey::DescribeLogDirs,
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
@@ -53,12 +55,15 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::IncrementalAlterConfigs,
     ApiKey::AlterPartitionReassignments,
     ApiKey::ListPartitionReassignments,
+    ApiKey::DescribeQuorum,
     ApiKey::UpdateFeatures,
     ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
+    ApiKey::UnregisterBroker,
     ApiKey::DescribeTransactions,
     ApiKey::ListTransactions,
+    ApiKey::ListConfigResources,
     ApiKey::DescribeTopicPartitions,
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
@@ -275,8 +280,10 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::AddOffsetsToTxn => on::add_offsets_to_txn::handle(call, read(reader, version)?),
         ApiKey::EndTxn => on::end_txn::handle(call, read(reader, version)?),
         ApiKey::WriteTxnMarkers => on::write_txn_markers::handle(call, read(reader, version)?),
+        ApiKey::DescribeAcls => on::describe_acls::handle(&call, &read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
+        ApiKey::AlterReplicaLogDirs => on::alter_replica_log_dirs::handle(&call, &read(reader, version)?),
         ApiKey::DescribeLogDirs => on::describe_log_dirs::handle(&call, &read(reader, version)?),
         ApiKey::CreatePartitions => on::create_partitions::handle(call, read(reader, version)?),
         ApiKey::IncrementalAlterConfigs => {
@@ -289,13 +296,16 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::ListPartitionReassignments => {
             on::list_partition_reassignments::handle(call, read(reader, version)?)
         }
+        ApiKey::DescribeQuorum => on::describe_quorum::handle(&call, &read(reader, version)?),
         ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),
         ApiKey::DeleteGroups => on::delete_groups::handle(call, read(reader, version)?),
         ApiKey::OffsetDelete => on::offset_delete::handle(call, read(reader, version)?),
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
         ApiKey::DescribeProducers => on::describe_producers::handle(&call, &read(reader, version)?),
+        ApiKey::UnregisterBroker => on::unregister_broker::handle(call, read(reader, version)?),
         ApiKey::DescribeTransactions => on::describe_transactions::handle(call, read(reader, version)?),
         ApiKey::ListTransactions => on::list_transactions::handle(&call, &read(reader, version)?),
+        ApiKey::ListConfigResources => on::list_config_resources::handle(&call, &read(reader, version)?),
         ApiKey::DescribeTopicPartitions => {
             on::describe_topic_partitions::handle(&call, &read(reader, version)?)
         }

@@ -113,7 +113,7 @@ struct Serving {
     /// Ends when the last connection does.
     drained: mpsc::Receiver<()>,
     _maintenance: Maintenance,
-    _compaction: Compaction,
+    compaction: Compaction,
 }
 
 impl Server {
@@ -207,6 +207,13 @@ impl Server {
         self.replicas.set_throttle(follower);
     }
 
+    /// Sets `log.cleaner.backoff.ms`, where anything is compacted.
+    pub fn set_cleaner_backoff(&self, backoff: Duration) {
+        if let Some(serving) = &self.running.lock().serving {
+            serving.compaction.set_backoff(backoff);
+        }
+    }
+
     /// Whether the last user of the data directory stopped cleanly.
     pub fn was_clean(&self) -> bool {
         self.shared.logs.was_clean()
@@ -258,8 +265,7 @@ impl Server {
         runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
         let maintenance = Maintenance::start(Arc::clone(&self.shared))?;
         let compaction = Compaction::start(&self.shared)?;
-        running.serving =
-            Some(Serving { runtime, drained, _maintenance: maintenance, _compaction: compaction });
+        running.serving = Some(Serving { runtime, drained, _maintenance: maintenance, compaction });
         Ok(port)
     }
 

@@ -183,8 +183,10 @@ apis! {
     EndTxn = 26, EndTxnRequest -> EndTxnResponse, 0-5, flexible 3+;
     WriteTxnMarkers = 27, WriteTxnMarkersRequest -> WriteTxnMarkersResponse, 1-2, flexible 1+;
     TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-5, flexible 3+;
+    DescribeAcls = 29, DescribeAclsRequest -> DescribeAclsResponse, 1-3, flexible 2+;
     DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
     AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
+    AlterReplicaLogDirs = 34, AlterReplicaLogDirsRequest -> AlterReplicaLogDirsResponse, 1-2, flexible 2+;
     // Version 5 tells of directories that take no new partitions; there are none.
     DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
@@ -195,12 +197,15 @@ apis! {
     ListPartitionReassignments = 46, ListPartitionReassignmentsRequest -> ListPartitionReassignmentsResponse, 0-0, flexible 0+;
     // No version of it is flexible.
     OffsetDelete = 47, OffsetDeleteRequest -> OffsetDeleteResponse, 0-0, flexible 32767+;
+    DescribeQuorum = 55, DescribeQuorumRequest -> DescribeQuorumResponse, 0-2, flexible 0+;
     UpdateFeatures = 57, UpdateFeaturesRequest -> UpdateFeaturesResponse, 0-2, flexible 0+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
     DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
+    UnregisterBroker = 64, UnregisterBrokerRequest -> UnregisterBrokerResponse, 0-0, flexible 0+;
     DescribeTransactions = 65, DescribeTransactionsRequest -> DescribeTransactionsResponse, 0-0, flexible 0+;
     ListTransactions = 66, ListTransactionsRequest -> ListTransactionsResponse, 0-2, flexible 0+;
     ConsumerGroupHeartbeat = 68, ConsumerGroupHeartbeatRequest -> ConsumerGroupHeartbeatResponse, 0-1, flexible 0+;
     ConsumerGroupDescribe = 69, ConsumerGroupDescribeRequest -> ConsumerGroupDescribeResponse, 0-1, flexible 0+;
+    ListConfigResources = 74, ListConfigResourcesRequest -> ListConfigResourcesResponse, 0-1, flexible 0+;
     DescribeTopicPartitions = 75, DescribeTopicPartitionsRequest -> DescribeTopicPartitionsResponse, 0-0, flexible 0+;
 }

@@ -16,6 +16,11 @@ const FEATURES: &[Feature] =
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
 const LEVEL: &str = "pylog.version";
 
+/// The oldest level that this broker could have of a feature whose level never changes, and the one that it has.
+pub fn fixed(name: &str) -> Option<(i16, i16)> {
+    FEATURES.iter().find(|feature| feature.0 == name).map(|&(_, min, level)| (min, level))
+}
+
 /// Answers with the table.
 pub fn handle(call: &Call, _request: &ApiVersionsRequest) -> Outcome {
     Outcome::Now(call.answer(&table(call, ErrorCode::None)))
