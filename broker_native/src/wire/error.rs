@@ -30,7 +30,9 @@ pub enum WireError {
         left: usize,
     },
     /// More elements than any message may have.
-    #[error("{claimed} elements at byte {at} are more than a message may have ({most}): split it into smaller requests")]
+    #[error(
+        "{claimed} elements at byte {at} are more than a message may have ({most}): split it into smaller requests"
+    )]
     TooMany {
         /// Where their number is written.
         at: usize,

@@ -34,7 +34,9 @@ fn meant(call: &Call, request: &ApiVersionsRequest) -> ErrorCode {
         (None, NO_NODE) => ErrorCode::None,
         // One without the other says nothing: another broker may have that number, another cluster that broker's.
         (None, _) | (_, NO_NODE) => ErrorCode::InvalidRequest,
-        (Some(cluster), node) if *cluster == settings.cluster_id && node == settings.node_id => ErrorCode::None,
+        (Some(cluster), node) if *cluster == settings.cluster_id && node == settings.node_id => {
+            ErrorCode::None
+        }
         _ => ErrorCode::RebootstrapRequired,
     }
 }

@@ -170,7 +170,11 @@ fn check<'a>(
 ) -> Result<(), ErrorCode> {
     if group.is_vacant() && claim.generation_or_epoch >= 0 {
         let from = if claim.transactional { TXN_TOPIC_IDS_FROM } else { NOT_FOUND_FROM };
-        return Err(if claim.version >= from { ErrorCode::GroupIdNotFound } else { ErrorCode::IllegalGeneration });
+        return Err(if claim.version >= from {
+            ErrorCode::GroupIdNotFound
+        } else {
+            ErrorCode::IllegalGeneration
+        });
     }
     let mut still_owned = |members: &ConsumerGroup| {
         asked.all(|(topic, partition)| {
@@ -180,7 +184,11 @@ fn check<'a>(
     match (group.kind.check_commit(claim), &group.kind) {
         (Err(ErrorCode::StaleMemberEpoch), Kind::Consumer(members)) if still_owned(members) => Ok(()),
         // Older producers do not know it.
-        (Err(ErrorCode::StaleMemberEpoch), _) if claim.transactional && claim.version < TXN_TOPIC_IDS_FROM => Err(ErrorCode::IllegalGeneration),
+        (Err(ErrorCode::StaleMemberEpoch), _)
+            if claim.transactional && claim.version < TXN_TOPIC_IDS_FROM =>
+        {
+            Err(ErrorCode::IllegalGeneration)
+        }
         (verdict, _) => verdict,
     }
 }
