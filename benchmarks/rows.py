@@ -129,6 +129,8 @@ _CLUSTER_ROWS = (
         partial(clusters.replicated, records=1_000_000, value_bytes=200, figure="cpu")),
     Row("replicated-1kb", "produce 1 kB to 3 replicas, acks=all", "M records/s", True, ratio_at_least(1.0),
         partial(clusters.replicated, records=300_000, value_bytes=1_000, figure="rate")),
+    Row("back-to-back", "transactions of 9 records on 3 brokers", "1/s", True, ratio_at_least(1.0),
+        partial(clusters.back_to_back, transactions=1_000)),
     Row("acked-p50", "acknowledged by 3 replicas, median", "ms", False, ratio_at_most(1.0),
         partial(clusters.acknowledged, percentile=0.5)),
     Row("acked-p99", "acknowledged by 3 replicas, 99th percentile", "ms", False, ratio_at_most(1.0),

@@ -4,7 +4,7 @@ Only what is implemented is here, or what changes nothing and is shown because K
 so). An unknown name is refused with the nearest known one. Nothing here reads a file or starts anything.
 
 A topic setting that is not given falls back to its broker settings in the order of its `synonyms` (Kafka's table:
-ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.3's.
+ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.4's.
 """
 
 import json

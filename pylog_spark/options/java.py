@@ -1,4 +1,4 @@
-"""The settings of Kafka's Java clients (consumer, producer, admin; kafka-clients 4.3) that the native client does not have:
+"""The settings of Kafka's Java clients (consumer, producer, admin; kafka-clients 4.4) that the native client does not have:
 which are accepted and do nothing, and which are refused, each with its reason. With the native client's own table they are
 all the names that the Java clients know; a test compares.
 """

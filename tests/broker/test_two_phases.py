@@ -1,6 +1,6 @@
 """Two-phase commit (KIP-939) over real sockets: a prepared transaction outlives its producer, its time-out and its broker.
 
-Apache Kafka 4.3 refuses to keep a prepared transaction; what both do alike is compared in tests/oracle.
+Apache Kafka 4.4 refuses to keep a prepared transaction; what both do alike is compared in tests/oracle.
 """
 
 import uuid

@@ -34,7 +34,7 @@ LASTING: tuple[Difference, ...] = (
     Difference(
         "a prepared transaction is kept",
         "InitProducerId *",
-        "Kafka 4.3 knows the field of KIP-939 and refuses it as not implemented; here a producer can prepare its transaction, "
+        "Kafka 4.4 knows the field of KIP-939 and refuses it as not implemented; here a producer can prepare its transaction, "
         "which is what makes Spark's writes exactly once.",
         ("test_a_prepared_transaction_is_not_kept",),
     ),

@@ -1,6 +1,6 @@
 """The peers' jars, brought from Maven Central by `mvn` at first use and kept.
 
-They lie in ``$PYLOG_PEERS/{kafka,spark}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
+They lie in ``$PYLOG_PEERS/{kafka,tools,spark}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
 when it is complete, so an interrupted download is simply repeated.
 """
 
@@ -20,7 +20,7 @@ def cache_dir() -> Path:
 
 
 def jars(peer: str) -> list[Path]:
-    """All jars of `peer` (``kafka`` or ``spark``), downloaded when they are not there yet.
+    """All jars of `peer` (``kafka``, ``tools`` or ``spark``), downloaded when they are not there yet.
 
     Raises
     ------
@@ -52,3 +52,8 @@ def _download(peer: str, folder: Path) -> None:
 def classpath(peer: str) -> str:
     """The jars of `peer` as a Java class path."""
     return ":".join(map(str, jars(peer)))
+
+
+def tools_classpath() -> str:
+    """The class path of Apache Kafka's tools and of our own programs: the clients of its server first (``tools.xml`` says why)."""
+    return f"{classpath('kafka')}:{classpath('tools')}"

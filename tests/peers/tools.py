@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from tests.peers.jars import cache_dir, classpath
+from tests.peers.jars import cache_dir, tools_classpath
 
 #: For programs that end soon: the second compiler and G1's threads would cost more than they bring.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -20,7 +20,7 @@ _DEADLINE_S = 120
 
 def java_command(main: str) -> list[str]:
     """The words that run a class of Apache Kafka's in a process of its own."""
-    return ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out", *QUICK, "-cp", classpath("kafka"), main]
+    return ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out", *QUICK, "-cp", tools_classpath(), main]
 
 
 def java(main: str, *arguments: str, stdin: bytes = b"", deadline_s: float = _DEADLINE_S) -> str:
@@ -62,7 +62,7 @@ class _Process:
         if self._java is None:
             # What Kafka logs is no part of what a tool prints.
             options = [*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
-            command = ["java", *options, "-cp", f"{_compiled()}:{classpath('kafka')}", "Tools"]
+            command = ["java", *options, "-cp", f"{_compiled()}:{tools_classpath()}", "Tools"]
             environment = {**os.environ, "LC_ALL": "C.UTF-8"}
             self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             atexit.register(self._stop)
@@ -103,10 +103,10 @@ def _text(pipe: IO[bytes]) -> bytes:
 def _compiled() -> Path:
     """The folder of our own classes, compiled when they are not there yet as they are now."""
     version = zlib.crc32(b"".join(source.read_bytes() for source in _SOURCES))
-    folder = cache_dir() / f"tools-{version:08x}"
+    folder = cache_dir() / f"compiled-{version:08x}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(cache_dir() / "tools.lock", "w") as lock:
+        with open(cache_dir() / "compiled.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
                 _compile(folder)
@@ -116,7 +116,7 @@ def _compiled() -> Path:
 def _compile(folder: Path) -> None:
     part = folder.with_suffix(".part")
     compiler = ["java", *QUICK, "--module", "jdk.compiler/com.sun.tools.javac.Main"]
-    command = [*compiler, "-d", str(part), "-cp", classpath("kafka"), *map(str, _SOURCES)]
+    command = [*compiler, "-d", str(part), "-cp", tools_classpath(), *map(str, _SOURCES)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"Java could not compile {_SOURCES}: {done.stdout}{done.stderr}")

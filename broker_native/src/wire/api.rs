@@ -1,6 +1,6 @@
 //! The table of APIs: number, versions, and the request and response of each.
 //!
-//! Ranges are those of Kafka 4.3's descriptors; reasons where the advertised range differs stand beside it.
+//! Ranges are those of Kafka 4.4's descriptors; reasons where the advertised range differs stand beside it.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -171,18 +171,18 @@ apis! {
     SyncGroup = 14, SyncGroupRequest -> SyncGroupResponse, 0-5, flexible 4+;
     DescribeGroups = 15, DescribeGroupsRequest -> DescribeGroupsResponse, 0-6, flexible 5+;
     ListGroups = 16, ListGroupsRequest -> ListGroupsResponse, 0-5, flexible 3+;
-    ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-4, flexible 3+;
+    ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-5, flexible 3+;
     CreateTopics = 19, CreateTopicsRequest -> CreateTopicsResponse, 2-7, flexible 5+;
     DeleteTopics = 20, DeleteTopicsRequest -> DeleteTopicsResponse, 1-6, flexible 4+;
     DeleteRecords = 21, DeleteRecordsRequest -> DeleteRecordsResponse, 0-2, flexible 2+;
-    // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.3, which does not advertise it either.
+    // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.4, which does not advertise it either.
     InitProducerId = 22, InitProducerIdRequest -> InitProducerIdResponse, 0-6, flexible 2+, advertised 0-5;
     OffsetForLeaderEpoch = 23, OffsetForLeaderEpochRequest -> OffsetForLeaderEpochResponse, 2-4, flexible 4+;
     AddPartitionsToTxn = 24, AddPartitionsToTxnRequest -> AddPartitionsToTxnResponse, 0-5, flexible 3+;
     AddOffsetsToTxn = 25, AddOffsetsToTxnRequest -> AddOffsetsToTxnResponse, 0-4, flexible 3+;
     EndTxn = 26, EndTxnRequest -> EndTxnResponse, 0-5, flexible 3+;
     WriteTxnMarkers = 27, WriteTxnMarkersRequest -> WriteTxnMarkersResponse, 1-2, flexible 1+;
-    TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-5, flexible 3+;
+    TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-6, flexible 3+;
     DescribeAcls = 29, DescribeAclsRequest -> DescribeAclsResponse, 1-3, flexible 2+;
     DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
     AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
@@ -190,7 +190,7 @@ apis! {
     // Version 5 tells of directories that take no new partitions; there are none.
     DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
-    DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-2, flexible 2+;
+    DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-3, flexible 2+;
     ElectLeaders = 43, ElectLeadersRequest -> ElectLeadersResponse, 0-2, flexible 2+;
     IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
     AlterPartitionReassignments = 45, AlterPartitionReassignmentsRequest -> AlterPartitionReassignmentsResponse, 0-1, flexible 0+;

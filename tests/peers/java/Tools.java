@@ -58,6 +58,10 @@ final class Tools {
         Exit.setExitProcedure((code, message) -> exit(code));
         Exit.setHaltProcedure((code, message) -> exit(code));
         Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
+        // Those of the server's jars, which are newer.
+        org.apache.kafka.common.utils.internals.Exit.setExitProcedure((code, message) -> exit(code));
+        org.apache.kafka.common.utils.internals.Exit.setHaltProcedure((code, message) -> exit(code));
+        org.apache.kafka.common.utils.internals.Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
     }
 
     private void exit(int code) {

@@ -19,7 +19,7 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
                 Ok(GroupReply::DeleteGroup(error_code)) => error_code,
                 other => error_of(other),
             };
-            DeletableGroupResult { group_id, error_code }
+            DeletableGroupResult { group_id, error_code, error_message: None }
         });
         call.answer(&DeleteGroupsResponse { results: results.collect(), ..Default::default() })
     })

@@ -1,4 +1,4 @@
-//! Kafka's messages, one file per API, names and fields as in Kafka 4.3's descriptors.
+//! Kafka's messages, one file per API, names and fields as in Kafka 4.4's descriptors.
 //!
 //! Requests, responses and [`ApiVersion`] are re-exported here; parts of messages stay in their files because Kafka
 //! uses some names twice.
