@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pylog_spark._native import Client, RawConnection
+from pylog_spark.cli.cluster import cluster as cluster_verbs
 from pylog_spark.client import Admin, LogError
 from pylog_spark.cluster.model import topic_id_uuid
 from pylog_spark.testing import LocalBroker, LocalCluster, ProcessError
@@ -195,6 +197,8 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
         shown = cluster_tool("list-endpoints", first, "--include-fenced-brokers").splitlines()
         (row,) = [line.split() for line in shown if line.startswith("3 ")]
         assert "fenced" in row
+        told = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
+        assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in told.output
         assert "no longer registered" in cluster_tool("unregister", first, "--id", "3")
         assert admin.dead_brokers() == []
         with pytest.raises(LogError, match=r"only 2 broker\(s\) are registered"):
