@@ -15,7 +15,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.harness import waiting
-from tests.peers.jars import tools_classpath
+from tests.peers.jars import classpath
 from tests.peers.tools import QUICK
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def _java(servers: str, group: str, topic: str, settings: dict[str, Any]) -> lis
         words += ["--formatter-property", f"{shown}=true"]
     where = ["--bootstrap-server", servers, "--group", group, "--topic", topic, "--from-beginning"]
     # What it logs goes to stderr, so that stdout has records only.
-    return ["java", *QUICK, "-cp", tools_classpath(), tool, *where, *words]
+    return ["java", *QUICK, "-cp", classpath("tools"), tool, *where, *words]
 
 
 def _kcat(servers: str, group: str, topic: str) -> list[str]:

@@ -52,8 +52,3 @@ def _download(peer: str, folder: Path) -> None:
 def classpath(peer: str) -> str:
     """The jars of `peer` as a Java class path."""
     return ":".join(map(str, jars(peer)))
-
-
-def tools_classpath() -> str:
-    """The class path of Apache Kafka's tools and of our own programs: the clients of its server first (``tools.xml`` says why)."""
-    return f"{classpath('kafka')}:{classpath('tools')}"

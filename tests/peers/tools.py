@@ -1,4 +1,8 @@
-"""Apache Kafka's own tools: all in one Java process that starts with the first and ends with the tests (`java/Tools.java`)."""
+"""Apache Kafka's own tools, and our own programs for its clients (`java/`).
+
+All tools run in one Java process, all else in another; each starts with the first that it runs and ends with the tests
+(`java/Tools.java`). The tools are of another release than the server and the clients.
+"""
 
 import atexit
 import fcntl
@@ -10,7 +14,7 @@ import zlib
 from pathlib import Path
 from typing import IO
 
-from tests.peers.jars import cache_dir, tools_classpath
+from tests.peers.jars import cache_dir, classpath
 
 #: For programs that end soon: the second compiler and G1's threads would cost more than they bring.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -20,12 +24,17 @@ _DEADLINE_S = 120
 
 def java_command(main: str) -> list[str]:
     """The words that run a class of Apache Kafka's in a process of its own."""
-    return ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out", *QUICK, "-cp", tools_classpath(), main]
+    return ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out", *QUICK, "-cp", classpath(_peer(main)), main]
+
+
+def _peer(main: str) -> str:
+    """Whose jars have a class."""
+    return "tools" if main.startswith("org.apache.kafka.tools.") else "kafka"
 
 
 def java(main: str, *arguments: str, stdin: bytes = b"", deadline_s: float = _DEADLINE_S) -> str:
     """What one of Kafka's tools prints. Raises RuntimeError when it fails, with what it printed."""
-    status, printed, errors = _process.run([main, *arguments], stdin, deadline_s)
+    status, printed, errors = _processes[_peer(main)].run([main, *arguments], stdin, deadline_s)
     if status != 0:
         told = f"{printed.decode(errors='replace')[-3000:]}{errors.decode(errors='replace')[-3000:]}"
         raise RuntimeError(f"{main} failed with {status}: {told}")
@@ -33,9 +42,10 @@ def java(main: str, *arguments: str, stdin: bytes = b"", deadline_s: float = _DE
 
 
 class _Process:
-    """The Java process; a tool that hangs takes it along, and the next tool gets another."""
+    """The Java process of one peer; a tool that hangs takes it along, and the next tool gets another."""
 
-    def __init__(self) -> None:
+    def __init__(self, peer: str) -> None:
+        self._peer = peer
         self._lock = threading.Lock()
         self._java: subprocess.Popen[bytes] | None = None
 
@@ -62,7 +72,7 @@ class _Process:
         if self._java is None:
             # What Kafka logs is no part of what a tool prints.
             options = [*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
-            command = ["java", *options, "-cp", f"{_compiled()}:{tools_classpath()}", "Tools"]
+            command = ["java", *options, "-cp", f"{_compiled()}:{classpath(self._peer)}", "Tools"]
             environment = {**os.environ, "LC_ALL": "C.UTF-8"}
             self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             atexit.register(self._stop)
@@ -80,7 +90,7 @@ class _Process:
                 pipe.close()
 
 
-_process = _Process()
+_processes = {peer: _Process(peer) for peer in ("kafka", "tools")}
 
 
 def _framed(text: str | bytes) -> bytes:
@@ -116,7 +126,7 @@ def _compiled() -> Path:
 def _compile(folder: Path) -> None:
     part = folder.with_suffix(".part")
     compiler = ["java", *QUICK, "--module", "jdk.compiler/com.sun.tools.javac.Main"]
-    command = [*compiler, "-d", str(part), "-cp", tools_classpath(), *map(str, _SOURCES)]
+    command = [*compiler, "-d", str(part), "-cp", classpath("kafka"), *map(str, _SOURCES)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"Java could not compile {_SOURCES}: {done.stdout}{done.stderr}")

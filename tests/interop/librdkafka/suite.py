@@ -22,7 +22,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from tests.interop.librdkafka.build import built
-from tests.peers.jars import tools_classpath
+from tests.peers.jars import classpath
 
 _HERE = Path(__file__).parent
 _EXPECTED = _HERE / "expected.txt"
@@ -85,7 +85,7 @@ def _environment(library: Path, folder: Path, servers: str) -> dict[str, str]:
     (folder / "test.conf").write_text(f"bootstrap.servers={servers}\ntest.topic.random=true\n")
     (folder / "bin").mkdir()
     for script, tool in _KAFKA_TOOLS.items():
-        (folder / "bin" / script).write_text(f'#!/bin/sh\nexec java -cp "{tools_classpath()}" {tool} "$@"\n')
+        (folder / "bin" / script).write_text(f'#!/bin/sh\nexec java -cp "{classpath("tools")}" {tool} "$@"\n')
         (folder / "bin" / script).chmod(0o755)
     return {
         **os.environ,
