@@ -313,7 +313,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together; a request counts as it "
             "arrives. One client address has at most half of them, but for one request.", valid=at_least(1)),
-    _server("queued.max.response.bytes", Type.LONG, 256 * _MIB,
+    _server("queued.max.response.bytes", Type.LONG, 512 * _MIB,
             "Most bytes that large fetch requests (of thousands of partitions) take while they are answered, and their answers until clients "
             "have read them, all connections together; records that lie in files do not count. One client address has at most half of them, "
             "and one request: a larger one closes its connection. Only pylog has this setting.", valid=at_least(1)),

@@ -12,7 +12,8 @@ The last record of a key in `TOPIC` says which version of a write is decided, an
 up, and a task that is late ends its own transaction. A batch that is over keeps its record, without transactions.
 `topic_ids` (absent when empty; of a query only): the id of each topic that it has written to, as far as brokers have ids. A topic of
 another id is another topic, in which all that the query wrote before is missing.
-`revoked` (absent when empty): transactional ids of later versions that an administrator aborts; no driver may list them.
+`revoked` (absent when empty): transactional ids of later versions that are being aborted from outside; no driver may list them. Of
+many, a record has as many as fit (`protocol.portion`); the next ones follow when these have ended.
 A key about which nothing was decided then has the version -1.
 """
 

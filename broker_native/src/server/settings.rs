@@ -145,7 +145,7 @@ impl Default for Settings {
             reserved_file_descriptors: 128,
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
-            queued_max_response_bytes: /* 256 MiB */ 256 << 20,
+            queued_max_response_bytes: /* 512 MiB */ 512 << 20,
             socket_request_receive_timeout_ms: /* 30 s */ 30_000,
             groups: group::Settings::default(),
             transactions: transaction::Settings::default(),
