@@ -187,7 +187,10 @@ def back_to_back(bench: Bench, transactions: int) -> Runs:
     runs: Runs = {}
     for side in bench.sides:
         with running(bench, side) as cluster:
-            rounds = [_committed(cluster.bootstrap_servers, f"bench-{number}", transactions) for number in range(-1, bench.rounds)]
+            rounds = [
+                _committed(cluster.bootstrap_servers, f"bench-{number}", transactions)
+                for number in range(-1, bench.rounds)
+            ]
         runs[side] = rounds[1:]
     return runs
 
