@@ -174,7 +174,9 @@ def limit_descriptors(broker, soft):
 
 
 def one_by_one(broker):
-    return Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1})
+    return Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
+    )
 
 
 def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_of):

@@ -14,7 +14,8 @@ from tests.oracle.script import Script, error_names
 from tests.oracle.transactions import END_TV1, END_TV2, PRODUCE_TV2, Transactional, init
 
 KEEP = {"enable_2_pc": True, "keep_prepared_txn": True}
-SHORT_MS = 300
+# Longer than it takes to prepare a transaction, on a busy machine, too.
+SHORT_MS = 1_000
 PREPARES = 6
 
 

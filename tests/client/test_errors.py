@@ -132,7 +132,7 @@ def test_a_range_beyond_the_log_ends_in_a_timeout_that_names_its_end(
 ) -> None:
     topic = new_topic()
     write(config, topic, values_batch([b"x"] * 3))
-    impatient = {**config, "default.api.timeout.ms": "300", "fetch.max.wait.ms": "50"}
+    impatient = {**config, "default.api.timeout.ms": "1500", "fetch.max.wait.ms": "50"}
     reader = RangeReader(impatient, topic, 0, 0, 9, ["value"])
     with assert_refused("TIMED_OUT", "up to offset 3", "9 was asked for"):
         while reader.next_batch(8_000) is not None:

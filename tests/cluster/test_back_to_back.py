@@ -15,6 +15,7 @@ from pylog_spark.client import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalCluster
 from tests.harness.runs import rounds
+from tests.interop.clients import until_transactions_end
 from tests.peers.tools import java
 
 pytestmark = [pytest.mark.peers]
@@ -112,4 +113,5 @@ def test_transactions_that_follow_each_other_at_once_are_all_committed_in_order(
     deadline_s = WAIT_S + TRANSACTIONS * TRANSACTION_MAX_S
     with meanwhile(cluster, new_topic):
         print(java("BackToBack", *words, deadline_s=deadline_s).strip(), "transactions a second")
+    until_transactions_end(cluster.bootstrap_servers)
     assert committed(cluster.bootstrap_servers, new_topic) == [list(range(TRANSACTIONS))] * PARTITIONS
