@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions crash-sink cluster-chaos powercut simulate fuzz librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos powercut simulate fuzz librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -62,7 +62,7 @@ demo: develop ## The flights story: a broker, a Spark job in, a stream out, a st
 	@$(BIN)/python examples/flights/story.py
 
 # Python's tests wait a good deal, for brokers and sessions; Rust's take what that leaves, and speak at their end.
-test: preflight-test develop ## Every promise once, about 12 minutes: what to run before a commit
+test: preflight-test develop ## Every promise once, about ten minutes: what to run before a commit
 	@$(MAKE) --no-print-directory --jobs 2 test-rust-aside test-python
 
 test-rust-aside:
@@ -125,6 +125,9 @@ crash: develop ## Kill the broker 1,000 times under load and check every acknowl
 crash-transactions: export PYLOG_TEST_LONG = 1
 crash-transactions: develop ## Kill client and broker 100 times in a consume-transform-produce loop that must be exactly-once
 	PYLOG_TRANSACTION_ROUNDS=100 $(BIN)/python -m pytest tests/crash/test_transactions.py --timeout 3600 -s
+
+back-to-back: develop ## 10,000 transactions of Kafka's Java client, one after the other at once, on three brokers: quiet, under load, while leaders move
+	PYLOG_BACK_TO_BACK=10000 $(BIN)/python -m pytest tests/cluster/test_back_to_back.py --timeout 36000 -s
 
 crash-sink: export PYLOG_TEST_LONG = 1
 crash-sink: develop ## Kill driver, executor, Python worker and broker 100 times each at every step of Spark's exactly-once sink

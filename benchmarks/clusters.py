@@ -20,6 +20,7 @@ from benchmarks.process import cpu_seconds
 from pylog_spark._native import Client, NativeError
 from pylog_spark.testing import LocalCluster
 from tests.peers.kafka_cluster import KafkaCluster
+from tests.peers.tools import java
 
 BROKERS = 3
 SESSION_S = 3.0
@@ -168,7 +169,7 @@ def _produced(cluster: Cluster, topic: str, records: int, value_bytes: int, figu
     create_topic(servers, topic, 4, BROKERS)
     before = _cpu(cluster)
     settings: dict[str, object] = {"acks": "all", "linger.ms": 50, "batch.num.messages": 10_000}
-    seconds = produce(servers, topic, records, b"x" * value_bytes, settings)
+    seconds = produce(servers, topic, records, [b"x" * value_bytes], settings)
     cpu = _cpu(cluster) - before
     delete_topic(servers, topic)
     return cpu * _MILLION / records if figure == "cpu" else records / _MILLION / seconds
@@ -176,6 +177,28 @@ def _produced(cluster: Cluster, topic: str, records: int, value_bytes: int, figu
 
 def _cpu(cluster: Cluster) -> float:
     return sum(cpu_seconds(member.pid) for member in cluster.members())
+
+
+def back_to_back(bench: Bench, transactions: int) -> Runs:
+    """Transactions a second of the Java client, each begun as soon as the one before is committed: a record to each of nine
+    partitions of all three brokers.
+    """
+    transactions = bench.records(transactions)
+    runs: Runs = {}
+    for side in bench.sides:
+        with running(bench, side) as cluster:
+            rounds = [
+                _committed(cluster.bootstrap_servers, f"bench-{number}", transactions)
+                for number in range(-1, bench.rounds)
+            ]
+        runs[side] = rounds[1:]
+    return runs
+
+
+def _committed(servers: str, topic: str, transactions: int) -> float:
+    partitions = 9
+    create_topic(servers, topic, partitions, BROKERS)
+    return float(java("BackToBack", servers, topic, topic, str(partitions), str(transactions), deadline_s=600))
 
 
 def acknowledged(bench: Bench, percentile: float) -> Runs:

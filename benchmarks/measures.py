@@ -1,6 +1,6 @@
 """How each row is measured. A measure returns the runs of each side; the figures are taken from their medians."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,7 +8,7 @@ from benchmarks import compaction
 from benchmarks.bench import Bench, Runs
 from benchmarks.brokers import make_broker
 from benchmarks.coordination import join
-from benchmarks.load import consume, create_topic, delete_topic, produce, round_trips_ms
+from benchmarks.load import consume, create_topic, delete_topic, produce, round_trips_ms, texts
 from benchmarks.process import cpu_seconds, peak_rss_mib, rss_mib
 
 _MILLION = 1_000_000
@@ -47,12 +47,17 @@ def cpu_per_million(bench: Bench, side: str, records: int, load: Callable[[], fl
     return (cpu_seconds(pid) - before) * _MILLION / records
 
 
+def _values(value_bytes: int, settings: dict[str, object]) -> Sequence[bytes]:
+    """What is produced: one value, but where it is compressed, since a million equal ones are compressed to nothing."""
+    return texts(value_bytes) if "compression.type" in settings else [b"x" * value_bytes]
+
+
 def produce_cpu(bench: Bench, records: int, value_bytes: int, settings: dict[str, object]) -> Runs:
     records = bench.records(records)
 
     def once(side: str) -> float:
         servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
-        load = partial(produce, servers, topic, records, b"x" * value_bytes, settings)
+        load = partial(produce, servers, topic, records, _values(value_bytes, settings), settings)
         try:
             return cpu_per_million(bench, side, records, load)
         finally:
@@ -118,7 +123,7 @@ def produce_rate(bench: Bench, records: int, value_bytes: int, settings: dict[st
     def once(side: str) -> float:
         servers, topic = bench.broker(side).bootstrap_servers, bench.new_topic(side)
         try:
-            return records / _MILLION / produce(servers, topic, records, b"x" * value_bytes, settings)
+            return records / _MILLION / produce(servers, topic, records, _values(value_bytes, settings), settings)
         finally:
             delete_topic(servers, topic)
 

@@ -38,6 +38,18 @@ _BROKER_ROWS = (
     Row("rss-after", "memory after these loads", "MiB", False, at_most(150, "MiB"), measures.rss_after),
 )  # fmt: skip
 
+_CODECS = ("lz4", "zstd")
+# The producer compresses; the broker opens each batch to look at its records. Both brokers do, and most of that is the codec's.
+_COMPRESSED_ROWS = tuple(
+    Row(f"produce-{codec}{key}", f"produce 200 B, full batches of {codec}", unit, is_speed, target,
+        partial(measure, records=3_000_000, value_bytes=200, settings={**_FULL, "compression.type": codec}))
+    for codec in _CODECS
+    for key, unit, is_speed, target, measure in (
+        ("", "CPU s/M", False, ratio_at_most(1.0), measures.produce_cpu),
+        ("-rate", "M records/s", True, ratio_at_least(1.0), measures.produce_rate),
+    )
+)  # fmt: skip
+
 _IDEMPOTENT: dict[str, object] = {**_FULL, "enable.idempotence": True, "acks": "all"}
 _ONE_RECORD, _MANY_RECORDS = partial(transactions, records=1), partial(transactions, records=100)
 
@@ -117,6 +129,8 @@ _CLUSTER_ROWS = (
         partial(clusters.replicated, records=1_000_000, value_bytes=200, figure="cpu")),
     Row("replicated-1kb", "produce 1 kB to 3 replicas, acks=all", "M records/s", True, ratio_at_least(1.0),
         partial(clusters.replicated, records=300_000, value_bytes=1_000, figure="rate")),
+    Row("back-to-back", "transactions of 9 records on 3 brokers", "1/s", True, ratio_at_least(1.0),
+        partial(clusters.back_to_back, transactions=1_000)),
     Row("acked-p50", "acknowledged by 3 replicas, median", "ms", False, ratio_at_most(1.0),
         partial(clusters.acknowledged, percentile=0.5)),
     Row("acked-p99", "acknowledged by 3 replicas, 99th percentile", "ms", False, ratio_at_most(1.0),
@@ -135,4 +149,6 @@ _CLUSTER_ROWS = (
         partial(failover.many_partitions, partitions=_THOUSANDS, figure="moved")),
 )  # fmt: skip
 
-ROWS: tuple[Row, ...] = _BROKER_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+ROWS: tuple[Row, ...] = (
+    _BROKER_ROWS + _COMPRESSED_ROWS + _COORDINATION_ROWS + _SPARK_ROWS + _STREAM_ROWS + _CLUSTER_ROWS
+)

@@ -36,8 +36,8 @@ class NativeBroker:
         {partition, leader, leader_epoch, replicas, isr, partition_epoch, adding, removing, elr}]}. Opens (recovers) or creates the
         logs of this broker's replicas before it returns, begins to lead or to follow, and removes replicas that moved away."""
     def apply_cluster(self, view_json: str) -> None:
-        """Replace what is known of the brokers: {"controller_id" (-1: none), "brokers": [{id, host, port, rack, epoch}]}, this one
-        included."""
+        """Replace what is known of the brokers: {"controller_id" (-1: none), "controller_epoch", "brokers": [{id, host, port, rack,
+        epoch}]}, this one included, "dead": [the same of those that belong to the cluster and do not live], "level"}."""
     def lease_clock_ms(self) -> int:
         """What the clock of the lease shows; it is monotonic."""
     def lease_until(self, clock_ms: int) -> None:
@@ -47,6 +47,8 @@ class NativeBroker:
         """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
     def apply_group_configs(self, configs_json: str) -> None:
         """Replace the settings of single groups: {group id: {setting with underscores: value}}; what is left out is the broker's."""
+    def set_cleaner_backoff(self, backoff_ms: int) -> None:
+        """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:
         """Whether the last user of the data directory stopped cleanly; False of a new directory."""
     def remove_topic(self, name: str) -> None:
@@ -58,7 +60,7 @@ class NativeBroker:
 
         Kinds: create_topics, delete_topics, create_partitions, alter_configs, incremental_alter_configs,
         describe_configs, auto_create_topics, alter_partition, allocate_producer_ids, alter_partition_reassignments,
-        list_partition_reassignments, elect_leaders, update_features. The JSON is the wire request, fields in snake_case
+        list_partition_reassignments, elect_leaders, update_features, unregister_broker. The JSON is the wire request, fields in snake_case
         (for auto_create_topics: {"topics": [names]}; for alter_partition and allocate_producer_ids see `server/decide.rs`)."""
     def wake(self) -> None:
         """Let `next_event` return, the one that waits or the next one. Callable from every thread."""

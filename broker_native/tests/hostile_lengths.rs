@@ -180,6 +180,14 @@ hostile_lengths! {
     update_features_survives_hostile_lengths UpdateFeaturesRequest r#"{"feature_updates": [{"feature": "a",
         "max_version_level": 2}]}"#;
     describe_cluster_survives_hostile_lengths DescribeClusterRequest r#"{"endpoint_type": 1}"#;
+    unregister_broker_survives_hostile_lengths UnregisterBrokerRequest r#"{"broker_id": 3}"#;
+    describe_acls_survives_hostile_lengths DescribeAclsRequest r#"{"resource_name_filter": "a", "principal_filter": "b",
+        "host_filter": "c"}"#;
+    alter_replica_log_dirs_survives_hostile_lengths AlterReplicaLogDirsRequest r#"{"dirs": [{"path": "/d", "topics": [{"name": "a",
+        "partitions": [0, 1]}]}]}"#;
+    describe_quorum_survives_hostile_lengths DescribeQuorumRequest r#"{"topics": [{"topic_name": "a",
+        "partitions": [{"partition_index": 0}]}]}"#;
+    list_config_resources_survives_hostile_lengths ListConfigResourcesRequest r#"{"resource_types": [2, 4]}"#;
 }
 
 /// The allocation limit above would notice a decoder that believes a count.

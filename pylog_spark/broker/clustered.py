@@ -206,12 +206,17 @@ class Clustered:
             log.warning("The start of this machine could not be noted: %s", error)
 
 
-def reached_at(broker: BrokerConfig, host: str, port: int) -> tuple[str, int]:
-    """Where others reach this broker: advertised.listeners, else where it listens. Raises `ConfigError`."""
+def reached_at(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:
+    """Where others reach this broker: advertised.listeners, else where it listens.
+
+    None for a broker that is `alone` and listens on every address: each client knows how. In a cluster that is a `ConfigError`.
+    """
     advertised = broker.text("advertised.listeners")
     if advertised is not None:
         return parse_listener("advertised.listeners", advertised)
     if host in ("", "0.0.0.0", "::"):
+        if alone:
+            return None
         raise ConfigError(
             f"In a cluster others must know how to reach this broker, and {host or 'every address'} does not say: set "
             "advertised.listeners=PLAINTEXT://HOST:PORT."

@@ -4,7 +4,7 @@ Only what is implemented is here, or what changes nothing and is shown because K
 so). An unknown name is refused with the nearest known one. Nothing here reads a file or starts anything.
 
 A topic setting that is not given falls back to its broker settings in the order of its `synonyms` (Kafka's table:
-ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.3's.
+ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.4's.
 """
 
 import json
@@ -237,8 +237,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=at_least(0), dynamic=True, native="leader_replication_throttled_rate"),
     Setting("listeners", Type.STRING, "PLAINTEXT://127.0.0.1:9092",
             "Address to listen on, as PLAINTEXT://HOST:PORT; port 0 takes a free one. The command line's --listen wins.", "high"),
-    _server("log.cleaner.backoff.ms", Type.LONG, 15 * _SECOND_MS,
-            "How long the cleaner waits before it looks again when no log was to be compacted.", valid=at_least(0)),
+    Setting("log.cleaner.backoff.ms", Type.LONG, 15 * _SECOND_MS,
+            "How long the cleaner waits before it looks again when no log was to be compacted.", valid=at_least(0), dynamic=True,
+            native="log_cleaner_backoff_ms"),
     _server("log.cleaner.dedupe.buffer.size", Type.LONG, 128 * _MIB,
             "Most memory for the keys of the logs that are being compacted, all threads together; 24 bytes a key. It is taken "
             "only as far as needed, and given back.", valid=at_least(0)),
@@ -316,7 +317,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             at_least(1)),
     Setting("offsets.topic.replication.factor", Type.INT, 3,
             "Replication factor of __consumer_offsets, and of __pylog_sink; counts when they are made. They are made when so many "
-            "brokers live. A broker without a cluster makes one replica.", "high", _FACTOR),
+            "brokers are registered. A broker without a cluster makes one replica.", "high", _FACTOR),
     Setting("offsets.topic.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __consumer_offsets; counts when it is made.", "high", at_least(14)),
     _server("producer.id.expiration.ms", Type.INT, 24 * _HOUR_MS,
@@ -329,6 +330,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together; a request counts as it "
             "arrives. One client address has at most half of them, but for one request.", valid=at_least(1)),
+    _server("queued.max.response.bytes", Type.LONG, 512 * _MIB,
+            "Most bytes that large fetch requests (of thousands of partitions) take while they are answered, and their answers until clients "
+            "have read them, all connections together; records that lie in files do not count. One client address has at most half of them, "
+            "and one request: a larger one closes its connection. Only pylog has this setting.", valid=at_least(1)),
     _server("replica.fetch.backoff.ms", Type.INT, _SECOND_MS, "A fetcher whose leader did not answer waits so long.",
             valid=at_least(0)),
     _server("replica.fetch.max.bytes", Type.INT, _MIB, "Most bytes of one partition in a follower's fetch.", valid=at_least(0)),
@@ -343,6 +348,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "prefers a replica in the consumer's rack.", valid=OneOf((_RACK_SELECTOR,)), native="replica_selector_class"),
     _server("replica.socket.timeout.ms", Type.INT, 30 * _SECOND_MS, "A request between brokers is given up after so long.",
             "high", at_least(1)),
+    _server("reserved.file.descriptors", Type.INT, 128,
+            "So many file descriptors are left to logs, other brokers and ZooKeeper: a connection that would take one of them is "
+            "closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog has this setting.",
+            valid=at_least(0)),
     Setting("share.coordinator.state.topic.num.partitions", Type.INT, 50,
             "Partitions of __share_group_state; counts when it is made.", "high", at_least(1)),
     Setting("share.coordinator.state.topic.segment.bytes", Type.INT, 100 * _MIB,
@@ -359,7 +368,8 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "POLICY_VIOLATION; known ones go on, and may use as much again for the partitions of their transactions. Only pylog has "
             "this setting.", valid=at_least(1)),
     _server("transaction.max.timeout.ms", Type.INT, 15 * _MINUTE_MS,
-            "Longest transaction timeout that a producer may ask for.", "high", at_least(1)),
+            "Longest transaction timeout that a producer may ask for. A prepared transaction, which has none, is told in the broker's "
+            "log when it is open for longer.", "high", at_least(1)),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", Type.INT, _HOUR_MS,
             "Changes nothing: transactional ids are forgotten on time (transactional.id.expiration.ms). Shown for Kafka's tools.",
             "low", valid=at_least(1)),
@@ -369,7 +379,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("transaction.state.log.num.partitions", Type.INT, 50,
             "Partitions of __transaction_state; counts when it is made.", "high", at_least(1)),
     Setting("transaction.state.log.replication.factor", Type.INT, 3,
-            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers live. A broker "
+            "Replication factor of __transaction_state; counts when it is made. It is made when so many brokers are registered. A broker "
             "without a cluster makes one replica.", "high", _FACTOR),
     Setting("transaction.state.log.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __transaction_state; counts when it is made.", "high", at_least(14)),

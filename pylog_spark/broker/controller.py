@@ -57,6 +57,7 @@ class NativeTopics(Protocol):
     def remove_topic(self, name: str) -> None: ...
     def set_throttles(self, leader: int, follower: int) -> None: ...
     def apply_group_configs(self, configs_json: str) -> None: ...
+    def set_cleaner_backoff(self, backoff_ms: int) -> None: ...
 
 
 def stored_cluster_id(store: Store) -> str | None:
@@ -83,7 +84,7 @@ class Controller:
     topics : dict of str to Topic
         What is stored, by name, topics being deleted included.
     brokers : tuple of BrokerInfo
-        Those that take new replicas; empty when this broker is alone.
+        Those that may have replicas, dead ones too; empty when this broker is alone.
     liveness : Liveness
         Who lives in the cluster; nobody but this broker when it is alone.
     level : int
@@ -196,6 +197,7 @@ class Controller:
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
             brokers=self.brokers,
+            absent=frozenset(one.id for one in self.brokers) - self.liveness.active,
         )
 
     def live(self) -> Liveness:
@@ -336,6 +338,7 @@ class Controller:
         except StoreError as error:
             return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         self.broker = wanted
+        self._native.set_cleaner_backoff(self.broker.number("log.cleaner.backoff.ms"))
         self.set_throttles()
         self._apply([topic for topic in self.topics.values() if not topic.deleting])
         return None
@@ -351,11 +354,15 @@ class Controller:
         if self.shared:
             sentence = "Only share groups have settings of their own, and a cluster keeps no share groups."
             return Refusal(ErrorCode.INVALID_REQUEST, sentence)
-        wanted = {**self.groups, group: dict(configs)} if configs else {
-            other: own for other, own in self.groups.items() if other != group
-        }
+        wanted = (
+            {**self.groups, group: dict(configs)}
+            if configs
+            else {other: own for other, own in self.groups.items() if other != group}
+        )
         if len(wanted) > group_config.GROUPS_MAX:
-            sentence = f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of others first."
+            sentence = (
+                f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of others first."
+            )
             return Refusal(ErrorCode.POLICY_VIOLATION, sentence)
         stored = self.store.get(documents.GROUPS)
         try:

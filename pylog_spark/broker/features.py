@@ -1,5 +1,7 @@
 """UpdateFeatures: the cluster's level is raised, by compare-and-set, when every registered broker understands it.
 
+Features whose level never changes do not come here: the native server answers for them.
+
 A registration writes the document of the level, too (`membership`), so a broker that registers while it is decided is a
 conflict, and everything is decided again with it.
 """
@@ -8,7 +10,7 @@ from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.controller import CONFLICT, CONFLICTS_MAX, Controller, notice
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode, Refusal
-from pylog_spark.cluster.features import FEATURE, raised
+from pylog_spark.cluster.features import FEATURE, UpgradeType, raised
 from pylog_spark.cluster.store import RevisionConflict, Write
 
 
@@ -16,27 +18,33 @@ def update_features(controller: Controller, request: Json) -> Json:
     """UpdateFeatures: all that is asked, or nothing. The wire's JSON in, the wire's JSON out."""
     updates = request["feature_updates"]
     outcome = _outcome(controller, updates, bool(request.get("validate_only")))
-    results = [{"feature": one["feature"], **error_of(outcome)} for one in updates]
+    # As in Kafka: one error is that of all, and only without it each feature is mentioned.
+    results = [] if outcome else [{"feature": one["feature"], **error_of(None)} for one in updates]
     return {"throttle_time_ms": 0, **error_of(outcome), "results": results}
 
 
 def _outcome(controller: Controller, updates: list[Json], validate_only: bool) -> Refusal | None:
-    if len(updates) != 1 or updates[0]["feature"] != FEATURE:
-        named = ", ".join(one["feature"] for one in updates) or "nothing"
-        sentence = f"Only the level of {FEATURE} can be raised, one step at a time; {named} was asked for."
-        return Refusal(ErrorCode.INVALID_REQUEST, sentence)
+    unknown = next((one["feature"] for one in updates if one["feature"] != FEATURE), None)
+    if unknown is not None:
+        sentence = f"There is no feature {unknown!r} here: pylog cluster features shows those that there are."
+        return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
+    if not updates:
+        return None
     if not controller.shared:
-        return Refusal(ErrorCode.INVALID_REQUEST, "This broker is alone: only brokers of a cluster have a level.")
+        sentence = "This broker is alone: only brokers of a cluster have a level."
+        return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     for _ in range(CONFLICTS_MAX):
         try:
-            return _raise(controller, updates[0]["max_version_level"], validate_only)
+            return _raise(controller, updates[-1], validate_only)
         except RevisionConflict:  # noqa: PERF203
             continue
     return CONFLICT
 
 
-def _raise(controller: Controller, wanted: int, validate_only: bool) -> Refusal | None:
-    store = controller.store
+def _raise(controller: Controller, update: Json, validate_only: bool) -> Refusal | None:
+    store, wanted = controller.store, update["max_version_level"]
+    # The older versions of the request have a flag instead of the type.
+    asked = UpgradeType.SAFE_DOWNGRADE if update.get("allow_downgrade") else update.get("upgrade_type", 1)
     stored = store.get(documents.FEATURES)
     assert stored is not None, "the first broker made it"
     now = documents.decode_number(documents.FEATURES, stored.data, "level")
@@ -46,7 +54,7 @@ def _raise(controller: Controller, wanted: int, validate_only: bool) -> Refusal 
         for path, one in zip(paths, store.get_all(paths), strict=True)
         if one is not None
     ]
-    refused = raised(now, wanted, registered)
+    refused = raised(now, wanted, registered, asked)
     if refused is None and wanted != now and not validate_only:
         data = documents.encode_number("level", wanted)
         store.write_all([Write(documents.FEATURES, data, stored.revision)], None, notice([], brokers=True))

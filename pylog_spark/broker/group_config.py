@@ -34,7 +34,9 @@ class _Reset:
 
 def _group(name: str, kind: Type, default: Value, doc: str, valid: Any = None, *, broker: bool = True) -> Setting:
     synonyms = (Synonym(f"group.{name}"),) if broker else ()
-    return Setting(name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms)
+    return Setting(
+        name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms
+    )
 
 
 GROUP_SETTINGS: tuple[Setting, ...] = (

@@ -12,6 +12,7 @@ import logging
 import queue
 import time
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.cluster.election import Liveness, rejoin
 from pylog_spark.cluster.features import not_understood
+from pylog_spark.cluster.known import remembered
 from pylog_spark.cluster.model import BrokerInfo
 from pylog_spark.cluster.store import RevisionConflict, SharedStore, Stored, StoreError, Write
 from pylog_spark.cluster.store.durable import make_directory, replace_file
@@ -52,8 +54,10 @@ class Membership:
         This broker as it registers; its epoch is 0 until it has.
     brokers : dict of int to BrokerInfo
         Those that live, this one included once it has registered.
-    controller_id : int
-        Who controls the cluster, -1 for nobody.
+    known : dict of int to BrokerInfo
+        Those that belong to the cluster by its document; the live ones do in any case.
+    controller_id, controller_epoch : int
+        Who controls the cluster, -1 for nobody, and how often somebody was elected to.
     """
 
     def __init__(
@@ -67,8 +71,10 @@ class Membership:
     ) -> None:
         self.me = me
         self.brokers: dict[int, BrokerInfo] = {}
+        self.known: dict[int, BrokerInfo] = {}
         self.leaving: frozenset[int] = frozenset()
         self.controller_id = -1
+        self.controller_epoch = 0
         self.store = store
         self.session: int | None = None
         self._heard = heard
@@ -231,17 +237,25 @@ class Membership:
         log.info("Registered again as broker %d, epoch %d.", self.me.id, self.me.epoch)
 
     def _put_registration(self) -> None:
-        """Register, and write the level as it is: whoever raises it at the same moment finds a conflict, or is found here."""
+        """Register, and write the level as it is: whoever raises it at the same moment finds a conflict, or is found here.
+
+        The others know this broker from then on, also when it is dead.
+        """
         path, data = (
             documents.registration_path(self.me.id),
             documents.encode_registration(self.me, self._directory, False),
         )
         for _ in range(CONFLICTS_MAX):
-            stored = self.store.get(documents.FEATURES)
+            stored, before = self.store.get_all([documents.FEATURES, documents.KNOWN_BROKERS])
             understood_level(stored)
             assert stored is not None
+            writes = [Write(documents.FEATURES, stored.data, stored.revision)]
+            known = documents.decode_known_brokers(before.data if before else None)
+            if (after := remembered(known, self.me)) is not known:
+                document = documents.encode_known_brokers(after)
+                writes.append(Write(documents.KNOWN_BROKERS, document, before.revision if before else 0))
             try:
-                epoch = self.store.claim(path, data, Write(documents.FEATURES, stored.data, stored.revision))
+                epoch = self.store.claim(path, data, *writes)
             except RevisionConflict as error:
                 if self.store.get(path) is None:
                     continue
@@ -256,8 +270,9 @@ class Membership:
         names = self.store.watch_children(documents.REGISTRATIONS)
         paths = [documents.REGISTRATIONS + name for name in names]
         brokers, leaving = {}, set()
-        level, *registered = self.store.get_all([documents.FEATURES, *paths])
+        level, known, *registered = self.store.get_all([documents.FEATURES, documents.KNOWN_BROKERS, *paths])
         self._take_level(understood_level(level))
+        self.known = documents.decode_known_brokers(known.data if known else None)
         for path, stored in zip(paths, registered, strict=True):
             if stored is not None:
                 broker, _, leaves = documents.decode_registration(path, stored.data, stored.created)
@@ -276,11 +291,16 @@ class Membership:
 
     def _read_controller(self) -> None:
         stored = self.store.watch(documents.CONTROLLER)
-        before = self.controller_id
+        # Read later, so it is this controller's or a newer one's, which the watch tells.
+        epoch = self.store.get(documents.CONTROLLER_EPOCH)
+        before = (self.controller_id, self.controller_epoch)
         self.controller_id = (
             -1 if stored is None else documents.decode_number(documents.CONTROLLER, stored.data, "broker_id")
         )
-        if self.controller_id != before:
+        self.controller_epoch = (
+            0 if epoch is None else documents.decode_number(documents.CONTROLLER_EPOCH, epoch.data, "epoch")
+        )
+        if (self.controller_id, self.controller_epoch) != before:
             self._tell()
 
     def _read_changes(self) -> None:
@@ -315,7 +335,7 @@ class Membership:
     def liveness(self) -> Liveness:
         """Who lives, and who of them is being stopped."""
         epochs = {broker.id: broker.epoch for broker in self.brokers.values()}
-        return Liveness(frozenset(self.brokers), self.leaving, epochs)
+        return Liveness(frozenset(self.brokers), self.leaving, epochs, frozenset(self.known))
 
     def announce_leaving(self) -> None:
         """Tell the others that this broker is being stopped: it is to lead nothing new. Raises `StoreError`."""
@@ -328,10 +348,11 @@ class Membership:
         self._read_brokers()
 
     def _tell(self) -> None:
-        self._controller.brokers = tuple(broker for broker in self.brokers.values() if broker.id not in self.leaving)
+        self._controller.brokers = tuple({**self.known, **self.brokers}.values())
         self._controller.liveness = self.liveness()
         if self._native is not None:
-            self._native.apply_cluster(view(self.controller_id, self.brokers, self._controller.level))
+            controller = (self.controller_id, self.controller_epoch)
+            self._native.apply_cluster(view(controller, self.brokers, self.known, self._controller.level))
 
     def _delete(self, path: str, stored: Stored) -> None:
         # A conflict: it went by itself.
@@ -350,14 +371,28 @@ def understood_level(stored: Stored | None) -> int:
     return level
 
 
-def view(controller_id: int, brokers: dict[int, BrokerInfo], level: int) -> str:
-    """The live brokers, and the cluster's level, as the native server takes them."""
-    shown = [
-        {"id": one.id, "host": one.host, "port": one.port, "rack": one.rack, "epoch": one.epoch}
-        for one in brokers.values()
-    ]
+def view(
+    controller: tuple[int, int], brokers: Mapping[int, BrokerInfo], known: Mapping[int, BrokerInfo], level: int
+) -> str:
+    """The controller's id and epoch, the live brokers, the dead ones of `known`, and the level, as the native server takes them."""
+
+    def shown(some: Iterable[BrokerInfo]) -> list[dict[str, object]]:
+        return [
+            {"id": one.id, "host": one.host, "port": one.port, "rack": one.rack, "epoch": one.epoch} for one in some
+        ]
+
+    dead = [one for one in known.values() if one.id not in brokers]
     levels = {"now": level, "min": documents.LEVEL_MIN, "max": documents.LEVEL_MAX}
-    return json.dumps({"controller_id": controller_id, "brokers": shown, "level": levels})
+    controller_id, controller_epoch = controller
+    return json.dumps(
+        {
+            "controller_id": controller_id,
+            "controller_epoch": controller_epoch,
+            "brokers": shown(brokers.values()),
+            "dead": shown(dead),
+            "level": levels,
+        }
+    )
 
 
 def boot_id() -> str:

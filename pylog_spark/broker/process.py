@@ -113,15 +113,16 @@ class Broker:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
                 self._controller.start()
             self.host, self.port = host, self._native.listen(host, port)
-            if self._cluster is not None:
-                self._cluster.join(*reached_at(broker, host, self.port))
+            told = reached_at(broker, host, self.port, alone=self._cluster is None)
+            if self._cluster is not None and told is not None:
+                self._cluster.join(*told)
         except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
             # What kept it from starting, such as a full disk, may well keep it from closing: the first error is the cause.
             with contextlib.suppress(NativeError):
                 self._native.close(CLOSE_TIMEOUT_MS)
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
-        self._controller.broker = _shown(broker, self.data_dir, self.bootstrap_servers)
+        self._controller.broker = _shown(broker, self.data_dir, (self.host, self.port), told)
         self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
@@ -131,8 +132,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
+        return _address(self.host, self.port)
 
     @property
     def topic_count(self) -> int:
@@ -313,10 +313,19 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
 
 
-def _shown(broker: BrokerConfig, data_dir: str, address: str) -> BrokerConfig:
-    """The settings as DescribeConfigs shows them: with the directory and address really used."""
-    used = {"log.dirs": data_dir, "listeners": f"PLAINTEXT://{address}"}
+def _shown(broker: BrokerConfig, data_dir: str, listens: tuple[str, int], told: tuple[str, int] | None) -> BrokerConfig:
+    """The settings as DescribeConfigs shows them: with the directory and addresses really used.
+
+    `told`: the address that clients are told; None when it is the one that each of them dialled.
+    """
+    used = {"log.dirs": data_dir, "listeners": f"PLAINTEXT://{_address(*listens)}"}
+    if told is not None:
+        used["advertised.listeners"] = f"PLAINTEXT://{_address(*told)}"
     return BrokerConfig({**broker.given, **used}, broker.dynamic)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _start_sentence(error: Exception, data_dir: str) -> str:

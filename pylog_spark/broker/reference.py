@@ -42,7 +42,9 @@ def _section(title: str, settings: tuple[Setting, ...], introduction: str) -> It
     yield f"## {title} settings\n"
     if introduction:
         yield introduction
-    yield "| name | type | default | valid | " + ("falls back to |" if introduction else "while running |") + " meaning |"
+    yield (
+        "| name | type | default | valid | " + ("falls back to |" if introduction else "while running |") + " meaning |"
+    )
     yield "|---|---|---|---|---|---|"
     for one in settings:
         fallback = ", ".join(f"`{synonym.name}`" for synonym in one.synonyms)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests
+from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests, unregister
 from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.controller import (
@@ -162,7 +162,17 @@ HANDLERS: dict[str, Callable[[Controller, Json], Json]] = {
     "alter_partition_reassignments": replica_requests.alter_partition_reassignments,
     "list_partition_reassignments": replica_requests.list_partition_reassignments,
     "update_features": features.update_features,
+    "unregister_broker": unregister.unregister_broker,
 }
+
+# Those whose answer has one error for all.
+_WITH_ONE_ERROR = (
+    "elect_leaders",
+    "alter_partition_reassignments",
+    "list_partition_reassignments",
+    "update_features",
+    "unregister_broker",
+)
 
 
 def failed(kind: str, request: Json, why: str = "The broker failed at this request; its log says why.") -> Json:
@@ -170,7 +180,7 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
     error = error_of(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, why))
     if kind == "auto_create_topics":
         return {}
-    if kind in ("elect_leaders", "alter_partition_reassignments", "list_partition_reassignments", "update_features"):
+    if kind in _WITH_ONE_ERROR:
         return {"throttle_time_ms": 0, **error, "replica_election_results": [], "responses": [], "topics": []}
     if "resources" in request:
         items = [{**error, "resource_type": one["resource_type"], "resource_name": one["resource_name"], "configs": []}
@@ -363,7 +373,8 @@ def _no_topic(name: str) -> Refusal:
 
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
-        ErrorCode.INVALID_REQUEST, f"Configs of resource type {kind} are not there: ask for topics (2), brokers (4) or groups (32)."
+        ErrorCode.INVALID_REQUEST,
+        f"Configs of resource type {kind} are not there: ask for topics (2), brokers (4) or groups (32).",
     )
 
 

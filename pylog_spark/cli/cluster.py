@@ -1,4 +1,4 @@
-"""``pylog cluster start | describe | reassign | moves | cancel | elect | features``: several brokers as one."""
+"""``pylog cluster start | describe | reassign | moves | cancel | elect | features | unregister``: several brokers as one."""
 
 import click
 
@@ -9,9 +9,17 @@ from pylog_spark.cli.local_cluster import start
 
 @click.group()
 def cluster() -> None:
-    """Start a cluster on this machine, show brokers and replicas, move replicas, elect leaders, raise its level."""
+    """Start a cluster on this machine, show brokers and replicas, move replicas, elect leaders, raise its level, forget brokers."""
 
 
-for command in (replicas.describe, replicas.reassign, replicas.moves, replicas.cancel, replicas.elect, features):
+for command in (
+    replicas.describe,
+    replicas.reassign,
+    replicas.moves,
+    replicas.cancel,
+    replicas.elect,
+    replicas.unregister,
+    features,
+):
     cluster.add_command(command)
 cluster.add_command(start)

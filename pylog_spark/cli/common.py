@@ -124,10 +124,12 @@ def _is_number(text: str) -> bool:
     return text.lstrip("-").isdigit() or text == "-"
 
 
-def open_for_s(described: Mapping[str, Any]) -> int | None:
-    """For how many seconds a transaction is open, as `Admin.describe_transactions` gives it; None when that is not known."""
-    start_ms = int(described["start_time_ms"])
-    return None if described["error"] or start_ms < 0 else round(max(time.time() - start_ms / 1000, 0))
+def open_for_s(*described: Mapping[str, Any]) -> int | None:
+    """For how many seconds the oldest of some transactions is open, as `Admin.describe_transactions` gives them; None when not known."""
+    from pylog_spark.sink.protocol import open_for_ms
+
+    age_ms = open_for_ms(described, time.time_ns() // 1_000_000)
+    return None if age_ms is None else round(age_ms / 1000)
 
 
 def refuse_failed(results: Iterable[Mapping[str, Any]]) -> None:

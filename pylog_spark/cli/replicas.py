@@ -1,4 +1,4 @@
-"""``pylog cluster describe | reassign | moves | cancel | elect``: brokers, where replicas are, moving them, leaders.
+"""``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, where replicas are, moving them, leaders.
 
 What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped.
 """
@@ -42,9 +42,9 @@ Moves = dict[Partition, tuple[int, ...]]
 @client_config_option
 @json_option
 def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Show the live brokers, what each leads and holds, and partitions that lack replicas or a leader."""
+    """Show the live brokers, what each leads and holds, dead ones, and partitions that lack replicas or a leader."""
     with admin_of(bootstrap, client_config) as admin:
-        cluster, topics = admin.cluster(), admin.topics()
+        cluster, topics, dead = admin.cluster(), admin.topics(), admin.dead_brokers()
     partitions = [{"topic": topic["name"], **one} for topic in topics for one in topic["partitions"]]
     leads = Counter(one["leader"] for one in partitions)
     holds = Counter(broker for one in partitions for broker in one["replicas"])
@@ -62,7 +62,7 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     troubled = [one for one in partitions if one["leader"] < 0 or len(one["isr"]) < len(one["replicas"])]
     if as_json:
         shown = [{key: one[key] for key in ("topic", "partition", "leader", "replicas", "isr")} for one in troubled]
-        echo_json({"cluster_id": cluster["cluster_id"], "brokers": brokers, "not_in_sync": shown})
+        echo_json({"cluster_id": cluster["cluster_id"], "brokers": brokers, "dead": dead, "not_in_sync": shown})
         return
     click.echo(
         f"Cluster {cluster['cluster_id']}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
@@ -80,6 +80,9 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
         for one in brokers
     ]
     echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
+    for one in dead:
+        has = plural(holds[one["node_id"]], "replica")
+        click.echo(f"Broker {one['node_id']}, last at {one['host']}:{one['port']}, is dead; it has {has}.")
     if troubled:
         click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
         lacking = [(one["topic"], one["partition"], one["leader"] if one["leader"] >= 0 else "none",
@@ -204,6 +207,23 @@ def elect(
         results = admin.elect_leaders(chosen, unclean=unclean)
     refuse_failed(results)
     click.echo(f"Elected {plural(len(results), 'leader')}.")
+
+
+@click.command(epilog="Example: pylog cluster unregister 3 --execute")
+@click.argument("broker", type=click.IntRange(0))
+@execute_option
+@bootstrap_option
+@client_config_option
+def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
+    """Forget BROKER, which is dead and will not come back: no replica is placed on it any more."""
+    with admin_of(bootstrap, client_config) as admin:
+        left = sum(broker in replicas for replicas in _present(admin).values())
+        if execute:
+            admin.unregister_broker(broker)
+    done = "is forgotten" if execute else "would be forgotten; say --execute to do it"
+    click.echo(f"Broker {broker} {done}.")
+    if left:
+        click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
 
 
 def _present(admin: Admin) -> Moves:

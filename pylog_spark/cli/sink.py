@@ -115,7 +115,7 @@ def _row(one: overview.Standing, described: Mapping[str, Mapping[str, Any]]) -> 
         "kind": one.kind,
         "state": one.state,
         "transactions": len(one.open),
-        "open_for_s": max((age for each in own if (age := open_for_s(each)) is not None), default=None),
+        "open_for_s": open_for_s(*own),
         "topics": sorted({topic for each in own for topic, _ in each["partitions"]}),
         "transactional_ids": list(one.open),
     }

@@ -1,6 +1,5 @@
 """``pylog transaction list | describe | producers | abort``. An abort is only shown until --execute is given."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -203,10 +202,10 @@ def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, ex
 def _show(one: dict[str, Any]) -> None:
     click.echo(f"Transactional id {one['transactional_id']} ({one['state']})")
     click.echo(f"producer {one['producer_id']} epoch {one['producer_epoch']}, coordinator {one['coordinator']}")
-    if one["start_time_ms"] >= 0 and one["state"] not in _ENDED:
-        age_s = max(time.time() - one["start_time_ms"] / 1000, 0)
+    age_s = open_for_s(one)
+    if age_s is not None and one["state"] not in _ENDED:
         limit = ", prepared: no broker ends it" if is_prepared(one) else f" of {one['timeout_ms'] / 1000:.0f} s"
-        click.echo(f"open for {age_s:.0f} s{limit}")
+        click.echo(f"open for {age_s} s{limit}")
     if one["partitions"]:
         echo_table(["TOPIC", "PARTITION"], sorted(map(tuple, one["partitions"])))
 

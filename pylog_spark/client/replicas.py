@@ -41,6 +41,15 @@ class ReplicaAdmin(Requests):
         asked = None if partitions is None else list(partitions)
         return self._request("elect_leaders", partitions=asked, unclean=unclean)
 
+    def dead_brokers(self) -> list[dict[str, Any]]:
+        """The brokers that belong to the cluster and do not live: {node_id, host, port, rack}."""
+        return self._request("dead_brokers")
+
+    def unregister_broker(self, broker_id: int) -> None:
+        """Forget a broker that is gone for good. Raises `LogError` when it lives, or is not known."""
+        (result,) = self._request("unregister_broker", broker=broker_id)
+        raise_if_failed(result)
+
     def features(self) -> list[dict[str, Any]]:
         """The levels of the cluster's features: {feature, level, min, max}; the last two of the broker that was asked."""
         return self._request("features")

@@ -20,6 +20,8 @@ Only where several brokers share a store (the ephemeral ones last as long as the
 ``controller``              ephemeral {"version": 1, "broker_id"}
 ``controller_epoch``        {"version": 1, "epoch"}: one more with each elected controller
 ``producer_ids``            {"version": 1, "next"}: the first id that no broker has
+``known_brokers``           {"version": 1, "brokers": {id: {"host", "port", "rack"}}}: who has been registered, and was not
+                            forgotten (`cluster.known`); it may be missing, or lack brokers of an older pylog
 ``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "token"}: what a write changed; kept a while
 ==========================  =====================================================================================
 
@@ -54,6 +56,7 @@ REGISTRATIONS = "brokers/ids/"
 CONTROLLER = "controller"
 CONTROLLER_EPOCH = "controller_epoch"
 PRODUCER_IDS = "producer_ids"
+KNOWN_BROKERS = "known_brokers"
 CHANGES = "changes/"
 
 
@@ -223,6 +226,30 @@ def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo,
         raise DocumentError(
             f"The document {path} is damaged ({error!r}): stop that broker and start it again."
         ) from error
+
+
+def encode_known_brokers(brokers: Mapping[int, BrokerInfo]) -> bytes:
+    """The document of the brokers that belong to the cluster, dead or alive."""
+    shown = {str(one.id): {"host": one.host, "port": one.port, "rack": one.rack} for one in brokers.values()}
+    return _encode({"brokers": shown})
+
+
+def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
+    """The brokers that belong to the cluster; nobody where there is no such document. Raises `DocumentError`."""
+    if data is None:
+        return {}
+    body = _decode(KNOWN_BROKERS, data, {"brokers"})["brokers"]
+    try:
+        found = {}
+        for number, one in body.items():
+            if one.keys() != {"host", "port", "rack"}:
+                raise KeyError(*one)
+            found[int(number)] = BrokerInfo(int(number), str(one["host"]), int(one["port"]), one["rack"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DocumentError(
+            f"The document {KNOWN_BROKERS} is damaged ({error!r}): restore it from a copy, or delete it and restart the brokers."
+        ) from error
+    return found
 
 
 def encode_notice(topics: Iterable[str], brokers: bool, token: str) -> bytes:

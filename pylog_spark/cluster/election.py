@@ -30,17 +30,23 @@ NOBODY = -1
 class Liveness:
     """Which brokers are there. `leaving`: alive, but being stopped, so they lead nothing new and leave every ISR.
 
-    `epochs` are those of their registrations, as far as they are known.
+    `epochs` are those of their registrations, as far as they are known. `known`: belong to the cluster, though they may be dead.
     """
 
     alive: frozenset[int]
     leaving: frozenset[int] = frozenset()
     epochs: Mapping[int, int] = field(default_factory=dict, hash=False)
+    known: frozenset[int] = frozenset()
 
     @property
     def active(self) -> frozenset[int]:
         """Alive and here to stay."""
         return self.alive - self.leaving
+
+    @property
+    def registered(self) -> frozenset[int]:
+        """Who may have replicas: the dead ones that are to come back too."""
+        return self.alive | self.known
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ higher level than the cluster's understands is not written, so that brokers of t
 replaced by the other. Once all are new the level is raised, by hand, and from then on an older broker is refused at its start.
 """
 
+import enum
 from collections.abc import Iterable
 
 from pylog_spark.cluster import documents
@@ -13,6 +14,14 @@ from pylog_spark.cluster.model import BrokerInfo
 
 #: The level's name among Kafka's features.
 FEATURE = "pylog.version"
+
+
+class UpgradeType(enum.IntEnum):
+    """What an update may do; the numbers are the protocol's."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
 
 
 def not_understood(level: int) -> str | None:
@@ -26,8 +35,15 @@ def not_understood(level: int) -> str | None:
     )
 
 
-def raised(now: int, wanted: int, brokers: Iterable[BrokerInfo]) -> Refusal | None:
+def raised(
+    now: int, wanted: int, brokers: Iterable[BrokerInfo], upgrade_type: int = UpgradeType.UPGRADE
+) -> Refusal | None:
     """Why the level may not become `wanted`; None when it may. `brokers` are all that are registered."""
+    if upgrade_type not in UpgradeType.__members__.values():
+        return Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"{upgrade_type} is no type of an update: use 1, an upgrade.")
+    if wanted > now and upgrade_type != UpgradeType.UPGRADE:
+        sentence = f"The cluster is at level {now}, and {wanted} is no downgrade: ask for an upgrade."
+        return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     if wanted < now:
         sentence = f"The cluster is at level {now} and never goes back: what was stored since may need it."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)

@@ -27,7 +27,8 @@ def start(
 ) -> tuple[Topic, dict[int, Refusal]]:
     """Begin to move partitions to the replicas of `targets` (None: cancel); the topic and why some are not moved.
 
-    `settle` the topic before it is stored: a change of the order alone is complete at once. With `rules` nothing is given up that
+    A target may have brokers that are dead, but known: the move waits for them. `settle` the topic before it is stored: a change
+    of the order alone is complete at once. With `rules` nothing is given up that
     would leave fewer than min.insync.replicas in sync.
     """
     after = list(topic.partitions)
@@ -65,7 +66,7 @@ def _begun(one: Partition, target: Sequence[int] | None, live: Liveness, rules: 
 
 def _invalid(one: Partition, target: Sequence[int], live: Liveness) -> Refusal | None:
     sentence = None
-    unknown = [broker for broker in target if broker not in live.alive and broker not in one.replicas]
+    unknown = [broker for broker in target if broker not in live.registered and broker not in one.replicas]
     if not target:
         sentence = "The assignment has an empty list of replicas: name at least one broker."
     elif len(set(target)) < len(target):

@@ -2,7 +2,8 @@
 
 Each function answers with the new `Topic` or with a `Refusal` that carries Kafka's error code; a refused topic never
 affects another one of the same request. Codes and conditions are Apache Kafka's (ReplicationControlManager, Topic).
-Replicas are placed on live brokers only, all of them in sync: there is nothing yet that one could lack.
+Replicas are placed on brokers that are known, dead ones too where the live ones are not enough; leaders and in sync are live ones
+only, since a dead one has not even made the log. It comes in like any follower that was away.
 """
 
 import string
@@ -33,7 +34,9 @@ class Rules:
     check_config : callable
         Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
     brokers : sequence of BrokerInfo
-        Those that take new replicas: alive and not being stopped. Nobody named: this broker alone.
+        Those that may have replicas. Nobody named: this broker alone.
+    absent : frozenset of int
+        Of those, who is dead or being stopped: they get replicas where nobody else can, and are not in sync with them.
     """
 
     node_id: int
@@ -42,10 +45,11 @@ class Rules:
     delete_enabled: bool
     check_config: Callable[[str, str], str]
     brokers: Sequence[BrokerInfo] = ()
+    absent: frozenset[int] = frozenset()
 
     @property
     def takers(self) -> Sequence[BrokerInfo]:
-        """The brokers that take new replicas, at least this one."""
+        """The brokers that may have replicas, at least this one."""
         return self.brokers or (BrokerInfo(self.node_id),)
 
 
@@ -116,15 +120,18 @@ def _create_one(
     configs = _configs(one.configs, rules)
     if isinstance(configs, Refusal):
         return configs
-    return Topic(one.name, new_id(), configs, tuple(map(_led, range(len(replicas)), replicas)))
+    partitions = tuple(_led(index, brokers, rules) for index, brokers in enumerate(replicas))
+    return Topic(one.name, new_id(), configs, partitions)
 
 
 def _collision_key(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _led(index: int, replicas: Sequence[int]) -> Partition:
-    return Partition(index, tuple(replicas), replicas[0], 0, tuple(replicas))
+def _led(index: int, replicas: Sequence[int], rules: Rules) -> Partition:
+    """A new partition, some of whose replicas are there."""
+    isr = tuple(broker for broker in replicas if broker not in rules.absent)
+    return Partition(index, tuple(replicas), isr[0], 0, isr)
 
 
 def _too_many_partitions() -> Refusal:
@@ -145,7 +152,7 @@ def _placed(one: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
         return Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be at least 1, or -1 for the default.")
     if count > NEW_PARTITIONS_MAX:
         return _too_many_partitions()
-    return assign(rules.takers, count, factor, start=_start(one.name))
+    return assign(rules.takers, count, factor, start=_start(one.name), absent=rules.absent)
 
 
 def _start(name: str) -> int:
@@ -182,6 +189,10 @@ def _check_brokers(assignments: Sequence[Sequence[int]], factor: int, rules: Rul
         elif len(brokers) != factor:
             sentence = (
                 f"The manual assignment {list(brokers)} has {len(brokers)} replica(s), other partitions have {factor}."
+            )
+        elif rules.absent.issuperset(brokers):
+            sentence = (
+                f"The manual assignment {list(brokers)} has only brokers that are dead or being stopped: start one."
             )
         if sentence is not None:
             return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
@@ -242,7 +253,9 @@ def add_partitions(
     first = topic.partitions[0]
     factor = len(first.replicas) - len(first.removing)
     if assignments is None:
-        placed = assign(rules.takers, count - present, factor, start=_start(name), first_partition=present)
+        placed = assign(
+            rules.takers, count - present, factor, start=_start(name), first_partition=present, absent=rules.absent
+        )
         if isinstance(placed, Refusal):
             return placed
         assignments = placed
@@ -252,4 +265,5 @@ def add_partitions(
     refused = _check_brokers(assignments, factor, rules)
     if refused is not None:
         return refused
-    return replace(topic, partitions=(*topic.partitions, *map(_led, range(present, count), assignments)))
+    added = (_led(index, brokers, rules) for index, brokers in enumerate(assignments, present))
+    return replace(topic, partitions=(*topic.partitions, *added))

@@ -1,4 +1,4 @@
-"""The settings of Kafka's Java clients (consumer, producer, admin; kafka-clients 4.3) that the native client does not have:
+"""The settings of Kafka's Java clients (consumer, producer, admin; kafka-clients 4.4) that the native client does not have:
 which are accepted and do nothing, and which are refused, each with its reason. With the native client's own table they are
 all the names that the Java clients know; a test compares.
 """
@@ -14,6 +14,8 @@ _SHARE = "Spark's tasks are told what to read; a share group deals records out b
 #: Accepted, so that a format("kafka") query runs unchanged, and without effect: name -> why that is right.
 IGNORED: dict[str, str] = {
     "auto.commit.interval.ms": "offsets are kept in Spark's checkpoint",
+    "bootstrap.resolve.timeout.ms": "a name is looked up for each connection, and tried again like one that is refused",
+    "buffer.memory.allocation.strategy": "kafka.buffer.memory bounds the records, however they are kept",
     "client.dns.lookup": "all addresses of a name are tried",
     "compression.gzip.level": "each codec is used at its default level",
     "compression.lz4.level": "each codec is used at its default level",
@@ -28,6 +30,7 @@ IGNORED: dict[str, str] = {
     "internal.throw.on.fetch.stable.offset.unsupported": "no committed offset is read",
     "max.poll.interval.ms": _NO_GROUP,
     "max.poll.records": "records come as Arrow batches, see batchBytes",
+    "metadata.cluster.check.enable": "brokers are not told which of them is meant",
     "metadata.max.idle.ms": _METADATA,
     "metadata.recovery.rebootstrap.trigger.ms": "the addresses of kafka.bootstrap.servers are always tried as well",
     "metadata.recovery.strategy": "the addresses of kafka.bootstrap.servers are always tried as well",
@@ -38,6 +41,7 @@ IGNORED: dict[str, str] = {
     "partition.assignment.strategy": _NO_GROUP,
     "partitioner.adaptive.partitioning.enable": "rows without a key go to one partition after the other, a batch at a time",
     "partitioner.availability.timeout.ms": "rows without a key go to one partition after the other, a batch at a time",
+    "partitioner.rack.aware": "rows without a key go to one partition after the other, a batch at a time",
     "reconnect.backoff.max.ms": "see kafka.retry.backoff.max.ms",
     "reconnect.backoff.ms": "see kafka.retry.backoff.ms",
     "session.timeout.ms": _NO_GROUP,
@@ -72,6 +76,7 @@ _SASL = """client.callback.handler.class jaas.config kerberos.kinit.cmd kerberos
 kerberos.ticket.renew.jitter kerberos.ticket.renew.window.factor login.callback.handler.class login.class
 login.connect.timeout.ms login.read.timeout.ms login.refresh.buffer.seconds login.refresh.min.period.seconds
 login.refresh.window.factor login.refresh.window.jitter login.retry.backoff.max.ms login.retry.backoff.ms mechanism
+oauthbearer.allow.unverified.audience oauthbearer.allow.unverified.issuer
 oauthbearer.assertion.algorithm oauthbearer.assertion.claim.aud oauthbearer.assertion.claim.exp.seconds
 oauthbearer.assertion.claim.iss oauthbearer.assertion.claim.jti.include oauthbearer.assertion.claim.nbf.seconds
 oauthbearer.assertion.claim.sub oauthbearer.assertion.file oauthbearer.assertion.private.key.file

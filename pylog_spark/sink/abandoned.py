@@ -24,7 +24,7 @@ from pylog_spark.sink import commit
 from pylog_spark.sink.identity import parse_task_id, write_of
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.overview import UNDECIDED, standings
-from pylog_spark.sink.protocol import abandoned, patience_ms, revoking
+from pylog_spark.sink.protocol import abandoned, open_for_ms, patience_ms, portion, revoking
 
 _log = logging.getLogger("pylog_spark")
 
@@ -40,20 +40,33 @@ _DESCRIBED_MAX = 100
 
 def end_abandoned(client: Mapping[str, str]) -> int:
     """End all abandoned writes: how many. What cannot be done is a warning, and left to the next who looks."""
+    try:
+        with closing(Ledger(hurried(client))) as ledger:
+            return end_those_of(ledger)
+    except PylogError as error:
+        _warn_unseen(error)
+        return 0
+
+
+def end_those_of(ledger: Ledger) -> int:
+    """As `end_abandoned`, with a ledger whose requests are `hurried`."""
     deadline = time.monotonic() + _DEADLINE_S
     ended = 0
     try:
-        with closing(Ledger(hurried(client))) as ledger:
-            keys = sorted({name.key for one in _abandoned(ledger) if (name := parse_task_id(one))})
-            if keys:
-                ledger.ensure()
-            for key in keys:
-                if time.monotonic() < deadline:
-                    ended += _try_to_end(ledger, key)
+        keys = sorted({name.key for one in _abandoned(ledger) if (name := parse_task_id(one))})
+        if keys:
+            ledger.ensure()
+        for key in keys:
+            if time.monotonic() < deadline:
+                ended += _try_to_end(ledger, key, deadline)
     except PylogError as error:
-        if error.condition != NOT_KNOWN:
-            _log.warning("It could not be seen whether a write was abandoned: %s", error.sentence)
+        _warn_unseen(error)
     return ended
+
+
+def _warn_unseen(error: PylogError) -> None:
+    if error.condition != NOT_KNOWN:
+        _log.warning("It could not be seen whether a write was abandoned: %s", error.sentence)
 
 
 def hurried(client: Mapping[str, str]) -> dict[str, str]:
@@ -63,40 +76,47 @@ def hurried(client: Mapping[str, str]) -> dict[str, str]:
     return {**client, "default.api.timeout.ms": str(most)}
 
 
-def _try_to_end(ledger: Ledger, key: str) -> int:
+def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
+    """End what is abandoned of one write, as far as there is time: how many of its versions."""
+    versions: set[int] = set()
+    is_over = False
     try:
-        return _end(ledger, key)
+        while not is_over and time.monotonic() < deadline:
+            ended, is_over = _end(ledger, key)
+            versions |= ended
     except PylogError as error:
         # Fenced: others have found it, too, or its driver is back.
         level = logging.INFO if error.condition == "PYLOG_SINK_FENCED" else logging.WARNING
         _log.log(level, "The abandoned write %s is left to others: %s", key, error.sentence)
-        return 0
+    return len(versions)
 
 
-def _end(ledger: Ledger, key: str) -> int:
-    """End what is abandoned of one write, if it still is: how many of its versions."""
+def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
+    """End what is abandoned of one write, if it still is, as far as one record can say: the versions, and whether that was all."""
     stored = ledger.decision(key, settled=False)
     with closing(commit.fence(ledger, stored.write if stored else write_of(key))) as driver:
         ids = _abandoned(ledger, key)
         stored = commit.read_decision(ledger, write_of(key))
         found = standings([stored] if stored else [], ids)
-        undecided = [name for one in found if one.state == UNDECIDED for name in one.open]
-        decided = sorted(set(ids) - set(undecided))
+        all_undecided = [name for one in found if one.state == UNDECIDED for name in one.open]
+        decided = sorted(set(ids) - set(all_undecided))
+        undecided: list[str] = []
         if stored and decided:
             sentence = _sentence(ledger, decided, "they are ended as it was decided")
             commit.end(ledger, stored)
             commit.clean_up(ledger, stored)
             _log.warning(sentence)
-        if undecided:
+        if all_undecided:
+            write, open_ids = stored.write if stored else write_of(key), ledger.open_transactions(key)
+            undecided = portion(stored, write, all_undecided, open_ids)
             sentence = _sentence(ledger, undecided, "nobody had decided them, so they are aborted")
-            write = stored.write if stored else write_of(key)
-            revoked = revoking(stored, write, undecided, ledger.open_transactions(key), time.time_ns() // 1_000_000)
-            commit.decide(driver, revoked)
+            commit.decide(driver, revoking(stored, write, undecided, open_ids, commit.now_ms()))
             ledger.fence(undecided)
             _log.warning(sentence)
     if stored and decided and not undecided:
         commit.forget(ledger, stored)
-    return len({name.version for one in ids if (name := parse_task_id(one))})
+    versions = {name.version for one in [*decided, *undecided] if (name := parse_task_id(one))}
+    return versions, len(undecided) == len(all_undecided)
 
 
 def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
@@ -123,5 +143,4 @@ def _topics_and_age(ledger: Ledger, ids: Sequence[str]) -> tuple[list[str], floa
     """Give the topics that transactions have written to, and for how many seconds the oldest is open."""
     described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one["error"]]
     topics = sorted({topic for one in described for topic, _ in one["partitions"]})
-    began = [one["start_time_ms"] for one in described if one["start_time_ms"] >= 0]
-    return topics, max(time.time() - min(began) / 1000, 0) if began else 0.0
+    return topics, (open_for_ms(described, commit.now_ms()) or 0) / 1000

@@ -86,10 +86,10 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
         ledger.ensure()
         # Not settled: what this write's own driver was storing when it died is settled by fencing it, at once.
         stored = ledger.decision(write.key, settled=False)
-        if isinstance(abort_step(stored, write, _now_ms()), Finish):
+        if isinstance(abort_step(stored, write, now_ms()), Finish):
             return  # decided by another driver, which needs no disturbing, or by this one: the next commit finishes it
         with closing(fence(ledger, write)) as driver:
-            step = abort_step(read_decision(ledger, write), write, _now_ms())
+            step = abort_step(read_decision(ledger, write), write, now_ms())
             if isinstance(step, Finish):
                 end(ledger, step.decision)
                 clean_up(ledger, step.decision)
@@ -115,7 +115,7 @@ def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction
 
     From here to the decision nobody aborts them: who would has to be the write's only driver first, and then the decision fails.
     """
-    lost = not_safe(transactions, ledger.describe([one.transactional_id for one in transactions]), _now_ms())
+    lost = not_safe(transactions, ledger.describe([one.transactional_id for one in transactions]), now_ms())
     if any(one.prepared for one in transactions if one.transactional_id in lost):
         raise ended_from_outside(write)
     if lost:
@@ -171,7 +171,7 @@ def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -
 
 
 def _commit(ledger: Ledger, driver: Driver, write: Write, outcomes: Sequence[Outcome]) -> None:
-    step = next_step(read_decision(ledger, write), write, outcomes, _now_ms())
+    step = next_step(read_decision(ledger, write), write, outcomes, now_ms())
     if isinstance(step, Nothing):
         return
     decision = step.decision
@@ -210,7 +210,7 @@ def _end(ledger: Ledger, decision: Decision) -> list[str]:
 def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) -> None:
     """Finish decided batches whose drivers died: nobody may run those again."""
     for other in ledger.neighbours(write.key):
-        if needs_help(other, write, _now_ms()):
+        if needs_help(other, write, now_ms()):
             try:
                 finish(client, other.write)
             except PylogError as error:
@@ -219,5 +219,6 @@ def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) ->
                 )
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Give the time of day, as decisions carry it."""
     return time.time_ns() // 1_000_000

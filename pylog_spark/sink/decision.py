@@ -12,7 +12,8 @@ The last record of a key in `TOPIC` says which version of a write is decided, an
 up, and a task that is late ends its own transaction. A batch that is over keeps its record, without transactions.
 `topic_ids` (absent when empty; of a query only): the id of each topic that it has written to, as far as brokers have ids. A topic of
 another id is another topic, in which all that the query wrote before is missing.
-`revoked` (absent when empty): transactional ids of later versions that an administrator aborts; no driver may list them.
+`revoked` (absent when empty): transactional ids of later versions that are being aborted from outside; no driver may list them. Of
+many, a record has as many as fit (`protocol.portion`); the next ones follow when these have ended.
 A key about which nothing was decided then has the version -1.
 """
 
@@ -101,6 +102,11 @@ def is_decided(stored: Decision | None, write: Write) -> TypeGuard[Decision]:
 def partition_of(key: bytes, murmur2: int) -> int:
     """Give the partition of `TOPIC` that keeps `key`, whose hash is `murmur2`. Stays when partitions are added."""
     return (murmur2 & 0x7FFFFFFF) % PARTITIONS if key else 0
+
+
+def revoked_bytes(transactional_id: str) -> int:
+    """Give how many bytes of the record's value one of `revoked` takes."""
+    return len(json.dumps(transactional_id)) + 1
 
 
 def encode(decision: Decision) -> bytes:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import logging
 import shlex
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink.abandoned import NOT_KNOWN, end_abandoned, hurried
+from pylog_spark.sink.abandoned import NOT_KNOWN, end_those_of, hurried
+from pylog_spark.sink.commit import now_ms
 from pylog_spark.sink.identity import TaskName, parse_task_id
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.overview import UNDECIDED, Standing, standings
-from pylog_spark.sink.protocol import is_prepared, patience_ms
+from pylog_spark.sink.protocol import is_prepared, open_for_ms, patience_ms
 
 _log = logging.getLogger("pylog_spark")
 
@@ -31,30 +31,31 @@ _NAMED_MAX = 5
 
 def release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
     """End what is abandoned: how many writes; and what still holds `partitions` back, as `holders` gives it."""
-    ended = end_abandoned(client)
+    ended = 0
     try:
-        return ended, holders(client, partitions)
+        with closing(Ledger(hurried(client))) as ledger:
+            ended = end_those_of(ledger)
+            return ended, holders(ledger, partitions)
     except PylogError as error:
         if error.condition != NOT_KNOWN:
             _log.warning("It could not be seen which transaction holds readers back: %s", error.sentence)
         return ended, {}
 
 
-def holders(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> dict[str, str]:
+def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str, str]:
     """Give the long open transactions that write to `partitions`: by the key of a write, or a transactional id of others, a clause
     that says since when it is open and which command ends it."""
     wanted = set(map(tuple, partitions))
-    with closing(Ledger(hurried(client))) as ledger:
-        described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
-        there = [one for one in described if any(tuple(each) in wanted for each in one["partitions"])]
-        names = {one["transactional_id"]: parse_task_id(one["transactional_id"]) for one in there}
-        found = {one["transactional_id"]: _of_others(one) for one in there if names[one["transactional_id"]] is None}
-        for key in sorted({name.key for name in names.values() if name}):
-            decision = ledger.decision(key, settled=False)
-            known = [decision] if decision else []
-            for standing in standings(known, [one for one, name in names.items() if _is_of(name, key)]):
-                if standing.open:
-                    found[f"{key} {standing.version}"] = _of_sink(standing, there)
+    described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
+    there = [one for one in described if any(tuple(each) in wanted for each in one["partitions"])]
+    names = {one["transactional_id"]: parse_task_id(one["transactional_id"]) for one in there}
+    found = {one["transactional_id"]: _of_others(one) for one in there if names[one["transactional_id"]] is None}
+    for key in sorted({name.key for name in names.values() if name}):
+        decision = ledger.decision(key, settled=False)
+        known = [decision] if decision else []
+        for standing in standings(known, [one for one, name in names.items() if _is_of(name, key)]):
+            if standing.open:
+                found[f"{key} {standing.version}"] = _of_sink(standing, there)
     return dict(sorted(found.items())[:_NAMED_MAX])
 
 
@@ -85,4 +86,4 @@ def _of_sink(one: Standing, described: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _age_s(described: Sequence[Mapping[str, Any]]) -> float:
-    return max(time.time() - min(int(one["start_time_ms"]) for one in described) / 1000, 0.0)
+    return (open_for_ms(described, now_ms()) or 0) / 1000

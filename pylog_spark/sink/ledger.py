@@ -16,6 +16,7 @@ from pylog_spark.errors import PylogError, from_native, native, translated
 from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
 from pylog_spark.sink.faults import requested, told
 from pylog_spark.sink.identity import Write, pattern_of
+from pylog_spark.sink.protocol import OPEN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -259,7 +260,7 @@ class Ledger:
 
 
 def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, Any]:
-    return {"states": ["Ongoing"], "producer_ids": [], "duration_ms": longer_than_ms, "pattern": pattern_of(key)}
+    return {"states": [OPEN], "producer_ids": [], "duration_ms": longer_than_ms, "pattern": pattern_of(key)}
 
 
 class Driver:

@@ -13,8 +13,7 @@ are first written down as revoked, by the one driver that is not fenced, and end
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from pylog_spark.sink import commit
 from pylog_spark.sink.decision import Decision
 from pylog_spark.sink.identity import parse_task_id, write_of
 from pylog_spark.sink.ledger import Ledger
-from pylog_spark.sink.protocol import revoking
+from pylog_spark.sink.protocol import portion, revoking
 
 FINISHED = "finished"
 UNFINISHED = "unfinished"
@@ -98,21 +97,37 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
     """
     with closing(Ledger(client)) as ledger:
         ledger.ensure()
-        stored = ledger.decision(key, settled=True)
-        write = stored.write if stored else write_of(key)
-        with closing(commit.fence(ledger, write)) as driver:
-            stored = commit.read_decision(ledger, write)
-            open_ids = ledger.open_transactions(key)
-            ids = undecided(standings([stored] if stored else [], open_ids), key)
-            commit.decide(driver, revoking(stored, write, ids, open_ids, _now_ms()))
-            ledger.fence(ids)
+        ids, left = _abort_portion(ledger, key, undecided)
+        while left:
+            more, left = _abort_portion(ledger, key, _undecided)
+            if set(more) <= set(ids):
+                break  # they do not end, or are gone: nothing is gained by another round
+            ids += more
     return ids
+
+
+def _abort_portion(
+    ledger: Ledger, key: str, chosen: Callable[[Iterable[Standing], str], list[str]]
+) -> tuple[list[str], int]:
+    """Abort as many of the `chosen` as one record can revoke: which, and how many are left."""
+    stored = ledger.decision(key, settled=True)
+    write = stored.write if stored else write_of(key)
+    with closing(commit.fence(ledger, write)) as driver:
+        stored = commit.read_decision(ledger, write)
+        open_ids = ledger.open_transactions(key)
+        every = chosen(standings([stored] if stored else [], open_ids), key)
+        if not every:
+            return [], 0
+        ids = portion(stored, write, every, open_ids)
+        commit.decide(driver, revoking(stored, write, ids, open_ids, commit.now_ms()))
+        ledger.fence(ids)
+    return ids, len(every) - len(ids)
 
 
 def undecided(found: Iterable[Standing], key: str) -> list[str]:
     """Give the open transactions of a write's undecided versions. Raises `PylogError` when there are none."""
     of_key = [one for one in found if one.key == key]
-    ids = [name for one in of_key if one.state == UNDECIDED for name in one.open]
+    ids = _undecided(of_key, key)
     if ids:
         return ids
     if any(one.state in (UNFINISHED, LEFT_OVER) for one in of_key):
@@ -124,11 +139,11 @@ def undecided(found: Iterable[Standing], key: str) -> list[str]:
     )
 
 
+def _undecided(found: Iterable[Standing], key: str) -> list[str]:
+    return [name for one in found if one.key == key and one.state == UNDECIDED for name in one.open]
+
+
 def _state_of(name: str, version: int, decision: Decision | None) -> str:
     if decision is None or version > decision.write.version:
         return UNDECIDED
     return UNFINISHED if any(one.transactional_id == name for one in decision.transactions) else LEFT_OVER
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transaction, is_decided
+from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transaction, is_decided, revoked_bytes
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
 from pylog_spark.sink.topics import checked
 
@@ -30,6 +30,8 @@ _NEVER_MS = 2**31 - 1
 MARGIN_MS = 30_000
 #: How old a decided, unfinished batch is when another driver finishes it: its own is then dead, or long waiting.
 HELP_AFTER_MS = 300_000
+#: Most bytes of revocations in one record, which must fit into a batch of 1 MB with all else that a decision says.
+REVOKED_BYTES_MAX = 50_000
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,26 @@ def revoking(
     return replace(stored, revoked=tuple(dict.fromkeys([*before, *ids])))
 
 
+def portion(stored: Decision | None, write: Write, ids: Iterable[str], open_ids: Iterable[str]) -> list[str]:
+    """Give those of `ids` that one record can revoke, at least one; those that are revoked already come first.
+
+    The parameters are those of `revoking`. What is left is revoked when these are ended, by another record. No driver can
+    commit the rest meanwhile: a decision about a version lists all of its tasks, and these have ended.
+    """
+    if write.kind == ONCE and stored is None:
+        return list(ids)
+    still_open, wanted = set(open_ids), set(ids)
+    before = [one for one in (stored.revoked if stored else ()) if one in still_open]
+    left = REVOKED_BYTES_MAX - sum(revoked_bytes(one) for one in before if one not in wanted)
+    chosen: list[str] = []
+    for one in sorted(wanted, key=lambda one: (one not in before, one)):
+        left -= revoked_bytes(one)
+        if left < 0 and chosen:
+            break
+        chosen.append(one)
+    return chosen
+
+
 def abort_step(stored: Decision | None, write: Write, now_ms: int) -> Finish | Abort:
     """Say how a driver gives up: a commit that failed may have decided before."""
     if is_decided(stored, write):
@@ -240,6 +262,21 @@ def not_safe(transactions: Iterable[Transaction], described: Mapping[str, Mappin
         for one in transactions
         if not _is_safe(one, described.get(one.transactional_id, {}), now_ms)
     )
+
+
+def open_for_ms(described: Iterable[Mapping[str, Any]], now_ms: int) -> int | None:
+    """Give for how long the oldest of some transactions is open, None when that is not known of any.
+
+    Parameters
+    ----------
+    described : iterable of mapping
+        As `describe_transactions` gives them: those with an error, or without a start, count as not known.
+    now_ms : int
+        The clock; the brokers' may be ahead of it, which counts as just begun.
+    """
+    began = [int(one["start_time_ms"]) for one in described if not one.get("error")]
+    known = [start_ms for start_ms in began if start_ms >= 0]
+    return max(now_ms - min(known), 0) if known else None
 
 
 def patience_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:

@@ -153,3 +153,17 @@ def test_a_record_without_a_key_is_refused_on_a_compacted_topic_only(shared, adm
     assert produce(servers, keyed, records[:1], **config) == []
     assert produce(servers, plain, records, **config) == []
     assert consume(servers, keyed) == [(0, "k", "v")]
+
+
+def test_a_shorter_back_off_counts_at_once_while_the_broker_runs(new_broker, admin_of):
+    broker = new_broker(log_cleaner_backoff_ms=3_600_000)
+    admin = admin_of(broker)
+    create(admin, "t")
+    records = [(f"key-{n % KEYS}", f"value-{n} {'x' * 50}") for n in range(2_000)]
+    assert produce(broker.bootstrap_servers, "t", records) == []
+    entry = ConfigEntry("log.cleaner.backoff.ms", "20", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    assert checkpoint(broker.data_dir, "t") == 0
+    admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    until(lambda: checkpoint(broker.data_dir, "t") > 0, "the log is compacted")
+    assert len(consume(broker.bootstrap_servers, "t")) < len(records)

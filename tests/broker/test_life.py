@@ -1,5 +1,6 @@
 """Starting, stopping, killing and starting a broker again."""
 
+import contextlib
 import os
 import re
 import resource
@@ -17,8 +18,10 @@ from pylog_spark.testing import LocalBroker, LocalBrokerError
 from tests.broker.wire import connect, text
 from tests.harness.waiting import until
 from tests.peers.kafka import KafkaBroker
+from tests.peers.probe import answers
 
 CLEAN_MARKER = ".kafka_cleanshutdown"
+API_VERSIONS = 18
 
 
 def created(admin, name, partitions=1, **config):
@@ -159,16 +162,33 @@ def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
     until(lambda: line.search(broker.logs()), "retention is told")
 
 
+def descriptors_in_use(broker):
+    return max(map(int, os.listdir(f"/proc/{broker.pid}/fd"))) + 1
+
+
+def limit_descriptors(broker, soft):
+    """Set how many file descriptors the running broker may have; gives what it might have before."""
+    before, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    return before
+
+
+def one_by_one(broker):
+    return Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
+    )
+
+
 def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_of):
     created(admin_of(broker), "t", **{"segment.bytes": "200"})
     values = [f"{number}".encode() * 60 for number in range(10)]
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1})
+    producer = one_by_one(broker)
     producer.produce("t", values[0])
     assert producer.flush(20) == 0
     soft, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
     assert soft == hard, "the broker takes what it may have"
-    used = max(map(int, os.listdir(f"/proc/{broker.pid}/fd"))) + 1
-    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (used, hard))
+    # Fewer than are in use already: no file that is closed makes room.
+    limit_descriptors(broker, 3)
     for value in values[1:]:
         producer.produce("t", value)
 
@@ -177,9 +197,64 @@ def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_
         return "t-0: no file descriptor is left to open" in broker.logs()
 
     until(refused, "the next segment cannot be begun")
-    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    limit_descriptors(broker, soft)
     assert producer.flush(30) == 0
     assert read(broker, "t") == values
+
+
+def test_a_broker_without_a_free_file_descriptor_closes_idle_files_for_those_that_it_needs(broker, admin_of):
+    created(admin_of(broker), "t", **{"segment.bytes": "200"})
+    values = [f"{number}".encode() * 60 for number in range(40)]
+    producer = one_by_one(broker)
+    producer.produce("t", values[0])
+    assert producer.flush(20) == 0
+    soft = limit_descriptors(broker, descriptors_in_use(broker))
+    for value in values[1:]:
+        producer.produce("t", value)
+    assert producer.flush(30) == 0
+    limit_descriptors(broker, soft)
+    assert read(broker, "t") == values
+    assert "no file descriptor is left" not in broker.logs()
+
+
+def test_connections_leave_the_reserved_file_descriptors_to_logs_and_coordinators(new_broker, admin_of):
+    broker = new_broker(reserved_file_descriptors=24, offsets_topic_num_partitions=2)
+    admin = admin_of(broker)
+    created(admin, "t", **{"segment.bytes": "200"})
+    producer = one_by_one(broker)
+    producer.produce("t", b"0" * 60)
+    assert producer.flush(20) == 0
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+    soft = limit_descriptors(broker, descriptors_in_use(broker) + 60)
+    with contextlib.ExitStack() as stack:
+        taken = 0
+        while not turned_away(stack.enter_context(connect(broker.bootstrap_servers))):
+            taken += 1
+            assert taken < 100, "connections take what is reserved"
+        assert taken >= 30
+        # Who is connected is served, whatever that needs: new segments, new logs, an offset.
+        for number in range(1, 30):
+            producer.produce("t", f"{number}".encode() * 60)
+        assert producer.flush(30) == 0
+        created(admin, "later", 4)
+        consumer.commit(offsets=[TopicPartition("t", 0, 30)], asynchronous=False)
+        assert turned_away(stack.enter_context(connect(broker.bootstrap_servers))), "at once, not after a time-out"
+    assert "turned 127.0.0.1" in broker.logs()
+    assert "reserved.file.descriptors are in use" in broker.logs()
+    assert "no file descriptor is left" not in broker.logs()
+    until(lambda: answers(broker.host, broker.port, 5), "others are served when the connections are gone")
+    limit_descriptors(broker, soft)
+    consumer.close()
+
+
+def turned_away(connection):
+    """Whether the broker closed it instead of answering."""
+    try:
+        connection.ask(API_VERSIONS, 0, b"")
+        return False
+    except (EOFError, ConnectionError):
+        return True
 
 
 def test_a_directory_that_belongs_to_no_topic_is_named_and_kept(broker):

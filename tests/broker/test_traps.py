@@ -18,11 +18,11 @@ NAMES = {
     11: "JoinGroup", 12: "Heartbeat", 13: "LeaveGroup", 14: "SyncGroup", 15: "DescribeGroups", 16: "ListGroups",
     18: "ApiVersions", 19: "CreateTopics", 20: "DeleteTopics", 21: "DeleteRecords", 22: "InitProducerId",
     23: "OffsetForLeaderEpoch", 24: "AddPartitionsToTxn", 25: "AddOffsetsToTxn", 26: "EndTxn", 27: "WriteTxnMarkers",
-    28: "TxnOffsetCommit", 32: "DescribeConfigs", 33: "AlterConfigs", 35: "DescribeLogDirs", 37: "CreatePartitions",
+    28: "TxnOffsetCommit", 29: "DescribeAcls", 32: "DescribeConfigs", 33: "AlterConfigs", 34: "AlterReplicaLogDirs", 35: "DescribeLogDirs", 37: "CreatePartitions",
     42: "DeleteGroups", 43: "ElectLeaders", 44: "IncrementalAlterConfigs", 45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments", 47: "OffsetDelete", 57: "UpdateFeatures", 60: "DescribeCluster", 61: "DescribeProducers",
-    65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat", 69: "ConsumerGroupDescribe",
-    75: "DescribeTopicPartitions",
+    46: "ListPartitionReassignments", 47: "OffsetDelete", 55: "DescribeQuorum", 57: "UpdateFeatures", 60: "DescribeCluster", 61: "DescribeProducers",
+    64: "UnregisterBroker", 65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat", 69: "ConsumerGroupDescribe",
+    74: "ListConfigResources", 75: "DescribeTopicPartitions",
 }  # fmt: skip
 # Requests that would wait, or that Kafka answers with nothing.
 HARMLESS = {"Produce": {"acks": 1}}

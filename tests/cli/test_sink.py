@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink import commit, overview
+from pylog_spark.sink import commit, overview, protocol
 from pylog_spark.sink.identity import STREAM, Write, batch_write
 from tests.spark.once import Job, committed_values
 
@@ -159,6 +159,16 @@ def test_a_driver_whose_turn_comes_in_the_middle_of_an_abort_commits_nothing_of_
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "fence", driver_first)
         assert len(overview.abort_undecided(one.client, one.write.key)) == 2
+    assert committed_values(broker.bootstrap_servers, topic) == []
+
+
+def test_an_abort_of_more_than_one_record_can_revoke_takes_several(pylog, broker, topic, job, monkeypatch):
+    one = job(0)
+    monkeypatch.setattr(protocol, "REVOKED_BYTES_MAX", 1)
+    assert len(overview.abort_undecided(one.client, one.write.key)) == 2
+    assert one.decision().revoked == (max(each.transaction.transactional_id for each in one.outcomes),)
+    with pytest.raises(PylogError, match="was ended before it was committed, with pylog sink abort"):
+        one.commit()
     assert committed_values(broker.bootstrap_servers, topic) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.brokers import BOTH
-from tests.harness.kafka import either
+from tests.harness.kafka import either, is_served
 from tests.harness.waiting import until
 
 _NUMBERS = itertools.count()
@@ -27,19 +27,6 @@ def config(bootstrap: str) -> dict[str, str]:
     return {"bootstrap.servers": bootstrap, "default.api.timeout.ms": "10000", "delivery.timeout.ms": "20000"}
 
 
-def _are_led(client: Any, places: list[tuple[str, int, int]]) -> bool:
-    """Apache Kafka may tell of a new topic a little after it has answered."""
-    from pylog_spark._native import NativeError
-
-    try:
-        client.list_offsets(places)
-    except NativeError as error:
-        if error.args[0] != "UNKNOWN_TOPIC_OR_PARTITION":
-            raise
-        return False
-    return True
-
-
 @pytest.fixture
 def new_topic(config: dict[str, str]) -> Callable[..., str]:
     """Creates a topic with a fresh name."""
@@ -53,8 +40,8 @@ def new_topic(config: dict[str, str]) -> Callable[..., str]:
         topic: dict[str, Any] = {"name": name, "num_partitions": partitions, "replication_factor": -1, "configs": named}
         (answer,) = client.create_topics([topic])
         assert answer["error"] is None, answer
-        # Until its leaders have heard of it: a record that wants no acknowledgement would be lost.
-        until(lambda: _are_led(client, [(name, partition, -1) for partition in range(partitions)]), "all are led")
+        # A record that wants no acknowledgement would be lost.
+        until(lambda: is_served(client, name, partitions), f"{name} is served")
         return name
 
     return create

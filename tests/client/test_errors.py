@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from pylog_spark._native import Client, NativeError, RangeReader, RecordWriter
+from pylog_spark.testing import LocalBroker
 from tests.client.support import read, values_batch, write
 
 pytestmark = pytest.mark.cluster
@@ -88,6 +90,27 @@ def test_writing_to_an_unknown_topic_says_how_to_create_it(config: dict[str, str
     assert described["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
+def test_a_topic_that_the_brokers_cannot_create_is_an_error_with_their_reason(
+    config: dict[str, str], new_topic: Callable[..., str]
+) -> None:
+    taken = new_topic()
+    other = taken.replace("-", "_")
+    Client(config).create_topics([{"name": f"{other}.x", "num_partitions": 1, "replication_factor": -1, "configs": {}}])
+    with assert_refused("INVALID_TOPIC_EXCEPTION", f"{other}_x", "cannot be created", "collides"):
+        write(config, f"{other}_x", values_batch([b"x"]))
+
+
+def test_too_few_brokers_for_a_new_topic_is_not_taken_for_creation_that_is_off(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path, default_replication_factor=3) as broker:
+        config = {"bootstrap.servers": broker.bootstrap_servers}
+        with assert_refused("INVALID_REPLICATION_FACTOR", "topic new", "only 1 broker(s) are registered"):
+            write(config, "new", values_batch([b"x"]))
+    with LocalBroker(tmp_path / "off", auto_create_topics_enable=False) as broker:
+        config = {"bootstrap.servers": broker.bootstrap_servers}
+        with assert_refused("UNKNOWN_TOPIC_OR_PARTITION", "topic new", "auto.create.topics.enable=false"):
+            write(config, "new", values_batch([b"x"]))
+
+
 def test_an_unknown_partition_is_named(config: dict[str, str], new_topic: Callable[..., str]) -> None:
     topic = new_topic(2)
     with assert_refused("UNKNOWN_TOPIC_OR_PARTITION", topic, "no partition 7"):
@@ -109,7 +132,7 @@ def test_a_range_beyond_the_log_ends_in_a_timeout_that_names_its_end(
 ) -> None:
     topic = new_topic()
     write(config, topic, values_batch([b"x"] * 3))
-    impatient = {**config, "default.api.timeout.ms": "300", "fetch.max.wait.ms": "50"}
+    impatient = {**config, "default.api.timeout.ms": "1500", "fetch.max.wait.ms": "50"}
     reader = RangeReader(impatient, topic, 0, 0, 9, ["value"])
     with assert_refused("TIMED_OUT", "up to offset 3", "9 was asked for"):
         while reader.next_batch(8_000) is not None:

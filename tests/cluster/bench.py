@@ -14,6 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from pylog_spark.client import Admin
 from pylog_spark.testing import LocalBroker, ZooKeeper
 from pylog_spark.testing.process import free_port
 from tests.cluster.disks import Disks
@@ -223,6 +224,9 @@ class Bench:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
         until(lambda: self.watcher.is_whole([name]), f"{name} has leaders and full ISRs")
+        for broker, process in self.brokers.items():
+            with Admin(f"127.0.0.1:{process.port}") as asked:
+                until(lambda asked=asked: asked.topics([name])[0]["error"] is None, f"broker {broker} knows {name}")
 
     def leader(self, place: Place) -> int:
         """Who leads, by the newest document that was seen; -1 for nobody."""

@@ -1,7 +1,9 @@
 """A member of a consumer group as a process of its own: it writes down what it is handed and what it owns.
 
 ``python -m tests.cluster.group_member ZOOKEEPER BOOTSTRAP GROUP TOPIC FILE``. Lines of FILE, by ``time.monotonic_ns()``, which all
-processes of a machine share: ``record NS PARTITION OFFSET VALUE`` and ``claimed|releasing|lost NS PARTITION...``.
+processes of a machine share: ``record NS PARTITION OFFSET VALUE`` and ``claimed|releasing|lost NS PARTITION...``. The time of a
+record is the latest moment that is known to be before it was handed out: when `poll` was called, or when it told of a claim. A process
+that is stopped in between hands out nothing later than that.
 """
 
 import os
@@ -19,8 +21,12 @@ def main(zookeeper: str, bootstrap: str, group: str, topic: str, file: str) -> N
     def note(*words: object) -> None:
         os.write(out, (" ".join(map(str, words)) + "\n").encode())
 
+    before = 0
+
     def rebalanced(event: Rebalance) -> None:
-        note(event.what, time.monotonic_ns(), *sorted(partition for _, partition in event.partitions))
+        nonlocal before
+        before = time.monotonic_ns()
+        note(event.what, before, *sorted(partition for _, partition in event.partitions))
 
     member = ConsumerGroup(
         zookeeper,
@@ -37,8 +43,9 @@ def main(zookeeper: str, bootstrap: str, group: str, topic: str, file: str) -> N
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     with member:
         while not ended:
+            before = time.monotonic_ns()
             for record in member.poll(0.2, max_records=20):
-                note("record", time.monotonic_ns(), record.partition, record.offset, (record.value or b"").decode())
+                note("record", before, record.partition, record.offset, (record.value or b"").decode())
 
 
 if __name__ == "__main__":

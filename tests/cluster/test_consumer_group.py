@@ -18,6 +18,7 @@ from pylog_spark.client.group import ConsumerGroup, Rebalance
 from pylog_spark.cluster import consumers
 from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
 from pylog_spark.testing import LocalBroker, ZooKeeper
+from tests.cluster.watch import steal_session
 from tests.harness.waiting import until
 
 PARTITIONS = 6
@@ -180,17 +181,11 @@ def test_a_program_hears_of_what_it_gives_up_in_time_to_commit_it(
 def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves_nothing(
     join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
 ) -> None:
-    from kazoo.client import KazooClient
-
     events: list[str] = []
     member = join("a", auto_commit=False, on_rebalance=lambda event: events.append(event.what))
     write(broker, topic, range(60))
     drain(member, count=60)
-    # Whoever knows a session's password may end it.
-    thief = KazooClient(zookeeper.address, client_id=member._store._client.client_id)  # type: ignore[attr-defined]
-    thief.start()
-    thief.stop()
-    thief.close()
+    assert steal_session(zookeeper.address, member._store.session())  # type: ignore[arg-type]
     with pytest.raises(LogError, match="handed out again"):
         member.commit()
     assert sum(stored(zookeeper, topic).values()) == 0

@@ -3,13 +3,18 @@
 import json
 
 import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pylog_spark._native import Client, RawConnection
-from pylog_spark.client import Admin
+from pylog_spark.cli.cluster import cluster as cluster_verbs
+from pylog_spark.client import Admin, LogError
 from pylog_spark.cluster.model import topic_id_uuid
 from pylog_spark.testing import LocalBroker, LocalCluster, ProcessError
+from tests.cluster.watch import stored_partitions
 from tests.harness.zookeeper import new_chroot
 from tests.oracle.batches import batch
+from tests.peers.tools import java
 
 COORDINATOR_NOT_AVAILABLE = 15
 NOT_LEADER_OR_FOLLOWER = 6
@@ -39,6 +44,10 @@ def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(
         client.close()
         assert sorted(one["node_id"] for one in told["brokers"]) == [1, 2, 3]
         assert told["controller_id"] in (1, 2, 3)
+        with Admin(broker.bootstrap_servers) as admin:
+            (described,) = admin.configs("broker", [str(broker.broker_id)])
+        (shown,) = [one["value"] for one in described["configs"] if one["name"] == "advertised.listeners"]
+        assert shown == f"PLAINTEXT://{broker.bootstrap_servers}"
 
 
 def test_a_topic_created_at_one_broker_is_served_by_all_and_its_deletion_too(cluster, new_topic):
@@ -62,7 +71,7 @@ def test_a_killed_broker_leads_nothing_and_comes_back_at_once(cluster, new_topic
     before = dead.logs()
     dead.kill()
     cluster.wait_for(lambda: {1, 2}.issuperset(leaders(cluster, new_topic).values()), "other leaders")
-    assert all(3 not in one["isr"] for one in cluster.describe_topic(new_topic))
+    cluster.wait_for(lambda: all(3 not in one["isr"] for one in cluster.describe_topic(new_topic)), "other ISRs")
     dead.start()
     for _ in range(2):
         if dead.start_seconds >= 2.0:
@@ -90,10 +99,11 @@ def test_a_clean_stop_moves_leadership_first(cluster, new_topic):
     create_everywhere(cluster, new_topic)
     leaving = cluster.brokers[1]
     assert leaving.terminate() == 0
-    # Nobody waited for a session to end: it is so when the process is gone.
-    after = cluster.describe_topic(new_topic)
-    assert all(one["leader"] in (1, 3) for one in after)
-    assert all(2 not in one["isr"] for one in after)
+    # Nobody waited for a session to end: it is so when the process is gone. Other brokers apply it a moment later.
+    for one in stored_partitions(cluster.zookeeper_connect, new_topic):
+        assert one.leader in (1, 3)
+        assert 2 not in one.isr
+    cluster.wait_for(lambda: {1, 3}.issuperset(leaders(cluster, new_topic).values()), "other leaders")
 
 
 def test_a_broker_that_stood_still_longer_than_its_session_registers_again_and_does_not_lead(cluster, new_topic):
@@ -151,12 +161,99 @@ def test_all_brokers_may_die_at_once_and_come_back(cluster, new_topic):
     assert {one["partition"]: one["replicas"] for one in cluster.describe_topic(new_topic)} == before
 
 
+def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(cluster, new_topic):
+    dead = cluster.brokers[2]
+    dead.kill()
+    with Admin(cluster.brokers[0].bootstrap_servers) as admin:
+        cluster.wait_for(lambda: len(admin.cluster()["brokers"]) == 2, "two live brokers")
+        assert [one["node_id"] for one in admin.dead_brokers()] == [3]
+        admin.create_topic(new_topic, 2, 3, {"min.insync.replicas": "2"})
+        admin.create_partitions(new_topic, 3)
+    for broker in cluster.brokers[:2]:
+        with Admin(broker.bootstrap_servers) as admin:
+            cluster.wait_for(lambda admin=admin: not admin.topics([new_topic])[0]["error"], "the topic at both brokers")
+    described = cluster.describe_topic(new_topic)
+    assert [(set(one["replicas"]), set(one["isr"])) for one in described] == [({1, 2, 3}, {1, 2})] * 3
+    assert {one["leader"] for one in described} == {1, 2}
+    living = ",".join(broker.bootstrap_servers for broker in cluster.brokers[:2])
+    # Made because it is written to, and as large: the default is three replicas.
+    made = f"{new_topic}-written"
+    for topic in (new_topic, made):
+        assert write(living, topic, 0, range(100)) == 100
+    assert {len(one["replicas"]) for one in cluster.describe_topic(made)} == {3}
+    dead.start()
+    for topic in (new_topic, made):
+        cluster.wait_in_sync(topic)
+        assert write(cluster.bootstrap_servers, topic, 0, range(100, 200)) == 100
+        assert read(cluster.bootstrap_servers, topic, 0) == list(range(200))
+
+
+@pytest.mark.peers
+def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster, new_topic):
+    dead = cluster.brokers[2]
+    dead.kill()
+    first = cluster.brokers[0].bootstrap_servers
+    with Admin(first) as admin:
+        cluster.wait_for(lambda: len(admin.cluster()["brokers"]) == 2, "two live brokers")
+        assert [line for line in cluster_tool("list-endpoints", first).splitlines() if line.startswith("3 ")] == []
+        shown = cluster_tool("list-endpoints", first, "--include-fenced-brokers").splitlines()
+        (row,) = [line.split() for line in shown if line.startswith("3 ")]
+        assert "fenced" in row
+        told = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
+        assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in told.output
+        assert "no longer registered" in cluster_tool("unregister", first, "--id", "3")
+        assert admin.dead_brokers() == []
+        with pytest.raises(LogError, match=r"only 2 broker\(s\) are registered"):
+            admin.create_topic(new_topic, 1, 3)
+        with pytest.raises(LogError, match="Broker 3 is not registered"):
+            admin.unregister_broker(3)
+        with pytest.raises(LogError, match="Broker 2 lives"):
+            admin.unregister_broker(2)
+        dead.start()
+        cluster.wait_for(lambda: len(admin.cluster()["brokers"]) == 3, "three live brokers")
+        assert admin.create_topic(new_topic, 1, 3)["replication_factor"] == 3
+
+
+def cluster_tool(verb, servers, *arguments):
+    """What kafka-cluster.sh prints."""
+    return java("org.apache.kafka.tools.ClusterTool", verb, "--bootstrap-server", servers, *arguments)
+
+
+def write(servers, topic, partition, numbers):
+    """Write numbers, acknowledged by all that are in sync; how many were."""
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "message.timeout.ms": 30_000})
+    errors = []
+    for number in numbers:
+        producer.produce(topic, str(number), partition=partition, on_delivery=lambda error, _: errors.append(error))
+    assert producer.flush(40) == 0
+    return errors.count(None)
+
+
+def read(servers, topic, partition):
+    """The numbers of a partition."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    numbers = []
+    while (message := consumer.poll(30)) is not None and message.error() is None:
+        numbers.append(int(message.value()))
+    consumer.close()
+    return numbers
+
+
 def test_a_cluster_outlives_its_zookeeper_and_starts_again_from_its_directories(tmp_path):
     with LocalCluster(tmp_path, brokers=2) as cluster:
         create_everywhere(cluster, "t", factor=2)
         cluster.zookeeper.kill()
         cluster.zookeeper.start()
-        cluster.wait_for(lambda: create(cluster.brokers[0], "u", factor=2), "topics are created again")
+
+        def created():
+            try:
+                return create(cluster.brokers[0], "u", factor=2)
+            except LogError as error:
+                # Of an attempt before this one, whose answer did not come.
+                return error.kind == "TOPIC_ALREADY_EXISTS"
+
+        cluster.wait_for(created, "topics are created again")
         servers = cluster.bootstrap_servers
     with LocalCluster(tmp_path, brokers=2) as again:
         assert again.bootstrap_servers == servers

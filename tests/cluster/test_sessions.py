@@ -5,7 +5,6 @@ Whatever a broker is at, it goes on or stops with a sentence, nothing is lost, a
 It takes about a minute: each moment of a broker's life is tried with either harm, and every one lasts as long as a session.
 """
 
-import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from tests.cluster.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end
 from tests.cluster.history import History, Outcome, Place
 from tests.cluster.rounds import await_records
 from tests.cluster.running import Running, judge
-from tests.cluster.watch import expire_session, steal_session
+from tests.cluster.watch import expire_session, sessions, steal_session
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
 
@@ -70,15 +69,6 @@ def await_everybody(bench: Bench, history: History, places: list[Place]) -> None
     bench.await_whole({topic for topic, _ in places})
 
 
-def sessions(bench: Bench) -> set[int]:
-    """The numbers of all sessions that ZooKeeper keeps."""
-    with socket.create_connection(("127.0.0.1", bench.zookeeper.port), timeout=5) as connection:
-        connection.sendall(b"dump")
-        text = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
-    words = text.replace(":", " ").split()
-    return {int(word, 16) for word in words if word.startswith("0x")}
-
-
 @pytest.mark.parametrize("moment", [number / _STARTS for number in range(_STARTS)])
 def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[Place], moment: float) -> None:
     starting = bench.leader(places[0])
@@ -86,13 +76,13 @@ def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[
         await_records(history, places)
         bench.kill(starting)
         until(lambda: not bench.watcher.registered(starting), "its session is over")
-        known = sessions(bench)
+        known = sessions(bench.documents)
         began = time.monotonic()
         started = pool.submit(bench.start, starting)
-        until(lambda: bool(sessions(bench) - known), "it has a session")
+        until(lambda: bool(sessions(bench.documents) - known), "it has a session")
         # Anywhere between its first question and its first lease.
         time.sleep(moment * max(0.2, time.monotonic() - began))
-        for session in sessions(bench) - known:
+        for session in sessions(bench.documents) - known:
             steal_session(bench.documents, session)
         started.result()
         await_everybody(bench, history, places)
@@ -152,7 +142,8 @@ def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: 
         bench.heal()
         until(lambda: bench.watcher.state(place).replicas == target, "the move is done")
         await_everybody(bench, history, [place])
-        assert admin.reassignments() == []
+        # The document says so already; who is asked applies it a moment later.
+        until(lambda: admin.reassignments() == [], "every broker that is asked knows that the move is done")
     assert_whole(bench, history, [place])
 
 

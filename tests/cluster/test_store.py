@@ -11,7 +11,8 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import Guard, RevisionConflict, Session, StoreError, Write
 from pylog_spark.cluster.store import zookeeper as shared
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
-from tests.harness.waiting import happens, until
+from tests.cluster.watch import steal_session
+from tests.harness.waiting import until
 
 SESSION_MS = 2_000
 
@@ -45,20 +46,10 @@ def open_store(zookeeper, request):
 
 
 def expire(zookeeper, store):
-    """End the session of `store` from outside: a second client takes it over and closes it.
-
-    The store may take it back before it is closed: then it is taken over again.
-    """
+    """End the session of `store` from outside, and wait for its next one."""
     session = store.session()
-
-    def taken_over_and_closed():
-        thief = KazooClient(hosts=zookeeper.address, client_id=store._client.client_id, timeout=SESSION_MS / 1000)
-        thief.start()
-        thief.stop()
-        thief.close()
-        return happens(lambda: store.session() not in (None, session), within_s=2)
-
-    until(taken_over_and_closed, "another session")
+    assert steal_session(zookeeper.address, session)
+    until(lambda: store.session() not in (None, session), "another session")
 
 
 def test_a_document_is_created_changed_and_deleted_at_its_revision(open_store):

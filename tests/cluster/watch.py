@@ -1,6 +1,7 @@
 """What the cluster's documents say, read as soon as ZooKeeper tells that one changed, past every fault but ZooKeeper's own."""
 
 import queue
+import socket
 import struct
 import threading
 import time
@@ -19,9 +20,11 @@ from pylog_spark.cluster.documents import (
     decode_topic,
     topic_path,
 )
+from pylog_spark.cluster.model import Partition
 from pylog_spark.cluster.store import StoreError
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
 from tests.cluster.history import History, Place, State
+from tests.harness.waiting import until
 
 #: All is read again so often, whatever ZooKeeper told.
 _LOOK_S = 1.0
@@ -112,6 +115,8 @@ class Watcher:
             self.controllers += now not in (-1, self.controller)
             self.controller = now
         elif path == CONTROLLER_EPOCH:
+            # Stored in one with who was elected: that is read before the epoch is told, so that nobody takes the one before for it.
+            self._read(CONTROLLER)
             self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
         elif stored is not None and self._revisions.get(path) != stored.revision:
             self._revisions[path] = stored.revision
@@ -147,13 +152,22 @@ def written_at(connect: str, path: str) -> float:
     return written - time.time() + time.monotonic()
 
 
-def stored_leaders(connect: str, topic: str) -> list[int]:
-    """Who leads each partition, by the document as it is stored now: the watcher may not have come to it yet."""
+def stored_partitions(connect: str, topic: str) -> tuple[Partition, ...]:
+    """A topic's partitions, by the document as it is stored now: who is told of changes may not have come to it yet."""
     path = topic_path(topic)
     with _asking(connect) as client:
         client.sync(f"/{path}")
         data, _ = client.get(f"/{path}")
-    return [one.leader for one in decode_topic(path, data).partitions]
+    return decode_topic(path, data).partitions
+
+
+def sessions(connect: str) -> set[int]:
+    """The numbers of all sessions that ZooKeeper keeps."""
+    host, _, port = connect.partition("/")[0].rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=_TIMEOUT_S) as connection:
+        connection.sendall(b"dump")
+        text = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+    return {int(word, 16) for word in text.replace(":", " ").split() if word.startswith("0x")}
 
 
 def expire_session(connect: str, broker: int) -> bool:
@@ -168,17 +182,29 @@ def expire_session(connect: str, broker: int) -> bool:
 
 
 def steal_session(connect: str, session: int) -> bool:
-    """As `expire_session`, for the session with that number."""
+    """As `expire_session`, for the session with that number. When this returns it is over.
+
+    Its owner comes back at once, and may have it back before it is closed: then it is taken over again.
+    """
+    if session not in sessions(connect):
+        return False
+
+    def over() -> bool:
+        _take_over_and_close(connect, session)
+        return session not in sessions(connect)
+
+    until(over, f"the session {session:#x} is over")
+    return True
+
+
+def _take_over_and_close(connect: str, session: int) -> None:
     thief = KazooClient(hosts=connect.partition("/")[0], client_id=(session, _password(session)), timeout=_TIMEOUT_S)
     try:
-        thief.start(_TIMEOUT_S)
-        taken = bool(thief.client_id and thief.client_id[0] == session)
-    except KazooException:
-        taken = False
+        with suppress(KazooException):
+            thief.start(_TIMEOUT_S)
     finally:
         thief.stop()
         thief.close()
-    return taken
 
 
 def _password(session: int) -> bytes:

@@ -1,7 +1,7 @@
 """Files of a broker that are lost while it is stopped: said by name at the start, and everything else is served."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from pylog_spark.client import Admin, Consumer, Producer
 from pylog_spark.client.errors import LogError
 from pylog_spark.testing import LocalBroker
 
-#: A client that gives up soon.
+#: A client that gives up soon what is not there.
 QUICK = {"default.api.timeout.ms": "2000"}
 VALUES = [b"%d" % number for number in range(100)]
 
@@ -33,8 +33,8 @@ def write(broker: LocalBroker, topic: str) -> None:
             producer.send(value)
 
 
-def read(broker: LocalBroker, topic: str) -> list[bytes | None]:
-    with Consumer(broker.bootstrap_servers, topic, start="earliest", follow=False, config=QUICK) as consumer:
+def read(broker: LocalBroker, topic: str, config: Mapping[str, str] | None = None) -> list[bytes | None]:
+    with Consumer(broker.bootstrap_servers, topic, start="earliest", follow=False, config=config) as consumer:
         return [record.value for record in consumer]
 
 
@@ -46,7 +46,7 @@ def test_a_lost_folder_takes_its_partition_offline_at_every_start_until_it_is_pu
     for stop in (broker.kill, broker.terminate):
         broker.start()
         with pytest.raises(LogError, match="lost-0"):
-            read(broker, "lost")
+            read(broker, "lost", QUICK)
         assert read(broker, "kept") == VALUES
         assert f"lost-0: since the broker stopped, {folder} is gone; the log ended at offset 100" in broker.logs()
         assert not folder.exists()

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,19 @@ def spark_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of Apache Kafka. ``PYLOG_PARITY_KAFKA`` names a running one with the same settings instead."""
     with _running("PYLOG_PARITY_KAFKA", tmp_path_factory.mktemp("spark-kafka"), SPARK_KAFKA_SETTINGS) as servers:
         yield servers
+
+
+def is_served(client: Any, topic: str, partitions: int) -> bool:
+    """Whether the leaders of a topic that was just made serve it: Apache Kafka may tell of it a little after it has answered."""
+    from pylog_spark._native import NativeError
+
+    try:
+        client.list_offsets([(topic, partition, -1) for partition in range(partitions)])
+    except NativeError as error:
+        if error.args[0] != "UNKNOWN_TOPIC_OR_PARTITION":
+            raise
+        return False
+    return True
 
 
 @contextmanager

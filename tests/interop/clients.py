@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tests.harness.waiting import until
 from tests.peers.javascript import modules
 from tests.peers.tools import java
 
@@ -24,12 +25,30 @@ HEADERS = (("source", b"interop"), ("kind", b"text"))
 
 
 def create_topic(servers: str, topic: str, partitions: int = 1) -> None:
-    """A topic of its own."""
-    from confluent_kafka.admin import AdminClient, NewTopic
+    """A topic of its own, once its leaders serve it: Apache Kafka answers a little before, and may not know it then."""
+    from confluent_kafka import KafkaException, TopicPartition
+    from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
     admin = AdminClient({"bootstrap.servers": servers})
     for made in admin.create_topics([NewTopic(topic, partitions)]).values():
         made.result(30)
+    ends = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
+
+    def served() -> bool:
+        try:
+            return all(one.result(30).offset >= 0 for one in admin.list_offsets(ends, request_timeout=30).values())
+        except KafkaException:
+            return False
+
+    until(served, f"the leaders of {topic} serve it")
+
+
+def until_transactions_end(servers: str) -> None:
+    """Wait until each transaction that was ended is: several brokers write the markers after the answer, and readers wait for those."""
+    from pylog_spark.client import Admin
+
+    with Admin(servers) as admin:
+        until(lambda: admin.transactions(["PrepareCommit", "PrepareAbort"]) == [], "all that was ended is complete")
 
 
 def values_seen(

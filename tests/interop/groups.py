@@ -95,7 +95,7 @@ def _java(servers: str, group: str, topic: str, settings: dict[str, Any]) -> lis
         words += ["--formatter-property", f"{shown}=true"]
     where = ["--bootstrap-server", servers, "--group", group, "--topic", topic, "--from-beginning"]
     # What it logs goes to stderr, so that stdout has records only.
-    return ["java", *QUICK, "-cp", classpath("kafka"), tool, *where, *words]
+    return ["java", *QUICK, "-cp", classpath("tools"), tool, *where, *words]
 
 
 def _kcat(servers: str, group: str, topic: str) -> list[str]:

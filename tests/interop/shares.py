@@ -7,11 +7,14 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from pylog_spark._native import RawConnection
+from tests.harness.waiting import until
 from tests.peers.jars import classpath
 from tests.peers.tools import QUICK, own_classes
 
 RESOURCE_GROUP = 32
 _SET = 0
+#: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE: after a start.
+_LOADING = (14, 15)
 _DEADLINE_S = 60
 
 
@@ -130,6 +133,12 @@ class ShareGroup:
     def offsets(self) -> tuple[int, int]:
         """Start offset and lag of partition 0."""
         wanted = [{"group_id": self.name, "topics": [{"topic_name": self.topic, "partitions": [0]}]}]
-        (group,) = self.ask("DescribeShareGroupOffsets", 1, groups=wanted)["groups"]
-        (one,) = group["topics"][0]["partitions"]
+        found: dict[str, Any] = {}
+
+        def is_there() -> bool:
+            (found["group"],) = self.ask("DescribeShareGroupOffsets", 1, groups=wanted)["groups"]
+            return found["group"]["error_code"] not in _LOADING
+
+        until(is_there, "the coordinator has read what the group did")
+        (one,) = found["group"]["topics"][0]["partitions"]
         return one["start_offset"], one["lag"]

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.brokers import Brokers
-from tests.interop.clients import create_topic
+from tests.interop.clients import create_topic, until_transactions_end
 from tests.peers.kafka import dump_log
 
 pytestmark = [pytest.mark.peers, pytest.mark.cluster]
@@ -30,6 +30,7 @@ def partition(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 producer.abort_transaction(30)
             else:
                 producer.commit_transaction(30)
+        until_transactions_end(broker.bootstrap_servers)
         begin(transactional(broker.bootstrap_servers, "forgetful"))
     return broker.data_dir / f"{TOPIC}-0"
 

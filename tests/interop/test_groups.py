@@ -16,6 +16,8 @@ pytestmark = pytest.mark.cluster
 
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 MANY = 50
+#: Of members that nobody kills: on a busy machine a broker may be away for as long as the others' sessions last.
+PATIENT = {"session.timeout.ms": 45_000, "reconnect.backoff.max.ms": 500}
 
 
 @pytest.fixture
@@ -138,7 +140,7 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
     broker = Brokers(tmp_path)
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(300)
-        one, two = group.start("confluent"), group.start("confluent")
+        one, two = group.start("confluent", PATIENT), group.start("confluent", PATIENT)
         until(lambda: (one.partitions(), two.partitions()) == (3, 3), "both have their share")
         group.until_all_is_read()
         until(lambda: group.committed() == group.ends(), "all is committed")

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pylog_spark.client.admin import LATEST, Admin
 from tests.brokers import Brokers
 from tests.harness.waiting import until
-from tests.interop.clients import create_topic
+from tests.interop.clients import create_topic, until_transactions_end
 from tests.peers.tools import java_command
 
 pytestmark = [pytest.mark.peers, pytest.mark.cluster]
@@ -90,5 +90,6 @@ def test_copiers_copy_each_record_once_and_in_order_though_they_abort_and_the_br
             broker.start()
         for partition, one in enumerate(copiers):
             assert one.wait(DEADLINE_S) == 0, (tmp_path / f"copier-{partition}.log").read_text()[-3000:]
+        until_transactions_end(servers)
         for partition in range(PARTITIONS):
             assert committed(servers, partition) == [f"{partition}-{number:05}" for number in range(RECORDS)]

@@ -76,6 +76,8 @@ def test_closing_a_consumer_that_commits_by_itself_does_not_wait(broker: Brokers
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     producer.produce("t", b"x", partition=0)
     assert producer.flush(TIMEOUT_S) == 0
+    # The first group of all makes the topic of the coordinators, which takes its time.
+    commit(broker, "g", [0])
     reading = consumer(broker, "g", **{"enable.auto.commit": True})
     reading.assign([TopicPartition("t", 0, 0)])
     message = reading.poll(TIMEOUT_S)

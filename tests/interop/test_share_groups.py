@@ -48,8 +48,8 @@ def group(servers: str, new_topic: str, tmp_path: Path) -> Iterator[ShareGroup]:
 
 def made(servers: str, topic: str, folder: Path) -> ShareGroup:
     """The group and its topic."""
-    for topic_made in AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic(topic, 1)]).values():
-        topic_made.result(30)
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
     group = ShareGroup(servers, topic, folder)
     group.configure(share_auto_offset_reset="earliest")
     return group
@@ -189,9 +189,11 @@ def test_a_group_without_members_can_be_moved_and_deleted(group: ShareGroup) -> 
     ]
     after = group.start()
     assert sorted(offsets(after.poll()))[0] == 3
-    after.kill()
-    until(lambda: group.ask("DeleteGroups", 2, groups_names=[group.name])["results"][0]["error_code"] == 0,
-          "the group is deleted", deadline_s=90)  # fmt: skip
+    after.close()
+    until(
+        lambda: group.ask("DeleteGroups", 2, groups_names=[group.name])["results"][0]["error_code"] == 0,
+        "the group is deleted",
+    )
     assert group.describe()["error_code"] == 69, "GROUP_ID_NOT_FOUND"
 
 
@@ -200,10 +202,13 @@ def test_a_group_begins_at_the_end_unless_it_says_otherwise(servers: str, new_to
         group.configure(share_auto_offset_reset="latest")
         produce(group, 3)
         member = group.start()
-        assert member.poll(ms=5_000) == []
-        produce(group, 1, first=3)
-        found = member.poll()
-        assert [(one.offset, one.value) for one in found] == [(3, "record-3")]
+        # Where "the end" is, only its first look at the partition says.
+        for number in range(3, 103):
+            produce(group, 1, first=number)
+            if found := member.poll(ms=500):
+                break
+        assert found[0].offset >= 3
+        assert found[0].value == f"record-{found[0].offset}"
 
 
 def test_a_broker_that_is_killed_loses_nothing_and_repeats_nothing_that_was_accepted(

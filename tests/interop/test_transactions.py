@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from tests.brokers import Brokers
 from tests.harness.waiting import until
-from tests.interop.clients import create_topic, values_seen
+from tests.interop.clients import create_topic, until_transactions_end, values_seen
 from tests.peers.kafka import dump_log
 
 pytestmark = pytest.mark.cluster
@@ -34,7 +34,8 @@ def producer(broker: Brokers, transactional_id: str, **settings: object) -> Prod
 
 
 def read(broker: Brokers, topic: str, isolation: str = "read_committed", partition: int = 0) -> list[str]:
-    """All values that a reader of `isolation` sees up to the partition's end."""
+    """All values that a reader of `isolation` sees up to the partition's end, once all that was ended is complete."""
+    until_transactions_end(broker.bootstrap_servers)
     seen = values_seen(broker.bootstrap_servers, topic, partition, isolation, DEADLINE_S, _RECONNECT)
     return [value.decode() for value in seen]
 
@@ -150,6 +151,7 @@ def test_kafkas_own_tool_reads_the_transaction_log(tmp_path: Path) -> None:
                 one.commit_transaction(DEADLINE_S)
             else:
                 one.abort_transaction(DEADLINE_S)
+        until_transactions_end(broker.bootstrap_servers)
     segments = sorted((broker.data_dir / "__transaction_state-0").glob("*.log"))
     printed = dump_log(segments, "--transaction-log-decoder")
     states = re.findall(r'"transactionalId":"shop".*?"transactionStatus":(\d)', printed)

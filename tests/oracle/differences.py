@@ -34,7 +34,7 @@ LASTING: tuple[Difference, ...] = (
     Difference(
         "a prepared transaction is kept",
         "InitProducerId *",
-        "Kafka 4.3 knows the field of KIP-939 and refuses it as not implemented; here a producer can prepare its transaction, "
+        "Kafka 4.4 knows the field of KIP-939 and refuses it as not implemented; here a producer can prepare its transaction, "
         "which is what makes Spark's writes exactly once.",
         ("test_a_prepared_transaction_is_not_kept",),
     ),
@@ -50,6 +50,12 @@ LASTING: tuple[Difference, ...] = (
         "DescribeConfigs results.configs.min.insync.replicas",
         "Kafka stores min.insync.replicas for the cluster when eligible leader replicas are on; one broker has no such election.",
         ("test_the_defaults_of_all_brokers_are_empty",),
+    ),
+    Difference(
+        "a broker has no loggers that can be set",
+        "ListConfigResources config_resources",
+        "Kafka lists its brokers once more, since their log levels can be changed while they run; here DescribeConfigs would refuse them.",
+        ("test_loggers_of_brokers_are_resources_of_kafka_alone",),
     ),
     Difference(
         "a default that comes from hours is told as synonym",

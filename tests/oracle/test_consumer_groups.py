@@ -311,6 +311,21 @@ def test_a_regular_expression_finds_its_topics(s: Script) -> None:
     s.holds(partitions=[0, 1])
 
 
+@case
+def test_a_regular_expression_finds_internal_topics_as_well(s: Script) -> None:
+    g = Members(s)
+    regex = "__consumer_offset."
+    g.join("a", subscribed_topic_names=None, subscribed_topic_regex=regex)
+    s.transcript.pop()
+    full = {"rebalance_timeout_ms": 30_000, "topic_partitions": [], "subscribed_topic_regex": regex}
+    s.until(
+        lambda answer: bool((answer["assignment"] or {}).get("topic_partitions")),
+        "ConsumerGroupHeartbeat", 1, group_id=g.name, member_id="a", member_epoch=0, **full,
+    )  # fmt: skip
+    s.without("member_epoch")
+    s.holds(partitions=[0])
+
+
 def _described(answer: Answer) -> list[Any]:
     return list(answer["groups"][0]["members"])
 

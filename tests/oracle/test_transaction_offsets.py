@@ -6,7 +6,9 @@ from tests.oracle.batches import batch
 from tests.oracle.compare import case
 from tests.oracle.members import member, stable
 from tests.oracle.script import Answer, Script, error_names
-from tests.oracle.transactions import END_TV2, OFFSETS_TV1, OFFSETS_TV2, PRODUCE_TV2, ended, producer
+from tests.oracle.transactions import END_TV2, OFFSETS_BY_ID, OFFSETS_TV1, OFFSETS_TV2, PRODUCE_TV2, ended, producer
+
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000001"
 
 
 def fetched(s: Script, group: str, topic: str, *, stable_only: bool = False) -> Answer:
@@ -66,6 +68,20 @@ def test_every_version_of_txn_offset_commit_answers_alike(s: Script) -> None:
         one.add_offsets(group)
         one.commit_offset(group, topic, 7, version=version)
         s.says("NONE")
+
+
+@case
+def test_from_version_6_on_offsets_name_their_topics_by_id(s: Script) -> None:
+    one, group, topic = producer(s), s.new("group"), s.topic()
+    one.commit_offset(group, s.topic_id(topic), 7, version=OFFSETS_BY_ID)
+    s.says("NONE")
+    one.commit_offset(group, UNKNOWN_ID, 7, version=OFFSETS_BY_ID)
+    s.says("UNKNOWN_TOPIC_ID")
+    one.commit_offset(s.new("absent"), s.topic_id(topic), 1, version=OFFSETS_BY_ID, generation_id=1, member_id="nobody")
+    s.says("GROUP_ID_NOT_FOUND")
+    one.end(True, END_TV2)
+    s.says("NONE")
+    until_fetched(s, group, topic, 7)
 
 
 @case

@@ -11,6 +11,8 @@ TIMEOUT_MS = 60_000
 PRODUCE_TV1, PRODUCE_TV2 = 11, 12
 END_TV1, END_TV2 = 4, 5
 OFFSETS_TV1, OFFSETS_TV2 = 4, 5
+# From this version on topics are named by their ids.
+OFFSETS_BY_ID = 6
 ADD = 3
 
 
@@ -63,7 +65,8 @@ class Transactional:
         self, group: str, topic: str, offset: int, partition: int = 0, version: int = OFFSETS_TV1, **fields: Any
     ) -> Answer:
         """TxnOffsetCommit of one partition, without a member if not told otherwise."""
-        topics = [{"name": topic, "partitions": [{"partition_index": partition, "committed_offset": offset}]}]
+        named = "topic_id" if version >= OFFSETS_BY_ID else "name"
+        topics = [{named: topic, "partitions": [{"partition_index": partition, "committed_offset": offset}]}]
         request = {**self.named, "group_id": group, "topics": topics, **fields}
         return self.s.until(_not_busy, "TxnOffsetCommit", version, **request)
 

@@ -1,6 +1,6 @@
 """The peers' jars, brought from Maven Central by `mvn` at first use and kept.
 
-They lie in ``$PYLOG_PEERS/{kafka,spark}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
+They lie in ``$PYLOG_PEERS/{kafka,tools,spark}/*.jar``, by default under ``.cache/peers`` of the checkout. A folder appears only
 when it is complete, so an interrupted download is simply repeated.
 """
 
@@ -20,7 +20,7 @@ def cache_dir() -> Path:
 
 
 def jars(peer: str) -> list[Path]:
-    """All jars of `peer` (``kafka`` or ``spark``), downloaded when they are not there yet.
+    """All jars of `peer` (``kafka``, ``tools`` or ``spark``), downloaded when they are not there yet.
 
     Raises
     ------

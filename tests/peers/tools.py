@@ -1,4 +1,8 @@
-"""Apache Kafka's own tools: all in one Java process that starts with the first and ends with the tests (`java/Tools.java`)."""
+"""Apache Kafka's own tools, and our own programs for its clients (`java/`).
+
+All tools run in one Java process, all else in another; each starts with the first that it runs and ends with the tests
+(`java/Tools.java`). The tools are of another release than the server and the clients.
+"""
 
 import atexit
 import fcntl
@@ -20,12 +24,17 @@ _DEADLINE_S = 120
 
 def java_command(main: str) -> list[str]:
     """The words that run a class of Apache Kafka's in a process of its own."""
-    return ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out", *QUICK, "-cp", classpath("kafka"), main]
+    return ["java", "-Dorg.slf4j.simpleLogger.logFile=System.out", *QUICK, "-cp", classpath(_peer(main)), main]
+
+
+def _peer(main: str) -> str:
+    """Whose jars have a class."""
+    return "tools" if main.startswith("org.apache.kafka.tools.") else "kafka"
 
 
 def java(main: str, *arguments: str, stdin: bytes = b"", deadline_s: float = _DEADLINE_S) -> str:
     """What one of Kafka's tools prints. Raises RuntimeError when it fails, with what it printed."""
-    status, printed, errors = _process.run([main, *arguments], stdin, deadline_s)
+    status, printed, errors = _processes[_peer(main)].run([main, *arguments], stdin, deadline_s)
     if status != 0:
         told = f"{printed.decode(errors='replace')[-3000:]}{errors.decode(errors='replace')[-3000:]}"
         raise RuntimeError(f"{main} failed with {status}: {told}")
@@ -33,9 +42,10 @@ def java(main: str, *arguments: str, stdin: bytes = b"", deadline_s: float = _DE
 
 
 class _Process:
-    """The Java process; a tool that hangs takes it along, and the next tool gets another."""
+    """The Java process of one peer; a tool that hangs takes it along, and the next tool gets another."""
 
-    def __init__(self) -> None:
+    def __init__(self, peer: str) -> None:
+        self._peer = peer
         self._lock = threading.Lock()
         self._java: subprocess.Popen[bytes] | None = None
 
@@ -62,7 +72,7 @@ class _Process:
         if self._java is None:
             # What Kafka logs is no part of what a tool prints.
             options = [*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
-            command = ["java", *options, "-cp", f"{own_classes()}:{classpath('kafka')}", "Tools"]
+            command = ["java", *options, "-cp", f"{own_classes()}:{classpath(self._peer)}", "Tools"]
             environment = {**os.environ, "LC_ALL": "C.UTF-8"}
             self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             atexit.register(self._stop)
@@ -80,7 +90,7 @@ class _Process:
                 pipe.close()
 
 
-_process = _Process()
+_processes = {peer: _Process(peer) for peer in ("kafka", "tools")}
 
 
 def _framed(text: str | bytes) -> bytes:
@@ -103,10 +113,10 @@ def _text(pipe: IO[bytes]) -> bytes:
 def own_classes() -> Path:
     """The folder of our own classes, compiled when they are not there yet as they are now."""
     version = zlib.crc32(b"".join(source.read_bytes() for source in _SOURCES))
-    folder = cache_dir() / f"tools-{version:08x}"
+    folder = cache_dir() / f"compiled-{version:08x}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(cache_dir() / "tools.lock", "w") as lock:
+        with open(cache_dir() / "compiled.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
                 _compile(folder)

@@ -105,8 +105,9 @@ class Broker(Host):
         return self.registered and self.world.now < self.lease
 
     def seen(self) -> Liveness:
-        """Who is alive as far as this broker knows."""
-        return Liveness(frozenset(self.live), frozenset({self.id} if self.leaving else ()))
+        """Who is alive as far as this broker knows; who belongs to the cluster only grows here."""
+        leaving = frozenset({self.id} if self.leaving else ())
+        return Liveness(frozenset(self.live), leaving, known=frozenset(self.store.known))
 
     # The session.
 

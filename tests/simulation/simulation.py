@@ -4,11 +4,12 @@ A run is a violation (`oracle.Violation`), or figures of what happened. The same
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from pylog_spark.cluster.assignment import assign
-from pylog_spark.cluster.model import BrokerInfo, Partition, Topic
+from pylog_spark.cluster.model import BrokerInfo, Topic
+from pylog_spark.cluster.topics import NewTopic, Rules, create
 from tests.simulation.broker import Broker
 from tests.simulation.faults import Faults
 from tests.simulation.oracle import Oracle, Violation
@@ -31,6 +32,8 @@ class Cluster:
         A broker knows after a kill that its machine was not switched off, so that it keeps its place.
     late : float
         The part of the messages that take long, some longer than a session.
+    absent : tuple of int
+        Who was dead when the topic was made: it has replicas that never were in sync.
     only : tuple of str
         The faults to draw from; none named: all.
     """
@@ -45,6 +48,7 @@ class Cluster:
     boot_known: bool
     reconfigured: bool
     late: float = 0.01
+    absent: tuple[int, ...] = ()
     only: tuple[str, ...] = ()
 
     @staticmethod
@@ -65,6 +69,7 @@ class Cluster:
             boot_known=random.random() < 0.5,
             reconfigured=(flushed or not power) and random.random() < 0.3,
             late=random.choice([0.003, 0.01, 0.05]),
+            absent=random.choice([(), (), (), (random.randrange(factor) + 1,)]),
         )
 
 
@@ -87,11 +92,16 @@ class Simulation:
     def _topic(self) -> Topic:
         shape = self.shape
         infos = [BrokerInfo(number) for number in range(1, shape.brokers + 1)]
-        placed = assign(infos, shape.partitions, shape.factor, start=self.world.random.randrange(100))
+        absent = frozenset(shape.absent)
+        start = self.world.random.randrange(100)
+        placed = assign(infos, shape.partitions, shape.factor, start=start, absent=absent)
         assert isinstance(placed, tuple)
-        partitions = [Partition(index, replicas, replicas[0], 0, replicas) for index, replicas in enumerate(placed)]
+        rules = Rules(1, shape.partitions, shape.factor, True, lambda _name, text: text, infos, absent)
+        wanted = NewTopic("t", assignments=list(enumerate(placed)))
+        (made,) = create({}, [wanted], rules, lambda: "AAAAAAAAAAAAAAAAAAAAAA")
+        assert isinstance(made, Topic)
         configs = {"min.insync.replicas": str(shape.min_isr), "unclean": str(shape.unclean).lower()}
-        return Topic("t", "AAAAAAAAAAAAAAAAAAAAAA", configs, tuple(partitions))
+        return replace(made, configs=configs)
 
     def run(self) -> Counter[str]:
         """Everything from start to end; how often what happened. Raises `Violation`."""

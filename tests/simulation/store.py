@@ -51,6 +51,8 @@ class Store:
         self.controller: Session | None = None
         self.controller_epoch = 0
         self.registered: dict[int, tuple[Session, int]] = {}
+        # Whoever was registered once.
+        self.known: set[int] = set()
         self._sessions: list[Session] = []
         self._epochs = 0
 
@@ -140,6 +142,7 @@ class Store:
             return held[1] if held[0] is session else Outcome.CONFLICT
         self._epochs += 1
         self.registered[session.host.id] = (session, self._epochs)
+        self.known.add(session.host.id)
         self._tell("brokers")
         return self._epochs
 

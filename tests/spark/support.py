@@ -14,7 +14,9 @@ import pytest
 from confluent_kafka import Producer
 
 from pylog_spark._native import Client, RecordWriter
+from tests.harness.kafka import is_served
 from tests.harness.waiting import until
+from tests.interop.clients import until_transactions_end
 
 #: The first query of a session takes most of a minute on a machine that is busy otherwise.
 _DEADLINE_S = 200
@@ -31,11 +33,12 @@ class Topic:
     partitions: int
 
     def create(self, **configs: str) -> str:
-        """Create it; its id."""
+        """Create it; its id, once it is served."""
         named = {key.replace("_", "."): text for key, text in configs.items()}
         wish = {"name": self.name, "num_partitions": self.partitions, "replication_factor": -1, "configs": named}
         (answer,) = self.client.create_topics([wish])
         assert answer["error"] is None, answer
+        until(lambda: is_served(self.client, self.name, self.partitions), f"{self.name} is served")
         return str(answer["topic_id"])
 
     def recreate(self) -> None:
@@ -144,6 +147,8 @@ def transactions(one: Topic, *ends: tuple[int, bool]) -> None:
             producer.commit_transaction()
         else:
             producer.abort_transaction()
+    # Several brokers may write markers after the answer.
+    until_transactions_end(one.servers)
 
 
 class Batches:

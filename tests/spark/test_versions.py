@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pylog_spark.client.admin import Admin
 from pylog_spark.testing import LocalBroker
 from tests import spark_home
 from tests.spark.versions.environment import python_with_spark
@@ -68,6 +69,46 @@ def test_the_table_says_what_happens(version: str, mode: str, brokers: LocalBrok
     outcomes = json.loads(found[1])
     assert outcomes.pop("version") == release
     assert outcomes == {row: MEANING[cell] for row, cell in table()[version].items()}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(RUN_DEADLINE_S)
+def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_and_at_its_end_where_java_is_left_out(
+    brokers: LocalBroker, tmp_path: Path
+) -> None:
+    with Admin(brokers.bootstrap_servers) as admin:
+        admin.create_topic("small", partitions=1, config={"max.message.bytes": "10"})
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.versions.positions",
+        brokers.bootstrap_servers,
+        str(tmp_path),
+        "connect",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    found = re.search(r"^positions (.*)$", done.stdout, re.MULTILINE)
+    assert found, done.stdout + done.stderr[-4000:]
+    positions = json.loads(found[1])
+    conditions = {name: one["condition"] for name, one in positions.items() if "no Java" not in name}
+    assert conditions == {
+        "option": "PYLOG_UNKNOWN_OPTION",
+        "topic": "PYLOG_UNKNOWN_TOPIC",
+        "plan": "PYLOG_OFFSET_OUT_OF_RANGE",
+        "read task": "PYLOG_CORRUPT_BATCH",
+        "write task": "PYLOG_DELIVERY",
+        "stream plan": "PYLOG_INVALID_OPTION",
+        "stream read task": "PYLOG_CORRUPT_BATCH",
+        "stream write task": "PYLOG_DELIVERY",
+    }
+    # Before it Spark's own words and one frame, whose path depends on where the package is installed.
+    assert {name: one["first"] for name, one in positions.items() if one["first"] > 500} == {}
+    assert {frame for one in positions.values() for frame in one["frames"]} == {"raising.py"}
+    for name, one in positions.items():
+        if "no Java" in name:
+            assert one["frames"] == ["raising.py"], name
+            assert re.search(r"PylogError: \[PYLOG_\w+\] [^\n]+\n SQLSTATE: \w+$", one["end"]), name
 
 
 def test_the_table_has_a_row_for_each_scenario_and_each_row_is_run() -> None:

@@ -16,6 +16,8 @@ use super::connection::Connection;
 use super::error::{ClientError, Result, code, kind};
 use super::retry::Retry;
 use super::stop::Stop;
+use crate::wire::messages::CreateTopicsRequest;
+use crate::wire::messages::create_topics::CreatableTopic;
 use crate::wire::messages::metadata::{
     MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseTopic,
 };
@@ -277,6 +279,29 @@ impl Cluster {
         }
     }
 
+    /// Why the brokers did not create a topic that metadata was asked for: what they say to whoever asks for it by CreateTopics,
+    /// without creating it. When they would, they do not create topics by themselves.
+    pub fn not_created(&mut self, name: &str) -> ClientError {
+        let topic = CreatableTopic {
+            name: name.into(),
+            num_partitions: -1,
+            replication_factor: -1,
+            ..Default::default()
+        };
+        let timeout_ms = i32::try_from(self.settings.request_timeout_ms).unwrap_or(i32::MAX);
+        let request = CreateTopicsRequest { topics: vec![topic], timeout_ms, validate_only: true };
+        let refused = self.call_controller(&request).ok().and_then(|answer| answer.topics.into_iter().next());
+        match refused {
+            Some(refused) if !TELL_NOTHING.contains(&code(refused.error_code)) => {
+                let error = code(refused.error_code);
+                let said = refused.error_message.unwrap_or_else(|| error.sentence().to_owned());
+                let message = format!("topic {name} does not exist and cannot be created: {said}");
+                ClientError { kind: error.name(), message, retriable: false }
+            }
+            _ => topic_error(name, ErrorCode::UnknownTopicOrPartition, true),
+        }
+    }
+
     /// The connection to `address`, opened if needed.
     ///
     /// # Errors
@@ -379,6 +404,15 @@ impl Cluster {
         self.doubts.order(all)
     }
 }
+
+/// Answers to CreateTopics that do not say why metadata created nothing.
+const TELL_NOTHING: [ErrorCode; 5] = [
+    ErrorCode::None,
+    ErrorCode::TopicAlreadyExists,
+    ErrorCode::TopicAuthorizationFailed,
+    ErrorCode::ClusterAuthorizationFailed,
+    ErrorCode::NotController,
+];
 
 /// The sentence for a topic that metadata shows with an error.
 pub fn topic_error(name: &str, error: ErrorCode, create: bool) -> ClientError {

@@ -171,6 +171,9 @@ impl Producer {
             let unknown = error.kind == ErrorCode::UnknownTopicOrPartition.name();
             let grace = grace.max(self.cluster.lock().news_take());
             let retriable = if unknown { started.elapsed() < grace } else { error.retriable };
+            if unknown && create && !retriable {
+                return Err(self.cluster.lock().not_created(name));
+            }
             retry.after(ClientError { retriable, ..error }, &self.settings)?;
         }
     }

@@ -83,6 +83,7 @@ pub fn question() -> ApiVersionsRequest {
     ApiVersionsRequest {
         client_software_name: "pylog".into(),
         client_software_version: env!("CARGO_PKG_VERSION").into(),
+        ..Default::default()
     }
 }
 

@@ -175,6 +175,12 @@ impl NativeBroker {
         })
     }
 
+    fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {
+        self.check()?;
+        self.server.set_cleaner_backoff(Duration::from_millis(backoff_ms));
+        Ok(())
+    }
+
     fn was_clean(&self) -> PyResult<bool> {
         self.check()?;
         Ok(self.server.was_clean())

@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// How often is looked whether the lease was taken away.
 const LEASE_LOOK: Duration = Duration::from_millis(250);
 
-/// A live broker.
+/// A broker that belongs to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Broker {
     /// Its number.
@@ -29,13 +29,19 @@ pub struct Broker {
     pub epoch: i64,
 }
 
-/// The live brokers at one moment.
+/// The brokers at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ClusterView {
     /// Who controls, -1 for nobody.
     pub controller_id: i32,
+    /// How often somebody was elected to.
+    #[serde(default)]
+    pub controller_epoch: i32,
     /// All live brokers by number, this one included.
     pub brokers: Vec<Broker>,
+    /// Those that belong to the cluster and do not live; their epochs mean nothing.
+    #[serde(default)]
+    pub dead: Vec<Broker>,
     /// The cluster's level.
     #[serde(default)]
     pub level: Option<Level>,

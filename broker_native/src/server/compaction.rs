@@ -26,7 +26,8 @@ impl Compaction {
     /// The operating system has no thread left.
     pub fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
         let settings = &shared.settings;
-        let brake = Arc::new(Brake::new(settings.log_cleaner_io_max_bytes_per_second));
+        let backoff = Duration::from_millis(settings.log_cleaner_backoff_ms);
+        let brake = Arc::new(Brake::new(settings.log_cleaner_io_max_bytes_per_second, backoff));
         let mut compaction = Self { brake, threads: Vec::new() };
         let count = if settings.log_cleaner_enable { settings.log_cleaner_threads } else { 0 };
         for i in 0..count {
@@ -37,6 +38,11 @@ impl Compaction {
                 .push(std::thread::Builder::new().name(name).spawn(move || work(&shared, &brake))?);
         }
         Ok(compaction)
+    }
+
+    /// Sets `log.cleaner.backoff.ms`, also for threads that wait already.
+    pub fn set_backoff(&self, backoff: Duration) {
+        self.brake.set_backoff(backoff);
     }
 
     /// Stops at the next batch.
@@ -57,11 +63,10 @@ impl Drop for Compaction {
 
 fn work(shared: &Shared, brake: &Brake) {
     let memory = shared.settings.cleaner_config();
-    let backoff = Duration::from_millis(shared.settings.log_cleaner_backoff_ms);
     while !brake.is_stopped() {
         match shared.logs.clean_dirtiest(&memory, brake) {
             Cleaning::Done(..) => {}
-            Cleaning::Nothing | Cleaning::Interrupted(_) => brake.wait(backoff),
+            Cleaning::Nothing | Cleaning::Interrupted(_) => brake.rest(),
             Cleaning::Failed(at, error) => {
                 notice(&format!("{at} is not compacted any more until the broker is restarted: {error}"));
             }
@@ -72,42 +77,51 @@ fn work(shared: &Shared, brake: &Brake) {
 /// What slows the threads down, and stops them.
 struct Brake {
     state: Mutex<State>,
-    stopped: Condvar,
+    changed: Condvar,
     bytes_per_second: f64,
 }
 
 struct State {
     stopped: bool,
+    /// How long a thread waits that found nothing to do.
+    backoff: Duration,
     /// When what was moved so far may have been moved.
     free_at: Instant,
 }
 
 impl Brake {
-    fn new(bytes_per_second: f64) -> Self {
-        let state = State { stopped: false, free_at: Instant::now() };
+    fn new(bytes_per_second: f64, backoff: Duration) -> Self {
+        let state = State { stopped: false, backoff, free_at: Instant::now() };
         Self {
             state: Mutex::new(state),
-            stopped: Condvar::new(),
+            changed: Condvar::new(),
             bytes_per_second: bytes_per_second.max(1.0),
         }
     }
 
     fn stop(&self) {
         self.state.lock().stopped = true;
-        self.stopped.notify_all();
+        self.changed.notify_all();
+    }
+
+    fn set_backoff(&self, backoff: Duration) {
+        self.state.lock().backoff = backoff;
+        self.changed.notify_all();
     }
 
     fn is_stopped(&self) -> bool {
         self.state.lock().stopped
     }
 
-    fn wait(&self, time: Duration) {
+    /// Waits for the back-off as it is now, or becomes meanwhile.
+    fn rest(&self) {
+        let begun = Instant::now();
         let mut state = self.state.lock();
-        if !state.stopped {
-            let until = Instant::now().checked_add(time);
-            match until {
-                Some(until) => drop(self.stopped.wait_until(&mut state, until)),
-                None => self.stopped.wait(&mut state),
+        while !state.stopped {
+            match begun.checked_add(state.backoff) {
+                Some(until) if until <= Instant::now() => return,
+                Some(until) => drop(self.changed.wait_until(&mut state, until)),
+                None => self.changed.wait(&mut state),
             }
         }
     }
@@ -124,7 +138,7 @@ impl Pace for Brake {
             state.free_at = state.free_at.max(now).checked_add(cost).unwrap_or(now);
             let until = state.free_at;
             while !state.stopped && Instant::now() < until {
-                self.stopped.wait_until(&mut state, until.min(Instant::now() + LONGEST_PAUSE));
+                self.changed.wait_until(&mut state, until.min(Instant::now() + LONGEST_PAUSE));
             }
         }
         !state.stopped
@@ -135,9 +149,26 @@ impl Pace for Brake {
 mod tests {
     use super::*;
 
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_shorter_back_off_ends_a_longer_one_that_has_begun() {
+        let brake = Brake::new(f64::MAX, HOUR);
+        std::thread::scope(|scope| {
+            let resting = scope.spawn(|| brake.rest());
+            brake.set_backoff(HOUR * 2);
+            brake.set_backoff(Duration::ZERO);
+            resting.join().unwrap();
+            brake.set_backoff(HOUR);
+            let resting = scope.spawn(|| brake.rest());
+            brake.stop();
+            resting.join().unwrap();
+        });
+    }
+
     #[test]
     fn a_rate_holds_back_and_a_stop_lets_nobody_wait() {
-        let brake = Brake::new(10_000.0);
+        let brake = Brake::new(10_000.0, HOUR);
         let begun = Instant::now();
         assert!((0..10).all(|_| brake.step(100)));
         assert!(begun.elapsed() >= Duration::from_millis(90), "{:?}", begun.elapsed());
@@ -151,7 +182,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_waits() {
-        let brake = Brake::new(f64::MAX);
+        let brake = Brake::new(f64::MAX, HOUR);
         assert!((0..100_000).all(|_| brake.step(1 << 20)));
         assert!(brake.state.lock().free_at <= Instant::now());
     }

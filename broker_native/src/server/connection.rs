@@ -195,6 +195,9 @@ impl Connection {
                 Outcome::Now(reply) => self.reply(reply)?,
                 Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later)),
                 Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later, share)),
+                Outcome::Owning(begin) => {
+                    self.waiting.push_back(Waiting::InOrder(begin(share), Share::default()));
+                }
                 Outcome::Alone(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
             }
             if self.outbox.bytes() > OUTBOX_BYTES {

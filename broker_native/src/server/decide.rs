@@ -40,6 +40,8 @@ pub enum Kind {
     ElectLeaders,
     /// UpdateFeatures.
     UpdateFeatures,
+    /// UnregisterBroker.
+    UnregisterBroker,
     /// A log that this broker leads cannot be written, and others are in sync: `{"reason"}`, answered `{}` when the broker is
     /// about to stop.
     StorageFailed,
@@ -62,6 +64,7 @@ impl Kind {
             Self::ListPartitionReassignments => "list_partition_reassignments",
             Self::ElectLeaders => "elect_leaders",
             Self::UpdateFeatures => "update_features",
+            Self::UnregisterBroker => "unregister_broker",
             Self::StorageFailed => "storage_failed",
         }
     }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::budget;
 use super::frames::Frame;
 use super::handlers;
 use super::notice::{BUG, notice};
@@ -43,8 +44,10 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::AddOffsetsToTxn,
     ApiKey::EndTxn,
     ApiKey::WriteTxnMarkers,
+    ApiKey::DescribeAcls,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
+    ApiKey::AlterReplicaLogDirs,
     ApiKey::DescribeLogDirs,
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
@@ -52,12 +55,15 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::IncrementalAlterConfigs,
     ApiKey::AlterPartitionReassignments,
     ApiKey::ListPartitionReassignments,
+    ApiKey::DescribeQuorum,
     ApiKey::UpdateFeatures,
     ApiKey::OffsetDelete,
     ApiKey::DescribeCluster,
     ApiKey::DescribeProducers,
+    ApiKey::UnregisterBroker,
     ApiKey::DescribeTransactions,
     ApiKey::ListTransactions,
+    ApiKey::ListConfigResources,
     ApiKey::DescribeTopicPartitions,
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
@@ -84,6 +90,9 @@ pub enum Reply {
 /// A reply that takes time.
 pub type Later = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
+/// Begins a reply that takes time, with what the request holds of the budget.
+pub type Owning = Box<dyn FnOnce(budget::Share) -> Later + Send>;
+
 /// When the reply is there.
 pub enum Outcome {
     /// At once.
@@ -95,6 +104,8 @@ pub enum Outcome {
     InOrder(Later),
     /// As `InOrder`, because it takes much memory while it waits; the request's own bytes are needed no more.
     Alone(Later),
+    /// As `InOrder`, of work that says itself when the request's bytes are needed no more: it gives their share back.
+    Owning(Owning),
 }
 
 impl Outcome {
@@ -113,6 +124,7 @@ impl Outcome {
         match self {
             Self::Now(reply) => reply,
             Self::Later(later) | Self::InOrder(later) | Self::Alone(later) => later.await,
+            Self::Owning(begin) => begin(budget::Share::default()).await,
         }
     }
 }
@@ -172,7 +184,7 @@ impl Call {
             Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
             Chunk::Records { .. } => None,
         };
-        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect() })
+        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect(), held: None })
     }
 }
 
@@ -249,6 +261,9 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
             )),
         });
     }
+    if info.key == ApiKey::Fetch && reader.left() > budget::FREE_BYTES {
+        return Ok(handlers::fetch_large::handle(call, reader));
+    }
     serve(call, info.key, reader, frame)
 }
 
@@ -281,8 +296,10 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::AddOffsetsToTxn => on::add_offsets_to_txn::handle(call, read(reader, version)?),
         ApiKey::EndTxn => on::end_txn::handle(call, read(reader, version)?),
         ApiKey::WriteTxnMarkers => on::write_txn_markers::handle(call, read(reader, version)?),
+        ApiKey::DescribeAcls => on::describe_acls::handle(&call, &read(reader, version)?),
         ApiKey::DescribeConfigs => on::describe_configs::handle(call, read(reader, version)?),
         ApiKey::AlterConfigs => on::alter_configs::handle(call, read(reader, version)?),
+        ApiKey::AlterReplicaLogDirs => on::alter_replica_log_dirs::handle(&call, &read(reader, version)?),
         ApiKey::DescribeLogDirs => on::describe_log_dirs::handle(&call, &read(reader, version)?),
         ApiKey::CreatePartitions => on::create_partitions::handle(call, read(reader, version)?),
         ApiKey::IncrementalAlterConfigs => {
@@ -295,18 +312,30 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         ApiKey::ListPartitionReassignments => {
             on::list_partition_reassignments::handle(call, read(reader, version)?)
         }
+        ApiKey::DescribeQuorum => on::describe_quorum::handle(&call, &read(reader, version)?),
         ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),
         ApiKey::DeleteGroups => on::delete_groups::handle(call, read(reader, version)?),
         ApiKey::OffsetDelete => on::offset_delete::handle(call, read(reader, version)?),
         ApiKey::DescribeCluster => on::describe_cluster::handle(&call, &read(reader, version)?),
         ApiKey::DescribeProducers => on::describe_producers::handle(&call, &read(reader, version)?),
+        ApiKey::UnregisterBroker => on::unregister_broker::handle(call, read(reader, version)?),
         ApiKey::DescribeTransactions => on::describe_transactions::handle(call, read(reader, version)?),
         ApiKey::ListTransactions => on::list_transactions::handle(&call, &read(reader, version)?),
+        ApiKey::ListConfigResources => on::list_config_resources::handle(&call, &read(reader, version)?),
         ApiKey::DescribeTopicPartitions => {
             on::describe_topic_partitions::handle(&call, &read(reader, version)?)
         }
         ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
+        _ => return serve_share_groups(call, key, reader),
+    })
+}
+
+/// As [`serve`], for share groups.
+fn serve_share_groups(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
         ApiKey::ShareGroupHeartbeat => on::share_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ShareGroupDescribe => on::share_group_describe::handle(call, read(reader, version)?),
         ApiKey::ShareFetch => on::share_fetch::handle(call, read(reader, version)?),
@@ -319,7 +348,6 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
             on::delete_share_group_offsets::handle(call, read(reader, version)?)
         }
         // The codec may know more APIs than are served.
-        #[allow(unreachable_patterns)]
         _ => refuse(format!("{} has no handler", key.name())),
     })
 }
@@ -329,6 +357,6 @@ fn refuse(why: String) -> Outcome {
 }
 
 /// Reads the body. Bytes behind it are ignored, as in Kafka: librdkafka 2.16 sends three with Metadata.
-fn read<R: Message>(mut reader: Reader, version: i16) -> Result<R, WireError> {
+pub fn read<R: Message>(mut reader: Reader, version: i16) -> Result<R, WireError> {
     R::decode(&mut reader, version)
 }

@@ -88,8 +88,11 @@ impl Inbox {
 
     /// Takes a handled request's buffer back, with the bytes behind the request.
     pub fn handled(&mut self, frame: Frame) {
-        self.at = frame.end;
-        self.bytes = thaw(frame.whole);
+        (self.at, self.bytes) = match frame.whole.try_into_mut() {
+            Ok(bytes) => (frame.end, bytes),
+            // Somebody still reads the request.
+            Err(held) => (0, BytesMut::from(held.get(frame.end..).unwrap_or_default())),
+        };
         if self.at == self.bytes.len() {
             self.bytes.clear();
             self.at = 0;

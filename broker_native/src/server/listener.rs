@@ -1,4 +1,5 @@
-//! Accepts connections, up to `max.connections`, each served by a task of its own.
+//! Accepts connections, up to `max.connections`, each served by a task of its own. Those that would take one of the last file
+//! descriptors (`reserved.file.descriptors`) are closed at once.
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -9,12 +10,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::connection::serve;
+use super::descriptors::{is_none_left, is_reserved};
 use super::notice::notice;
 use super::shared::Shared;
 
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
-/// Pause after a failed accept (mostly: no file descriptors left).
+/// Pause after a failed accept (mostly: no file descriptor left, although idle files were closed).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Binds `host:port`; port 0 takes a free one.
@@ -49,12 +51,22 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
+            // To turn somebody away takes a descriptor, too.
+            Err(error) if is_none_left(&error) && shared.logs.close_idle_files() => continue,
             Err(error) => {
                 notice(&format!("cannot accept a connection: {error}"));
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
+        if is_reserved(&stream, shared.settings.reserved_file_descriptors) {
+            shared.metrics.turned_away.one();
+            notice(&format!(
+                "turned {peer} away: all file descriptors but reserved.file.descriptors are in use; close connections, or \
+                 raise the limit (ulimit -n)"
+            ));
+            continue;
+        }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             shared.metrics.turned_away.one();
             notice(&format!("turned {peer} away: max.connections are open"));

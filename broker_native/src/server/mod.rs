@@ -6,7 +6,7 @@
 //! | `mod` | [`Server`]: open, apply topics, listen, close |
 //! | [`settings`], [`shared`], [`metrics`], [`notice`] | settings; what all connections share; counters; log lines |
 //! | [`topics`], [`cluster`] | what is served, as an immutable picture; the other brokers, and the lease to lead |
-//! | [`listener`], [`connection`] | accept; one task per connection |
+//! | [`listener`], [`descriptors`], [`connection`] | accept; file descriptors that are not for connections; one task per connection |
 //! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
 //! | [`slow`], [`shares`] | requests that take long; what clients share |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
@@ -30,6 +30,7 @@ pub mod compaction;
 pub mod connection;
 pub mod coordinators;
 pub mod decide;
+pub mod descriptors;
 pub mod dispatch;
 pub mod errors;
 pub mod fetch_sessions;
@@ -114,7 +115,7 @@ struct Serving {
     /// Ends when the last connection does.
     drained: mpsc::Receiver<()>,
     _maintenance: Maintenance,
-    _compaction: Compaction,
+    compaction: Compaction,
 }
 
 impl Server {
@@ -155,6 +156,7 @@ impl Server {
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
+            answering: handlers::fetch_large::room(settings.queued_max_response_bytes),
             slow: slow::Slow::new(settings.num_io_threads),
             waiting_partitions: shares::Shares::new(settings.fetch_wait_max_partitions),
             producer_ids,
@@ -217,6 +219,13 @@ impl Server {
         self.replicas.set_throttle(follower);
     }
 
+    /// Sets `log.cleaner.backoff.ms`, where anything is compacted.
+    pub fn set_cleaner_backoff(&self, backoff: Duration) {
+        if let Some(serving) = &self.running.lock().serving {
+            serving.compaction.set_backoff(backoff);
+        }
+    }
+
     /// Whether the last user of the data directory stopped cleanly.
     pub fn was_clean(&self) -> bool {
         self.shared.logs.was_clean()
@@ -272,8 +281,7 @@ impl Server {
         runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
         let maintenance = Maintenance::start(Arc::clone(&self.shared))?;
         let compaction = Compaction::start(&self.shared)?;
-        running.serving =
-            Some(Serving { runtime, drained, _maintenance: maintenance, _compaction: compaction });
+        running.serving = Some(Serving { runtime, drained, _maintenance: maintenance, compaction });
         Ok(port)
     }
 

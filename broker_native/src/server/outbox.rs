@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes, BytesMut};
 
+use super::shares::Share;
 use crate::storage::LogSlice;
 
 /// A part of an answer.
@@ -45,12 +46,14 @@ impl Part {
 pub struct Answer {
     /// In the order to send them.
     pub parts: Vec<Part>,
+    /// Given back when it is sent.
+    pub held: Option<Share>,
 }
 
 impl Answer {
     /// An answer that is one run of bytes.
     pub fn of(bytes: Bytes) -> Self {
-        Self { parts: vec![Part::Bytes(bytes)] }
+        Self { parts: vec![Part::Bytes(bytes)], held: None }
     }
 
     /// Bytes that it holds in memory.
@@ -82,7 +85,7 @@ impl Answer {
                 }
             }
         }
-        Ok(Self::of(run.freeze()))
+        Ok(Self { held: self.held, ..Self::of(run.freeze()) })
     }
 }
 
@@ -92,11 +95,14 @@ pub struct Outbox {
     /// What is left to send, in order.
     pub parts: VecDeque<Part>,
     bytes: usize,
+    /// What the answers hold.
+    held: Vec<Share>,
 }
 
 impl Outbox {
     /// Queues an answer.
     pub fn push(&mut self, answer: Answer) {
+        self.held.extend(answer.held);
         for part in answer.parts {
             self.bytes += part.len();
             self.parts.push_back(part);
@@ -127,5 +133,6 @@ impl Outbox {
                 done(buffer);
             }
         }
+        self.held.clear();
     }
 }

@@ -84,10 +84,14 @@ pub struct Settings {
     pub producer_id_expiration_ms: i64,
     /// Most producers that a partition remembers.
     pub producer_id_max_count: usize,
+    /// So many of the file descriptors are not for connections.
+    pub reserved_file_descriptors: u64,
     /// Largest request.
     pub socket_request_max_bytes: usize,
     /// Most bytes of requests that are being received or answered, all connections together.
     pub queued_max_request_bytes: usize,
+    /// Most bytes that large fetches take while they are answered, and their answers until they are sent.
+    pub queued_max_response_bytes: usize,
     /// A request must arrive within so long.
     pub socket_request_receive_timeout_ms: u64,
     /// Settings of groups and their offsets.
@@ -141,8 +145,10 @@ impl Default for Settings {
             log_recovery_kept_bytes: /* 1 GiB */ 1 << 30,
             producer_id_expiration_ms: /* 1 day */ 86_400_000,
             producer_id_max_count: 100_000,
+            reserved_file_descriptors: 128,
             socket_request_max_bytes: /* 100 MiB */ 100 << 20,
             queued_max_request_bytes: /* 256 MiB */ 256 << 20,
+            queued_max_response_bytes: /* 512 MiB */ 512 << 20,
             socket_request_receive_timeout_ms: /* 30 s */ 30_000,
             groups: group::Settings::default(),
             shares: share::Settings::default(),

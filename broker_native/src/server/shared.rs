@@ -51,6 +51,8 @@ pub struct Shared {
     pub replica_sessions: FetchSessions,
     /// Bytes of requests in memory.
     pub budget: Budget,
+    /// Bytes of large requests that are being answered, and of their answers.
+    pub answering: Shares,
     /// Threads for requests that take long.
     pub slow: Slow,
     /// Partitions of fetches that wait for records.

@@ -39,6 +39,14 @@ impl Share {
         self.own.merge(more.own);
     }
 
+    /// Gives back all but `units` of them.
+    pub fn keep(&mut self, units: u32) {
+        let more = self.all.num_permits().saturating_sub(units as usize);
+        // What is split off is given back when it is dropped.
+        drop(self.all.split(more));
+        drop(self.own.split(more));
+    }
+
     /// How many they are.
     pub fn units(&self) -> u32 {
         u32::try_from(self.all.num_permits()).unwrap_or(u32::MAX)

@@ -1,7 +1,8 @@
 //! Open files of segments, bounded in number, and small files replaced as a whole.
 //!
 //! A segment asks its [`FileSlot`] for the file each time; the [`FilePool`] closes slots that were not used lately when
-//! more than its limit are open. Whoever holds the `Arc` goes on using a file that was closed here meanwhile.
+//! more than its limit are open, or when no file descriptor is left ([`IdleClosingDisk`]). Whoever holds the `Arc` goes on using a
+//! file that was closed here meanwhile.
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,16 +13,26 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::{Disk, DiskFile, OpenMode};
 use super::error::{Result, StorageError};
+use super::idle_closing_disk::IdleClosingDisk;
 use super::{TopicPartition, names};
 
 /// Largest small file that is read as a whole: a checkpoint of a million partitions is smaller.
 const SMALL_FILE_MAX_BYTES: u64 = /* 256 MiB */ 256 << 20;
 
-/// The files that are open, in the order of a clock hand.
+/// How many idle files are closed at once when no descriptor is left: enough to begin a segment.
+const CLOSED_AT_ONCE: usize = 8;
+
+/// The files of segments, opened when needed.
 pub(super) struct FilePool {
-    /// Where the files are.
+    /// Where the files are. It closes idle ones when no descriptor is left for another.
     pub disk: Arc<dyn Disk>,
     max_open: usize,
+    open: Arc<OpenFiles>,
+}
+
+/// The files that are open, in the order of a clock hand.
+#[derive(Default)]
+pub(super) struct OpenFiles {
     ring: Mutex<VecDeque<Weak<FileSlot>>>,
 }
 
@@ -36,20 +47,36 @@ pub(super) struct FileSlot {
 impl FilePool {
     /// A pool that keeps about `max_open` files open.
     pub fn new(disk: Arc<dyn Disk>, max_open: usize) -> Self {
-        Self { disk, max_open: max_open.max(1), ring: Mutex::default() }
+        let open = Arc::<OpenFiles>::default();
+        Self {
+            disk: Arc::new(IdleClosingDisk::new(disk, Arc::clone(&open))),
+            max_open: max_open.max(1),
+            open,
+        }
+    }
+
+    /// Closes some idle files; whether there were any.
+    pub fn close_idle(&self) -> bool {
+        self.open.close_idle()
     }
 
     /// Files open now.
     #[cfg(test)]
     pub fn open_files(&self) -> usize {
-        self.ring.lock().iter().filter_map(Weak::upgrade).filter(|slot| slot.file.lock().is_some()).count()
+        self.open
+            .ring
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|slot| slot.file.lock().is_some())
+            .count()
     }
 
     fn admit(&self, slot: &Arc<FileSlot>) {
         if slot.in_ring.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut ring = self.ring.lock();
+        let mut ring = self.open.ring.lock();
         // Two rounds: the first takes the marks off, the second closes.
         for _ in 0..2 * ring.len() {
             if ring.len() < self.max_open {
@@ -62,6 +89,26 @@ impl FilePool {
             }
         }
         ring.push_back(Arc::downgrade(slot));
+    }
+}
+
+impl OpenFiles {
+    /// Closes up to [`CLOSED_AT_ONCE`] idle files, however lately they were used; whether there were any.
+    pub fn close_idle(&self) -> bool {
+        let mut ring = self.ring.lock();
+        let mut closed = 0;
+        for _ in 0..ring.len() {
+            if closed == CLOSED_AT_ONCE {
+                break;
+            }
+            let Some(oldest) = ring.pop_front() else { break };
+            match oldest.upgrade() {
+                Some(slot) if slot.evict() => closed += 1,
+                Some(_) => ring.push_back(oldest),
+                None => {}
+            }
+        }
+        closed > 0
     }
 }
 

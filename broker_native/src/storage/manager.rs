@@ -266,6 +266,11 @@ impl LogManager {
         let _ = self.shared.on_crowded.set(listener);
     }
 
+    /// Closes some files that nobody is just using, for who needs a file descriptor; whether there were any.
+    pub fn close_idle_files(&self) -> bool {
+        self.shared.pool.close_idle()
+    }
+
     /// What is due by the clock: removal of files, rolls by age, retention, checkpoints, forgotten producers. Call it
     /// about every second. A log that fails does not keep the others from their turn; the errors are for the operator.
     pub fn run_maintenance(&self) -> Vec<StorageError> {

@@ -7,7 +7,7 @@
 //! | [`sim`] | a simulated disk that loses, tears and fails |
 //! | `names` | every file name, once |
 //! | [`config`], [`error`], [`types`] | settings, errors, small values |
-//! | `files` | open files, bounded; files replaced as a whole |
+//! | `files`, `idle_closing_disk` | open files, bounded, closed when descriptors are wanted; files replaced as a whole |
 //! | `checkpoint`, `epochs`, [`identity`] | the small files beside the segments |
 //! | `inventory` | what the logs were at a clean stop, for the next start to compare |
 //! | `scan` | walking the batches of a file, CRC by CRC |
@@ -41,6 +41,7 @@ pub mod error;
 mod files;
 mod flusher;
 pub mod identity;
+mod idle_closing_disk;
 mod index;
 mod inventory;
 pub mod manager;

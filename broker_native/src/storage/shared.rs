@@ -178,6 +178,8 @@ impl Shared {
         dir: &Path,
         config: ManagerConfig,
     ) -> Result<Self> {
+        let pool = Arc::new(FilePool::new(disk, config.max_open_files));
+        let disk = Arc::clone(&pool.disk);
         let checkpoint = |name| Checkpoint::read(&*disk, dir, name);
         Ok(Self {
             log_starts: checkpoint(names::LOG_START_CHECKPOINT)?,
@@ -185,7 +187,7 @@ impl Shared {
             cleaner_offsets: checkpoint(names::CLEANER_CHECKPOINT)?,
             high_watermarks: checkpoint(names::HIGH_WATERMARK_CHECKPOINT)?,
             inventory: Inventory::take(&*disk, dir)?,
-            pool: Arc::new(FilePool::new(disk.clone(), config.max_open_files)),
+            pool,
             flusher: Flusher::new(config.flush_threads),
             disk,
             clock,

@@ -1,6 +1,6 @@
 //! The table of APIs: number, versions, and the request and response of each.
 //!
-//! Ranges are those of Kafka 4.3's descriptors; reasons where the advertised range differs stand beside it.
+//! Ranges are those of Kafka 4.4's descriptors; reasons where the advertised range differs stand beside it.
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -171,37 +171,42 @@ apis! {
     SyncGroup = 14, SyncGroupRequest -> SyncGroupResponse, 0-5, flexible 4+;
     DescribeGroups = 15, DescribeGroupsRequest -> DescribeGroupsResponse, 0-6, flexible 5+;
     ListGroups = 16, ListGroupsRequest -> ListGroupsResponse, 0-5, flexible 3+;
-    ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-4, flexible 3+;
+    ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-5, flexible 3+;
     CreateTopics = 19, CreateTopicsRequest -> CreateTopicsResponse, 2-7, flexible 5+;
     DeleteTopics = 20, DeleteTopicsRequest -> DeleteTopicsResponse, 1-6, flexible 4+;
     DeleteRecords = 21, DeleteRecordsRequest -> DeleteRecordsResponse, 0-2, flexible 2+;
-    // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.3, which does not advertise it either.
+    // Version 6 (two-phase commit, KIP-939) is marked unstable in Kafka 4.4, which does not advertise it either.
     InitProducerId = 22, InitProducerIdRequest -> InitProducerIdResponse, 0-6, flexible 2+, advertised 0-5;
     OffsetForLeaderEpoch = 23, OffsetForLeaderEpochRequest -> OffsetForLeaderEpochResponse, 2-4, flexible 4+;
     AddPartitionsToTxn = 24, AddPartitionsToTxnRequest -> AddPartitionsToTxnResponse, 0-5, flexible 3+;
     AddOffsetsToTxn = 25, AddOffsetsToTxnRequest -> AddOffsetsToTxnResponse, 0-4, flexible 3+;
     EndTxn = 26, EndTxnRequest -> EndTxnResponse, 0-5, flexible 3+;
     WriteTxnMarkers = 27, WriteTxnMarkersRequest -> WriteTxnMarkersResponse, 1-2, flexible 1+;
-    TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-5, flexible 3+;
+    TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-6, flexible 3+;
+    DescribeAcls = 29, DescribeAclsRequest -> DescribeAclsResponse, 1-3, flexible 2+;
     DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
     AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
+    AlterReplicaLogDirs = 34, AlterReplicaLogDirsRequest -> AlterReplicaLogDirsResponse, 1-2, flexible 2+;
     // Version 5 tells of directories that take no new partitions; there are none.
     DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
     CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
-    DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-2, flexible 2+;
+    DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-3, flexible 2+;
     ElectLeaders = 43, ElectLeadersRequest -> ElectLeadersResponse, 0-2, flexible 2+;
     IncrementalAlterConfigs = 44, IncrementalAlterConfigsRequest -> IncrementalAlterConfigsResponse, 0-1, flexible 1+;
     AlterPartitionReassignments = 45, AlterPartitionReassignmentsRequest -> AlterPartitionReassignmentsResponse, 0-1, flexible 0+;
     ListPartitionReassignments = 46, ListPartitionReassignmentsRequest -> ListPartitionReassignmentsResponse, 0-0, flexible 0+;
     // No version of it is flexible.
     OffsetDelete = 47, OffsetDeleteRequest -> OffsetDeleteResponse, 0-0, flexible 32767+;
+    DescribeQuorum = 55, DescribeQuorumRequest -> DescribeQuorumResponse, 0-2, flexible 0+;
     UpdateFeatures = 57, UpdateFeaturesRequest -> UpdateFeaturesResponse, 0-2, flexible 0+;
     DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;
     DescribeProducers = 61, DescribeProducersRequest -> DescribeProducersResponse, 0-0, flexible 0+;
+    UnregisterBroker = 64, UnregisterBrokerRequest -> UnregisterBrokerResponse, 0-0, flexible 0+;
     DescribeTransactions = 65, DescribeTransactionsRequest -> DescribeTransactionsResponse, 0-0, flexible 0+;
     ListTransactions = 66, ListTransactionsRequest -> ListTransactionsResponse, 0-2, flexible 0+;
     ConsumerGroupHeartbeat = 68, ConsumerGroupHeartbeatRequest -> ConsumerGroupHeartbeatResponse, 0-1, flexible 0+;
     ConsumerGroupDescribe = 69, ConsumerGroupDescribeRequest -> ConsumerGroupDescribeResponse, 0-1, flexible 0+;
+    ListConfigResources = 74, ListConfigResourcesRequest -> ListConfigResourcesResponse, 0-1, flexible 0+;
     DescribeTopicPartitions = 75, DescribeTopicPartitionsRequest -> DescribeTopicPartitionsResponse, 0-0, flexible 0+;
     // Version 0 of the share groups' requests was Kafka 4.0's early access, which 4.1 dropped.
     ShareGroupHeartbeat = 76, ShareGroupHeartbeatRequest -> ShareGroupHeartbeatResponse, 1-1, flexible 0+;

@@ -29,6 +29,18 @@ pub enum WireError {
         /// Bytes after it.
         left: usize,
     },
+    /// More elements than any message may have.
+    #[error(
+        "{claimed} elements at byte {at} are more than a message may have ({most}): split it into smaller requests"
+    )]
+    TooMany {
+        /// Where their number is written.
+        at: usize,
+        /// What it says.
+        claimed: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// The decoded form would need more memory than the reader may take.
     #[error(
         "the message needs more than {limit_bytes} bytes of memory at byte {at}: split it into smaller requests"

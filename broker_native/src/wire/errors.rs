@@ -1,6 +1,6 @@
 //! Kafka's error codes, the only table of them: number, name, what to do about it, whether trying again can help.
 //!
-//! Codes, names and retriability are those of Kafka 4.3 (org.apache.kafka.common.protocol.Errors and which of its
+//! Codes, names and retriability are those of Kafka 4.4 (org.apache.kafka.common.protocol.Errors and which of its
 //! exceptions are RetriableExceptions). `retriable`
 //! means: the same request may succeed later, perhaps after a refresh of the metadata.
 
@@ -332,4 +332,10 @@ error_codes! {
         "The epoch of the streams topology is old: update the application.";
     ShareSessionLimitReached = 133, "SHARE_SESSION_LIMIT_REACHED", retriable,
         "The broker has as many share sessions as it allows: try again later.";
+    GroupDeletionFailed = 134, "GROUP_DELETION_FAILED", final,
+        "The group could not be deleted: see the message for why.";
+    StreamsTopologyDescriptionUpdateFailed = 135, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED", final,
+        "The description of the streams topology could not be taken: see the message for why.";
+    ControllerIdNotRegistered = 136, "CONTROLLER_ID_NOT_REGISTERED", final,
+        "No controller is registered with this id: check the id.";
 }

@@ -1,7 +1,8 @@
 //! The one reader of peers' bytes: every length is checked against the bytes left before anything is allocated.
 //!
 //! Bounds, all of them enforced here and nowhere else:
-//! - a claimed count of elements is refused when the smallest encoding of that many elements exceeds the bytes left;
+//! - a claimed count of elements is refused when the smallest encoding of that many elements exceeds the bytes left, or
+//!   when it is more than [`MAX_ELEMENTS`] (of tagged fields [`MAX_TAGGED_FIELDS`]), as Apache Kafka 4.4 refuses them;
 //! - arrays and strings together take at most `memory_limit_bytes` (records do not count: they are slices of the
 //!   frame), because one empty string is 1 byte on the wire and 24 in memory;
 //! - recursion is bounded by the messages' types, none of which contains itself.
@@ -11,6 +12,12 @@ use super::error::WireError;
 
 /// Memory that the decoded form of one message may take unless told otherwise: about 200,000 partitions.
 pub const MEMORY_LIMIT_BYTES: usize = 32 * 1024 * 1024;
+
+/// Most elements of one array.
+pub const MAX_ELEMENTS: usize = 1_000_000;
+
+/// Most tagged fields of one struct, known or not.
+pub const MAX_TAGGED_FIELDS: usize = 10_000;
 
 /// What a non-empty string costs beside its bytes: the allocator's smallest block.
 const STRING_OVERHEAD_BYTES: usize = 32;
@@ -120,6 +127,7 @@ impl Reader {
         if count > self.left() / element_bytes.max(1) {
             return Err(WireError::Length { at, claimed: count as i64, left: self.left() });
         }
+        at_most(MAX_ELEMENTS, count, at)?;
         self.charge(count.saturating_mul(element_memory))?;
         Ok(Some(count))
     }
@@ -156,7 +164,10 @@ impl Reader {
         &mut self,
         mut known: impl FnMut(u32, &mut Self) -> Result<bool, WireError>,
     ) -> Result<(), WireError> {
-        for _ in 0..self.uvarint()? {
+        let at = self.at;
+        let fields = self.uvarint()? as usize;
+        at_most(MAX_TAGGED_FIELDS, fields, at)?;
+        for _ in 0..fields {
             let tag = self.uvarint()?;
             let at = self.at;
             let size = self.uvarint()? as usize;
@@ -187,4 +198,9 @@ impl Reader {
             None => Err(WireError::Memory { at: self.at, limit_bytes: self.memory_limit }),
         }
     }
+}
+
+#[inline]
+fn at_most(most: usize, claimed: usize, at: usize) -> Result<(), WireError> {
+    if claimed > most { Err(WireError::TooMany { at, claimed, most }) } else { Ok(()) }
 }

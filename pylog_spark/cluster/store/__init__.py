@@ -131,8 +131,8 @@ class SharedStore(Store, Protocol):
             Another session has it.
         """
 
-    def claim(self, path: str, data: bytes, write: Write) -> int:
-        """As `put_ephemeral` and `write`, both or none; returns the `Stored.created` of what is ephemeral.
+    def claim(self, path: str, data: bytes, *writes: Write) -> int:
+        """As `put_ephemeral` and `writes`, all or none; returns the `Stored.created` of what is ephemeral.
 
         Raises
         ------

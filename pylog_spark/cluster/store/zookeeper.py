@@ -214,13 +214,13 @@ class ZooKeeperStore:
                 if self.get(path) is not None:
                     raise RevisionConflict(f"{path} belongs to another session.") from None
 
-    def claim(self, path: str, data: bytes, write: Write) -> int:
-        assert write.data is not None
+    def claim(self, path: str, data: bytes, *writes: Write) -> int:
         while True:
             transaction = self._client.transaction()
             transaction.create(self._node(path), _pack(path, data), ephemeral=True)
-            self._add(transaction, write)
-            if not self._committed(transaction, f"{path}, {write.path}"):
+            for one in writes:
+                self._add(transaction, one)
+            if not self._committed(transaction, ", ".join((path, *(one.path for one in writes)))):
                 # The connection was lost: what that did is found in what is there after it.
                 self.sync()
             created = self._own(path)

@@ -26,7 +26,7 @@ from tests.peers.jars import classpath
 
 _HERE = Path(__file__).parent
 _EXPECTED = _HERE / "expected.txt"
-_KAFKA_VERSION = "4.3.0.0"
+_KAFKA_VERSION = "4.4.0.0"
 _ONE_TEST_S = 420
 # Of `_TEST(name, flags, ...)` in tests/test.c.
 _DECLARED = re.compile(r"^\s+_TEST\((\w+),\s*([^,)]+)", re.MULTILINE)
@@ -85,7 +85,7 @@ def _environment(library: Path, folder: Path, servers: str) -> dict[str, str]:
     (folder / "test.conf").write_text(f"bootstrap.servers={servers}\ntest.topic.random=true\n")
     (folder / "bin").mkdir()
     for script, tool in _KAFKA_TOOLS.items():
-        (folder / "bin" / script).write_text(f'#!/bin/sh\nexec java -cp "{classpath("kafka")}" {tool} "$@"\n')
+        (folder / "bin" / script).write_text(f'#!/bin/sh\nexec java -cp "{classpath("tools")}" {tool} "$@"\n')
         (folder / "bin" / script).chmod(0o755)
     return {
         **os.environ,

@@ -7,12 +7,12 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs tools of Apache Kafka one after the other in one Java process, each as if the process were its own: its words, its standard
@@ -49,15 +49,36 @@ final class Tools {
         }
     }
 
-    private final URL tools = Class.forName("org.apache.kafka.tools.DumpLogSegments")
-        .getProtectionDomain().getCodeSource().getLocation();
+    /** How Kafka ends a process, by the name that the class has in one release or another. */
+    private static final List<String> EXITS =
+        List.of("org.apache.kafka.common.utils.Exit", "org.apache.kafka.common.utils.internals.Exit");
+
     private final List<Runnable> hooks = new ArrayList<>();
     private Integer status;
 
-    private Tools() throws ClassNotFoundException {
-        Exit.setExitProcedure((code, message) -> exit(code));
-        Exit.setHaltProcedure((code, message) -> exit(code));
-        Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
+    private Tools() throws ReflectiveOperationException {
+        for (String name : EXITS) {
+            try {
+                Class<?> exit = Class.forName(name);
+                set(exit, "setExitProcedure", "Procedure");
+                set(exit, "setHaltProcedure", "Procedure");
+                set(exit, "setShutdownHookAdder", "ShutdownHookAdder");
+            } catch (ClassNotFoundException otherRelease) {
+                continue;
+            }
+        }
+    }
+
+    private void set(Class<?> exit, String setter, String kind) throws ReflectiveOperationException {
+        Class<?> asked = Class.forName(exit.getName() + "$" + kind);
+        Object answer = Proxy.newProxyInstance(asked.getClassLoader(), new Class<?>[] {asked}, (proxy, method, words) -> {
+            if (words[0] instanceof Integer code) {
+                exit(code);
+            }
+            hooks.add((Runnable) words[1]);
+            return null;
+        });
+        exit.getMethod(setter, asked).invoke(null, answer);
     }
 
     private void exit(int code) {
@@ -68,7 +89,7 @@ final class Tools {
     private int run(String main, String[] words) throws IOException {
         status = null;
         hooks.clear();
-        try (Anew loader = new Anew(tools)) {
+        try (Anew loader = new Anew(Class.forName(main).getProtectionDomain().getCodeSource().getLocation())) {
             Thread.currentThread().setContextClassLoader(loader);
             var method = Class.forName(main, true, loader).getDeclaredMethod("main", String[].class);
             method.setAccessible(true);

@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 
+from pylog_spark.broker import requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
 from pylog_spark.broker.controller import Controller
@@ -133,12 +134,13 @@ class MemoryStore:
             raise OutcomeUnknown("carried out")
         return [0 if one.data is None else one.revision + 1 for one in writes]
 
-    def claim(self, path, data, write):
-        self.expect(path, 0)
-        self.expect(write.path, write.revision)
+    def claim(self, path, data, *writes):
+        for known, revision in [(path, 0), *((one.path, one.revision) for one in writes)]:
+            self.expect(known, revision)
         self.world.owners[path] = self.number
         self.world.put(path, data, 0)
-        self.compare_and_set(write.path, write.data, write.revision)
+        for one in writes:
+            self.compare_and_set(one.path, one.data, one.revision)
         return self.world.documents[path].created
 
     def release(self, path):
@@ -155,6 +157,9 @@ class Native:
 
     def apply_topics(self, topics_json):
         self.topics.update({one["name"]: one for one in json.loads(topics_json)})
+
+    def set_cleaner_backoff(self, backoff_ms):
+        self.cleaner_backoff_ms = backoff_ms
 
     def remove_topic(self, name):
         self.topics.pop(name, None)
@@ -215,3 +220,16 @@ class Member:
 
     def close(self):
         self.clustered.close()
+
+
+def turn(members):
+    for _ in range(3):
+        for one in members:
+            one.turn()
+
+
+def create(member, name, partitions=3, factor=3, configs=()):
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
+    topic["configs"] = list(configs)
+    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
+    return answer["topics"][0]

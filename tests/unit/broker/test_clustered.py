@@ -10,35 +10,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.features import FEATURE
 from pylog_spark.cluster.store import RevisionConflict, StoreError
-from tests.unit.broker.shared_world import Member, World
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def members(world, tmp_path):
-    """Brokers 1, 2, 3."""
-    started = [Member(world, number, tmp_path / str(number)) for number in (1, 2, 3)]
-    turn(started)
-    yield started
-    for one in started:
-        one.close()
-
-
-def turn(members):
-    for _ in range(3):
-        for one in members:
-            one.turn()
-
-
-def create(member, name, partitions=3, factor=3, configs=()):
-    topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
-    topic["configs"] = list(configs)
-    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
-    return answer["topics"][0]
+from tests.unit.broker.shared_world import Member, create, turn
 
 
 def test_one_broker_controls_and_all_know_everybody(members):
@@ -185,7 +157,7 @@ def test_a_zookeeper_that_forgot_everything_deletes_nothing(members):
 def test_a_broker_id_that_lives_elsewhere_is_refused_and_the_same_directory_is_not(
     members, world, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
     with pytest.raises(MembershipError, match=r"Broker id 2 is taken: a broker with it lives at 127.0.0.1:9002"):
         Member(world, 2, tmp_path / "elsewhere")
     again = Member(world, 2, tmp_path / "2")
@@ -200,8 +172,12 @@ def test_a_broker_that_stops_leads_nothing_when_its_session_ends(members):
     turn([members[0], members[2]])
     for one in (members[0], members[2]):
         assert all(partition["leader"] in (1, 3) for partition in one.partitions("t").values())
-    # While it stops nothing new is placed on it.
-    assert create(members[0], "u", partitions=3, factor=3)["error_code"] == 38
+    # While it stops new replicas are placed on it only where there are not enough others, and it leads none of them.
+    assert create(members[0], "u", factor=2)["error_code"] == create(members[0], "v", factor=3)["error_code"] == 0
+    for partition in members[0].partitions("u").values():
+        assert set(partition["replicas"]) == {1, 3}
+    for partition in members[0].partitions("v").values():
+        assert (set(partition["replicas"]), set(partition["isr"])) == ({1, 2, 3}, {1, 3})
 
 
 def test_a_restart_without_a_clean_stop_leaves_the_isr_before_it_registers(members, world, tmp_path, monkeypatch):
@@ -220,7 +196,7 @@ def test_an_unclean_stop_is_not_forgotten_by_a_start_that_failed(members, world,
     turn(members)
     members[2].store.expire()
     monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
-    monkeypatch.setattr("pylog_spark.broker.clustered._ID_PATIENCE", 0)
+    monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
     with monkeypatch.context() as broken:
         broken.setattr("pylog_spark.broker.membership.Membership.read_all", lambda _self: raised("gone"))
         with pytest.raises(StoreError, match="gone"):
@@ -305,7 +281,8 @@ def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members,
     raising.store.get = registers_meanwhile
     asked = []
     monkeypatch.setattr(
-        "pylog_spark.broker.features.raised", lambda now, wanted, brokers: asked.append([one.epoch for one in brokers])
+        "pylog_spark.broker.features.raised",
+        lambda now, wanted, brokers, kind: asked.append([one.epoch for one in brokers]),
     )
     assert raise_level(raising, 2)["error_code"] == 0
     assert len(asked) == 2
@@ -320,10 +297,23 @@ def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_
     assert documents.registration_path(3) not in world.documents
 
 
-@pytest.mark.parametrize("asked", [[], [{"feature": "metadata.version", "max_version_level": 25}]])
-def test_only_the_level_of_pylog_can_be_raised(members, asked):
-    answer = requests.HANDLERS["update_features"](members[0].controller, {"feature_updates": asked})
-    assert answer["error_code"] == ErrorCode.INVALID_REQUEST
+@pytest.mark.parametrize(
+    ("updates", "code"),
+    [
+        ([], 0),
+        ([{"feature": "no.such", "max_version_level": 1}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 1}], 0),
+        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 7}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 0, "upgrade_type": 3}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": -1}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 2, "upgrade_type": 2}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": 2, "allow_downgrade": True}], ErrorCode.INVALID_UPDATE_VERSION),
+    ],
+)
+def test_only_the_level_of_pylog_can_be_raised(members, updates, code):
+    answer = requests.HANDLERS["update_features"](members[0].controller, {"feature_updates": updates})
+    assert answer["error_code"] == code
+    assert [one["feature"] for one in answer["results"]] == ([] if code else [one["feature"] for one in updates])
 
 
 def raised(sentence):

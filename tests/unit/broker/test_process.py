@@ -158,3 +158,19 @@ def test_a_taken_port_is_one_sentence_and_the_directory_is_let_go(native, tmp_pa
 )  # fmt: skip
 def test_only_this_machines_own_addresses_need_no_permission(host, local):
     assert process.is_loopback(host) is local
+
+
+@pytest.mark.parametrize(
+    ("host", "settings", "told"),
+    [
+        ("127.0.0.1", {}, "PLAINTEXT://127.0.0.1:12345"),
+        ("::1", {}, "PLAINTEXT://[::1]:12345"),
+        ("0.0.0.0", {}, None),
+        ("0.0.0.0", {"advertised_listeners": "log.example:9093"}, "PLAINTEXT://log.example:9093"),
+    ],
+)
+def test_the_address_that_clients_are_told_is_shown(native, tmp_path, host, settings, told):
+    with start_broker(tmp_path, host, allow_plaintext=True, **settings):
+        resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners"]}
+        (shown,) = ask(native.made[0], "describe_configs", {"resources": [resource]})["results"][0]["configs"]
+        assert (shown["value"], shown["is_default"]) == (told, told is None)

@@ -26,6 +26,9 @@ class FakeNative:
             raise OSError("IO", "no space left on the disk.")
         self.topics |= {topic["name"]: topic for topic in json.loads(topics_json)}
 
+    def set_cleaner_backoff(self, backoff_ms):
+        self.cleaner_backoff_ms = backoff_ms
+
     def remove_topic(self, name):
         if self.broken:
             raise OSError("IO", "no space left on the disk.")
@@ -244,3 +247,14 @@ def test_directories_without_a_topic_are_named_and_left_alone(controller, tmp_pa
 def test_ids_on_the_wire_and_in_the_store_are_the_same(controller):
     answer = create(controller, "t")
     assert topic_id_text(topic_id_uuid(answer["topic_id"])) == controller.topics["t"].topic_id
+
+
+def test_the_cleaners_back_off_changes_while_the_broker_runs(controller, native):
+    changed = {"name": "log.cleaner.backoff.ms", "config_operation": 0, "value": "20"}
+    resource = {"resource_type": BROKER, "resource_name": "1", "configs": [changed]}
+    answer = requests.incremental_alter_configs(controller, {"validate_only": False, "resources": [resource]})
+    assert answer["responses"][0]["error_code"] == 0
+    assert native.cleaner_backoff_ms == 20
+    resource["configs"] = [{"name": "log.cleaner.backoff.ms", "config_operation": 1, "value": None}]
+    requests.incremental_alter_configs(controller, {"validate_only": False, "resources": [resource]})
+    assert native.cleaner_backoff_ms == 15_000

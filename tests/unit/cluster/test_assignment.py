@@ -42,3 +42,28 @@ def test_a_factor_that_cannot_be_reached_is_refused(brokers, factor):
     refused = assign(brokers, 1, factor, start=0)
     assert isinstance(refused, Refusal)
     assert refused.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_absent_brokers_lead_nothing_and_hold_only_what_the_others_cannot():
+    plain = [BrokerInfo(node) for node in range(1, 5)]
+    found = assign(plain, 40, 3, start=5, absent={4})
+    assert {broker for replicas in found for broker in replicas} == {1, 2, 3}
+    needed = assign(plain, 40, 3, start=5, absent={1, 4})
+    assert all(replicas[0] in (2, 3) and {2, 3} < set(replicas) for replicas in needed)
+    assert max(Counter(replicas[0] for replicas in needed).values()) == 20
+    assert max(Counter(broker for replicas in needed for broker in replicas if broker in (1, 4)).values()) == 20
+
+
+def test_another_rack_is_worth_more_than_a_broker_that_is_there():
+    absent = {3, 6}
+    for replicas in assign(SIX, 60, 3, start=0, absent=absent):
+        assert replicas[0] not in absent
+        assert {broker % 3 for broker in replicas} == {0, 1, 2}
+        assert len(absent.intersection(replicas)) == 1
+
+
+@pytest.mark.parametrize(("absent", "sentence"), [({1, 2, 3}, "no broker is ready"), ({1}, "only 3 broker")])
+def test_absent_brokers_count_for_the_factor_but_one_must_be_there(absent, sentence):
+    refused = assign([BrokerInfo(node) for node in (1, 2, 3)], 1, 4, start=0, absent=absent)
+    assert isinstance(refused, Refusal)
+    assert sentence in refused.message

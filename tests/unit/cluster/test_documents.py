@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
-from pylog_spark.cluster.model import Partition, Topic, new_topic_id, topic_id_text, topic_id_uuid
+from pylog_spark.cluster.model import BrokerInfo, Partition, Topic, new_topic_id, topic_id_text, topic_id_uuid
 
 TOPIC = Topic(
     "t", "A" * 22, {"retention.ms": "5"}, (Partition(0, (1,), 1, 0, (1,)), Partition(1, (1, 2), -1, 7, ())), True
@@ -71,3 +71,22 @@ def test_topic_ids_turn_into_uuids_and_back():
         assert not text.startswith("-")
         assert topic_id_text(topic_id_uuid(text)) == text
         assert topic_id_uuid(str(topic_id_uuid(text))) == topic_id_uuid(text)
+
+
+KNOWN = {1: BrokerInfo(1, "a", 9092, "r"), 30: BrokerInfo(30, "b", 9093)}
+
+
+def test_known_brokers_come_back_as_they_were_stored_and_nobody_without_the_document():
+    assert documents.decode_known_brokers(documents.encode_known_brokers(KNOWN)) == KNOWN
+    assert documents.decode_known_brokers(None) == {}
+    stored = (
+        b'{"version":1,"brokers":{"1":{"host":"a","port":9092,"rack":"r"},"30":{"host":"b","port":9093,"rack":null}}}'
+    )
+    assert documents.encode_known_brokers(KNOWN) == stored
+
+
+@pytest.mark.parametrize("body", ['{"1": {}}', '{"x": {"host": "a", "port": 1, "rack": null}}', "[]", '{"1": 2}',
+                                  '{"1": {"host": "a", "port": 1, "rack": null, "more": 1}}'])  # fmt: skip
+def test_damaged_known_brokers_are_an_error_that_names_them(body):
+    with pytest.raises(DocumentError, match="known_brokers is damaged"):
+        documents.decode_known_brokers(f'{{"version": 1, "brokers": {body}}}'.encode())

@@ -120,3 +120,12 @@ def test_a_dead_replica_may_be_kept_but_not_taken():
     live = Liveness(frozenset({1, 2}))
     assert reassignment.start(HERE, {0: (1, 2, 3)}, live)[1] == {}
     assert reassignment.start(HERE, {0: (1, 2, 4)}, live)[1][0].code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_a_move_to_a_dead_broker_that_is_known_waits_for_it():
+    live = Liveness(frozenset({1, 2, 3}), known=frozenset({1, 2, 3, 4}))
+    one = moved(HERE, 4, 1, 2, live=live).partitions[0]
+    assert (one.replicas, one.adding, one.removing, one.isr, one.leader) == ((4, 1, 2, 3), (4,), (3,), (1, 2, 3), 1)
+    _, refused = reassignment.start(HERE, {0: (5, 1, 2)}, live)
+    assert refused[0].code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "no such broker is registered" in refused[0].message

@@ -1,5 +1,7 @@
 """Topics are created, deleted and grown under Kafka's rules, each refusal with Kafka's code."""
 
+from dataclasses import replace
+
 import pytest
 
 from pylog_spark.broker.controller import check_topic_config
@@ -200,3 +202,41 @@ def test_added_partitions_have_as_many_replicas_and_go_on_where_the_others_ended
     assert code(refused) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     alone = topics.add_partitions({"t": topic}, "t", 4, None, RULES)
     assert code(alone) is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+class TestWhileABrokerIsDead:
+    """Known brokers count for placement; leaders and who is in sync are only those that are there."""
+
+    RULES = replace(THREE, absent=frozenset({3}))
+
+    def created(self, topic: NewTopic) -> Topic | Refusal:
+        return topics.create({}, [topic], self.RULES, new_topic_id)[0]
+
+    def test_a_topic_of_all_brokers_has_a_replica_on_the_dead_one_that_is_not_in_sync(self):
+        topic = self.created(NewTopic("t", 6, 3))
+        assert isinstance(topic, Topic)
+        for one in topic.partitions:
+            assert set(one.replicas) == {1, 2, 3}
+            assert set(one.isr) == {1, 2}
+            assert (one.leader, one.elr) == (one.isr[0], ())
+
+    def test_partitions_are_added_alike(self):
+        topic = topics.create({}, [NewTopic("t", 1, 3)], THREE, new_topic_id)[0]
+        grown = topics.add_partitions({"t": topic}, "t", 3, None, self.RULES)
+        assert isinstance(grown, Topic)
+        assert grown.partitions[0] is topic.partitions[0]
+        assert [(set(one.replicas), set(one.isr)) for one in grown.partitions[1:]] == [({1, 2, 3}, {1, 2})] * 2
+
+    def test_fewer_replicas_than_live_brokers_leave_the_dead_one_out(self):
+        topic = self.created(NewTopic("t", 12, 2))
+        assert {broker for one in topic.partitions for broker in one.replicas} == {1, 2}
+
+    def test_a_manual_assignment_may_begin_with_the_dead_one_but_not_have_it_alone(self):
+        topic = self.created(NewTopic("t", assignments=[(0, [3, 1])]))
+        assert [(one.replicas, one.isr, one.leader) for one in topic.partitions] == [((3, 1), (1,), 1)]
+        assert code(self.created(NewTopic("t", assignments=[(0, [3])]))) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        grown = topics.add_partitions({"t": topic}, "t", 2, [[3, 2]], self.RULES)
+        assert (grown.partitions[1].isr, grown.partitions[1].leader) == ((2,), 2)
+
+    def test_nobody_who_was_forgotten_is_counted(self):
+        assert code(self.created(NewTopic("t", 1, 4))) is ErrorCode.INVALID_REPLICATION_FACTOR

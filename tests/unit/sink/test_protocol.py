@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink.decision import TRANSACTIONS_MAX, Decision, Transaction
+from pylog_spark.sink import protocol
+from pylog_spark.sink.decision import TOPIC_IDS_MAX, TRANSACTIONS_MAX, Decision, Transaction, encode, revoked_bytes
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, task_transaction_id
 from pylog_spark.sink.protocol import (
     HELP_AFTER_MS,
@@ -25,8 +26,10 @@ from pylog_spark.sink.protocol import (
     needs_help,
     next_step,
     not_safe,
+    open_for_ms,
     over,
     patience_ms,
+    portion,
     revoking,
 )
 
@@ -168,6 +171,46 @@ def test_a_revoked_transaction_stays_revoked_until_it_is_ended_or_its_version_de
     step = next_step(step.decision, query(6), [outcome(query(6))], NOW)
     assert isinstance(step, Decide)
     assert step.decision.revoked == ()
+
+
+def test_more_than_one_record_can_revoke_is_revoked_in_portions_those_first_that_are_revoked_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = sorted(transaction(query(6), number).transactional_id for number in range(5))
+    monkeypatch.setattr(protocol, "REVOKED_BYTES_MAX", 2 * revoked_bytes(ids[0]))
+    assert portion(decided(query(4)), query(4), ids, ids) == ids[:2]
+    # The one before could not end these: they count until they are ended.
+    stored = revoking(decided(query(4)), query(4), ids[3:], ids, NOW)
+    assert portion(stored, query(4), ids, ids) == ids[3:]
+    assert portion(stored, query(4), ids[:3], ids) == ids[:1], "one at least"
+    assert portion(stored, query(4), ids[:3], ids[:3]) == ids[:2]
+    once = Write(ONCE, "k", 0)
+    assert portion(None, once, ids, ids) == ids, "it is given up as a whole"
+
+
+def test_a_record_with_all_that_a_decision_may_say_fits_into_a_batch() -> None:
+    write = Write(STREAM, "0123456789abcdef0123456789abcdef0123", 2**31)
+    tasks = tuple(
+        Transaction(task_transaction_id(write, number, JOB, 2**40), 2**40 + number, 32_767, prepared=True)
+        for number in range(TRANSACTIONS_MAX)
+    )
+    later = replace(write, version=write.version + 1)
+    ids = [task_transaction_id(later, number, JOB) for number in range(TRANSACTIONS_MAX)]
+    stored = Decision(write, tasks, NOW, topic_ids={f"{number:249}": "x" * 22 for number in range(TOPIC_IDS_MAX)})
+    revoked = revoking(stored, write, portion(stored, write, ids, ids), ids, NOW)
+    assert len(revoked.revoked) > 500
+    # The batch's header and the record's own fields are some hundred bytes.
+    assert len(encode(revoked)) < 1_048_588 - 1_000
+
+
+def test_for_how_long_transactions_are_open_is_known_of_those_that_brokers_describe() -> None:
+    began = {"error": None, "start_time_ms": NOW - 5_000}
+    assert open_for_ms([began, {**began, "start_time_ms": NOW - 9_000}], NOW) == 9_000
+    assert open_for_ms([{**began, "start_time_ms": NOW + 5}], NOW) == 0, "the broker's clock is ahead"
+    unknown = [{**began, "start_time_ms": -1}, {"error": "NOT_COORDINATOR", "start_time_ms": NOW - 1}]
+    assert open_for_ms([*unknown, began], NOW) == 5_000
+    assert open_for_ms(unknown, NOW) is None
+    assert open_for_ms([], NOW) is None
 
 
 def test_what_is_revoked_of_a_write_that_is_never_repeated_gives_it_up() -> None:

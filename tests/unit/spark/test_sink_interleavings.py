@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from pylog_spark.errors import PylogError
-from pylog_spark.sink import abandoned, attempt, batch, commit, ledger, stream, task
+from pylog_spark.sink import abandoned, attempt, batch, commit, ledger, protocol, stream, task
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
 from pylog_spark.sink.task import Target, Written
@@ -256,6 +256,25 @@ def test_every_version_is_there_once_though_others_take_its_drivers_for_gone_at_
         ended += sum(bool(one.result) for one in world.actors if one.name == "neighbour")
     assert ended > COUNT / 4, "hardly anything was abandoned"
     assert lost > COUNT / 4, "hardly any driver was slow"
+
+
+def test_no_row_is_lost_or_repeated_though_abandoned_transactions_are_revoked_one_by_one(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "REVOKED_BYTES_MAX", 1)
+    ended = 0
+    for seed in SEEDS:
+        world = make_world(seed, two_phase=True)
+        world.death, world.old = world.random.choice((0, 0.01)), world.random.choice((0.3, 0.9, 1))
+        lives(world, world.random.choice((STREAM, BATCH)))
+        rows = sorted(row(version, number) for version in range(VERSIONS) for number in range(TASKS))
+        assert (seed, raised(world)) == (seed, [])
+        assert (seed, sorted(world.visible)) == (seed, rows)
+        end_all_that_is_open(world)
+        assert (seed, open_tasks(world)) == (seed, [])
+        assert (seed, sorted(world.visible)) == (seed, rows), "what was ended last was not decided"
+        ended += sum(bool(one.result) for one in world.actors if one.name == "neighbour")
+    assert ended > COUNT / 4, "hardly anything was abandoned"
 
 
 def test_a_batch_without_a_name_is_there_once_when_its_driver_says_so_and_else_not_at_all_or_whole(

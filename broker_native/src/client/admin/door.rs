@@ -3,7 +3,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{features, group_offsets, groups, replicas, transactions};
+use super::{brokers, features, group_offsets, groups, replicas, transactions};
 use crate::client::cluster::Cluster;
 use crate::client::error::{ClientError, Result};
 
@@ -45,6 +45,11 @@ struct Partitions {
 }
 
 #[derive(Debug, Deserialize)]
+struct Broker {
+    broker: i32,
+}
+
+#[derive(Debug, Deserialize)]
 struct Moves {
     moves: Vec<replicas::Move>,
 }
@@ -82,6 +87,8 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
         "list_reassignments" => replicas::moving(cluster),
         "features" => features::list(cluster),
         "update_features" => features::raise(cluster, &read(arguments)?),
+        "dead_brokers" => brokers::dead(cluster),
+        "unregister_broker" => brokers::unregister(cluster, read::<Broker>(arguments)?.broker),
         "elect_leaders" => replicas::elect(cluster, &read(arguments)?),
         _ => Err(ClientError::invalid(format!("there is no admin request called {name:?}"))),
     }

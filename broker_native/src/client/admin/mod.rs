@@ -7,9 +7,10 @@
 //! |---|---|
 //! | [`topics`], [`configs`] | topics, records and the cluster; settings |
 //! | [`groups`], [`group_offsets`], [`transactions`] | groups and their offsets; transactions and producers |
-//! | [`features`] | levels of the cluster |
+//! | [`features`], [`brokers`] | levels of the cluster; brokers that are dead or gone |
 //! | [`replicas`] | replicas that move, leaders |
 //! | [`door`] | requests by name |
+pub mod brokers;
 pub mod configs;
 pub mod door;
 pub mod features;

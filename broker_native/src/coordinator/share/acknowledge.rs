@@ -78,10 +78,13 @@ impl SharePartition {
 
     /// The member is gone: what it holds was fetched and maybe never seen, so that this delivery does not count.
     pub fn release(&mut self, member: &str) -> bool {
-        self.give_back(|run| is_held_by(run, member), |run| {
-            run.state = State::Available;
-            run.delivery_count = run.delivery_count.saturating_sub(1);
-        })
+        self.give_back(
+            |run| is_held_by(run, member),
+            |run| {
+                run.state = State::Available;
+                run.delivery_count = run.delivery_count.saturating_sub(1);
+            },
+        )
     }
 
     /// Gives back what is locked until `now_ms` or before.

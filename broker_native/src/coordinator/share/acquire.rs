@@ -57,7 +57,8 @@ impl SharePartition {
         }
         let known_last = last.min(self.end_offset - 1);
         if first <= known_last {
-            let available: Vec<(i64, i64)> = self.overlap(first, known_last, |run| run.state == State::Available);
+            let available: Vec<(i64, i64)> =
+                self.overlap(first, known_last, |run| run.state == State::Available);
             for (first, last) in available {
                 self.change(first, last, |run| run.state = State::Archived);
                 self.dirty = true;
@@ -90,7 +91,8 @@ impl SharePartition {
                 run.state = held.clone();
                 run.delivery_count = run.delivery_count.saturating_add(1);
             });
-            let count = self.runs.range(first..=last).map(|(first, run)| (*first, run.last, run.delivery_count));
+            let count =
+                self.runs.range(first..=last).map(|(first, run)| (*first, run.last, run.delivery_count));
             acquired.extend(count.map(|(first_offset, last_offset, delivery_count)| Acquired {
                 first_offset,
                 last_offset,

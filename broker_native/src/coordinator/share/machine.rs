@@ -7,9 +7,7 @@ use bytes::Bytes;
 use super::acknowledge::Terms;
 use super::acquire::Wish;
 use super::partition::SharePartition;
-use super::requests::{
-    Described, LogRange, ShareAction, ShareEvent, ShareKey, ShareReply, ShareRequest,
-};
+use super::requests::{Described, LogRange, ShareAction, ShareEvent, ShareKey, ShareReply, ShareRequest};
 use super::settings::GroupSettings;
 use super::stored;
 use crate::coordinator::{Effects, Entry, Machine, Now, Room, Timers};
@@ -30,6 +28,8 @@ struct Kept {
     partition: SharePartition,
     settings: GroupSettings,
     bytes: usize,
+    /// It was read from the log, or set by an administrator, and not compared with its partition's end since.
+    is_unfitted: bool,
 }
 
 /// The share partitions of one partition of the topic.
@@ -77,11 +77,11 @@ impl ShareMachine {
         true
     }
 
-    fn put(&mut self, key: ShareKey, partition: SharePartition, settings: GroupSettings) {
+    fn put(&mut self, key: ShareKey, partition: SharePartition, settings: GroupSettings, is_unfitted: bool) {
         self.drop_kept(&key);
         let bytes = cost(&key, &partition);
         self.room.changed(0, bytes);
-        self.kept.insert(key, Kept { partition, settings, bytes });
+        self.kept.insert(key, Kept { partition, settings, bytes, is_unfitted });
     }
 
     /// From where on is to be read; makes the share partition when it is not there.
@@ -99,10 +99,13 @@ impl ShareMachine {
             if !self.room.has(cost(key, &made)) || stored::record(key, None, now.wall_ms).is_err() {
                 return Err(ErrorCode::GroupMaxSizeReached);
             }
-            self.put(key.clone(), made, settings);
+            self.put(key.clone(), made, settings, false);
         }
         let kept = self.kept.get_mut(key).ok_or(ErrorCode::UnknownServerError)?;
-        kept.partition.fit(log.start, log.end);
+        // Only a crash of the machine makes a log shorter. Who asks may have looked at the log before others appended and were
+        // given records: by that end, what they acknowledged would be delivered again.
+        let end = if std::mem::take(&mut kept.is_unfitted) { log.end } else { i64::MAX };
+        kept.partition.fit(log.start, end);
         Ok(kept.partition.next_offset(settings.max_record_locks))
     }
 
@@ -133,9 +136,7 @@ impl ShareMachine {
         let before = self.offered(&key);
         let known = self.kept.get_mut(&key).map(|kept| &mut kept.partition);
         let reply = match request {
-            ShareRequest::Next { log, begin } => {
-                ShareReply::Next(self.next(&key, settings, log, begin, now))
-            }
+            ShareRequest::Next { log, begin } => ShareReply::Next(self.next(&key, settings, log, begin, now)),
             ShareRequest::Acquire { member_id, from, batches, max_records, exact } => {
                 let max_in_flight = settings.max_record_locks;
                 let wish = Wish { max_records, exact, max_in_flight, until_ms };
@@ -181,13 +182,14 @@ impl ShareMachine {
     fn reset(&mut self, key: &ShareKey, settings: GroupSettings, start_offset: i64, now: Now) -> ErrorCode {
         if let Some(kept) = self.kept.get_mut(key) {
             kept.partition.reset(start_offset);
+            kept.is_unfitted = true;
             return ErrorCode::None;
         }
         let made = SharePartition::new(start_offset, now.wall_ms);
         if !self.room.has(cost(key, &made)) {
             return ErrorCode::GroupMaxSizeReached;
         }
-        self.put(key.clone(), made, settings);
+        self.put(key.clone(), made, settings, true);
         ErrorCode::None
     }
 }
@@ -201,7 +203,7 @@ impl Machine for ShareMachine {
         let Entry::Record { record, .. } = entry else { return Ok(()) };
         let (key, partition) = stored::read(record).map_err(|error| error.to_string())?;
         match partition {
-            Some(partition) => self.put(key, partition, self.defaults),
+            Some(partition) => self.put(key, partition, self.defaults, true),
             None => {
                 let _was_there = self.drop_kept(&key);
             }
@@ -230,7 +232,9 @@ impl Machine for ShareMachine {
     fn tick(&mut self, now: Now) -> ShareEffects {
         let mut effects = Effects::default();
         // What does not fit into one batch waits for the next, which follows at once.
-        while effects.records.iter().filter_map(|one| one.value.as_ref()).map(Bytes::len).sum::<usize>() < TICK_BYTES {
+        while effects.records.iter().filter_map(|one| one.value.as_ref()).map(Bytes::len).sum::<usize>()
+            < TICK_BYTES
+        {
             let Some(key) = self.locks.pop_due(now.steady_ms) else { break };
             let Some(kept) = self.kept.get_mut(&key) else { continue };
             let delivery_count_limit = kept.settings.delivery_count_limit;

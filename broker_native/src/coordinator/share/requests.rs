@@ -23,7 +23,18 @@ impl ShareKey {
         let Self { group_id, topic_id, partition } = self;
         format!("{group_id}:{}:{partition}", base64_of(topic_id))
     }
+
+    /// Whether a text is of that form.
+    pub fn is_text(text: &str) -> bool {
+        let mut parts = text.rsplitn(3, ':');
+        let partition = parts.next().and_then(|number| number.parse::<i32>().ok());
+        let topic_id = parts.next().is_some_and(|id| id.len() == ID_TEXT_LEN);
+        partition.is_some_and(|number| number >= 0) && topic_id && parts.next().is_some_and(|group| !group.is_empty())
+    }
 }
+
+/// Characters of an id's text form.
+const ID_TEXT_LEN: usize = 22;
 
 /// Kafka's text form of an id: base64 for URLs, without padding.
 fn base64_of(id: &Uuid) -> String {
@@ -163,5 +174,9 @@ mod tests {
         let topic_id = Uuid::from_u128(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
         let key = ShareKey { group_id: "g".into(), topic_id, partition: 3 };
         assert_eq!(key.text(), "g:_ty6mHZUMhABI0VniavN7w:3");
+        assert!(ShareKey::is_text(&key.text()) && ShareKey::is_text("a:b:_ty6mHZUMhABI0VniavN7w:3"));
+        for wrong in ["g", "g:x:3", "_ty6mHZUMhABI0VniavN7w:3", ":_ty6mHZUMhABI0VniavN7w:3", "g:_ty6mHZUMhABI0VniavN7w:x"] {
+            assert!(!ShareKey::is_text(wrong));
+        }
     }
 }

@@ -131,6 +131,7 @@ impl TransactionMachine {
         if metadata.partitions.is_empty() {
             self.complete(&written.transactional_id, now_ms, effects);
         } else {
+            self.watch_long_end(&written.transactional_id);
             let key = (written.transactional_id, Purpose::State);
             self.timers.set(key, self.now.steady_ms.saturating_add(MARKER_RETRY_MS));
         }

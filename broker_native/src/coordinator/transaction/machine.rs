@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::long::Tell;
 use super::metadata::{Metadata, cost};
 use super::records;
 use super::requests::{TxnAction, TxnEvent, TxnReply, TxnRequest};
@@ -32,6 +33,8 @@ pub(super) enum Purpose {
     State,
     /// Whoever waits for the end of the transaction is told to come again.
     Waiting,
+    /// It is open for long: whoever runs the broker is told.
+    Long,
 }
 
 /// A batch that begins a transaction while the one before ends.
@@ -53,8 +56,9 @@ pub struct TransactionMachine {
     /// When the step that runs was begun.
     pub(super) now: Now,
     /// Of each open transaction, when it began: as it is written down, and by the steady clock.
-    begun: HashMap<String, (i64, i64)>,
+    pub(super) begun: HashMap<String, (i64, i64)>,
     pub(super) room: Room,
+    pub(super) tell: Tell,
 }
 
 impl Drop for TransactionMachine {
@@ -64,8 +68,8 @@ impl Drop for TransactionMachine {
 }
 
 impl TransactionMachine {
-    /// Without transactional ids; `room` is for those of all machines.
-    pub fn new(settings: Arc<Settings>, ids: Arc<dyn ProducerIdSource>, room: Room) -> Self {
+    /// Without transactional ids; `room` is for those of all machines. `tell` is called with a line for who runs the broker.
+    pub fn new(settings: Arc<Settings>, ids: Arc<dyn ProducerIdSource>, room: Room, tell: Tell) -> Self {
         Self {
             settings,
             ids,
@@ -75,6 +79,7 @@ impl TransactionMachine {
             now: Now { wall_ms: 0, steady_ms: 0 },
             begun: HashMap::new(),
             room,
+            tell,
         }
     }
 
@@ -116,6 +121,7 @@ impl TransactionMachine {
             Some(deadline_ms) => self.timers.set(key, deadline_ms),
             None => self.timers.cancel(&key),
         }
+        self.watch_long(transactional_id);
     }
 
     /// The deadline that follows from the state, which was entered at `since_ms` of the wall clock, by the steady clock.
@@ -146,6 +152,7 @@ impl TransactionMachine {
         };
         match (purpose, state) {
             (Purpose::Waiting, _) => self.give_up_waiting(transactional_id, effects),
+            (Purpose::Long, _) => self.is_open_long(transactional_id),
             (Purpose::State, State::Ongoing) => self.fence(transactional_id, self.now.wall_ms, effects),
             (Purpose::State, state) if state.is_ending() => self.send_markers(transactional_id, effects),
             (Purpose::State, _) => self.expire(transactional_id, effects),
@@ -186,6 +193,8 @@ impl Machine for TransactionMachine {
                 // Its producer could not end it while nobody was here.
                 let soonest_ms = now.steady_ms.saturating_add(grace_ms);
                 self.timers.set((transactional_id, Purpose::State), deadline_ms.max(soonest_ms));
+            } else {
+                self.watch_long(&transactional_id);
             }
         }
         effects

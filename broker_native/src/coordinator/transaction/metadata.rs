@@ -74,9 +74,10 @@ pub struct Metadata {
 /// What a transactional id costs besides its name and its partitions, about.
 const ID_BYTES: usize = 600;
 
-/// What a transactional id of this name costs in memory with `partitions`, about. Its name is in its deadlines, too.
+/// What a transactional id of this name costs in memory with `partitions`, about. Its name is in its deadlines, too: one that
+/// follows from its state, and one for who is to be told that it stays open.
 pub fn cost(transactional_id: &str, partitions: &Partitions) -> usize {
-    ID_BYTES + 4 * transactional_id.len() + partitions_cost(partitions)
+    ID_BYTES + 6 * transactional_id.len() + partitions_cost(partitions)
 }
 
 /// What partitions cost in memory, about.

@@ -10,6 +10,7 @@
 //! | `init` | InitProducerId: epochs, fencing, keeping a prepared transaction |
 //! | `add` | AddPartitionsToTxn, AddOffsetsToTxn, produced batches |
 //! | `end` | EndTxn, time-outs, markers |
+//! | [`long`] | transactions that stay open are told of |
 //! | `report` | DescribeTransactions, ListTransactions |
 //! | [`requests`], [`settings`] | events, answers, actions; the broker's settings |
 //!
@@ -20,6 +21,7 @@
 mod add;
 mod end;
 mod init;
+pub mod long;
 pub mod machine;
 pub mod metadata;
 pub mod records;

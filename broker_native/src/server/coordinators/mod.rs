@@ -113,8 +113,14 @@ impl Coordinators {
         let room = Room::new(txn_settings.transaction_coordinator_max_bytes, || {
             notice("a transactional id is refused: transaction.coordinator.max.bytes are in use");
         });
-        let make =
-            move || TransactionMachine::new(Arc::clone(&txn_settings), Arc::clone(&ids) as _, room.clone());
+        let make = move || {
+            TransactionMachine::new(
+                Arc::clone(&txn_settings),
+                Arc::clone(&ids) as _,
+                room.clone(),
+                Arc::new(notice),
+            )
+        };
         let transactions =
             Coordinator::new(TRANSACTIONS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let patience_ms = settings.transactions.add_partitions_to_txn_retry_backoff_max_ms;

@@ -18,7 +18,7 @@ impl TopicsView for Topics {
     }
 
     fn names(&self) -> Vec<String> {
-        self.now().all().filter(|topic| !topic.internal).map(|topic| topic.name.clone()).collect()
+        self.now().all().map(|topic| topic.name.clone()).collect()
     }
 }
 

@@ -15,12 +15,37 @@ type Feature = (&'static str, i16, i16);
 const FEATURES: &[Feature] =
     &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
 const SHARES: Feature = ("share.version", 1, 1);
+/// Stands for a broker that the client does not know yet.
+const NO_NODE: i32 = -1;
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
 const LEVEL: &str = "pylog.version";
 
-/// Answers with the table.
-pub fn handle(call: &Call, _request: &ApiVersionsRequest) -> Outcome {
-    Outcome::Now(call.answer(&table(call, ErrorCode::None)))
+/// The oldest level that this broker could have of a feature whose level never changes, and the one that it has.
+pub fn fixed(name: &str) -> Option<(i16, i16)> {
+    FEATURES.iter().find(|feature| feature.0 == name).map(|&(_, min, level)| (min, level))
+}
+
+/// Answers with the table; to a client that means another cluster or another broker (KIP-1242: an address that was given to
+/// somebody new) only with that.
+pub fn handle(call: &Call, request: &ApiVersionsRequest) -> Outcome {
+    Outcome::Now(match meant(call, request) {
+        ErrorCode::None => call.answer(&table(call, ErrorCode::None)),
+        error => call.answer(&ApiVersionsResponse { error_code: error.code(), ..Default::default() }),
+    })
+}
+
+/// Whether this broker is the one that the client means.
+fn meant(call: &Call, request: &ApiVersionsRequest) -> ErrorCode {
+    let settings = &call.shared.settings;
+    match (&request.cluster_id, request.node_id) {
+        (None, NO_NODE) => ErrorCode::None,
+        // One without the other says nothing: another broker may have that number, another cluster that broker's.
+        (None, _) | (_, NO_NODE) => ErrorCode::InvalidRequest,
+        (Some(cluster), node) if *cluster == settings.cluster_id && node == settings.node_id => {
+            ErrorCode::None
+        }
+        _ => ErrorCode::RebootstrapRequired,
+    }
 }
 
 /// A version newer than ours: version 0 of the answer, whatever was asked for, with the table, so that the client can

@@ -2,10 +2,10 @@
 //! the others by the address that they registered.
 use std::sync::Arc;
 
-use crate::server::cluster::ClusterView;
+use crate::server::cluster::{Broker, ClusterView};
 use crate::server::dispatch::Call;
 
-/// A broker that lives.
+/// A broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// Its number.
@@ -16,6 +16,12 @@ pub struct Known {
     pub port: i32,
     /// Where it stands.
     pub rack: Option<String>,
+}
+
+impl From<&Broker> for Known {
+    fn from(broker: &Broker) -> Self {
+        Self { id: broker.id, host: broker.host.clone(), port: broker.port.into(), rack: broker.rack.clone() }
+    }
 }
 
 /// The live brokers at one moment, as the client of one request sees them.
@@ -51,6 +57,11 @@ impl Brokers {
         if self.clustered { self.view.controller_id } else { self.own.id }
     }
 
+    /// How often a controller was elected, 0 for a broker that is alone.
+    pub fn controller_epoch(&self) -> i32 {
+        self.view.controller_epoch
+    }
+
     /// Whether a broker that leads by its document does, as far as this one knows: without a lease it knows that it does not
     /// lead itself, and that it does not know who does.
     pub fn may_lead(&self, id: i32) -> bool {
@@ -67,12 +78,12 @@ impl Brokers {
         if id == self.own.id {
             return Some(self.own.clone());
         }
-        self.view.broker(id).map(|broker| Known {
-            id,
-            host: broker.host.clone(),
-            port: broker.port.into(),
-            rack: broker.rack.clone(),
-        })
+        self.view.broker(id).map(Known::from)
+    }
+
+    /// Those that belong to the cluster and do not live.
+    pub fn dead(&self) -> Vec<Known> {
+        self.view.dead.iter().filter(|broker| broker.id != self.own.id).map(Known::from).collect()
     }
 
     /// All of them in the order of their numbers, this one included even while it registers.

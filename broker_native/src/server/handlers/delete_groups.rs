@@ -34,7 +34,7 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
                 Ok(GroupReply::DeleteGroup(error_code)) => error_code,
                 other => error_of(other),
             };
-            results.push(DeletableGroupResult { group_id, error_code });
+            results.push(DeletableGroupResult { group_id, error_code, error_message: None });
         }
         call.answer(&DeleteGroupsResponse { results, ..Default::default() })
     })

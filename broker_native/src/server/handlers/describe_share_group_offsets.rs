@@ -24,7 +24,9 @@ pub fn handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Outcome 
         for group in request.groups {
             let group_id = group.group_id.clone();
             let described = match describe(&call, group).await {
-                Ok(topics) => DescribeShareGroupOffsetsResponseGroup { group_id, topics, ..Default::default() },
+                Ok(topics) => {
+                    DescribeShareGroupOffsetsResponseGroup { group_id, topics, ..Default::default() }
+                }
                 Err((error, sentence)) => DescribeShareGroupOffsetsResponseGroup {
                     group_id,
                     error_code: error.code(),
@@ -45,8 +47,7 @@ async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> 
     let mut answers = Topics::new();
     for (name, partitions) in asked(call, &group)? {
         let topic = call.shared.topics.now().named(&name).cloned();
-        let mut answer =
-            DescribeShareGroupOffsetsResponseTopic { topic_name: name, ..Default::default() };
+        let mut answer = DescribeShareGroupOffsetsResponseTopic { topic_name: name, ..Default::default() };
         answer.topic_id = topic.as_ref().map(|topic| topic.id).unwrap_or_default();
         for number in partitions {
             answer.partitions.push(one(call, &group.group_id, topic.as_deref(), number).await);
@@ -82,8 +83,11 @@ async fn one(
     topic: Option<&Topic>,
     partition_index: i32,
 ) -> DescribeShareGroupOffsetsResponsePartition {
-    let blank =
-        DescribeShareGroupOffsetsResponsePartition { partition_index, start_offset: NONE, ..Default::default() };
+    let blank = DescribeShareGroupOffsetsResponsePartition {
+        partition_index,
+        start_offset: NONE,
+        ..Default::default()
+    };
     let failed = |error: ErrorCode| DescribeShareGroupOffsetsResponsePartition {
         error_code: error.code(),
         error_message: Some(error.sentence().to_owned()),
@@ -96,7 +100,8 @@ async fn one(
         Ok(ShareReply::Described(None)) => blank,
         Ok(ShareReply::Described(Some(Described { start_offset, complete_count }))) => {
             let end = partition.log.as_ref().map(|log| log.offsets().high_watermark);
-            let lag = end.map_or(NONE, |end| end.saturating_sub(start_offset).saturating_sub(complete_count).max(0));
+            let lag = end
+                .map_or(NONE, |end| end.saturating_sub(start_offset).saturating_sub(complete_count).max(0));
             DescribeShareGroupOffsetsResponsePartition {
                 start_offset,
                 leader_epoch: partition.spec.leader_epoch,

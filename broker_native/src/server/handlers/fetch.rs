@@ -13,6 +13,7 @@ use super::fetch_reader::Reader;
 use crate::server::dispatch::{Call, Outcome, Reply, guarded};
 use crate::server::fetch_sessions::{Asked, NO_SESSION, Plan, SessionRequest, topic_key};
 use crate::server::notice::notice;
+use crate::server::outbox::Answer;
 use crate::server::shares::Share;
 use crate::server::watch::Watch;
 use crate::wire::ErrorCode;
@@ -56,9 +57,14 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
     call.shared.metrics.long_polls.one();
     let is_small = wanted.asked.len() <= SMALL;
     let poll = Box::pin(async move {
-        let (_held, caller) = (place, call.clone());
+        let caller = call.clone();
         let answer = guarded(&caller.shared, long_poll(call, wanted, plan)).await;
-        answer.unwrap_or_else(|| session_error(&caller, ErrorCode::UnknownServerError, NO_SESSION))
+        match answer {
+            // A large answer counts until it is sent.
+            Some(Reply::Answer(answer)) if !is_small => Reply::Answer(Answer { held: place, ..answer }),
+            Some(reply) => reply,
+            None => session_error(&caller, ErrorCode::UnknownServerError, NO_SESSION),
+        }
     });
     if is_small { Outcome::Later(poll) } else { Outcome::Alone(poll) }
 }

@@ -115,7 +115,7 @@ fn with_records(chunks: Vec<Chunk>, mut slices: Vec<Option<LogSlice>>) -> Reply 
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
         Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
     };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect() };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
     match answer.inlined(INLINE_BYTES) {
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),

@@ -3,6 +3,7 @@ use super::brokers::{Brokers, Known};
 use super::internal_topic;
 use super::second_hand::{self, Heard};
 use crate::coordinator::Machine;
+use crate::coordinator::share::ShareKey;
 use crate::server::coordinators::Coordinator;
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
@@ -17,6 +18,8 @@ const NONE: i32 = -1;
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
 const SHARE: i8 = 2;
+/// First version with share partitions.
+const SHARE_FROM: i16 = 6;
 
 /// Answers at once, or after the internal topic was made.
 pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
@@ -56,7 +59,7 @@ fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
     match key_type {
         GROUP => internal_topic::missing(&coordinators.groups),
         TRANSACTION => internal_topic::missing(&coordinators.transactions),
-        SHARE if !call.shared.cluster.is_clustered() => internal_topic::missing(&coordinators.shares),
+        // That of share partitions is made for the first member of a share group.
         _ => None,
     }
 }
@@ -93,7 +96,9 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
         _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
         GROUP => keeper(call, &brokers, &coordinators.groups, key),
         TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
-        SHARE if !call.shared.cluster.is_clustered() => keeper(call, &brokers, &coordinators.shares, key),
+        SHARE if call.version >= SHARE_FROM && !call.shared.cluster.is_clustered() && ShareKey::is_text(key) => {
+            keeper(call, &brokers, &coordinators.shares, key)
+        }
         // A cluster keeps no share groups.
         _ => Err(ErrorCode::InvalidRequest),
     };

@@ -4,7 +4,9 @@ use super::share_release::release;
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::share_groups::sessions::CLOSES;
 use crate::wire::ErrorCode;
-use crate::wire::messages::share_acknowledge::{LeaderIdAndEpoch, PartitionData, ShareAcknowledgeTopicResponse};
+use crate::wire::messages::share_acknowledge::{
+    LeaderIdAndEpoch, PartitionData, ShareAcknowledgeTopicResponse,
+};
 use crate::wire::messages::{ShareAcknowledgeRequest, ShareAcknowledgeResponse};
 
 /// Answers when it is written down.
@@ -49,7 +51,9 @@ pub fn handle(call: Call, request: ShareAcknowledgeRequest) -> Outcome {
             match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
                 Some(topic) => topic.partitions.push(data),
                 None => {
-                    response.responses.push(ShareAcknowledgeTopicResponse { topic_id, partitions: vec![data] });
+                    response
+                        .responses
+                        .push(ShareAcknowledgeTopicResponse { topic_id, partitions: vec![data] });
                 }
             }
         }

@@ -10,8 +10,7 @@ use crate::wire::ErrorCode;
 use crate::wire::messages::share_fetch::AcknowledgementBatch;
 
 /// Why a broker of a cluster keeps no share groups.
-pub const NOT_IN_A_CLUSTER: &str =
-    "Share groups are kept by a broker without a cluster only: what they did with records would have to move with its leader.";
+pub const NOT_IN_A_CLUSTER: &str = "Share groups are kept by a broker without a cluster only: what they did with records would have to move with its leader.";
 
 /// Longest id of a member, as in Kafka.
 const MEMBER_ID_MAX: usize = 36;
@@ -45,7 +44,10 @@ pub fn session_key(
     let member_id = member_id.filter(|id| !id.is_empty() && id.len() <= MEMBER_ID_MAX);
     match (group_id, member_id) {
         (Some(group_id), Some(member_id)) => Ok(SessionKey { group_id, member_id }),
-        _ => Err((ErrorCode::InvalidRequest, "The request names no group, or no member of at most 36 characters.")),
+        _ => Err((
+            ErrorCode::InvalidRequest,
+            "The request names no group, or no member of at most 36 characters.",
+        )),
     }
 }
 
@@ -67,7 +69,8 @@ pub fn acknowledge(call: &Call, session: &SessionKey, said: Vec<Said>, renews: b
     let picture = call.shared.topics.now();
     let may_renew = renews && call.shared.share_groups.configs.of(&session.group_id).renews;
     let one = |Said { topic_id, partition, batches }| {
-        let asks_renewal = batches.iter().any(|batch: &AcknowledgementBatch| batch.acknowledge_types.contains(&RENEW));
+        let asks_renewal =
+            batches.iter().any(|batch: &AcknowledgementBatch| batch.acknowledge_types.contains(&RENEW));
         let known = picture.with_id(&topic_id).map(|topic| topic.partition(partition).is_some());
         let waiting = match known {
             None => Waiting::now(Err(ErrorCode::UnknownTopicId)),

@@ -12,7 +12,9 @@ use crate::server::outbox::{Answer, Part};
 use crate::server::share_groups::sessions::{CLOSES, OPENS, SessionKey, TopicPartition};
 use crate::server::watch::Watch;
 use crate::storage::LogSlice;
-use crate::wire::messages::share_fetch::{FetchTopic, PartitionData, RECORD_LIMIT, ShareFetchableTopicResponse};
+use crate::wire::messages::share_fetch::{
+    FetchTopic, PartitionData, RECORD_LIMIT, ShareFetchableTopicResponse,
+};
 use crate::wire::messages::{ShareFetchRequest, ShareFetchResponse};
 use crate::wire::{Chunk, ErrorCode, message};
 
@@ -200,7 +202,7 @@ fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Opti
         Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
         Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
     };
-    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect() };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
     match answer.inlined(INLINE_BYTES) {
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),

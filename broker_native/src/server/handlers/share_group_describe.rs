@@ -9,7 +9,8 @@ use crate::wire::messages::{ShareGroupDescribeRequest, ShareGroupDescribeRespons
 
 /// Answers with the groups in the order of the request.
 pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
-    let asked = request.group_ids.iter().map(|group_id| ask(&call, GroupRequest::ShareDescribe(group_id.clone())));
+    let asked =
+        request.group_ids.iter().map(|group_id| ask(&call, GroupRequest::ShareDescribe(group_id.clone())));
     let asked = asked.collect();
     answer_all(call, asked, move |call, answers| {
         let groups = request.group_ids.into_iter().zip(answers).map(|(group_id, answer)| {
@@ -17,7 +18,8 @@ pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
                 _ if group_id.is_empty() => refused(group_id, ErrorCode::InvalidGroupId),
                 Ok(GroupReply::ShareDescribe(group)) => group,
                 other => {
-                    let error = ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
+                    let error =
+                        ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
                     refused(group_id, error)
                 }
             };

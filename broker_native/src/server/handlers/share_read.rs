@@ -78,7 +78,9 @@ pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
         }
         match one(call, wanted, *at, &mut left).await {
             Ok(None) => {}
-            Ok(Some((acquired, slice))) => found.push(Found { at: *at, data: told(*at, &acquired), slice: Some(slice) }),
+            Ok(Some((acquired, slice))) => {
+                found.push(Found { at: *at, data: told(*at, &acquired), slice: Some(slice) })
+            }
             Err(error) => found.push(Found { at: *at, data: failed(*at, error), slice: None }),
         }
     }
@@ -187,7 +189,8 @@ fn begin(log: &PartitionLog, reset: OffsetReset, now_ms: i64) -> Result<i64, Err
         OffsetReset::Earliest => Ok(offsets.log_start_offset),
         OffsetReset::Latest => Ok(offsets.high_watermark),
         OffsetReset::ByDuration(ms) => {
-            let found = log.offset_for_timestamp(now_ms.saturating_sub(ms)).map_err(|error| code_of(&error))?;
+            let found =
+                log.offset_for_timestamp(now_ms.saturating_sub(ms)).map_err(|error| code_of(&error))?;
             Ok(found.map_or(offsets.high_watermark, |(offset, _)| offset))
         }
     }

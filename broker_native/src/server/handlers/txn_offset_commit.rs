@@ -120,6 +120,7 @@ fn commit(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
 fn refusal(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
     let topics = request.topics.iter().map(|topic| TxnOffsetCommitResponseTopic {
         name: topic.name.clone(),
+        topic_id: topic.topic_id,
         partitions: topic
             .partitions
             .iter()

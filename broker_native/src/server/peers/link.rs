@@ -91,6 +91,7 @@ impl Link {
         let question = ApiVersionsRequest {
             client_software_name: "pylog".into(),
             client_software_version: env!("CARGO_PKG_VERSION").into(),
+            ..Default::default()
         };
         let answer: ApiVersionsResponse = link.send(&question, API_VERSIONS_VERSION).await?;
         if answer.error_code != ErrorCode::None.code() {

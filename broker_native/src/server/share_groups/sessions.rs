@@ -148,7 +148,8 @@ impl Sessions {
     pub fn disconnected(&self, connection: u64) -> Vec<(SessionKey, Vec<TopicPartition>)> {
         let mut inner = self.inner.lock();
         let keys = inner.connections.remove(&connection).unwrap_or_default();
-        let ended = keys.into_iter().filter_map(|key| inner.remove(&key).map(|ended| (key, ended.partitions)));
+        let ended =
+            keys.into_iter().filter_map(|key| inner.remove(&key).map(|ended| (key, ended.partitions)));
         ended.collect()
     }
 }

@@ -1,7 +1,7 @@
 //! What the log remembers of producers: the last batches of each, to answer a batch that is sent again with its first
 //! offset and to refuse one that leaves a gap; its epoch, to refuse one that was fenced; and its open transaction.
 //!
-//! Sequences count records, from 0, and continue at 0 behind `i32::MAX`. The rules are those of Kafka 4.3:
+//! Sequences count records, from 0, and continue at 0 behind `i32::MAX`. The rules are those of Kafka 4.4:
 //!
 //! | batch or marker | answer |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The rules, each against what Kafka 4.3 answers.
+//! The rules, each against what Kafka 4.4 answers.
 use super::verification::Verifications;
 use super::*;
 

@@ -2,10 +2,13 @@
 use crate::wire::schema::messages;
 
 messages! {
-    /// Asks for the APIs; names the client's library.
+    /// Asks for the APIs; names the client's library, and from version 5 on (KIP-1242) whom it means to ask, when it knows.
     ApiVersionsRequest of ApiVersions {
         client_software_name: String [3+],
         client_software_version: String [3+],
+        cluster_id: Option<String> [5+],
+        /// -1: not known.
+        node_id: i32 [5+] = -1,
     }
 
     /// The APIs and the cluster's features.

@@ -17,5 +17,6 @@ messages! {
     DeletableGroupResult {
         group_id: String [0+],
         error_code: i16 [0+],
+        error_message: Option<String> [3+],
     }
 }

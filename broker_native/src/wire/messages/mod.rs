@@ -1,4 +1,4 @@
-//! Kafka's messages, one file per API, names and fields as in Kafka 4.3's descriptors.
+//! Kafka's messages, one file per API, names and fields as in Kafka 4.4's descriptors.
 //!
 //! Requests, responses and [`ApiVersion`] are re-exported here; parts of messages stay in their files because Kafka
 //! uses some names twice.
@@ -6,6 +6,8 @@ pub mod add_offsets_to_txn;
 pub mod add_partitions_to_txn;
 pub mod alter_configs;
 pub mod alter_partition_reassignments;
+pub mod alter_replica_log_dirs;
+pub mod alter_share_group_offsets;
 pub mod api_versions;
 pub mod consumer_group_describe;
 pub mod consumer_group_heartbeat;
@@ -13,12 +15,16 @@ pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_groups;
 pub mod delete_records;
+pub mod delete_share_group_offsets;
 pub mod delete_topics;
+pub mod describe_acls;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
 pub mod describe_log_dirs;
 pub mod describe_producers;
+pub mod describe_quorum;
+pub mod describe_share_group_offsets;
 pub mod describe_topic_partitions;
 pub mod describe_transactions;
 pub mod elect_leaders;
@@ -31,6 +37,7 @@ pub mod incremental_alter_configs;
 pub mod init_producer_id;
 pub mod join_group;
 pub mod leave_group;
+pub mod list_config_resources;
 pub mod list_groups;
 pub mod list_offsets;
 pub mod list_partition_reassignments;
@@ -41,15 +48,13 @@ pub mod offset_delete;
 pub mod offset_fetch;
 pub mod offset_for_leader_epoch;
 pub mod produce;
-pub mod share_group_heartbeat;
-pub mod share_group_describe;
-pub mod share_fetch;
 pub mod share_acknowledge;
-pub mod describe_share_group_offsets;
-pub mod alter_share_group_offsets;
-pub mod delete_share_group_offsets;
+pub mod share_fetch;
+pub mod share_group_describe;
+pub mod share_group_heartbeat;
 pub mod sync_group;
 pub mod txn_offset_commit;
+pub mod unregister_broker;
 pub mod update_features;
 pub mod write_txn_markers;
 
@@ -59,6 +64,8 @@ pub use alter_configs::{AlterConfigsRequest, AlterConfigsResponse};
 pub use alter_partition_reassignments::{
     AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
 };
+pub use alter_replica_log_dirs::{AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse};
+pub use alter_share_group_offsets::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
 pub use api_versions::{ApiVersion, ApiVersionsRequest, ApiVersionsResponse};
 pub use consumer_group_describe::{ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse};
 pub use consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
@@ -66,12 +73,16 @@ pub use create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
 pub use create_topics::{CreateTopicsRequest, CreateTopicsResponse};
 pub use delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse};
 pub use delete_records::{DeleteRecordsRequest, DeleteRecordsResponse};
+pub use delete_share_group_offsets::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
 pub use delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
+pub use describe_acls::{DescribeAclsRequest, DescribeAclsResponse};
 pub use describe_cluster::{DescribeClusterRequest, DescribeClusterResponse};
 pub use describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse};
 pub use describe_groups::{DescribeGroupsRequest, DescribeGroupsResponse};
 pub use describe_log_dirs::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 pub use describe_producers::{DescribeProducersRequest, DescribeProducersResponse};
+pub use describe_quorum::{DescribeQuorumRequest, DescribeQuorumResponse};
+pub use describe_share_group_offsets::{DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse};
 pub use describe_topic_partitions::{DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse};
 pub use describe_transactions::{DescribeTransactionsRequest, DescribeTransactionsResponse};
 pub use elect_leaders::{ElectLeadersRequest, ElectLeadersResponse};
@@ -83,6 +94,7 @@ pub use incremental_alter_configs::{IncrementalAlterConfigsRequest, IncrementalA
 pub use init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
 pub use join_group::{JoinGroupRequest, JoinGroupResponse};
 pub use leave_group::{LeaveGroupRequest, LeaveGroupResponse};
+pub use list_config_resources::{ListConfigResourcesRequest, ListConfigResourcesResponse};
 pub use list_groups::{ListGroupsRequest, ListGroupsResponse};
 pub use list_offsets::{ListOffsetsRequest, ListOffsetsResponse};
 pub use list_partition_reassignments::{
@@ -95,14 +107,12 @@ pub use offset_delete::{OffsetDeleteRequest, OffsetDeleteResponse};
 pub use offset_fetch::{OffsetFetchRequest, OffsetFetchResponse};
 pub use offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 pub use produce::{ProduceRequest, ProduceResponse};
-pub use share_group_heartbeat::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
-pub use share_group_describe::{ShareGroupDescribeRequest, ShareGroupDescribeResponse};
-pub use share_fetch::{ShareFetchRequest, ShareFetchResponse};
 pub use share_acknowledge::{ShareAcknowledgeRequest, ShareAcknowledgeResponse};
-pub use describe_share_group_offsets::{DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse};
-pub use alter_share_group_offsets::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
-pub use delete_share_group_offsets::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
+pub use share_fetch::{ShareFetchRequest, ShareFetchResponse};
+pub use share_group_describe::{ShareGroupDescribeRequest, ShareGroupDescribeResponse};
+pub use share_group_heartbeat::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
 pub use sync_group::{SyncGroupRequest, SyncGroupResponse};
 pub use txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+pub use unregister_broker::{UnregisterBrokerRequest, UnregisterBrokerResponse};
 pub use update_features::{UpdateFeaturesRequest, UpdateFeaturesResponse};
 pub use write_txn_markers::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};

@@ -1,7 +1,9 @@
 //! Share groups in `__consumer_offsets`: keys 10 to 15. Values are of version 0, flexible. Key 15 (which share partitions have been
 //! made) is not written: a share partition is made when it is read first.
 use super::Stored;
-use super::consumer_groups::{GroupKey, MemberKey, TargetAssignmentMemberValue, TargetAssignmentMetadataValue};
+use super::consumer_groups::{
+    GroupKey, MemberKey, TargetAssignmentMemberValue, TargetAssignmentMetadataValue,
+};
 use crate::wire::schema::messages;
 
 /// Key of [`ShareMemberMetadataValue`].

@@ -84,7 +84,7 @@ fn the_refusal_of_an_unknown_api_versions_version_is_a_version_0_body() {
         api_keys: vec![ApiKey::ApiVersions.info().advertisement()],
         ..Default::default()
     };
-    is_kafkas(&refusal, 0, "002300000001001200000004");
+    is_kafkas(&refusal, 0, "002300000001001200000005");
 }
 
 #[test]

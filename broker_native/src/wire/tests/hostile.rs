@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::for_each_api;
 use crate::wire::messages as ours;
 use crate::wire::messages::MetadataRequest;
-use crate::wire::reader::MEMORY_LIMIT_BYTES;
+use crate::wire::reader::{MAX_ELEMENTS, MAX_TAGGED_FIELDS, MEMORY_LIMIT_BYTES};
 use crate::wire::sample::{Entropy, Sample};
 use crate::wire::{Message, Reader, WireError, Writer};
 
@@ -132,6 +132,22 @@ fn a_megabyte_of_empty_names_is_refused_when_it_would_need_more_memory_than_allo
     wire.resize(4 + 2 * count, 0);
     let refusal = decoded::<MetadataRequest>(&wire, 0).expect_err("hostile");
     assert_eq!(refusal, WireError::Memory { at: 4, limit_bytes: MEMORY_LIMIT_BYTES });
+}
+
+#[test]
+fn more_elements_or_tagged_fields_than_kafka_takes_are_refused_though_the_frame_holds_them() {
+    let mut wire = i32::try_from(MAX_ELEMENTS + 1).expect("fits").to_be_bytes().to_vec();
+    wire.resize(4 + 2 * (MAX_ELEMENTS + 1), 0);
+    let refusal = decoded::<MetadataRequest>(&wire, 0).expect_err("hostile");
+    assert_eq!(refusal, WireError::TooMany { at: 0, claimed: MAX_ELEMENTS + 1, most: MAX_ELEMENTS });
+    // 10,001 in seven bits each, then that many tags without bytes.
+    let mut tags = vec![0, 0, 0, 0x91, 0x4e];
+    tags.extend([0x21, 0].repeat(MAX_TAGGED_FIELDS + 1));
+    let refusal = decoded::<MetadataRequest>(&tags, 12).expect_err("hostile");
+    assert_eq!(
+        refusal,
+        WireError::TooMany { at: 3, claimed: MAX_TAGGED_FIELDS + 1, most: MAX_TAGGED_FIELDS }
+    );
 }
 
 #[test]

@@ -34,8 +34,10 @@ macro_rules! for_each_api {
         $test!(EndTxn, EndTxnRequest, EndTxnResponse);
         $test!(WriteTxnMarkers, WriteTxnMarkersRequest, WriteTxnMarkersResponse);
         $test!(TxnOffsetCommit, TxnOffsetCommitRequest, TxnOffsetCommitResponse);
+        $test!(DescribeAcls, DescribeAclsRequest, DescribeAclsResponse);
         $test!(DescribeConfigs, DescribeConfigsRequest, DescribeConfigsResponse);
         $test!(AlterConfigs, AlterConfigsRequest, AlterConfigsResponse);
+        $test!(AlterReplicaLogDirs, AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse);
         $test!(DescribeLogDirs, DescribeLogDirsRequest, DescribeLogDirsResponse);
         $test!(CreatePartitions, CreatePartitionsRequest, CreatePartitionsResponse);
         $test!(DeleteGroups, DeleteGroupsRequest, DeleteGroupsResponse);
@@ -52,19 +54,26 @@ macro_rules! for_each_api {
             ListPartitionReassignmentsResponse
         );
         $test!(OffsetDelete, OffsetDeleteRequest, OffsetDeleteResponse);
+        $test!(DescribeQuorum, DescribeQuorumRequest, DescribeQuorumResponse);
         $test!(UpdateFeatures, UpdateFeaturesRequest, UpdateFeaturesResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);
         $test!(DescribeProducers, DescribeProducersRequest, DescribeProducersResponse);
+        $test!(UnregisterBroker, UnregisterBrokerRequest, UnregisterBrokerResponse);
         $test!(DescribeTransactions, DescribeTransactionsRequest, DescribeTransactionsResponse);
         $test!(ListTransactions, ListTransactionsRequest, ListTransactionsResponse);
         $test!(ConsumerGroupHeartbeat, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);
         $test!(ConsumerGroupDescribe, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);
+        $test!(ListConfigResources, ListConfigResourcesRequest, ListConfigResourcesResponse);
         $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
         $test!(ShareGroupHeartbeat, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse);
         $test!(ShareGroupDescribe, ShareGroupDescribeRequest, ShareGroupDescribeResponse);
         $test!(ShareFetch, ShareFetchRequest, ShareFetchResponse);
         $test!(ShareAcknowledge, ShareAcknowledgeRequest, ShareAcknowledgeResponse);
-        $test!(DescribeShareGroupOffsets, DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse);
+        $test!(
+            DescribeShareGroupOffsets,
+            DescribeShareGroupOffsetsRequest,
+            DescribeShareGroupOffsetsResponse
+        );
         $test!(AlterShareGroupOffsets, AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse);
         $test!(DeleteShareGroupOffsets, DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse);
     };

@@ -167,7 +167,11 @@ impl Bed {
             rack: Some(format!("rack-{id}")),
             epoch: i64::from(id) + 100,
         };
-        let view = ClusterView { controller_id, brokers: registered.iter().map(live).collect(), level: None };
+        let view = ClusterView {
+            controller_id,
+            brokers: registered.iter().map(live).collect(),
+            ..Default::default()
+        };
         for broker in self.brokers.values() {
             broker.server.apply_cluster(view.clone());
             broker.server.lease_until(Duration::from_secs(3600));

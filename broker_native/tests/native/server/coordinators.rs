@@ -44,7 +44,8 @@ fn commit(client: &mut Client, group: &str, offset: i64) -> i16 {
 /// As the handler does once the transaction's coordinator has agreed.
 fn commit_in_transaction(broker: &Broker, epoch: i16, offset: i64) -> Result<i16, ErrorCode> {
     let partition = TxnOffsetCommitRequestPartition { committed_offset: offset, ..Default::default() };
-    let topic = TxnOffsetCommitRequestTopic { name: "t".into(), partitions: vec![partition] };
+    let topic =
+        TxnOffsetCommitRequestTopic { name: "t".into(), partitions: vec![partition], ..Default::default() };
     let request = TxnOffsetCommitRequest {
         transactional_id: "mine".into(),
         group_id: "g".into(),

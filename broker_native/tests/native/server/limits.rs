@@ -1,8 +1,10 @@
 //! What a client cannot make the broker do.
 use std::io::{Read, Write};
 
+use broker_native::server::handlers::fetch_large::TIMES;
 use broker_native::server::settings::Settings;
-use broker_native::wire::messages::{ApiVersionsRequest, ProduceResponse};
+use broker_native::wire::messages::fetch::FetchPartition;
+use broker_native::wire::messages::{ApiVersionsRequest, FetchRequest, FetchResponse, ProduceResponse};
 
 use crate::server::support::{Broker, Client, batch, fetch_request, frame, produce_request, topic, values};
 
@@ -157,6 +159,54 @@ fn requests_that_claim_all_of_the_budget_and_hardly_arrive_hold_nobody_up() {
     }
     broker.wait_for("bytes_in", 8_000);
     assert_eq!(broker.client().produce("numbers", &["x".repeat(120_000).as_str()]).error_code, 0);
+}
+
+/// A fetch of so many partitions, of which the first is there.
+fn large_fetch(partitions: i32) -> FetchRequest {
+    let mut request = fetch_request("numbers", 0, 0, 1);
+    let one = request.topics[0].partitions[0].clone();
+    let numbered = |partition| FetchPartition { partition, ..one.clone() };
+    request.topics[0].partitions = (0..partitions).map(numbered).collect();
+    request
+}
+
+#[test]
+fn large_fetches_wait_until_the_answers_of_others_are_read_and_small_ones_do_not() {
+    let large = large_fetch(200_000);
+    // One address may hold half of it: what one such request takes, and not the answer of another.
+    let room = 2 * (frame(&large, 12, 1).len() * TIMES + (1 << 20));
+    let settings = Settings {
+        queued_max_response_bytes: room,
+        socket_request_receive_timeout_ms: 5_000,
+        ..Default::default()
+    };
+    let broker = Broker::with(settings);
+    broker.server.apply_topics(vec![topic("numbers", 1)]).unwrap();
+    broker.client().produce("numbers", &["a"]);
+    let mut deaf = broker.client();
+    // Its answer is larger than what sockets hold.
+    deaf.send(&large, 12, 1);
+    deaf.stream.read_exact(&mut [0; 4]).unwrap();
+    let mut late = broker.client();
+    late.send(&large, 12, 1);
+    assert_eq!(values(&broker.client().fetch("numbers", 0)), [(0, "a".into())]);
+    assert_eq!(late.frame(), None);
+    assert_eq!(broker.count("refused"), 1);
+    drop(deaf);
+    let answer: FetchResponse = broker.client().call(&large, 12);
+    assert_eq!(answer.responses[0].partitions.len(), 200_000);
+    assert_eq!(broker.client().call(&large, 12).error_code, 0, "what it held was given back");
+}
+
+#[test]
+fn a_fetch_that_takes_more_than_an_address_may_hold_is_refused() {
+    let broker = Broker::with(Settings { queued_max_response_bytes: 1 << 20, ..Default::default() });
+    broker.server.apply_topics(vec![topic("numbers", 1)]).unwrap();
+    let mut client = broker.client();
+    client.send(&large_fetch(5_000), 12, 1);
+    assert_eq!(client.frame(), None);
+    assert_eq!(broker.count("refused"), 1);
+    assert_eq!(broker.client().call(&large_fetch(1_000), 12).error_code, 0, "a small one needs no room");
 }
 
 #[test]

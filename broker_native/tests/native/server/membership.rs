@@ -1,8 +1,11 @@
 //! What a broker of bed tells about the others: Metadata, DescribeCluster, FindCoordinator.
 use broker_native::wire::ErrorCode;
+use broker_native::wire::messages::describe_quorum::{
+    AskedPartition as QuorumAsked, AskedTopic, ReplicaState,
+};
 use broker_native::wire::messages::{
-    DescribeClusterRequest, FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest,
-    MetadataResponse,
+    DescribeClusterRequest, DescribeQuorumRequest, FindCoordinatorRequest, FindCoordinatorResponse,
+    MetadataRequest, MetadataResponse,
 };
 
 use std::time::Duration;
@@ -108,6 +111,43 @@ fn a_broker_without_a_lease_tells_what_the_others_know() {
 }
 
 #[test]
+fn dead_brokers_are_told_only_to_who_asks_for_them() {
+    let bed = Bed::all(2);
+    let known = |id| Live { id, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 0 };
+    let (brokers, dead) = (vec![known(1), known(2)], vec![known(3)]);
+    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 1, brokers, dead, ..Default::default() });
+    let mut client = bed.broker(1).client();
+    let mut told = |include_fenced_brokers, version| {
+        let asked = DescribeClusterRequest { include_fenced_brokers, ..Default::default() };
+        let brokers = client.call(&asked, version).brokers;
+        brokers.into_iter().map(|one| (one.broker_id, one.is_fenced)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(false, 2), [(1, false), (2, false)]);
+    assert_eq!(told(true, 2), [(1, false), (2, false), (3, true)]);
+    let all = bed.broker(1).client().call(&MetadataRequest { topics: None, ..Default::default() }, 12);
+    assert_eq!(all.brokers.iter().map(|one| one.node_id).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn the_controller_votes_alone_and_the_others_observe() {
+    let bed = Bed::all(3);
+    bed.tell_controlled(&[1, 2, 3], 2);
+    let partition = QuorumAsked { partition_index: 0 };
+    let topic = AskedTopic { topic_name: "__cluster_metadata".into(), partitions: vec![partition] };
+    let asked = DescribeQuorumRequest { topics: vec![topic] };
+    let ask = || bed.broker(1).client().call(&asked, 2);
+    let ids = |some: &[ReplicaState]| some.iter().map(|one| one.replica_id).collect::<Vec<_>>();
+    let told = ask();
+    let one = &told.topics[0].partitions[0];
+    assert_eq!((told.error_code, one.error_code, one.leader_id), (0, 0, 2));
+    assert_eq!((ids(&one.current_voters), ids(&one.observers)), (vec![2], vec![1, 3]));
+    assert_eq!((told.nodes.len(), told.nodes[0].node_id), (1, 2));
+    assert_eq!(told.nodes[0].listeners[0].port, bed.broker(2).port);
+    bed.tell_controlled(&[1, 2, 3], -1);
+    assert_eq!(ask().error_code, ErrorCode::NotLeaderOrFollower.code());
+}
+
+#[test]
 fn where_nobody_has_a_lease_a_broker_knows_no_leader() {
     let bed = Bed::all(2);
     bed.serve(led_by("t", &[1]));
@@ -126,7 +166,11 @@ fn a_broker_without_a_lease_that_reaches_no_other_sends_its_clients_away() {
     bed.serve(led_by("t", &[1]));
     // Nobody listens there.
     let gone = Live { id: 2, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 102 };
-    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 2, brokers: vec![gone], level: None });
+    bed.broker(1).server.apply_cluster(ClusterView {
+        controller_id: 2,
+        brokers: vec![gone],
+        ..Default::default()
+    });
     bed.broker(1).server.lease_until(Duration::ZERO);
     let mut client = bed.broker(1).client();
     client.send(&MetadataRequest { topics: None, ..Default::default() }, 12, 1);

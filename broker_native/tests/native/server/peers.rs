@@ -57,7 +57,11 @@ fn a_broker_that_is_not_in_the_view_is_not_asked() {
 /// Tells broker 1 of `bed` that broker 9 lives at `port`.
 fn tell_of(bed: &Bed, port: u16, epoch: i64) {
     let broker = Live { id: 9, host: "127.0.0.1".into(), port, rack: None, epoch };
-    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 1, brokers: vec![broker], level: None });
+    bed.broker(1).server.apply_cluster(ClusterView {
+        controller_id: 1,
+        brokers: vec![broker],
+        ..Default::default()
+    });
 }
 
 #[test]

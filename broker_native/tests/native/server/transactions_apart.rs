@@ -182,7 +182,11 @@ fn offsets_are_committed_in_a_transaction_whose_coordinator_is_elsewhere() {
         producer_id: producer.id,
         producer_epoch: producer.epoch,
         generation_id: -1,
-        topics: vec![TxnOffsetCommitRequestTopic { name: "x".into(), partitions: vec![partition] }],
+        topics: vec![TxnOffsetCommitRequestTopic {
+            name: "x".into(),
+            partitions: vec![partition],
+            ..Default::default()
+        }],
         ..Default::default()
     };
     let answer = bed.broker(3).client().call(&request, 5);

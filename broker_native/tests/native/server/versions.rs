@@ -21,14 +21,14 @@ fn bare(key: i16, version: i16, rest: &[u8]) -> Vec<u8> {
 fn an_unknown_version_of_api_versions_is_answered_in_version_0_with_the_range() {
     let broker = Broker::start();
     let mut client = broker.client();
-    for version in [5, 99, i16::MAX] {
+    for version in [6, 99, i16::MAX] {
         client.stream.write_all(&bare(18, version, &[0, 1, 1, 0])).unwrap();
         let (header, answer) =
             message::decode_response::<ApiVersionsResponse>(client.frame().unwrap(), 0).unwrap();
         assert_eq!(header.correlation_id, 5);
         assert_eq!(answer.error_code, ErrorCode::UnsupportedVersion.code());
         let own = answer.api_keys.iter().find(|one| one.api_key == 18).unwrap();
-        assert_eq!((own.min_version, own.max_version), (0, 4));
+        assert_eq!((own.min_version, own.max_version), (0, 5));
     }
     assert_eq!(client.call(&ApiVersionsRequest::default(), 4).error_code, 0, "the connection goes on");
 }
@@ -36,7 +36,7 @@ fn an_unknown_version_of_api_versions_is_answered_in_version_0_with_the_range() 
 #[test]
 fn api_versions_tells_what_is_served_and_nothing_else() {
     let broker = Broker::start();
-    for version in 0..=4 {
+    for version in 0..=5 {
         let answer = broker.client().call(&ApiVersionsRequest::default(), version);
         let told: Vec<_> = answer.api_keys.iter().map(|one| one.api_key).collect();
         assert_eq!(told, SERVED.iter().map(|key| key.code()).collect::<Vec<_>>());
@@ -114,7 +114,7 @@ fn producer_ids_are_unique_and_a_transactional_id_is_sent_to_its_coordinator() {
 }
 
 #[test]
-fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_share_groups() {
+fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_what_is_no_share_partition() {
     let broker = Broker::start();
     let versions = broker.client().call(&ApiVersionsRequest::default(), 3);
     assert!(versions.api_keys.iter().any(|one| one.api_key == ApiKey::FindCoordinator.code()));

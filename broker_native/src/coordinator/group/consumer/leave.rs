@@ -52,6 +52,10 @@ impl ConsumerGroup {
         self.remove(member_id, cx);
         self.forget_regex(regex.as_deref(), cx);
         self.raise_epoch_if(true, cx);
+        if self.members.is_empty() {
+            // Nobody is left to ask for a target: an empty group has that of its epoch (as Kafka from 4.4 on).
+            self.emit(Change::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
+        }
     }
 
     /// Removes a member; the order of the records is Kafka's.

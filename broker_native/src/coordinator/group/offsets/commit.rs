@@ -1,4 +1,6 @@
 //! OffsetCommit and TxnOffsetCommit.
+use uuid::Uuid;
+
 use super::{Committed, record};
 use crate::coordinator::group::consumer::ConsumerGroup;
 use crate::coordinator::group::context::Context;
@@ -18,6 +20,8 @@ use crate::wire::messages::{
 const NOT_FOUND_FROM: i16 = 9;
 /// From this version of OffsetCommit on topics are named by id.
 const TOPIC_IDS_FROM: i16 = 10;
+/// From this version of TxnOffsetCommit on (KIP-1319) topics are named by id, and the errors of OffsetCommit are known.
+const TXN_TOPIC_IDS_FROM: i16 = 6;
 /// No retention of its own.
 const NO_RETENTION: i64 = -1;
 
@@ -41,7 +45,7 @@ pub fn commit(
     let ids = caller.version >= TOPIC_IDS_FROM;
     if ids {
         for topic in &mut request.topics {
-            topic.name = cx.topics.topic_with_id(&topic.topic_id).map_or_else(String::new, |(name, _)| name);
+            topic.name = name_of(&topic.topic_id, cx);
         }
     }
     let claim = Claim {
@@ -64,8 +68,7 @@ pub fn commit(
     };
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
-        let known =
-            known(&topic.name, cx).map_err(|error| if ids { ErrorCode::UnknownTopicId } else { error });
+        let known = known(&topic.name, ids, cx);
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
@@ -101,9 +104,15 @@ pub fn commit_in_transaction(
     group: &Group,
     ticket: Ticket,
     caller: &Caller,
-    request: TxnOffsetCommitRequest,
+    mut request: TxnOffsetCommitRequest,
     cx: &mut Context<'_>,
 ) {
+    let ids = caller.version >= TXN_TOPIC_IDS_FROM;
+    if ids {
+        for topic in &mut request.topics {
+            topic.name = name_of(&topic.topic_id, cx);
+        }
+    }
     let claim = Claim {
         member_id: &request.member_id,
         group_instance_id: request.group_instance_id.as_deref(),
@@ -117,7 +126,7 @@ pub fn commit_in_transaction(
     let verdict = check(group, &claim, asked, cx);
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
-        let known = known(&topic.name, cx);
+        let known = known(&topic.name, ids, cx);
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
@@ -132,7 +141,7 @@ pub fn commit_in_transaction(
             let error_code = outcome.err().unwrap_or(ErrorCode::None).code();
             partitions.push(TxnOffsetCommitResponsePartition { partition_index, error_code });
         }
-        topics.push(TxnOffsetCommitResponseTopic { name: topic.name, partitions });
+        topics.push(TxnOffsetCommitResponseTopic { name: topic.name, topic_id: topic.topic_id, partitions });
     }
     if !cx.effects.records.is_empty() {
         cx.effects.transaction = Some((request.producer_id, request.producer_epoch));
@@ -141,9 +150,15 @@ pub fn commit_in_transaction(
     cx.effects.reply(ticket, GroupReply::TxnOffsetCommit(response));
 }
 
-/// How many partitions the topic has.
-fn known(name: &str, cx: &Context<'_>) -> Result<i32, ErrorCode> {
-    cx.topics.topic(name).map(|(_, partitions)| partitions).ok_or(ErrorCode::UnknownTopicOrPartition)
+/// The topic's name; no topic has an empty one.
+fn name_of(id: &Uuid, cx: &Context<'_>) -> String {
+    cx.topics.topic_with_id(id).map_or_else(String::new, |(name, _)| name)
+}
+
+/// How many partitions the topic has; it was asked for by its id or by its name.
+fn known(name: &str, by_id: bool, cx: &Context<'_>) -> Result<i32, ErrorCode> {
+    let unknown = if by_id { ErrorCode::UnknownTopicId } else { ErrorCode::UnknownTopicOrPartition };
+    cx.topics.topic(name).map(|(_, partitions)| partitions).ok_or(unknown)
 }
 
 /// Whether the group takes commits of `claim` for all that is `asked`.
@@ -154,8 +169,12 @@ fn check<'a>(
     cx: &Context<'_>,
 ) -> Result<(), ErrorCode> {
     if group.is_vacant() && claim.generation_or_epoch >= 0 {
-        let tells = !claim.transactional && claim.version >= NOT_FOUND_FROM;
-        return Err(if tells { ErrorCode::GroupIdNotFound } else { ErrorCode::IllegalGeneration });
+        let from = if claim.transactional { TXN_TOPIC_IDS_FROM } else { NOT_FOUND_FROM };
+        return Err(if claim.version >= from {
+            ErrorCode::GroupIdNotFound
+        } else {
+            ErrorCode::IllegalGeneration
+        });
     }
     let mut still_owned = |members: &ConsumerGroup| {
         asked.all(|(topic, partition)| {
@@ -164,8 +183,12 @@ fn check<'a>(
     };
     match (group.kind.check_commit(claim), &group.kind) {
         (Err(ErrorCode::StaleMemberEpoch), Kind::Consumer(members)) if still_owned(members) => Ok(()),
-        // Producers do not know it.
-        (Err(ErrorCode::StaleMemberEpoch), _) if claim.transactional => Err(ErrorCode::IllegalGeneration),
+        // Older producers do not know it.
+        (Err(ErrorCode::StaleMemberEpoch), _)
+            if claim.transactional && claim.version < TXN_TOPIC_IDS_FROM =>
+        {
+            Err(ErrorCode::IllegalGeneration)
+        }
         (verdict, _) => verdict,
     }
 }

@@ -105,12 +105,25 @@ impl World {
     }
 
     fn commit_in(&mut self, producer_id: i64, group: &str, partition: i32, offset: i64) -> i16 {
+        let topic = TxnOffsetCommitRequestTopic { name: "t".into(), ..Default::default() };
+        self.commit_in_as(3, topic, producer_id, group, partition, offset)
+    }
+
+    fn commit_in_as(
+        &mut self,
+        version: i16,
+        topic: TxnOffsetCommitRequestTopic,
+        producer_id: i64,
+        group: &str,
+        partition: i32,
+        offset: i64,
+    ) -> i16 {
         let partitions = vec![TxnOffsetCommitRequestPartition {
             partition_index: partition,
             committed_offset: offset,
             ..Default::default()
         }];
-        let topics = vec![TxnOffsetCommitRequestTopic { name: "t".into(), partitions }];
+        let topics = vec![TxnOffsetCommitRequestTopic { partitions, ..topic }];
         let request = TxnOffsetCommitRequest {
             transactional_id: "tx".into(),
             group_id: group.into(),
@@ -118,7 +131,7 @@ impl World {
             topics,
             ..Default::default()
         };
-        match self.ask(3, GroupRequest::TxnOffsetCommit(request)) {
+        match self.ask(version, GroupRequest::TxnOffsetCommit(request)) {
             GroupReply::TxnOffsetCommit(response) => response.topics[0].partitions[0].error_code,
             other => panic!("{other:?}"),
         }
@@ -323,6 +336,18 @@ fn an_offset_in_a_transaction_counts_when_the_transaction_commits() {
     assert_eq!(world.fetch("g", 0, true), (5, OK));
     assert_eq!(world.commit_in(7, "g", 0, 9), OK);
     world.end(7, Marker::Abort);
+    assert_eq!(world.fetch("g", 0, true), (5, OK));
+    assert_eq!(known(&world.reloaded()), known(&world.machine));
+}
+
+#[test]
+fn from_version_6_on_topics_of_a_commit_in_a_transaction_are_named_by_id() {
+    let mut world = World::new();
+    let by_id = |topic_id| TxnOffsetCommitRequestTopic { topic_id, ..Default::default() };
+    assert_eq!(world.commit_in_as(6, by_id(T_ID), 7, "g", 0, 5), OK);
+    let unknown = world.commit_in_as(6, by_id(Uuid::from_u128(99)), 7, "g", 0, 6);
+    assert_eq!(unknown, ErrorCode::UnknownTopicId.code());
+    world.end(7, Marker::Commit);
     assert_eq!(world.fetch("g", 0, true), (5, OK));
     assert_eq!(known(&world.reloaded()), known(&world.machine));
 }

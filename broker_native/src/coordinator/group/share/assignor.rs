@@ -18,7 +18,8 @@ pub fn assign(group: &ShareGroup, topics: &Arc<dyn TopicsView>) -> BTreeMap<Stri
         group.members.keys().map(|member_id| (member_id.clone(), Partitions::new())).collect();
     for (subscribers, partitions) in by_subscribers(group, topics) {
         for (member, partition) in dealt(subscribers.len(), partitions.len()) {
-            let (Some(member_id), Some((topic_id, number))) = (subscribers.get(member), partitions.get(partition))
+            let (Some(member_id), Some((topic_id, number))) =
+                (subscribers.get(member), partitions.get(partition))
             else {
                 continue;
             };

@@ -71,13 +71,15 @@ impl Change {
                 (group(stored::TARGET_ASSIGNMENT_METADATA)?, value_of(value)?)
             }
             Self::Target(id, value) => {
-                let value =
-                    value.as_ref().map(|target| ShareTargetValue { topic_partitions: stored_partitions(target) });
+                let value = value
+                    .as_ref()
+                    .map(|target| ShareTargetValue { topic_partitions: stored_partitions(target) });
                 (member(id, stored::TARGET_ASSIGNMENT_MEMBER)?, value_of(value)?)
             }
-            Self::Current(id, value) => {
-                (member(id, stored::CURRENT_MEMBER_ASSIGNMENT)?, value_of(value.as_deref().map(current_value))?)
-            }
+            Self::Current(id, value) => (
+                member(id, stored::CURRENT_MEMBER_ASSIGNMENT)?,
+                value_of(value.as_deref().map(current_value))?,
+            ),
         };
         Ok(Record { key, value })
     }

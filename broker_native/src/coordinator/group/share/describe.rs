@@ -28,7 +28,11 @@ fn describe(group: &ShareGroup, cx: &Context<'_>) -> DescribedGroup {
         group_epoch: group.group_epoch,
         assignment_epoch: group.assignment_epoch,
         assignor_name: assignor::SIMPLE.to_owned(),
-        members: group.members.iter().map(|(member_id, member)| describe_member(member_id, member, cx)).collect(),
+        members: group
+            .members
+            .iter()
+            .map(|(member_id, member)| describe_member(member_id, member, cx))
+            .collect(),
         ..Default::default()
     }
 }
@@ -37,7 +41,11 @@ fn describe_member(member_id: &str, member: &GroupMember, cx: &Context<'_>) -> M
     // Topics that are gone are left out.
     let named = member.assigned.iter().filter_map(|(topic_id, partitions)| {
         let (topic_name, _) = cx.topics.topic_with_id(topic_id)?;
-        Some(TopicPartitions { topic_id: *topic_id, topic_name, partitions: partitions.iter().copied().collect() })
+        Some(TopicPartitions {
+            topic_id: *topic_id,
+            topic_name,
+            partitions: partitions.iter().copied().collect(),
+        })
     });
     Member {
         member_id: member_id.to_owned(),

@@ -133,7 +133,8 @@ impl ShareGroup {
                 return Err(Refusal::new(ErrorCode::UnknownMemberId, message));
             }
             None if self.members.len() >= size_max => {
-                let message = format!("The share group has reached its maximum capacity of {size_max} members.");
+                let message =
+                    format!("The share group has reached its maximum capacity of {size_max} members.");
                 return Err(Refusal::new(ErrorCode::GroupMaxSizeReached, message));
             }
             None => Member::default(),
@@ -163,7 +164,8 @@ impl ShareGroup {
         }
         // Most heartbeats find nothing new and cost nothing of the group's size.
         let topics_version = Some(cx.topics.version());
-        if std::mem::replace(&mut self.topics_seen, topics_version) != topics_version || subscription_changed {
+        if std::mem::replace(&mut self.topics_seen, topics_version) != topics_version || subscription_changed
+        {
             self.raise_epoch_if(subscription_changed, cx);
         }
         cx.set_timer(member_id, SESSION, cx.settings.group_share_session_timeout_ms.into());
@@ -221,9 +223,12 @@ fn check(request: &ShareGroupHeartbeatRequest) -> Result<(), Refusal> {
         return invalid("SubscribedTopicNames must be set in first request.");
     }
     let names = || request.subscribed_topic_names.iter().flatten();
-    let mut texts = [&request.group_id, &request.member_id].into_iter().chain(&request.rack_id).chain(names());
+    let mut texts =
+        [&request.group_id, &request.member_id].into_iter().chain(&request.rack_id).chain(names());
     if texts.any(|text| text.len() > TEXT_BYTES_MAX) {
-        return invalid("A text is longer than 32767 bytes, which is all that a group's records have room for.");
+        return invalid(
+            "A text is longer than 32767 bytes, which is all that a group's records have room for.",
+        );
     }
     if names().map(|name| name.len() + 2).sum::<usize>() > NAMES_BYTES_MAX {
         return invalid("The subscribed topics' names are longer than 500000 bytes together.");

@@ -42,7 +42,11 @@ impl Stage {
     }
 
     fn next(&mut self, begin: Option<i64>) -> Result<Option<i64>, ErrorCode> {
-        let log = LogRange { start: 0, end: 100 };
+        self.next_of(100, begin)
+    }
+
+    fn next_of(&mut self, end: i64, begin: Option<i64>) -> Result<Option<i64>, ErrorCode> {
+        let log = LogRange { start: 0, end };
         match self.ask("g", ShareRequest::Next { log, begin }) {
             ShareReply::Next(next) => next,
             other => panic!("{other:?}"),
@@ -80,7 +84,9 @@ impl Stage {
         self.machine = ShareMachine::new(settings(), self.room.clone());
         for (offset, record) in (0..).zip(&self.log) {
             let record = record.clone();
-            self.machine.replay(&Entry::Record { offset, timestamp_ms: 0, transaction: None, record }).unwrap();
+            self.machine
+                .replay(&Entry::Record { offset, timestamp_ms: 0, transaction: None, record })
+                .unwrap();
         }
     }
 }
@@ -96,6 +102,27 @@ fn a_share_partition_is_made_for_who_may_and_found_again() {
     assert_eq!(stage.log.len(), 1);
     stage.restart();
     assert_eq!(stage.next(Some(7)), Ok(Some(4)));
+}
+
+#[test]
+fn who_looked_at_the_log_before_others_appended_takes_nothing_from_them() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next_of(0, Some(0)).unwrap();
+    assert_eq!(stage.acquire("a", 0), [(0, 9, 1)]);
+    assert_eq!(stage.next_of(/* before the ten records */ 0, None), Ok(Some(10)));
+    assert_eq!(stage.acknowledge("a", 0, 9, 1), ErrorCode::None);
+    assert_eq!(stage.next_of(0, None), Ok(Some(10)));
+}
+
+#[test]
+fn what_a_crash_took_from_the_end_of_the_log_is_delivered_when_it_is_written_anew() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next(Some(0)).unwrap();
+    stage.acquire("a", 0);
+    assert_eq!(stage.acknowledge("a", 0, 9, 1), ErrorCode::None);
+    stage.restart();
+    assert_eq!(stage.next_of(4, None), Ok(Some(4)));
+    assert_eq!(stage.acquire("a", 4), [(4, 9, 1)]);
 }
 
 #[test]
@@ -139,7 +166,10 @@ fn a_member_that_is_gone_gives_all_back_at_once() {
     stage.next(Some(0)).unwrap();
     stage.acquire("a", 0);
     let woken = stage.woken;
-    assert_eq!(stage.ask("g", ShareRequest::Release { member_id: "a".into() }), ShareReply::Done(ErrorCode::None));
+    assert_eq!(
+        stage.ask("g", ShareRequest::Release { member_id: "a".into() }),
+        ShareReply::Done(ErrorCode::None)
+    );
     assert_eq!(stage.woken, woken + 1);
     assert_eq!(stage.machine.next_deadline_ms(), None);
     assert_eq!(stage.acquire("b", 0), [(0, 9, 1)]);

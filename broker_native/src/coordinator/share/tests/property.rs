@@ -14,9 +14,16 @@ const IN_FLIGHT: i64 = 12;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Acquire { member: usize, max_records: i64, exact: bool },
+    Acquire {
+        member: usize,
+        max_records: i64,
+        exact: bool,
+    },
     /// One of five fates for each record that the member holds, or none for now.
-    Acknowledge { member: usize, fates: Vec<i8> },
+    Acknowledge {
+        member: usize,
+        fates: Vec<i8>,
+    },
     Leave(usize),
     /// So much time goes by.
     Wait(i64),
@@ -94,7 +101,8 @@ impl World {
     }
 
     fn acknowledge(&mut self, member: usize, fates: &[i8]) {
-        let mine: Vec<i64> = self.held.iter().filter(|(_, (holder, _))| *holder == member).map(|(o, _)| *o).collect();
+        let mine: Vec<i64> =
+            self.held.iter().filter(|(_, (holder, _))| *holder == member).map(|(o, _)| *o).collect();
         for (offset, fate) in mine.into_iter().zip(fates.iter().cycle()) {
             if *fate < 0 {
                 continue;

@@ -167,7 +167,9 @@ fn the_window_fits_into_the_log() {
 fn after_a_crash_what_was_held_is_delivered_again_and_what_was_done_is_not() {
     let mut window = SharePartition::new(0, 0);
     window.acquire(&member("a"), 0, &[batch(0, 9)], wish(10));
-    window.acknowledge("a", &[said(0, 1, &[ACCEPT]), said(3, 3, &[REJECT]), said(5, 5, &[RELEASE])], TERMS).unwrap();
+    window
+        .acknowledge("a", &[said(0, 1, &[ACCEPT]), said(3, 3, &[REJECT]), said(5, 5, &[RELEASE])], TERMS)
+        .unwrap();
     window.acquire(&member("b"), 5, &[batch(0, 9)], wish(1));
     let mut after = reloaded(&window);
     assert_eq!((after.start_offset(), after.end_offset()), (2, 6));

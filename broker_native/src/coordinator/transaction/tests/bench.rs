@@ -1,7 +1,8 @@
 //! A machine with its log, and short words for requests.
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use crate::coordinator::transaction::long::Tell;
 use crate::coordinator::transaction::metadata::{Metadata, Producer};
 use crate::coordinator::transaction::{
     MarkersWritten, ProducerIdSource, Settings, TransactionMachine, TransactionVersion, TxnAction,
@@ -42,6 +43,13 @@ pub struct Bench {
     pub late: Vec<(Ticket, TxnReply)>,
     ids: Arc<Ids>,
     next_ticket: u64,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+/// Keeps what is told.
+fn listener(told: &Arc<Mutex<Vec<String>>>) -> Tell {
+    let told = Arc::clone(told);
+    Arc::new(move |line| told.lock().unwrap().push(line.to_owned()))
 }
 
 fn room(settings: &Settings) -> Room {
@@ -55,9 +63,26 @@ impl Bench {
 
     pub fn with(settings: Settings) -> Self {
         let (settings, ids) = (Arc::new(settings), Arc::new(Ids(AtomicI64::new(1000))));
-        let machine = TransactionMachine::new(Arc::clone(&settings), Arc::clone(&ids) as _, room(&settings));
+        let told = Arc::default();
+        let machine = TransactionMachine::new(
+            Arc::clone(&settings),
+            Arc::clone(&ids) as _,
+            room(&settings),
+            listener(&told),
+        );
         let (log, markers, late) = (Vec::new(), Vec::new(), Vec::new());
-        Self { machine, settings, now_ms: 1_000_000, set_ms: 0, log, markers, late, ids, next_ticket: 0 }
+        Self {
+            machine,
+            settings,
+            now_ms: 1_000_000,
+            set_ms: 0,
+            log,
+            markers,
+            late,
+            ids,
+            next_ticket: 0,
+            told,
+        }
     }
 
     fn take(&mut self, effects: TxnEffects) {
@@ -91,6 +116,28 @@ impl Bench {
             transaction_timeout_ms: TIMEOUT_MS,
             ..Default::default()
         }
+    }
+
+    /// What was told since the last call.
+    pub fn told(&self) -> Vec<String> {
+        std::mem::take(&mut self.told.lock().unwrap())
+    }
+
+    /// A producer of this id begins a transaction that never times out.
+    pub fn prepare_as(&mut self, transactional_id: &str) {
+        let request = InitProducerIdRequest {
+            transactional_id: Some(transactional_id.into()),
+            enable_2_pc: true,
+            ..Self::request()
+        };
+        let who = producer(&self.init_with(request)).unwrap();
+        let transaction = AddPartitionsToTxnTransaction {
+            transactional_id: transactional_id.into(),
+            ..self.partitions(who, false, &[0])
+        };
+        let transaction_version = TransactionVersion::V2;
+        let request = TxnRequest::AddPartitions { transaction, transaction_version, patient: false };
+        assert_eq!(code(self.ask(12, request)), ErrorCode::None);
     }
 
     /// A producer comes.
@@ -203,6 +250,7 @@ impl Bench {
             Arc::clone(&self.settings),
             Arc::clone(&self.ids) as _,
             room(&self.settings),
+            listener(&self.told),
         );
         for (offset, record) in self.log.iter().enumerate() {
             let entry = Entry::Record {

@@ -2,6 +2,7 @@
 mod bench;
 mod ends;
 mod life;
+mod long;
 mod prepared;
 mod producers;
 mod random;

@@ -80,7 +80,12 @@ impl Stage {
         self.step(|group, cx| share::handle(group, Ticket(1), &who, request, cx)).remove(0)
     }
 
-    fn beat(&mut self, member: &str, member_epoch: i32, topics: Option<&[&str]>) -> ShareGroupHeartbeatResponse {
+    fn beat(
+        &mut self,
+        member: &str,
+        member_epoch: i32,
+        topics: Option<&[&str]>,
+    ) -> ShareGroupHeartbeatResponse {
         let request = ShareGroupHeartbeatRequest {
             group_id: GROUP.into(),
             member_id: member.into(),

@@ -1,0 +1,38 @@
+//! ListConfigResources: what there are settings of, topics and brokers.
+use super::brokers::Brokers;
+use crate::server::dispatch::{Call, Outcome};
+use crate::wire::ErrorCode;
+use crate::wire::messages::describe_configs::{RESOURCE_BROKER, RESOURCE_TOPIC};
+use crate::wire::messages::list_config_resources::ConfigResource;
+use crate::wire::messages::{ListConfigResourcesRequest, ListConfigResourcesResponse};
+
+/// Loggers of brokers, metrics of clients, groups: Kafka has settings of these too, pylog has none.
+const WITHOUT_SETTINGS: [i8; 3] = [8, 16, 32];
+/// Before this version there were only metrics of clients.
+const TYPES_FROM: i16 = 1;
+
+/// Answers with the names of all topics and live brokers, or of one of these types.
+pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
+    let asked = &request.resource_types;
+    let is_known =
+        |one: &i8| [RESOURCE_TOPIC, RESOURCE_BROKER].contains(one) || WITHOUT_SETTINGS.contains(one);
+    if !asked.iter().all(is_known) {
+        let error_code = ErrorCode::UnsupportedVersion.code();
+        return Outcome::Now(call.answer(&ListConfigResourcesResponse { error_code, ..Default::default() }));
+    }
+    let wanted = |one| call.version >= TYPES_FROM && (asked.is_empty() || asked.contains(&one));
+    let mut config_resources = Vec::new();
+    if wanted(RESOURCE_TOPIC) {
+        let topics = call.shared.topics.now();
+        config_resources.extend(topics.all().map(|topic| named(RESOURCE_TOPIC, topic.name.clone())));
+    }
+    if wanted(RESOURCE_BROKER) {
+        let brokers = Brokers::of(call).all();
+        config_resources.extend(brokers.iter().map(|one| named(RESOURCE_BROKER, one.id.to_string())));
+    }
+    Outcome::Now(call.answer(&ListConfigResourcesResponse { config_resources, ..Default::default() }))
+}
+
+fn named(resource_type: i8, resource_name: String) -> ConfigResource {
+    ConfigResource { resource_name, resource_type }
+}

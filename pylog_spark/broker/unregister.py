@@ -1,0 +1,51 @@
+"""UnregisterBroker: a broker that is gone for good is forgotten, by compare-and-set.
+
+Each registration writes the document of the level, too (`membership`): a broker that comes back while it is decided is a conflict,
+and everything is decided again with it. Replicas that it has stay where they are; they are moved by a reassignment.
+"""
+
+import logging
+
+from pylog_spark.broker.answers import Json, error_of
+from pylog_spark.broker.controller import CONFLICT, CONFLICTS_MAX, Controller, notice
+from pylog_spark.cluster import documents
+from pylog_spark.cluster.errors import Refusal
+from pylog_spark.cluster.known import forgotten
+from pylog_spark.cluster.store import Guard, RevisionConflict, Write
+
+log = logging.getLogger("pylog.broker")
+
+
+def unregister_broker(controller: Controller, request: Json) -> Json:
+    """UnregisterBroker. The wire's JSON in, the wire's JSON out."""
+    return {"throttle_time_ms": 0, **error_of(_outcome(controller, request["broker_id"]))}
+
+
+def _outcome(controller: Controller, broker_id: int) -> Refusal | None:
+    if not controller.shared:
+        alone = forgotten({}, broker_id, controller.live().alive)
+        assert isinstance(alone, Refusal), "nobody else is known"
+        return alone
+    for _ in range(CONFLICTS_MAX):
+        try:
+            return _forget(controller, broker_id)
+        except RevisionConflict:  # noqa: PERF203
+            continue
+    return CONFLICT
+
+
+def _forget(controller: Controller, broker_id: int) -> Refusal | None:
+    store = controller.store
+    # In this order: who registers after the first is read changes it.
+    level = store.get(documents.FEATURES)
+    assert level is not None, "the first broker made it"
+    stored, registration = store.get_all([documents.KNOWN_BROKERS, documents.registration_path(broker_id)])
+    alive = () if registration is None else (broker_id,)
+    left = forgotten(documents.decode_known_brokers(stored.data if stored else None), broker_id, alive)
+    if isinstance(left, Refusal):
+        return left
+    assert stored is not None, "the broker is known by it"
+    write = Write(documents.KNOWN_BROKERS, documents.encode_known_brokers(left), stored.revision)
+    store.write_all([write], Guard(documents.FEATURES, level.revision), notice([], brokers=True))
+    log.info("Broker %d is forgotten: it gets no replicas any more.", broker_id)
+    return None
