@@ -214,7 +214,10 @@ def test_a_group_begins_at_the_end_unless_it_says_otherwise(servers: str, new_to
 def test_a_broker_that_is_killed_loses_nothing_and_repeats_nothing_that_was_accepted(
     new_topic: str, tmp_path: Path
 ) -> None:
-    with LocalBroker(tmp_path / "data", **SETTINGS) as broker, made(broker.bootstrap_servers, new_topic, tmp_path) as group:
+    with (
+        LocalBroker(tmp_path / "data", **SETTINGS) as broker,
+        made(broker.bootstrap_servers, new_topic, tmp_path) as group,
+    ):
         produce(group, 30)
         accepted: set[int] = set()
         for round_number in range(3):

@@ -59,7 +59,9 @@ def described(controller, group):
 
 
 def test_what_a_group_sets_is_told_kept_and_shown(controller, native, tmp_path):
-    assert alter(controller, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
+    assert (
+        alter(controller, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
+    )
     told = {"share_auto_offset_reset": {"by_duration_ms": 3_600_000}, "share_isolation_level": "read_committed"}
     assert native.groups == {"g": told}
     shown = described(controller, "g")
