@@ -142,3 +142,8 @@ class ShareGroup:
         until(is_there, "the coordinator has read what the group did")
         (one,) = found["group"]["topics"][0]["partitions"]
         return one["start_offset"], one["lag"]
+
+    def lag(self) -> int:
+        """Records of partition 0 that are not done with. Unlike the start offset, which Kafka moves with its next write only, the same
+        on all brokers."""
+        return self.offsets()[1]

@@ -79,10 +79,10 @@ def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup) 
             member.acknowledge("accept", *found)
             assert set(member.commit().values()) <= {"ok"}
             mine += found
-    assert read[0] and read[1], "one of them got nothing"
+    assert all(read), "one of them got nothing"
     assert sorted(offsets(read[0] + read[1])) == list(range(40))
     assert {one.count for one in read[0] + read[1]} == {1}
-    assert group.offsets() == (40, 0)
+    assert group.lag() == 0
     described = group.describe()
     assert (described["group_state"], described["assignor_name"]) == ("Stable", "simple")
     assert [one["assignment"]["topic_partitions"][0]["partitions"] for one in described["members"]] == [[0], [0]]
@@ -100,13 +100,13 @@ def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup) -> N
     member.acknowledge("release", released)
     member.acknowledge("reject", rejected)
     assert member.commit() == {0: "ok"}
-    assert group.offsets() == (1, 1)
+    assert group.lag() == 1
     again = member.poll()
     assert [(one.offset, one.count) for one in again] == [(1, released.count + 1)]
     member.acknowledge("accept", *again)
     assert member.commit() == {0: "ok"}
     assert member.poll(ms=1_000) == []
-    assert group.offsets() == (4, 0)
+    assert group.lag() == 0
 
 
 def test_a_record_that_nobody_accepts_is_delivered_five_times(group: ShareGroup) -> None:
@@ -118,7 +118,7 @@ def test_a_record_that_nobody_accepts_is_delivered_five_times(group: ShareGroup)
         member.acknowledge("release", *found)
         assert member.commit() == {0: "ok"}
     assert counts == [1, 2, 3, 4, 5]
-    assert group.offsets() == (1, 0)
+    assert group.lag() == 0
 
 
 def test_a_member_that_is_killed_gives_its_records_back(group: ShareGroup) -> None:
@@ -134,8 +134,8 @@ def test_a_member_that_is_killed_gives_its_records_back(group: ShareGroup) -> No
         assert second.commit() == {0: "ok"}
         read += found
     assert sorted(offsets(read)) == [0, 1, 2]
-    # Its session ended with its connection: that it had them does not count.
-    assert {one.count for one in read if one.offset in offsets(held)} == {1}
+    # Its session ended with its connection; the delivery counts.
+    assert {one.count for one in read if one.offset in offsets(held)} == {2}
 
 
 def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup) -> None:
@@ -148,7 +148,7 @@ def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup
     assert slow.commit() == {0: "InvalidRecordStateException"}
     quick.acknowledge("accept", taken)
     assert quick.commit() == {0: "ok"}
-    assert group.offsets() == (1, 0)
+    assert group.lag() == 0
 
 
 def test_a_member_may_prolong_the_time_that_it_keeps_a_record(group: ShareGroup) -> None:
@@ -163,7 +163,7 @@ def test_a_member_may_prolong_the_time_that_it_keeps_a_record(group: ShareGroup)
         slow.poll(ms=1)
     slow.acknowledge("accept", kept)
     assert slow.commit() == {0: "ok"}
-    assert group.offsets() == (1, 0)
+    assert group.lag() == 0
 
 
 def test_a_group_without_members_can_be_moved_and_deleted(group: ShareGroup) -> None:

@@ -76,15 +76,9 @@ impl SharePartition {
         Ok(())
     }
 
-    /// The member is gone: what it holds was fetched and maybe never seen, so that this delivery does not count.
-    pub fn release(&mut self, member: &str) -> bool {
-        self.give_back(
-            |run| is_held_by(run, member),
-            |run| {
-                run.state = State::Available;
-                run.delivery_count = run.delivery_count.saturating_sub(1);
-            },
-        )
+    /// The member is gone: what it holds goes to others. The delivery counts, for a record may be what ended the member.
+    pub fn release(&mut self, member: &str, terms: Terms) -> bool {
+        self.give_back(|run| is_held_by(run, member), |run| meet(run, Fate::Released, terms))
     }
 
     /// Gives back what is locked until `now_ms` or before.

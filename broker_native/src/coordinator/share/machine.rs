@@ -150,7 +150,7 @@ impl ShareMachine {
                 ShareReply::Done(outcome.err().unwrap_or(ErrorCode::None))
             }
             ShareRequest::Release { member_id } => {
-                let _some = known.is_some_and(|partition| partition.release(&member_id));
+                let _some = known.is_some_and(|partition| partition.release(&member_id, terms));
                 ShareReply::Done(ErrorCode::None)
             }
             ShareRequest::Describe => ShareReply::Described(known.map(|partition| Described {

@@ -172,7 +172,7 @@ fn a_member_that_is_gone_gives_all_back_at_once() {
     );
     assert_eq!(stage.woken, woken + 1);
     assert_eq!(stage.machine.next_deadline_ms(), None);
-    assert_eq!(stage.acquire("b", 0), [(0, 9, 1)]);
+    assert_eq!(stage.acquire("b", 0), [(0, 9, 2)]);
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl World {
             }
             Step::Acknowledge { member, fates } => self.acknowledge(*member, fates),
             Step::Leave(member) => {
-                self.window.release(MEMBERS[*member]);
+                self.window.release(MEMBERS[*member], TERMS);
                 self.held.retain(|_, (holder, _)| holder != member);
             }
             Step::Wait(ms) => {

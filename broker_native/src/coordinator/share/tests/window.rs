@@ -124,13 +124,14 @@ fn a_record_that_is_given_back_too_often_is_not_delivered_again() {
 }
 
 #[test]
-fn a_delivery_that_ends_with_the_session_does_not_count() {
+fn a_record_that_ends_each_member_that_gets_it_is_not_delivered_for_ever() {
     let mut window = SharePartition::new(0, 0);
-    for _ in 0..2 * LIMIT {
-        assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 1)], wish(10))), [(0, 1, 1)]);
-        assert!(window.release("a"));
-        assert!(!window.release("a"));
+    for delivery in 1..=LIMIT {
+        assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 1)], wish(10))), [(0, 1, delivery)]);
+        assert!(window.release("a", TERMS));
+        assert!(!window.release("a", TERMS));
     }
+    assert_eq!(window.start_offset(), 2);
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn offsets_without_records_hold_nothing_up() {
     assert_eq!(window.acknowledge("a", &[said(2, 3, &[ACCEPT])], TERMS), Ok(()));
     assert_eq!(window.start_offset(), 1_000_000);
     // What was available is compacted away before somebody takes it.
-    window.release("a");
+    window.release("a", TERMS);
     window.acquire(&member("a"), 1_000_000, &[batch(1_000_001, 1_000_001)], few);
     assert_eq!(window.start_offset(), 1_000_001);
 }
