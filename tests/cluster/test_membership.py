@@ -171,7 +171,10 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
         admin.create_partitions(new_topic, 3)
     for broker in cluster.brokers[:2]:
         with Admin(broker.bootstrap_servers) as admin:
-            cluster.wait_for(lambda admin=admin: not admin.topics([new_topic])[0]["error"], "the topic at both brokers")
+            cluster.wait_for(
+                lambda admin=admin: len(admin.topics([new_topic])[0]["partitions"]) == 3,
+                "three partitions at both brokers",
+            )
     described = cluster.describe_topic(new_topic)
     assert [(set(one["replicas"]), set(one["isr"])) for one in described] == [({1, 2, 3}, {1, 2})] * 3
     assert {one["leader"] for one in described} == {1, 2}

@@ -11,6 +11,7 @@ Every value can be told from its number alone, so a torn or mixed-up value canno
 """
 
 import hashlib
+import json
 import time
 from dataclasses import dataclass, field
 
@@ -94,7 +95,10 @@ class NumberedLoad:
             **_RECONNECT,
         }
         self._exact = Producer({**common, "enable.idempotence": True, "compression.type": "lz4"})
-        self._loose = Producer({**common, "retries": 0})
+        # Records of the plain producer that were sent and not answered; None until librdkafka says it anew.
+        self._loose_in_flight: int | None = None
+        statistics = {"statistics.interval.ms": 10, "stats_cb": self._count_in_flight}
+        self._loose = Producer({**common, **statistics, "retries": 0})
 
     @property
     def acknowledged(self) -> int:
@@ -120,11 +124,23 @@ class NumberedLoad:
         self._exact.poll(0)
 
     def unanswered(self, poll_s: float) -> bool:
-        """Whether plain records wait for an answer still after the reports that come within `poll_s` were taken."""
+        """Whether plain records were sent and wait for an answer, after the reports that come within `poll_s` were taken.
+
+        Records that librdkafka still holds back, as it does while it connects again, do not count.
+        """
         deadline = time.monotonic() + poll_s
         while len(self._loose) and time.monotonic() < deadline:
             self._loose.poll(poll_s / 10)
-        return len(self._loose) > 0
+        self._loose_in_flight = None
+        deadline = time.monotonic() + _DEADLINE_S
+        while self._loose_in_flight is None:
+            assert time.monotonic() < deadline, f"librdkafka gave no statistics within {_DEADLINE_S} s"
+            self._loose.poll(0.01)
+        return self._loose_in_flight > 0
+
+    def _count_in_flight(self, statistics: str) -> None:
+        brokers = json.loads(statistics)["brokers"].values()
+        self._loose_in_flight = sum(one["waitresp_msg_cnt"] for one in brokers)
 
     def broker_died(self) -> None:
         """Give up the plain records in flight: whether they are in the log is unknown."""

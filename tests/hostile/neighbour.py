@@ -1,10 +1,18 @@
-"""An honest client beside a flood: it produces a small batch again and again, and knows how long the slowest one took."""
+"""An honest client beside a flood: it produces a small batch again and again, and knows how long the slowest one took.
 
+`Neighbour` is a thread. `NeighbourProcess` is a process of its own (this module, run as a program), for a test whose own threads
+send so much that a thread beside them would wait for Python and not for the broker.
+"""
+
+import json
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
 
 from pylog_spark.testing import LocalBroker
@@ -12,6 +20,14 @@ from tests.hostile.batches import error_code, good_batch, produce_request
 from tests.peers.probe import read_exactly
 
 _DEADLINE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a broker is."""
+
+    host: str
+    port: int
 
 
 class Neighbour:
@@ -25,7 +41,7 @@ class Neighbour:
         Answers so far.
     """
 
-    def __init__(self, broker: LocalBroker, topic: str, batch: bytes | None = None) -> None:
+    def __init__(self, broker: LocalBroker | Address, topic: str, batch: bytes | None = None) -> None:
         self.slowest_s = 0.0
         self.count = 0
         self._address = (broker.host, broker.port)
@@ -61,3 +77,43 @@ class Neighbour:
         if code != 0:
             raise AssertionError(f"the honest client was refused with error {code}")
         self.count += 1
+
+
+class NeighbourProcess:
+    """As `Neighbour`, in a process of its own.
+
+    Attributes
+    ----------
+    slowest_s : float
+        Known after the block.
+    """
+
+    def __init__(self, broker: LocalBroker, topic: str) -> None:
+        self.slowest_s = 0.0
+        command = [sys.executable, "-m", "tests.hostile.neighbour", broker.host, str(broker.port), topic]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> "NeighbourProcess":
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "begun\n"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        told, _ = self._process.communicate("", timeout=_DEADLINE_S)
+        if error is None:
+            assert self._process.returncode == 0, "the honest client was refused"
+            self.slowest_s = json.loads(told)["slowest_s"]
+
+
+def main(host: str, port: str, topic: str) -> None:
+    """Produce until the standard input ends, and say how long the slowest one took."""
+    with Neighbour(Address(host, int(port)), topic) as neighbour:
+        print("begun", flush=True)
+        sys.stdin.read()
+    print(json.dumps({"slowest_s": neighbour.slowest_s, "count": neighbour.count}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -27,7 +27,7 @@ from tests.hostile.floods import (
     peak_bytes,
     send_what_is_taken,
 )
-from tests.hostile.neighbour import Neighbour
+from tests.hostile.neighbour import NeighbourProcess
 from tests.interop.clients import create_topic
 
 #: The bounds that the floods run into.
@@ -181,7 +181,7 @@ def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an
     broker: LocalBroker,
 ) -> None:
     before = peak_bytes(broker)
-    with Neighbour(broker, "honest") as neighbour:
+    with NeighbourProcess(broker, "honest") as neighbour:
         Attack(broker).run()
     grown = peak_bytes(broker) - before
     print(f"grown by {grown / MIB:.0f} MiB of {ceiling_bytes() / MIB:.0f}, slowest answer {neighbour.slowest_s:.3f} s")

@@ -387,8 +387,8 @@ def test_a_batch_whose_driver_died_behind_its_decision_is_finished_by_a_neighbou
         return seen(helper, waiting=True)
 
     assert "decided" not in helped(1)
-    later = commit._now_ms() + HELP_AFTER_MS + 60_000
-    monkeypatch.setattr(commit, "_now_ms", lambda: later)
+    later = commit.now_ms() + HELP_AFTER_MS + 60_000
+    monkeypatch.setattr(commit, "now_ms", lambda: later)
     assert helped(2) == ["decided", "h1", "h2"]
     assert open_ends(dead.servers, dead.topic) == {}
     left = stored_keys(dead.servers).get(dead.write.key)
