@@ -149,7 +149,7 @@ impl Server {
                 &producer_ids,
                 &peers,
                 &cluster,
-                &share_groups.waking,
+                &share_groups,
             ),
             share_groups,
             peers,
@@ -245,7 +245,9 @@ impl Server {
         self.shared.coordinators.apply(&self.shared.topics.now());
         self.shared.coordinators.groups.step_all(|groups, now| groups.forget_topic(name, now));
         if let Some(topic_id) = topic_id {
-            handlers::share_admin::forget_topic(&self.shared, topic_id);
+            // First said, then done: a machine is loaded before, or hears of it when it is.
+            self.shared.share_groups.gone.add(topic_id);
+            self.shared.coordinators.shares.step_all(|shares, now| shares.forget_topic(&topic_id, now));
         }
         Ok(removed?)
     }

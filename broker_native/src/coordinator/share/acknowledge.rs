@@ -16,14 +16,14 @@ enum Fate {
 }
 
 impl Fate {
-    fn of(number: i8) -> Result<Self, ErrorCode> {
+    fn of(number: i8) -> Option<Self> {
         match number {
-            0 => Ok(Self::Gap),
-            1 => Ok(Self::Accepted),
-            2 => Ok(Self::Released),
-            3 => Ok(Self::Rejected),
-            4 => Ok(Self::Renewed),
-            _ => Err(ErrorCode::InvalidRequest),
+            0 => Some(Self::Gap),
+            1 => Some(Self::Accepted),
+            2 => Some(Self::Released),
+            3 => Some(Self::Rejected),
+            4 => Some(Self::Renewed),
+            _ => None,
         }
     }
 }
@@ -41,39 +41,37 @@ impl SharePartition {
     /// Takes what `member` says, all of it or nothing. Offsets before the start are passed over.
     ///
     /// # Errors
-    /// INVALID_RECORD_STATE when the member does not hold one of the records; INVALID_REQUEST.
+    /// INVALID_REQUEST when it makes no sense or goes beyond the window; INVALID_RECORD_STATE when the member does not hold one of the
+    /// records.
     pub fn acknowledge(
         &mut self,
         member: &str,
         batches: &[AcknowledgementBatch],
         terms: Terms,
     ) -> Result<(), ErrorCode> {
-        let mut parts = Vec::new();
-        let mut next = 0;
-        for batch in batches {
-            if batch.first_offset < next || batch.last_offset < batch.first_offset {
+        check(batches)?;
+        let start_offset = self.start_offset;
+        let rest = || batches.iter().filter(|batch| batch.last_offset >= start_offset);
+        // Before anything is taken apart: what a member holds is bounded, what it may say is not.
+        for batch in rest() {
+            if batch.last_offset >= self.end_offset && !self.runs.is_empty() {
                 return Err(ErrorCode::InvalidRequest);
             }
-            next = batch.last_offset.checked_add(1).ok_or(ErrorCode::InvalidRequest)?;
-            parts.extend(fates(batch)?);
-        }
-        let parts: Vec<_> = parts
-            .into_iter()
-            .filter(|(_, last, _)| *last >= self.start_offset)
-            .map(|(first, last, fate)| (first.max(self.start_offset), last, fate))
-            .collect();
-        for (first, last, _) in &parts {
-            let mine = self.overlap(*first, *last, |run| is_held_by(run, member));
-            if mine.iter().map(|(first, last)| last - first + 1).sum::<i64>() != last - first + 1 {
+            if !self.holds(member, batch.first_offset.max(start_offset), batch.last_offset) {
                 return Err(ErrorCode::InvalidRecordState);
             }
         }
-        for (first, last, fate) in parts {
+        for (first, last, fate) in rest().flat_map(|batch| fates(batch, start_offset)) {
             self.change(first, last, |run| meet(run, fate, terms));
             self.dirty |= fate != Fate::Renewed;
         }
         self.advance();
         Ok(())
+    }
+
+    fn holds(&self, member: &str, first: i64, last: i64) -> bool {
+        let mine = self.overlap(first, last, |run| is_held_by(run, member));
+        mine.iter().map(|(first, last)| last - first + 1).sum::<i64>() == last - first + 1
     }
 
     /// The member is gone: what it holds goes to others. The delivery counts, for a record may be what ended the member.
@@ -102,25 +100,38 @@ impl SharePartition {
     }
 }
 
-/// Runs of a batch that met the same fate.
-fn fates(batch: &AcknowledgementBatch) -> Result<Vec<(i64, i64, Fate)>, ErrorCode> {
-    let length = batch.last_offset - batch.first_offset + 1;
-    let types = &batch.acknowledge_types;
-    if let [one] = types[..] {
-        return Ok(vec![(batch.first_offset, batch.last_offset, Fate::of(one)?)]);
+/// Whether the batches follow each other, each with one known word for all of its offsets or one for each.
+fn check(batches: &[AcknowledgementBatch]) -> Result<(), ErrorCode> {
+    let mut next = 0;
+    for AcknowledgementBatch { first_offset, last_offset, acknowledge_types } in batches {
+        let is_in_order = *first_offset >= next && last_offset >= first_offset;
+        let length = last_offset.saturating_sub(*first_offset).saturating_add(1);
+        let count = i64::try_from(acknowledge_types.len()).unwrap_or(i64::MAX);
+        let are_known = acknowledge_types.iter().all(|number| Fate::of(*number).is_some());
+        if !is_in_order || (count != 1 && count != length) || !are_known {
+            return Err(ErrorCode::InvalidRequest);
+        }
+        next = last_offset.checked_add(1).ok_or(ErrorCode::InvalidRequest)?;
     }
-    if i64::try_from(types.len()).ok() != Some(length) {
-        return Err(ErrorCode::InvalidRequest);
+    Ok(())
+}
+
+/// Runs of a batch, from `start` on, that met the same fate.
+fn fates(batch: &AcknowledgementBatch, start: i64) -> Vec<(i64, i64, Fate)> {
+    let first = batch.first_offset.max(start);
+    if let [one] = batch.acknowledge_types[..] {
+        return Fate::of(one).map(|fate| (first, batch.last_offset, fate)).into_iter().collect();
     }
     let mut runs: Vec<(i64, i64, Fate)> = Vec::new();
-    for (offset, number) in (batch.first_offset..).zip(types) {
-        let fate = Fate::of(*number)?;
+    let each = (batch.first_offset..).zip(&batch.acknowledge_types);
+    for (offset, number) in each.skip_while(|(offset, _)| *offset < first) {
+        let Some(fate) = Fate::of(*number) else { continue };
         match runs.last_mut() {
             Some((_, last, before)) if *before == fate => *last = offset,
             _ => runs.push((offset, offset, fate)),
         }
     }
-    Ok(runs)
+    runs
 }
 
 fn is_held_by(run: &Run, wanted: &str) -> bool {

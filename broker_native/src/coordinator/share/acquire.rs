@@ -4,6 +4,9 @@ use std::sync::Arc;
 use super::partition::{Run, SharePartition, State};
 use super::requests::{Acquired, Batch};
 
+/// Fewest deliveries after which records come in smaller and smaller portions.
+const DELIVERIES_TOGETHER_MIN: i16 = 2;
+
 /// What a member may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish {
@@ -13,23 +16,32 @@ pub struct Wish {
     pub exact: bool,
     /// Records that may be in flight.
     pub max_in_flight: i64,
+    /// Most deliveries of a record.
+    pub delivery_count_limit: i16,
     /// Until when the locks hold, by the steady clock.
     pub until_ms: i64,
+}
+
+/// What a member has got so far.
+struct Taking {
+    left: i64,
+    /// What was taken must not be joined by more.
+    is_over: bool,
+    acquired: Vec<Acquired>,
 }
 
 impl SharePartition {
     /// Gives `member` what is available of `batches`, which the log has from `from` on, one behind the other. Offsets between them
     /// have no records any more.
     pub fn acquire(&mut self, member: &Arc<str>, from: i64, batches: &[Batch], wish: Wish) -> Vec<Acquired> {
-        let mut acquired = Vec::new();
+        let mut taking = Taking { left: wish.max_records.max(0), is_over: false, acquired: Vec::new() };
         // An administrator set it back meanwhile: what was read is not what comes next.
         if from > self.end_offset {
-            return acquired;
+            return taking.acquired;
         }
-        let mut left = wish.max_records.max(0);
         let mut at = from;
         for batch in batches {
-            if left <= 0 {
+            if taking.left <= 0 || taking.is_over {
                 break;
             }
             self.leave_out(at, batch.first_offset - 1);
@@ -38,15 +50,13 @@ impl SharePartition {
                 self.leave_out(batch.first_offset, batch.last_offset);
                 continue;
             }
-            let limit = if wish.exact { left } else { i64::MAX };
-            let taken = self.take(member, batch, limit, wish, &mut acquired);
-            left -= taken;
+            self.take(member, batch, wish, &mut taking);
             if batch.last_offset >= self.end_offset {
                 break;
             }
         }
         self.advance();
-        acquired
+        taking.acquired
     }
 
     /// Nothing is at `first..=last` that could be delivered.
@@ -69,52 +79,38 @@ impl SharePartition {
         }
     }
 
-    /// Takes what is available of one batch, at most `limit` records.
-    fn take(
-        &mut self,
-        member: &Arc<str>,
-        batch: &Batch,
-        limit: i64,
-        wish: Wish,
-        acquired: &mut Vec<Acquired>,
-    ) -> i64 {
+    /// Takes what is available of one batch.
+    fn take(&mut self, member: &Arc<str>, batch: &Batch, wish: Wish, taking: &mut Taking) {
         let held = State::Acquired { member: Arc::clone(member), until_ms: wish.until_ms };
+        let mut room = if wish.exact { taking.left } else { i64::MAX };
         let first = batch.first_offset.max(self.start_offset);
-        let mut taken = 0;
-        let known = self.overlap(first, batch.last_offset, |run| run.state == State::Available);
-        for (first, last) in known {
-            let last = last.min(first.saturating_add(limit - taken - 1));
-            if last < first {
-                return taken;
+        for (first, last) in self.overlap(first, batch.last_offset, |run| run.state == State::Available) {
+            let count = self.runs.range(..=first).next_back().map_or(0, |(_, run)| run.delivery_count);
+            let portion = portion(last - first + 1, count, wish.delivery_count_limit);
+            taking.is_over = portion.is_some();
+            if room <= 0 || (taking.is_over && !taking.acquired.is_empty()) {
+                return;
             }
+            let last = last.min(first.saturating_add(room.min(portion.unwrap_or(i64::MAX)) - 1));
             self.change(first, last, |run| {
                 run.state = held.clone();
                 run.delivery_count = run.delivery_count.saturating_add(1);
             });
-            let count =
-                self.runs.range(first..=last).map(|(first, run)| (*first, run.last, run.delivery_count));
-            acquired.extend(count.map(|(first_offset, last_offset, delivery_count)| Acquired {
-                first_offset,
-                last_offset,
-                delivery_count,
-            }));
-            taken += last - first + 1;
+            if count == 0 {
+                self.delivered += last - first + 1;
+            }
+            room -= taking.add(first, last, count.saturating_add(1));
+            if taking.is_over {
+                return;
+            }
         }
         let first = first.max(self.end_offset);
-        let room = (wish.max_in_flight - self.in_flight()).min(limit - taken);
-        let last = batch.last_offset.min(first.saturating_add(room - 1));
+        let room = room.min(wish.max_in_flight - self.delivered);
+        let last = batch.last_offset.min(first.saturating_add(room.saturating_sub(1)));
         if first <= last {
             self.push(last, held, 1);
-            acquired.push(Acquired { first_offset: first, last_offset: last, delivery_count: 1 });
-            taken += last - first + 1;
+            self.delivered += taking.add(first, last, 1);
         }
-        taken
-    }
-
-    /// Records that were delivered and are still in the window.
-    fn in_flight(&self) -> i64 {
-        let delivered = self.runs().filter(|(_, run)| run.delivery_count > 0);
-        delivered.map(|(first, run)| run.last - first + 1).sum()
     }
 
     /// The parts of runs in `first..=last` that `wanted` says.
@@ -126,4 +122,29 @@ impl SharePartition {
         let within = self.runs.range(from..=last).filter(|(_, run)| run.last >= first && wanted(run));
         within.map(|(at, run)| ((*at).max(first), run.last.min(last))).collect()
     }
+}
+
+impl Taking {
+    /// How many they are.
+    fn add(&mut self, first_offset: i64, last_offset: i64, delivery_count: i16) -> i64 {
+        self.acquired.push(Acquired { first_offset, last_offset, delivery_count });
+        let count = last_offset - first_offset + 1;
+        self.left -= count;
+        count
+    }
+}
+
+/// How many of `length` records that were delivered `count` times before may be delivered together, and with no others; `None`: all of
+/// them. A record that ends every member that gets it ends what is delivered with it, too: so the deliveries become smaller, and in
+/// its last one a record is alone.
+fn portion(length: i64, count: i16, limit: i16) -> Option<i64> {
+    let together = (limit / 2 + limit % 2).max(DELIVERIES_TOGETHER_MIN);
+    if count < together {
+        return None;
+    }
+    if limit > DELIVERIES_TOGETHER_MIN && count >= limit - 1 {
+        return Some(1);
+    }
+    let halvings = u32::try_from(count - together + 1).unwrap_or(0);
+    Some(length.checked_shr(halvings).unwrap_or(0).max(1))
 }

@@ -1,8 +1,8 @@
 //! The machine of one partition of `__share_group_state`.
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use uuid::Uuid;
 
 use super::acknowledge::Terms;
 use super::acquire::Wish;
@@ -13,6 +13,9 @@ use super::stored;
 use crate::coordinator::{Effects, Entry, Machine, Now, Room, Timers};
 use crate::wire::ErrorCode;
 
+/// Whether a topic was deleted a short while ago.
+pub type IsGone = Arc<dyn Fn(&Uuid) -> bool + Send + Sync>;
+
 /// What a step of a share partition gives.
 pub type ShareEffects = Effects<ShareReply, ShareAction>;
 
@@ -20,7 +23,7 @@ pub type ShareEffects = Effects<ShareReply, ShareAction>;
 const PARTITION_BYTES: usize = 400;
 /// What a run costs, about.
 const RUN_BYTES: usize = 100;
-/// Locks that are over are written down in batches of about this size.
+/// What a machine writes by itself (locks that are over, topics that are gone) is written in batches of about this size.
 const TICK_BYTES: usize = /* 256 KiB */ 256 << 10;
 
 /// One that is kept here, and the settings that it was used with last.
@@ -35,10 +38,14 @@ struct Kept {
 /// The share partitions of one partition of the topic.
 pub struct ShareMachine {
     defaults: GroupSettings,
-    kept: HashMap<ShareKey, Kept>,
+    /// In the order of the groups.
+    kept: BTreeMap<ShareKey, Kept>,
     /// When the first lock of each is over.
     locks: Timers<ShareKey>,
     room: Room,
+    is_gone: IsGone,
+    /// Of topics that are gone; they leave as soon as the machine is asked to tick.
+    to_forget: Vec<ShareKey>,
 }
 
 impl Drop for ShareMachine {
@@ -49,8 +56,16 @@ impl Drop for ShareMachine {
 
 impl ShareMachine {
     /// Without any; `room` is for those of all machines. `defaults` are for groups without settings of their own.
-    pub fn new(defaults: GroupSettings, room: Room) -> Self {
-        Self { defaults, kept: HashMap::new(), locks: Timers::default(), room }
+    /// A share partition of a topic that `is_gone` is not made.
+    pub fn new(defaults: GroupSettings, room: Room, is_gone: IsGone) -> Self {
+        Self {
+            defaults,
+            kept: BTreeMap::new(),
+            locks: Timers::default(),
+            room,
+            is_gone,
+            to_forget: Vec::new(),
+        }
     }
 
     /// The share partition, if it is kept here.
@@ -58,9 +73,28 @@ impl ShareMachine {
         self.kept.get(key).map(|kept| &kept.partition)
     }
 
-    /// Which share partitions are kept here.
-    pub fn keys(&self) -> impl Iterator<Item = &ShareKey> {
-        self.kept.keys()
+    /// Which share partitions of a group are kept here.
+    pub fn keys_of<'a>(&'a self, group_id: &'a str) -> impl Iterator<Item = &'a ShareKey> {
+        let first = ShareKey { group_id: group_id.to_owned(), topic_id: Uuid::nil(), partition: i32::MIN };
+        self.kept.range(first..).map(|(key, _)| key).take_while(move |key| key.group_id == group_id)
+    }
+
+    /// A topic is no more: nor is what share groups did with it.
+    pub fn forget_topic(&mut self, topic_id: &Uuid, now: Now) -> ShareEffects {
+        self.to_forget.extend(self.kept.keys().filter(|key| key.topic_id == *topic_id).cloned());
+        self.forget_some(now)
+    }
+
+    /// What does not fit into one batch waits for the next, which follows at once.
+    fn forget_some(&mut self, now: Now) -> ShareEffects {
+        let mut effects = Effects::default();
+        let mut bytes = 0;
+        while bytes < TICK_BYTES {
+            let Some(key) = self.to_forget.pop() else { break };
+            self.delete(&key, now, &mut effects);
+            bytes += RUN_BYTES + key.group_id.len();
+        }
+        effects
     }
 
     fn delete(&mut self, key: &ShareKey, now: Now, effects: &mut ShareEffects) {
@@ -95,6 +129,9 @@ impl ShareMachine {
     ) -> Result<Option<i64>, ErrorCode> {
         if !self.kept.contains_key(key) {
             let begin = begin.ok_or(ErrorCode::UnknownTopicOrPartition)?;
+            if (self.is_gone)(&key.topic_id) {
+                return Err(ErrorCode::UnknownTopicId);
+            }
             let made = SharePartition::new(begin, now.wall_ms);
             if !self.room.has(cost(key, &made)) || stored::record(key, None, now.wall_ms).is_err() {
                 return Err(ErrorCode::GroupMaxSizeReached);
@@ -138,15 +175,16 @@ impl ShareMachine {
         let reply = match request {
             ShareRequest::Next { log, begin } => ShareReply::Next(self.next(&key, settings, log, begin, now)),
             ShareRequest::Acquire { member_id, from, batches, max_records, exact } => {
-                let max_in_flight = settings.max_record_locks;
-                let wish = Wish { max_records, exact, max_in_flight, until_ms };
+                let (max_in_flight, delivery_count_limit) =
+                    (settings.max_record_locks, settings.delivery_count_limit);
+                let wish = Wish { max_records, exact, max_in_flight, delivery_count_limit, until_ms };
                 let member = Arc::from(member_id);
                 let acquired = known.map(|partition| partition.acquire(&member, from, &batches, wish));
                 ShareReply::Acquired(acquired.unwrap_or_default())
             }
             ShareRequest::Acknowledge { member_id, batches } => {
                 let outcome = known.map(|partition| partition.acknowledge(&member_id, &batches, terms));
-                let outcome = outcome.unwrap_or(Err(ErrorCode::InvalidRecordState));
+                let outcome = outcome.unwrap_or(Err(ErrorCode::UnknownTopicOrPartition));
                 ShareReply::Done(outcome.err().unwrap_or(ErrorCode::None))
             }
             ShareRequest::Release { member_id } => {
@@ -211,8 +249,9 @@ impl Machine for ShareMachine {
         Ok(())
     }
 
-    fn loaded(&mut self, _now: Now) -> ShareEffects {
-        Effects::default()
+    fn loaded(&mut self, now: Now) -> ShareEffects {
+        self.to_forget.extend(self.kept.keys().filter(|key| (self.is_gone)(&key.topic_id)).cloned());
+        self.forget_some(now)
     }
 
     fn writes(event: &ShareEvent) -> bool {
@@ -226,15 +265,18 @@ impl Machine for ShareMachine {
     }
 
     fn next_deadline_ms(&self) -> Option<i64> {
-        self.locks.next_ms()
+        // What is to be forgotten is due.
+        if self.to_forget.is_empty() { self.locks.next_ms() } else { Some(0) }
     }
 
     fn tick(&mut self, now: Now) -> ShareEffects {
+        if !self.to_forget.is_empty() {
+            return self.forget_some(now);
+        }
         let mut effects = Effects::default();
+        let mut bytes = 0;
         // What does not fit into one batch waits for the next, which follows at once.
-        while effects.records.iter().filter_map(|one| one.value.as_ref()).map(Bytes::len).sum::<usize>()
-            < TICK_BYTES
-        {
+        while bytes < TICK_BYTES {
             let Some(key) = self.locks.pop_due(now.steady_ms) else { break };
             let Some(kept) = self.kept.get_mut(&key) else { continue };
             let delivery_count_limit = kept.settings.delivery_count_limit;
@@ -242,6 +284,7 @@ impl Machine for ShareMachine {
             if kept.partition.expire(now.steady_ms, terms) {
                 effects.actions.push(ShareAction::Wake(key.group_id.clone()));
             }
+            bytes += cost(&key, &kept.partition);
             self.settle(&key, now, &mut effects);
         }
         effects

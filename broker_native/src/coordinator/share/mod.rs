@@ -29,7 +29,7 @@ pub mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use machine::ShareMachine;
+pub use machine::{IsGone, ShareMachine};
 pub use partition::SharePartition;
 pub use requests::{Acquired, Batch, ShareAction, ShareEvent, ShareKey, ShareReply, ShareRequest};
 pub use settings::{GroupSettings, IsolationLevel, OffsetReset, Settings};

@@ -59,11 +59,11 @@ use super::notice::notice;
 use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::settings::Settings;
-use super::share_groups::waking::Waking;
+use super::share_groups::ShareGroups;
 use super::topics::{Picture, Topics};
 use crate::coordinator::Room;
 use crate::coordinator::group::GroupMachine;
-use crate::coordinator::share::{GroupSettings, ShareMachine};
+use crate::coordinator::share::{GroupSettings, IsGone, ShareMachine};
 use crate::coordinator::transaction::TransactionMachine;
 use crate::storage::Clock;
 
@@ -95,7 +95,7 @@ impl Coordinators {
         ids: &Arc<ProducerIds>,
         peers: &Arc<Peers>,
         cluster: &Arc<Cluster>,
-        waking: &Arc<Waking>,
+        share_groups: &ShareGroups,
     ) -> Self {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
@@ -103,9 +103,11 @@ impl Coordinators {
             notice("a group has no room for more: group.coordinator.max.bytes are in use");
         });
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
-        let make = move || ShareMachine::new(defaults, share_room.clone());
+        let gone = Arc::clone(&share_groups.gone);
+        let is_gone: IsGone = Arc::new(move |topic_id| gone.has(topic_id));
+        let make = move || ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone));
         let shares = Coordinator::new(SHARES_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
-        shares.set_sink(Arc::clone(waking));
+        shares.set_sink(Arc::clone(&share_groups.waking));
         let make =
             move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _, room.clone());
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);

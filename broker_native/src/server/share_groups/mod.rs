@@ -6,13 +6,16 @@
 //! | [`sessions`] | which partitions a member reads here; the order of its requests (pure) |
 //! | [`waking`] | long polls of a group |
 //! | [`configs`] | the groups' own settings |
+//! | [`gone`] | topics that were deleted a short while ago |
 pub mod configs;
+pub mod gone;
 pub mod sessions;
 pub mod waking;
 
 use std::sync::Arc;
 
 use configs::Configs;
+use gone::Gone;
 use sessions::Sessions;
 use waking::Waking;
 
@@ -28,6 +31,8 @@ pub struct ShareGroups {
     pub waking: Arc<Waking>,
     /// The groups' own settings.
     pub configs: Configs,
+    /// Topics that were deleted.
+    pub gone: Arc<Gone>,
 }
 
 impl ShareGroups {
@@ -37,6 +42,7 @@ impl ShareGroups {
             sessions: Sessions::new(settings.shares.group_share_max_share_sessions),
             waking: Arc::default(),
             configs: Configs::new(&settings.shares),
+            gone: Arc::default(),
         }
     }
 }
