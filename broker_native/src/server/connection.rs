@@ -111,7 +111,7 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     let mut connection = Connection {
         stream,
         from,
-        shared,
+        shared: Arc::clone(&shared),
         inbox,
         share: Share::default(),
         deadline: None,
@@ -125,7 +125,9 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     connection.report(&end);
     let buffer = connection.inbox.release();
     connection.shared.buffers.give_back(buffer);
-    handlers::share_release::disconnected(&connection.shared, from.connection);
+    // First what waits on it, which could acquire more.
+    drop(connection);
+    handlers::share_release::disconnected(&shared, from.connection).await;
 }
 
 impl Connection {

@@ -171,15 +171,21 @@ impl LogSlice {
         Ok(bytes)
     }
 
-    /// The headers of its batches; what is read of the file is little more than them.
+    /// The headers of its first batches, at most `most` of them; what is read of the file is little more than that.
     ///
     /// # Errors
-    /// Those of the file.
-    pub fn headers(&self) -> std::io::Result<Vec<BatchHeader>> {
+    /// Those of the file; `InvalidData` when the first batch is damaged.
+    pub fn headers(&self, most: usize) -> std::io::Result<Vec<BatchHeader>> {
         let mut scanner = Scanner::headers(&*self.file, self.position, self.position + self.len as u64);
         let mut headers = Vec::new();
-        while let Found::Batch(header) = scanner.step()? {
-            headers.push(header);
+        while headers.len() < most {
+            match scanner.step()? {
+                Found::Batch(header) => headers.push(header),
+                Found::Bad(damage) if headers.is_empty() => {
+                    return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, damage.to_string()));
+                }
+                Found::End | Found::Bad(_) => break,
+            }
         }
         Ok(headers)
     }

@@ -138,7 +138,7 @@ impl GroupMachine {
             GroupRequest::ConsumerHeartbeat { .. } | GroupRequest::ConsumerDescribe(_) => {
                 consumer::handle(group, ticket, &caller, request, cx);
             }
-            GroupRequest::ShareHeartbeat(_) | GroupRequest::ShareDescribe(_) => {
+            GroupRequest::ShareHeartbeat { .. } | GroupRequest::ShareDescribe(_) => {
                 share::handle(group, ticket, &caller, request, cx);
             }
             GroupRequest::DeleteGroup(_) => {

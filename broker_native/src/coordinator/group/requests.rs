@@ -4,6 +4,7 @@
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use uuid::Uuid;
 
+use super::share::Membership;
 use crate::coordinator::{Caller, Ticket};
 use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use crate::wire::messages::describe_groups::DescribedGroup;
@@ -56,7 +57,12 @@ pub enum GroupRequest {
     /// ConsumerGroupDescribe, one of its groups.
     ConsumerDescribe(String),
     /// ShareGroupHeartbeat.
-    ShareHeartbeat(ShareGroupHeartbeatRequest),
+    ShareHeartbeat {
+        /// The request.
+        request: ShareGroupHeartbeatRequest,
+        /// The settings that the group has now.
+        membership: Membership,
+    },
     /// ShareGroupDescribe, one of its groups.
     ShareDescribe(String),
     /// JoinGroup.
@@ -85,7 +91,7 @@ impl GroupRequest {
             | Self::DescribeGroup(group_id)
             | Self::ShareDescribe(group_id)
             | Self::ConsumerDescribe(group_id) => group_id,
-            Self::ShareHeartbeat(request) => &request.group_id,
+            Self::ShareHeartbeat { request, .. } => &request.group_id,
             Self::JoinGroup { request, .. } => &request.group_id,
             Self::SyncGroup(request) => &request.group_id,
             Self::Heartbeat(request) => &request.group_id,

@@ -29,7 +29,9 @@ impl ShareKey {
         let mut parts = text.rsplitn(3, ':');
         let partition = parts.next().and_then(|number| number.parse::<i32>().ok());
         let topic_id = parts.next().is_some_and(|id| id.len() == ID_TEXT_LEN);
-        partition.is_some_and(|number| number >= 0) && topic_id && parts.next().is_some_and(|group| !group.is_empty())
+        partition.is_some_and(|number| number >= 0)
+            && topic_id
+            && parts.next().is_some_and(|group| !group.is_empty())
     }
 }
 
@@ -175,7 +177,13 @@ mod tests {
         let key = ShareKey { group_id: "g".into(), topic_id, partition: 3 };
         assert_eq!(key.text(), "g:_ty6mHZUMhABI0VniavN7w:3");
         assert!(ShareKey::is_text(&key.text()) && ShareKey::is_text("a:b:_ty6mHZUMhABI0VniavN7w:3"));
-        for wrong in ["g", "g:x:3", "_ty6mHZUMhABI0VniavN7w:3", ":_ty6mHZUMhABI0VniavN7w:3", "g:_ty6mHZUMhABI0VniavN7w:x"] {
+        for wrong in [
+            "g",
+            "g:x:3",
+            "_ty6mHZUMhABI0VniavN7w:3",
+            ":_ty6mHZUMhABI0VniavN7w:3",
+            "g:_ty6mHZUMhABI0VniavN7w:x",
+        ] {
             assert!(!ShareKey::is_text(wrong));
         }
     }

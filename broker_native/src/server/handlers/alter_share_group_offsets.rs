@@ -1,6 +1,6 @@
 //! AlterShareGroupOffsets: moves a share group without members to other offsets; everything before them is done with, everything from
 //! there on is delivered as if for the first time.
-use super::share_admin::must_be_empty;
+use super::share_admin::{check_count, must_be_empty};
 use super::share_call::{ask, error_of};
 use crate::coordinator::share::{ShareKey, ShareRequest};
 use crate::server::dispatch::{Call, Outcome};
@@ -12,7 +12,9 @@ use crate::wire::messages::{AlterShareGroupOffsetsRequest, AlterShareGroupOffset
 
 /// Answers when it is written down.
 pub fn handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Outcome {
-    if let Err((error, sentence)) = must_be_empty(&call, &request.group_id) {
+    let count = request.topics.iter().map(|topic| topic.partitions.len()).sum();
+    let allowed = check_count(count).and_then(|()| must_be_empty(&call, &request.group_id));
+    if let Err((error, sentence)) = allowed {
         return Outcome::Now(call.answer(&AlterShareGroupOffsetsResponse {
             error_code: error.code(),
             error_message: Some(sentence),

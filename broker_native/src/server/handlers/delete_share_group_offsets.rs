@@ -1,5 +1,10 @@
 //! DeleteShareGroupOffsets: a share group without members forgets topics; it begins with them anew when it reads them again.
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
 use super::share_admin::{delete, keys, must_be_empty};
+use crate::coordinator::share::ShareKey;
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
 use crate::wire::messages::delete_share_group_offsets::DeleteShareGroupOffsetsResponseTopic;
@@ -16,15 +21,22 @@ pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
     }
     Outcome::later(async move {
         let mut response = DeleteShareGroupOffsetsResponse::default();
+        let mut all = BTreeMap::<Uuid, Vec<ShareKey>>::new();
+        match keys(&call.shared, &request.group_id) {
+            Ok(keys) => keys.into_iter().for_each(|key| all.entry(key.topic_id).or_default().push(key)),
+            Err(error) => {
+                (response.error_code, response.error_message) =
+                    (error.code(), Some(error.sentence().to_owned()));
+                return call.answer(&response);
+            }
+        }
         for asked in request.topics {
-            let topic = call.shared.topics.now().named(&asked.topic_name).cloned();
-            let topic_id = topic.map(|topic| topic.id).unwrap_or_default();
-            let mine = keys(&call.shared, |key| key.topic_id == topic_id && key.group_id == request.group_id);
-            let error = match mine {
+            let topic_id = call.shared.topics.now().named(&asked.topic_name).map(|topic| topic.id);
+            let topic_id = topic_id.unwrap_or_default();
+            let error = match all.remove(&topic_id) {
                 // Of a topic that is not there, too.
-                Ok(mine) if mine.is_empty() => ErrorCode::UnknownTopicOrPartition,
-                Ok(mine) => delete(&call.shared, mine).await,
-                Err(error) => error,
+                None => ErrorCode::UnknownTopicOrPartition,
+                Some(mine) => delete(&call.shared, mine).await,
             };
             response.responses.push(DeleteShareGroupOffsetsResponseTopic {
                 topic_name: asked.topic_name,

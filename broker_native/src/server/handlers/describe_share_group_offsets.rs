@@ -1,7 +1,7 @@
 //! DescribeShareGroupOffsets: from which offset on each partition is not done with, and how much that is.
 use std::collections::BTreeMap;
 
-use super::share_admin::{Refusal, is_empty, keys};
+use super::share_admin::{Refusal, check_count, is_empty, keys};
 use super::share_call::ask;
 use crate::coordinator::share::requests::Described;
 use crate::coordinator::share::{ShareKey, ShareReply, ShareRequest};
@@ -20,10 +20,16 @@ const NONE: i64 = -1;
 /// Answers with the groups in the order of the request.
 pub fn handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Outcome {
     Outcome::later(async move {
+        let topics = request.groups.iter().flat_map(|group| group.topics.iter().flatten());
+        let counted = check_count(topics.map(|topic| topic.partitions.len()).sum());
         let mut response = DescribeShareGroupOffsetsResponse::default();
         for group in request.groups {
             let group_id = group.group_id.clone();
-            let described = match describe(&call, group).await {
+            let described = match counted.clone() {
+                Ok(()) => describe(&call, group).await,
+                refused => refused.map(|()| Topics::new()),
+            };
+            let described = match described {
                 Ok(topics) => {
                     DescribeShareGroupOffsetsResponseGroup { group_id, topics, ..Default::default() }
                 }
@@ -65,8 +71,7 @@ fn asked(
     if let Some(topics) = &group.topics {
         return Ok(topics.iter().map(|topic| (topic.topic_name.clone(), topic.partitions.clone())).collect());
     }
-    let all = keys(&call.shared, |key| key.group_id == group.group_id);
-    let all = all.map_err(|error| (error, error.sentence().to_owned()))?;
+    let all = keys(&call.shared, &group.group_id).map_err(|error| (error, error.sentence().to_owned()))?;
     let picture = call.shared.topics.now();
     let mut asked: BTreeMap<String, Vec<i32>> = BTreeMap::new();
     for key in all {

@@ -96,7 +96,11 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
         _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
         GROUP => keeper(call, &brokers, &coordinators.groups, key),
         TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
-        SHARE if call.version >= SHARE_FROM && !call.shared.cluster.is_clustered() && ShareKey::is_text(key) => {
+        SHARE
+            if call.version >= SHARE_FROM
+                && !call.shared.cluster.is_clustered()
+                && ShareKey::is_text(key) =>
+        {
             keeper(call, &brokers, &coordinators.shares, key)
         }
         // A cluster keeps no share groups.

@@ -1,12 +1,13 @@
 //! What administrators' requests about share groups have in common: the group as it is, and the share partitions that it has.
-use uuid::Uuid;
-
 use super::share_call::{NOT_IN_A_CLUSTER, ask, error_of, is_refused};
 use crate::coordinator::group::Kind;
 use crate::coordinator::share::{ShareKey, ShareRequest};
 use crate::server::dispatch::Call;
 use crate::server::shared::Shared;
 use crate::wire::ErrorCode;
+
+/// Most partitions that one request of an administrator names: each takes many times its bytes in the answer.
+const NAMED_MAX: usize = 100_000;
 
 /// An error with its sentence.
 pub type Refusal = (ErrorCode, String);
@@ -41,16 +42,27 @@ pub fn must_be_empty(call: &Call, group_id: &str) -> Result<(), Refusal> {
     }
 }
 
-/// The share partitions that `which` says.
+/// Refuses a request that names too many partitions.
+///
+/// # Errors
+/// INVALID_REQUEST.
+pub fn check_count(partitions: usize) -> Result<(), Refusal> {
+    match partitions > NAMED_MAX {
+        true => Err((
+            ErrorCode::InvalidRequest,
+            format!("One request names at most {NAMED_MAX} partitions: send several."),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The share partitions of a group.
 ///
 /// # Errors
 /// COORDINATOR_LOAD_IN_PROGRESS while they are not all known.
-pub fn keys(shared: &Shared, which: impl Fn(&ShareKey) -> bool) -> Result<Vec<ShareKey>, ErrorCode> {
+pub fn keys(shared: &Shared, group_id: &str) -> Result<Vec<ShareKey>, ErrorCode> {
     let mut keys = Vec::new();
-    let look = |machine: &crate::coordinator::share::ShareMachine| {
-        keys.extend(machine.keys().filter(|key| which(key)).cloned());
-    };
-    shared.coordinators.shares.for_each_loaded(look)?;
+    shared.coordinators.shares.for_each_loaded(|shares| keys.extend(shares.keys_of(group_id).cloned()))?;
     keys.sort_unstable();
     Ok(keys)
 }
@@ -66,11 +78,4 @@ pub async fn delete(shared: &Shared, keys: Vec<ShareKey>) -> ErrorCode {
         }
     }
     first
-}
-
-/// The topic is no more: nor is what share groups did with it. Nobody waits for it.
-pub fn forget_topic(shared: &Shared, topic_id: Uuid) {
-    for key in keys(shared, |key| key.topic_id == topic_id).unwrap_or_default() {
-        drop(ask(shared, key, ShareRequest::Delete));
-    }
 }

@@ -14,6 +14,10 @@ pub const NOT_IN_A_CLUSTER: &str = "Share groups are kept by a broker without a 
 
 /// Longest id of a member, as in Kafka.
 const MEMBER_ID_MAX: usize = 36;
+/// Most partitions whose records one request acknowledges: all that it says is taken at once.
+pub const SAID_MAX: usize = 10_000;
+/// Why a request that acknowledges in more is refused.
+pub const SAYS_TOO_MUCH: &str = "One request acknowledges records of at most 10000 partitions: send several.";
 /// An acknowledgement that prolongs the lock.
 const RENEW: i8 = 4;
 
@@ -67,7 +71,7 @@ pub type Acknowledging = Vec<(Uuid, i32, Waiting<ShareReply>)>;
 /// Hands acknowledgements over, in their order; `renews`: the request says that some of them renew.
 pub fn acknowledge(call: &Call, session: &SessionKey, said: Vec<Said>, renews: bool) -> Acknowledging {
     let picture = call.shared.topics.now();
-    let may_renew = renews && call.shared.share_groups.configs.of(&session.group_id).renews;
+    let may_renew = call.shared.share_groups.configs.of(&session.group_id).renews;
     let one = |Said { topic_id, partition, batches }| {
         let asks_renewal =
             batches.iter().any(|batch: &AcknowledgementBatch| batch.acknowledge_types.contains(&RENEW));
@@ -75,7 +79,8 @@ pub fn acknowledge(call: &Call, session: &SessionKey, said: Vec<Said>, renews: b
         let waiting = match known {
             None => Waiting::now(Err(ErrorCode::UnknownTopicId)),
             Some(false) => Waiting::now(Err(ErrorCode::UnknownTopicOrPartition)),
-            Some(true) if asks_renewal && !may_renew => Waiting::now(Err(ErrorCode::InvalidRequest)),
+            Some(true) if asks_renewal && !renews => Waiting::now(Err(ErrorCode::InvalidRequest)),
+            Some(true) if asks_renewal && !may_renew => Waiting::now(Err(ErrorCode::InvalidRecordState)),
             Some(true) => {
                 let key = ShareKey { group_id: session.group_id.clone(), topic_id, partition };
                 let member_id = session.member_id.clone();

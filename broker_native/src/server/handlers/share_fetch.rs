@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::share_call::{Acknowledging, Said, acknowledge, error_of, session_key};
+use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key};
 use super::share_read::{Found, Wanted, gather};
 use super::share_release::release;
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::outbox::{Answer, Part};
-use crate::server::share_groups::sessions::{CLOSES, OPENS, SessionKey, TopicPartition};
+use crate::server::share_groups::sessions::{CLOSES, Client, OPENS, SessionKey, TopicPartition, Turn};
 use crate::server::watch::Watch;
 use crate::storage::LogSlice;
 use crate::wire::messages::share_fetch::{
@@ -22,6 +22,9 @@ use crate::wire::{Chunk, ErrorCode, message};
 const MAX_WAIT: Duration = Duration::from_secs(600);
 /// No client is asked to wait longer by itself.
 const THROTTLE_MAX: Duration = Duration::from_secs(1);
+/// Why a request that opens a session is refused.
+const ACKNOWLEDGES_NOTHING: &str =
+    "A request that opens a share session cannot acknowledge: nothing was acquired in it.";
 /// Runs up to this size are copied into the answer, which then leaves in one write.
 const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
 
@@ -33,8 +36,12 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     };
     let epoch = request.share_session_epoch;
     let (asked, said) = split(std::mem::take(&mut request.topics));
-    if epoch == OPENS && !said.is_empty() {
-        let sentence = "A request that opens a share session cannot acknowledge: nothing was acquired in it.";
+    let refusal = match said.len() {
+        1.. if epoch == OPENS => Some(ACKNOWLEDGES_NOTHING),
+        count if count > SAID_MAX => Some(SAYS_TOO_MUCH),
+        _ => None,
+    };
+    if let Some(sentence) = refusal {
         return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRequest, sentence)));
     }
     let sessions = &call.shared.share_groups.sessions;
@@ -42,7 +49,8 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         CLOSES => sessions.close(&session),
         _ => {
             let (asked, forgotten) = (existing(&call, asked), forgotten(&request));
-            sessions.read(&session, epoch, call.connection, &asked, &forgotten)
+            let client = Client { address: call.peer.ip(), connection: call.connection };
+            sessions.read(&session, epoch, client, &asked, &forgotten)
         }
     };
     let partitions = match partitions {
@@ -51,12 +59,8 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     };
     let taken = acknowledge(&call, &session, said, request.is_renew_ack);
     if epoch == CLOSES {
-        let released = release(&call.shared, &session, &partitions);
         return Outcome::later(async move {
-            for waiting in released {
-                // Whether it is written down or not: the locks are over.
-                let _ = waiting.await;
-            }
+            release(&call.shared, &session, &partitions).await;
             reply(&call, &session, taken, Polled::default()).await
         });
     }
@@ -104,7 +108,7 @@ fn wanted(
     call: &Call,
     request: &ShareFetchRequest,
     session: &SessionKey,
-    partitions: Vec<TopicPartition>,
+    partitions: Turn,
 ) -> Option<Wanted> {
     let only_acknowledges = request.is_renew_ack || request.max_records <= 0 || request.max_bytes <= 0;
     let max_bytes = request.max_bytes.min(call.shared.settings.fetch_max_bytes);

@@ -1,5 +1,5 @@
 //! ShareGroupHeartbeat: asks the group's coordinator; makes the topic in which what the group does is kept.
-use super::group_call::{ask, error_of};
+use super::group_call::{answer, ask, error_of};
 use super::internal_topic;
 use super::share_call::{NOT_IN_A_CLUSTER, is_refused};
 use crate::coordinator::group::{GroupReply, GroupRequest};
@@ -13,21 +13,27 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
         let error = ErrorCode::UnsupportedVersion;
         return Outcome::Now(call.answer(&refused(error, NOT_IN_A_CLUSTER)));
     }
-    let missing = internal_topic::missing(&call.shared.coordinators.shares);
-    Outcome::later(async move {
-        if let Some(topic) = missing {
-            call.shared.metrics.events.one();
-            internal_topic::make(&call, topic).await;
-        }
-        let answer = ask(&call, GroupRequest::ShareHeartbeat(request)).await;
-        call.answer(&match answer {
-            Ok(GroupReply::ShareHeartbeat(answer)) => answer,
-            other => {
-                let error = ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
-                refused(error, error.sentence())
-            }
-        })
+    let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
+    let request = GroupRequest::ShareHeartbeat { request, membership };
+    let Some(topic) = internal_topic::missing(&call.shared.coordinators.shares) else {
+        return answer(call, request, told);
+    };
+    Outcome::in_order(async move {
+        call.shared.metrics.events.one();
+        internal_topic::make(&call, topic).await;
+        let reply = ask(&call, request).await;
+        call.answer(&told(reply))
     })
+}
+
+fn told(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatResponse {
+    match reply {
+        Ok(GroupReply::ShareHeartbeat(answer)) => answer,
+        other => {
+            let error = ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
+            refused(error, error.sentence())
+        }
+    }
 }
 
 fn refused(error: ErrorCode, sentence: &str) -> ShareGroupHeartbeatResponse {

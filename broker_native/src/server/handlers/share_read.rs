@@ -1,4 +1,5 @@
 //! The reading half of ShareFetch: from where on, which batches, and which of their records the member gets.
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::lookup::led;
@@ -12,14 +13,20 @@ use crate::record::header::BatchHeader;
 use crate::server::dispatch::Call;
 use crate::server::errors::{is_ours, of_storage};
 use crate::server::notice::notice;
-use crate::server::share_groups::sessions::{SessionKey, TopicPartition};
+use crate::server::share_groups::sessions::{SessionKey, TopicPartition, Turn};
 use crate::server::watch::Watchers;
-use crate::storage::{LogSlice, PartitionLog, ReadUpTo, StorageError};
+use crate::storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo, StorageError};
 use crate::wire::ErrorCode;
 use crate::wire::messages::share_fetch::{AcquiredRecords, LeaderIdAndEpoch, PartitionData};
 
 /// A partition is looked at so often in one request: where it has nothing for members, the next look is behind that.
 const LOOKS_MAX: usize = 64;
+/// One look goes over so many batches at most: their headers are read, and stay in memory meanwhile.
+const BATCHES_MAX: usize = 1_000;
+/// Most partitions that one answer tells of; the next request begins with another one.
+const ANSWERED_MAX: usize = 1_000;
+/// So many partitions at once; then other requests come in between.
+const AT_ONCE: usize = 100;
 /// Stands for "nobody".
 const NOBODY: LeaderIdAndEpoch = LeaderIdAndEpoch { leader_id: -1, leader_epoch: -1 };
 
@@ -28,7 +35,7 @@ pub struct Wanted {
     /// Who.
     pub session: SessionKey,
     /// Where, in the order in which they are served.
-    pub partitions: Vec<TopicPartition>,
+    pub partitions: Turn,
     /// So many records, and what is in the same batch as the last of them.
     pub max_records: i64,
     /// None more than that.
@@ -72,9 +79,13 @@ struct Left {
 pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
     let mut left = Left { records: wanted.max_records, bytes: wanted.max_bytes, is_first: true };
     let mut found = Vec::new();
-    for at in &wanted.partitions {
-        if left.records <= 0 || (left.bytes == 0 && !left.is_first) {
+    for (looks, at) in wanted.partitions.iter().enumerate() {
+        let is_full = left.records <= 0 || (left.bytes == 0 && !left.is_first);
+        if is_full || found.len() >= ANSWERED_MAX {
             break;
+        }
+        if looks % AT_ONCE == AT_ONCE - 1 {
+            tokio::task::yield_now().await;
         }
         match one(call, wanted, *at, &mut left).await {
             Ok(None) => {}
@@ -107,11 +118,14 @@ async fn one(
             return Ok(None);
         }
         let Some(slice) = read(&log, from, left, wanted.settings.isolation)? else { return Ok(None) };
-        let headers = slice.headers().map_err(|_cause| ErrorCode::KafkaStorageError)?;
+        let headers = slice.headers(BATCHES_MAX).map_err(|cause| {
+            notice(&format!("{} cannot be read at offset {from}: {cause}", log.topic_partition()));
+            ErrorCode::KafkaStorageError
+        })?;
         let request = ShareRequest::Acquire {
             member_id: wanted.session.member_id.clone(),
             from,
-            batches: headers.iter().map(|header| batch(header, &slice)).collect(),
+            batches: batches(&headers, &slice.aborted),
             max_records: left.records,
             exact: wanted.exact,
         };
@@ -140,13 +154,16 @@ async fn next(
     let offsets = log.offsets();
     let range = LogRange { start: offsets.log_start_offset, end: offsets.log_end_offset };
     let asked = |begin| ask(&call.shared, key.clone(), ShareRequest::Next { log: range, begin });
-    let answer = match asked(None).await {
-        Ok(ShareReply::Next(Err(ErrorCode::UnknownTopicOrPartition))) if is_member(call, &wanted.session) => {
-            let begin = begin(log, wanted.settings.reset, call.shared.clock.now_ms())?;
-            asked(Some(begin)).await
+    let mut answer = asked(None).await;
+    if let Ok(ShareReply::Next(Err(missing @ ErrorCode::UnknownTopicOrPartition))) = answer {
+        match is_member(call, &wanted.session) {
+            Ok(true) => {}
+            Ok(false) => return Err(missing),
+            Err(error) => return quiet(Err(error)),
         }
-        other => other,
-    };
+        let Some(begin) = begin(call, log, wanted.settings.reset).await? else { return Ok(None) };
+        answer = asked(Some(begin)).await;
+    }
     match answer {
         Ok(ShareReply::Next(Err(ErrorCode::GroupMaxSizeReached))) => {
             notice("a share group has no room for another partition: group.coordinator.max.bytes are in use");
@@ -171,27 +188,31 @@ fn quiet<T>(answer: Result<ShareReply, ErrorCode>) -> Result<Option<T>, ErrorCod
 }
 
 /// Whether the group knows the member.
-fn is_member(call: &Call, session: &SessionKey) -> bool {
+fn is_member(call: &Call, session: &SessionKey) -> Result<bool, ErrorCode> {
     let knows = |group: &Group| match &group.kind {
         Kind::Share(group) => group.members.contains_key(&session.member_id),
         _ => false,
     };
     let groups = &call.shared.coordinators.groups;
     let shard = groups.partition_of(&session.group_id).and_then(|number| groups.shard(number));
-    let looked = shard.map(|shard| shard.look(|machine| machine.group(&session.group_id).is_some_and(knows)));
-    looked.and_then(Result::ok).unwrap_or(false)
+    let shard = shard.ok_or(ErrorCode::NotCoordinator)?;
+    shard.look(|machine| machine.group(&session.group_id).is_some_and(knows))
 }
 
-/// Where a share partition begins that is made.
-fn begin(log: &PartitionLog, reset: OffsetReset, now_ms: i64) -> Result<i64, ErrorCode> {
+/// Where a share partition begins that is made; `None`: that cannot be told now.
+async fn begin(call: &Call, log: &Arc<PartitionLog>, reset: OffsetReset) -> Result<Option<i64>, ErrorCode> {
     let offsets = log.offsets();
     match reset {
-        OffsetReset::Earliest => Ok(offsets.log_start_offset),
-        OffsetReset::Latest => Ok(offsets.high_watermark),
+        OffsetReset::Earliest => Ok(Some(offsets.log_start_offset)),
+        OffsetReset::Latest => Ok(Some(offsets.high_watermark)),
         OffsetReset::ByDuration(ms) => {
-            let found =
-                log.offset_for_timestamp(now_ms.saturating_sub(ms)).map_err(|error| code_of(&error))?;
-            Ok(found.map_or(offsets.high_watermark, |(offset, _)| offset))
+            let (log, since_ms) = (Arc::clone(log), call.shared.clock.now_ms().saturating_sub(ms));
+            // Batches are opened for it, which may take long. Where no thread is free for that, the next request tries again.
+            let looked = call.shared.slow.run(call, move || log.offset_for_timestamp(since_ms)).await;
+            let Ok(found) = looked else { return Ok(None) };
+            let found = found.map_err(|error| code_of(&error))?;
+            let end = offsets.high_watermark;
+            Ok(Some(found.map_or(end, |(offset, _)| offset.min(end))))
         }
     }
 }
@@ -223,19 +244,23 @@ fn code_of(error: &StorageError) -> ErrorCode {
     code
 }
 
-/// A batch without records for members: markers, and what was aborted.
-fn batch(header: &BatchHeader, slice: &LogSlice) -> Batch {
-    let of_transaction = |producer_id, first: i64, last: i64| {
-        producer_id == header.producer_id && (first..=last).contains(&header.base_offset)
+/// The batches; markers, what was aborted and what compaction left empty have no records for members.
+fn batches(headers: &[BatchHeader], aborted: &[AbortedTxn]) -> Vec<Batch> {
+    let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+    for txn in aborted {
+        by_producer.entry(txn.producer_id).or_default().push((txn.first_offset, txn.last_offset));
+    }
+    let is_aborted = |header: &BatchHeader| {
+        let within = |(first, last): &(i64, i64)| (*first..=*last).contains(&header.base_offset);
+        header.is_transactional()
+            && by_producer.get(&header.producer_id).is_some_and(|aborted| aborted.iter().any(within))
     };
-    let mut aborted = slice.aborted.iter();
-    let is_aborted = header.is_transactional()
-        && aborted.any(|txn| of_transaction(txn.producer_id, txn.first_offset, txn.last_offset));
-    Batch {
+    let batch = |header: &BatchHeader| Batch {
         first_offset: header.base_offset,
         last_offset: header.last_offset(),
-        is_void: header.is_control() || is_aborted,
-    }
+        is_void: header.is_control() || header.records_count == 0 || is_aborted(header),
+    };
+    headers.iter().map(batch).collect()
 }
 
 /// The batches of `slice` that have the records `first..=last`.

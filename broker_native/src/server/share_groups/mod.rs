@@ -41,7 +41,7 @@ impl ShareGroups {
         Self {
             sessions: Sessions::new(settings.shares.group_share_max_share_sessions),
             waking: Arc::default(),
-            configs: Configs::new(&settings.shares),
+            configs: Configs::new(&settings.shares, &settings.groups),
             gone: Arc::default(),
         }
     }

@@ -1,12 +1,16 @@
 //! Share sessions (KIP-932): which partitions a member reads at this broker. A session ends when its member closes it, or with the
 //! connection that it was opened on; what the member holds of its partitions is given back then.
 //!
-//! Pure but for its lock. There are at most `group.share.max.share.sessions` of them, with [`PARTITIONS_MAX`] partitions together.
+//! Pure but for its lock; any thread may call it. There are at most `group.share.max.share.sessions` of them, half of them at most of one
+//! client address, with [`PARTITIONS_MAX`] partitions together.
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::server::shares::{Share, Shares};
 use crate::wire::ErrorCode;
 
 /// Most partitions of all sessions together.
@@ -28,26 +32,62 @@ pub struct SessionKey {
     pub member_id: String,
 }
 
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Client {
+    /// The client's address.
+    pub address: IpAddr,
+    /// The connection.
+    pub connection: u64,
+}
+
+/// The partitions of a session, each request of it begins with another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    all: Arc<Vec<TopicPartition>>,
+    first: usize,
+}
+
+impl Turn {
+    /// In the order of this request.
+    pub fn iter(&self) -> impl Iterator<Item = &TopicPartition> {
+        let (before, from) = self.all.split_at(self.first.min(self.all.len()));
+        from.iter().chain(before)
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
 #[derive(Debug)]
 struct Session {
     /// The next request's.
     epoch: i32,
     connection: u64,
-    partitions: Vec<TopicPartition>,
+    partitions: Arc<Vec<TopicPartition>>,
+    /// Given back when the session ends.
+    _place: Share,
 }
 
 /// All sessions.
 #[derive(Debug)]
 pub struct Sessions {
-    max: usize,
+    places: Shares,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    sessions: HashMap<SessionKey, Session>,
+    sessions: HashMap<Arc<SessionKey>, Session>,
     /// By the connections that they were opened on.
-    connections: HashMap<u64, Vec<SessionKey>>,
+    connections: HashMap<u64, Vec<Arc<SessionKey>>>,
     partitions: usize,
 }
 
@@ -56,12 +96,19 @@ impl Inner {
         let session = self.sessions.remove(key)?;
         self.partitions -= session.partitions.len();
         if let Some(keys) = self.connections.get_mut(&session.connection) {
-            keys.retain(|other| other != key);
+            keys.retain(|other| **other != *key);
             if keys.is_empty() {
                 self.connections.remove(&session.connection);
             }
         }
         Some(session)
+    }
+
+    fn open(&mut self, key: &SessionKey, connection: u64, place: Share) {
+        let key = Arc::new(key.clone());
+        self.connections.entry(connection).or_default().push(Arc::clone(&key));
+        let opened = Session { epoch: OPENS + 1, connection, partitions: Arc::default(), _place: place };
+        self.sessions.insert(key, opened);
     }
 
     /// The session, when `epoch` is its next one.
@@ -79,10 +126,12 @@ impl Inner {
 impl Sessions {
     /// At most `max`.
     pub fn new(max: usize) -> Self {
-        Self { max, inner: Mutex::default() }
+        let places = u32::try_from(max).unwrap_or(u32::MAX).min(u32::MAX >> 4);
+        Self { places: Shares::new(places), inner: Mutex::default() }
     }
 
-    /// A request that reads: opens a session or goes on with one. Gives its partitions, in turns another one first.
+    /// A request that reads: opens a session or goes on with one. Gives its partitions. One that was forgotten and is added by the same
+    /// request stays out.
     ///
     /// # Errors
     /// SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED.
@@ -90,38 +139,30 @@ impl Sessions {
         &self,
         key: &SessionKey,
         epoch: i32,
-        connection: u64,
+        client: Client,
         added: &[TopicPartition],
         forgotten: &[TopicPartition],
-    ) -> Result<Vec<TopicPartition>, ErrorCode> {
+    ) -> Result<Turn, ErrorCode> {
         let mut inner = self.inner.lock();
         if epoch == OPENS {
-            inner.remove(key);
-            if inner.sessions.len() >= self.max {
-                return Err(ErrorCode::ShareSessionLimitReached);
-            }
-            inner.connections.entry(connection).or_default().push(key.clone());
-            let opened = Session { epoch: OPENS + 1, connection, partitions: Vec::new() };
-            inner.sessions.insert(key.clone(), opened);
+            // It has its own place to give.
+            drop(inner.remove(key));
+            let place = self.places.take_now(client.address, 1);
+            let place = place.ok_or(ErrorCode::ShareSessionLimitReached)?;
+            inner.open(key, client.connection, place);
         } else {
             inner.step(key, epoch)?;
         }
         let room = PARTITIONS_MAX.saturating_sub(inner.partitions);
         let session = inner.sessions.get_mut(key).ok_or(ErrorCode::ShareSessionNotFound)?;
         let before = session.partitions.len();
-        let gone: HashSet<_> = forgotten.iter().collect();
-        session.partitions.retain(|one| !gone.contains(one));
-        let mut known: HashSet<_> = session.partitions.iter().copied().collect();
-        let new = added.iter().copied().filter(|one| !gone.contains(one) && known.insert(*one));
-        session.partitions.extend(new.take(room));
-        let after = session.partitions.len();
-        let mut partitions = session.partitions.clone();
-        inner.partitions = inner.partitions + after - before;
-        if !partitions.is_empty() {
-            let turn = usize::try_from(epoch).unwrap_or(0) % partitions.len();
-            partitions.rotate_left(turn);
+        if !(added.is_empty() && forgotten.is_empty()) {
+            change(Arc::make_mut(&mut session.partitions), added, forgotten, room);
         }
-        Ok(partitions)
+        let all = Arc::clone(&session.partitions);
+        inner.partitions = inner.partitions + all.len() - before;
+        let first = usize::try_from(epoch).unwrap_or(0).checked_rem(all.len()).unwrap_or(0);
+        Ok(Turn { all, first })
     }
 
     /// A request that acknowledges only.
@@ -139,19 +180,41 @@ impl Sessions {
     ///
     /// # Errors
     /// SHARE_SESSION_NOT_FOUND.
-    pub fn close(&self, key: &SessionKey) -> Result<Vec<TopicPartition>, ErrorCode> {
+    pub fn close(&self, key: &SessionKey) -> Result<Turn, ErrorCode> {
         let session = self.inner.lock().remove(key).ok_or(ErrorCode::ShareSessionNotFound)?;
-        Ok(session.partitions)
+        Ok(session.ended())
     }
 
     /// The connection is no more; gives the sessions that end with it.
-    pub fn disconnected(&self, connection: u64) -> Vec<(SessionKey, Vec<TopicPartition>)> {
+    pub fn disconnected(&self, connection: u64) -> Vec<(Arc<SessionKey>, Turn)> {
         let mut inner = self.inner.lock();
         let keys = inner.connections.remove(&connection).unwrap_or_default();
         let ended =
-            keys.into_iter().filter_map(|key| inner.remove(&key).map(|ended| (key, ended.partitions)));
+            keys.into_iter().filter_map(|key| inner.remove(&key).map(|session| (key, session.ended())));
         ended.collect()
     }
+}
+
+impl Session {
+    fn ended(self) -> Turn {
+        Turn { all: self.partitions, first: 0 }
+    }
+}
+
+/// At most `room` come in.
+fn change(
+    partitions: &mut Vec<TopicPartition>,
+    added: &[TopicPartition],
+    forgotten: &[TopicPartition],
+    room: usize,
+) {
+    let gone: HashSet<_> = forgotten.iter().collect();
+    if !gone.is_empty() {
+        partitions.retain(|one| !gone.contains(one));
+    }
+    let mut known: HashSet<_> = partitions.iter().copied().collect();
+    let new = added.iter().copied().filter(|one| !gone.contains(one) && known.insert(*one));
+    partitions.extend(new.take(room));
 }
 
 #[cfg(test)]
@@ -166,41 +229,67 @@ mod tests {
         (Uuid::from_u128(1), number)
     }
 
+    fn over(connection: u64) -> Client {
+        Client { address: IpAddr::from([127, 0, 0, 1]), connection }
+    }
+
+    fn numbers(turn: Result<Turn, ErrorCode>) -> Result<Vec<i32>, ErrorCode> {
+        turn.map(|turn| turn.iter().map(|(_, number)| *number).collect())
+    }
+
     #[test]
     fn a_session_goes_on_with_the_next_epoch_only() {
         let sessions = Sessions::new(2);
         let all = [partition(0), partition(1)];
-        assert_eq!(sessions.read(&key("m"), 0, 1, &all, &[]), Ok(all.to_vec()));
-        assert_eq!(sessions.read(&key("m"), 2, 1, &[], &[]), Err(ErrorCode::InvalidShareSessionEpoch));
-        assert_eq!(sessions.read(&key("m"), 1, 1, &[], &[]), Ok(vec![partition(1), partition(0)]));
+        assert_eq!(numbers(sessions.read(&key("m"), 0, over(1), &all, &[])), Ok(vec![0, 1]));
+        assert_eq!(
+            numbers(sessions.read(&key("m"), 2, over(1), &[], &[])),
+            Err(ErrorCode::InvalidShareSessionEpoch)
+        );
+        assert_eq!(
+            numbers(sessions.read(&key("m"), 1, over(1), &[], &[])),
+            Ok(vec![1, 0]),
+            "another one first"
+        );
         assert_eq!(sessions.acknowledge(&key("m"), 2), Ok(()));
         assert_eq!(sessions.acknowledge(&key("m"), 0), Err(ErrorCode::InvalidShareSessionEpoch));
-        let without = sessions.read(&key("m"), 3, 1, &[partition(2)], &[partition(0)]).unwrap();
+        let without = sessions.read(&key("m"), 3, over(1), &[partition(2)], &[partition(0)]).unwrap();
         assert_eq!(without.len(), 2);
-        assert_eq!(sessions.read(&key("other"), 1, 1, &[], &[]), Err(ErrorCode::ShareSessionNotFound));
+        assert_eq!(
+            numbers(sessions.read(&key("other"), 1, over(1), &[], &[])),
+            Err(ErrorCode::ShareSessionNotFound)
+        );
         assert_eq!(sessions.close(&key("m")).map(|partitions| partitions.len()), Ok(2));
         assert_eq!(sessions.close(&key("m")), Err(ErrorCode::ShareSessionNotFound));
         assert_eq!(sessions.inner.lock().partitions, 0);
     }
 
     #[test]
-    fn there_are_no_more_than_the_bound_and_they_end_with_their_connection() {
-        let sessions = Sessions::new(2);
-        assert!(sessions.read(&key("a"), 0, 7, &[partition(0)], &[]).is_ok());
-        assert!(sessions.read(&key("b"), 0, 8, &[partition(1)], &[]).is_ok());
-        assert_eq!(sessions.read(&key("c"), 0, 8, &[], &[]), Err(ErrorCode::ShareSessionLimitReached));
-        assert!(sessions.read(&key("a"), 0, 9, &[partition(2)], &[]).is_ok(), "it has a place");
-        assert_eq!(sessions.disconnected(7), vec![], "it was opened anew elsewhere");
-        assert_eq!(sessions.disconnected(9), vec![(key("a"), vec![partition(2)])]);
-        assert_eq!(sessions.disconnected(9), vec![]);
-        assert!(sessions.read(&key("c"), 0, 8, &[], &[]).is_ok());
-        assert_eq!(sessions.inner.lock().connections.len(), 1);
+    fn one_address_has_half_of_them_and_they_end_with_their_connection() {
+        let sessions = Sessions::new(4);
+        let other = Client { address: IpAddr::from([127, 0, 0, 2]), connection: 10 };
+        assert!(sessions.read(&key("a"), 0, over(7), &[partition(0)], &[]).is_ok());
+        assert!(sessions.read(&key("b"), 0, over(8), &[partition(1)], &[]).is_ok());
+        assert_eq!(
+            numbers(sessions.read(&key("c"), 0, over(8), &[], &[])),
+            Err(ErrorCode::ShareSessionLimitReached)
+        );
+        assert!(sessions.read(&key("d"), 0, other, &[], &[]).is_ok(), "somebody else has room");
+        assert!(sessions.read(&key("a"), 0, over(9), &[partition(2)], &[]).is_ok(), "it has a place");
+        assert!(sessions.disconnected(7).is_empty(), "it was opened anew elsewhere");
+        let ended = sessions.disconnected(9);
+        let ended: Vec<_> =
+            ended.iter().map(|(key, turn)| (&**key, turn.iter().copied().collect::<Vec<_>>())).collect();
+        assert_eq!(ended, vec![(&key("a"), vec![partition(2)])]);
+        assert!(sessions.disconnected(9).is_empty());
+        assert!(sessions.read(&key("c"), 0, over(8), &[], &[]).is_ok());
+        assert_eq!(sessions.inner.lock().connections.len(), 2);
     }
 
     #[test]
     fn the_last_epoch_is_followed_by_the_first() {
         let sessions = Sessions::new(1);
-        sessions.read(&key("m"), 0, 1, &[], &[]).unwrap();
+        sessions.read(&key("m"), 0, over(1), &[], &[]).unwrap();
         sessions.inner.lock().sessions.get_mut(&key("m")).unwrap().epoch = i32::MAX;
         assert!(sessions.acknowledge(&key("m"), i32::MAX).is_ok());
         assert!(sessions.acknowledge(&key("m"), 1).is_ok());

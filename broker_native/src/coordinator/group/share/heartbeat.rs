@@ -1,9 +1,9 @@
 //! A heartbeat: a member joins, stays or leaves; the group gets a new assignment when it needs one.
 use super::super::context::Context;
 use super::super::state::{Group, Kind};
-use super::SESSION;
 use super::change::Change;
 use super::group::{Member, ShareGroup};
+use super::{Membership, SESSION};
 use crate::coordinator::Caller;
 use crate::coordinator::group::consumer::Partitions;
 use crate::coordinator::group::consumer::group::RECORD_BYTES_MAX;
@@ -56,15 +56,17 @@ pub fn handle(
     group: &mut Group,
     who: &Caller,
     request: &ShareGroupHeartbeatRequest,
+    membership: Membership,
     cx: &mut Context<'_>,
 ) -> ShareGroupHeartbeatResponse {
-    take(group, who, request, cx).unwrap_or_else(Refusal::answer)
+    take(group, who, request, membership, cx).unwrap_or_else(Refusal::answer)
 }
 
 fn take(
     group: &mut Group,
     who: &Caller,
     request: &ShareGroupHeartbeatRequest,
+    membership: Membership,
     cx: &mut Context<'_>,
 ) -> Result<ShareGroupHeartbeatResponse, Refusal> {
     check(request)?;
@@ -92,7 +94,7 @@ fn take(
             members.remove(&request.member_id, cx);
             Ok(left(request))
         }
-        _ => members.heartbeat(before, who, request, cx),
+        _ => members.heartbeat(before, who, request, membership, cx),
     };
     group.kind = Kind::Share(members);
     answer
@@ -153,6 +155,7 @@ impl ShareGroup {
         before: Member,
         who: &Caller,
         request: &ShareGroupHeartbeatRequest,
+        membership: Membership,
         cx: &mut Context<'_>,
     ) -> Result<ShareGroupHeartbeatResponse, Refusal> {
         let member_id = &request.member_id;
@@ -168,7 +171,7 @@ impl ShareGroup {
         {
             self.raise_epoch_if(subscription_changed, cx);
         }
-        cx.set_timer(member_id, SESSION, cx.settings.group_share_session_timeout_ms.into());
+        cx.set_timer(member_id, SESSION, membership.session_timeout_ms.into());
         if self.group_epoch > self.assignment_epoch {
             let epoch = self.group_epoch;
             self.assign(cx).map_err(|bytes| too_large(bytes, epoch))?;
@@ -181,7 +184,7 @@ impl ShareGroup {
         Ok(ShareGroupHeartbeatResponse {
             member_id: Some(member_id.clone()),
             member_epoch: after.member_epoch,
-            heartbeat_interval_ms: cx.settings.group_share_heartbeat_interval_ms,
+            heartbeat_interval_ms: membership.heartbeat_interval_ms,
             assignment: tell.then(|| assignment(&after.assigned)),
             ..Default::default()
         })

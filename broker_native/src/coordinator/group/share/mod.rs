@@ -22,10 +22,28 @@ mod tests;
 pub use change::Change;
 pub use group::{Member, ShareGroup};
 
-use super::context::Context;
+use super::context::{Context, Settings};
 use super::requests::{GroupReply, GroupRequest};
 use super::state::{Group, Kind};
 use crate::coordinator::{Caller, Record, Ticket};
+
+/// What a group may set for its members, or the broker's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Membership {
+    /// A member that does not report for so long is removed.
+    pub session_timeout_ms: i32,
+    /// How often a member is told to report.
+    pub heartbeat_interval_ms: i32,
+}
+
+impl From<&Settings> for Membership {
+    fn from(broker: &Settings) -> Self {
+        Self {
+            session_timeout_ms: broker.group_share_session_timeout_ms,
+            heartbeat_interval_ms: broker.group_share_heartbeat_interval_ms,
+        }
+    }
+}
 
 /// A member did not report in time.
 const SESSION: &str = "share session";
@@ -33,8 +51,8 @@ const SESSION: &str = "share session";
 /// Takes a request of this protocol.
 pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupRequest, cx: &mut Context<'_>) {
     match asked {
-        GroupRequest::ShareHeartbeat(request) => {
-            let answer = heartbeat::handle(group, who, &request, cx);
+        GroupRequest::ShareHeartbeat { request, membership } => {
+            let answer = heartbeat::handle(group, who, &request, membership, cx);
             cx.effects.reply(ticket, GroupReply::ShareHeartbeat(answer));
         }
         GroupRequest::ShareDescribe(_) => {
@@ -52,7 +70,7 @@ pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut
     }
 }
 
-/// The log is at its end: sets the deadlines of the group's members.
+/// The log is at its end: sets the deadlines of the group's members. By the broker's settings: the next heartbeats go by the group's own.
 pub fn loaded(group: &mut Group, cx: &mut Context<'_>) {
     let Kind::Share(group) = &group.kind else { return };
     for member_id in group.members.keys() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::coordinator::group::consumer::tests::scene::FakeTopics;
+use crate::coordinator::group::share::Membership;
 use crate::coordinator::group::{
     Context, Group, GroupReply, GroupRequest, Kind, Settings, TimerKey, TopicsView, share,
 };
@@ -20,6 +21,7 @@ struct Stage {
     group: Group,
     topics: Arc<FakeTopics>,
     settings: Settings,
+    membership: Membership,
     now_ms: i64,
     log: Vec<Record>,
     timers: Timers<TimerKey>,
@@ -31,6 +33,7 @@ impl Stage {
             group: Group::default(),
             topics: Arc::default(),
             settings: Settings::default(),
+            membership: Membership::from(&Settings::default()),
             now_ms: 1_000,
             log: Vec::new(),
             timers: Timers::default(),
@@ -93,7 +96,8 @@ impl Stage {
             rack_id: None,
             subscribed_topic_names: topics.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
         };
-        match self.ask(GroupRequest::ShareHeartbeat(request)) {
+        let membership = self.membership;
+        match self.ask(GroupRequest::ShareHeartbeat { request, membership }) {
             GroupReply::ShareHeartbeat(answer) => answer,
             other => panic!("{other:?}"),
         }
@@ -164,6 +168,18 @@ fn who_leaves_or_is_silent_for_too_long_is_no_member_any_more() {
     let described = stage.describe();
     assert_eq!((described.members.len(), described.group_state.as_str()), (0, "Empty"));
     assert_eq!(error(&stage.beat("a", -1, None)), ErrorCode::UnknownMemberId);
+}
+
+#[test]
+fn a_group_may_have_a_session_timeout_and_an_interval_of_its_own() {
+    let mut stage = Stage::new();
+    stage.topics.set("foo", 1);
+    stage.membership = Membership { session_timeout_ms: 60_000, heartbeat_interval_ms: 15_000 };
+    assert_eq!(stage.join("a", &["foo"]).heartbeat_interval_ms, 15_000);
+    stage.pass(59_999);
+    assert_eq!(stage.describe().members.len(), 1);
+    stage.pass(1);
+    assert_eq!(stage.describe().members.len(), 0);
 }
 
 #[test]
