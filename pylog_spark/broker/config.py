@@ -150,6 +150,19 @@ def _server(
     return Setting(name, kind, default, doc, importance, valid, native=name.replace(".", "_"))
 
 
+def _group_bound(name: str, default: int, valid: Range) -> Setting:
+    """Declare the smallest or largest value of a setting that a share group has of its own."""
+    side, group = name.split(".", 1)
+    word = "Smallest" if side == "min" else "Largest"
+    return Setting(
+        f"group.share.{name}",
+        Type.INT,
+        default,
+        f"{word} share.{group} that a share group may have of its own.",
+        valid=valid,
+    )
+
+
 def _fallback(name: str, kind: Type, default: Value, topic: str, valid: Range | OneOf | None = None) -> Setting:
     """Declare a broker setting that only serves as default of the topic setting `topic`.
 
@@ -213,10 +226,20 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=Range(2, 10)),
     _server("group.share.heartbeat.interval.ms", Type.INT, 5 * _SECOND_MS,
             "How often a member of a share group is told to report.", valid=at_least(1)),
+    _group_bound("max.delivery.count.limit", 10, Range(5, 25)),
+    _group_bound("max.heartbeat.interval.ms", 15 * _SECOND_MS, at_least(1)),
+    _group_bound("max.partition.max.record.locks", 4_000, Range(2_000, 10_000)),
+    _group_bound("max.record.lock.duration.ms", _MINUTE_MS, Range(30 * _SECOND_MS, 3_600 * _SECOND_MS)),
+    _group_bound("max.session.timeout.ms", _MINUTE_MS, at_least(1)),
     _server("group.share.max.share.sessions", Type.INT, 2_000,
-            "Most share sessions, which is one for each member that reads here. Who finds no room is refused with "
-            "SHARE_SESSION_LIMIT_REACHED.", valid=at_least(1)),
+            "Most share sessions, which is one for each member that reads here; one client address has half of them at most. Who "
+            "finds no room is refused with SHARE_SESSION_LIMIT_REACHED.", valid=at_least(1)),
     _server("group.share.max.size", Type.INT, 200, "Most members of a share group.", valid=Range(1, 1_000)),
+    _group_bound("min.delivery.count.limit", 2, Range(2, 5)),
+    _group_bound("min.heartbeat.interval.ms", 5 * _SECOND_MS, at_least(1)),
+    _group_bound("min.partition.max.record.locks", 100, Range(100, 2_000)),
+    _group_bound("min.record.lock.duration.ms", 15 * _SECOND_MS, Range(_SECOND_MS, 30 * _SECOND_MS)),
+    _group_bound("min.session.timeout.ms", 45 * _SECOND_MS, at_least(1)),
     _server("group.share.partition.max.record.locks", Type.INT, 2_000,
             "Most records of a partition that are delivered to a share group and not done with.", valid=Range(100, 10_000)),
     _server("group.share.record.lock.duration.ms", Type.INT, 30 * _SECOND_MS,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pylog_spark.broker import config
-from pylog_spark.broker.setting import INT_MAX, OneOf, Range, Setting, Synonym, Type, Value, show
+from pylog_spark.broker.config import BrokerConfig
+from pylog_spark.broker.setting import INT_MAX, ConfigError, OneOf, Range, Setting, Synonym, Type, Value, at_least, show
 from pylog_spark.cluster.changes import ConfigRules
 from pylog_spark.offsets.reset import duration_ms
 
@@ -44,7 +45,8 @@ GROUP_SETTINGS: tuple[Setting, ...] = (
            "Where a share group begins with a partition that it has not read yet. by_duration: at the first record that is not older.",
            _Reset(), broker=False),
     _group("share.delivery.count.limit", Type.INT, 5,
-           "A record that was delivered this often and not accepted is not delivered again.", Range(2, 10)),
+           "A record that was delivered this often and not accepted is not delivered again.", Range(2, 25)),
+    _group("share.heartbeat.interval.ms", Type.INT, 5_000, "How often a member is told to report.", at_least(1)),
     _group("share.isolation.level", Type.STRING, "read_uncommitted",
            "Whether records of transactions are delivered before they are committed, and those that were aborted.",
            OneOf(("read_committed", "read_uncommitted")), broker=False),
@@ -54,20 +56,32 @@ GROUP_SETTINGS: tuple[Setting, ...] = (
            "How long a member may keep a record before it is delivered to another one.", Range(1_000, 3_600_000)),
     _group("share.renew.acknowledge.enable", Type.BOOLEAN, True,
            "Whether a member may prolong the time it keeps a record.", broker=False),
+    _group("share.session.timeout.ms", Type.INT, 45_000, "A member that does not report for this long is removed.", at_least(1)),
 )  # fmt: skip
 GROUP: Mapping[str, Setting] = {setting.name: setting for setting in GROUP_SETTINGS}
 
 
-def rules() -> ConfigRules:
-    """How the settings of a group may change."""
+def rules(broker: BrokerConfig) -> ConfigRules:
+    """How the settings of a group may change: within what `broker` allows groups."""
 
     def check(name: str, text: str) -> str:
-        return show(config.find(GROUP, name).parse(text)) or ""
+        setting = config.find(GROUP, name)
+        value = setting.parse(text)
+        if setting.type is Type.INT:
+            _check_bounds(broker, name, value)
+        return show(value) or ""
 
     def listed(name: str, _present: Mapping[str, str]) -> None:
         config.find(GROUP, name)
 
     return ConfigRules(check, listed)
+
+
+def _check_bounds(broker: BrokerConfig, name: str, value: Value) -> None:
+    low, high = (f"group.share.{side}.{name.removeprefix('share.')}" for side in ("min", "max"))
+    if not Range(broker.number(low), broker.number(high)).accepts(value):
+        sentence = f"{name}={value} is refused: it must be between {broker.number(low)} ({low}) and {broker.number(high)} ({high})."
+        raise ConfigError(sentence)
 
 
 def native(own: Mapping[str, str]) -> dict[str, Any]:

@@ -81,6 +81,11 @@ def test_what_a_group_sets_is_told_kept_and_shown(controller, native, tmp_path):
         ("share_auto_offset_reset", "never"),
         ("share_auto_offset_reset", "by_duration:1h"),
         ("share_delivery_count_limit", "11"),
+        ("share_delivery_count_limit", "1"),
+        ("share_heartbeat_interval_ms", "4999"),
+        ("share_session_timeout_ms", "60001"),
+        ("share_record_lock_duration_ms", "14999"),
+        ("share_partition_max_record_locks", "4001"),
         ("share_isolation_level", "none"),
         ("retention_ms", "5"),
     ],
@@ -89,6 +94,17 @@ def test_what_cannot_be_is_refused_and_changes_nothing(controller, native, name,
     assert alter(controller, "g", **{name: value}) == ErrorCode.INVALID_CONFIG
     assert alter(controller, "", share_auto_offset_reset="latest") == ErrorCode.INVALID_REQUEST
     assert native.groups == {}
+
+
+def test_the_broker_says_between_which_bounds_a_group_may_choose(tmp_path, native):
+    broker = broker_config(
+        [("group.share.max.delivery.count.limit", "25"), ("group.share.min.session.timeout.ms", "1000")]
+    )
+    controller = Controller(FileStore(tmp_path), native, broker)
+    controller.start()
+    assert alter(controller, "g", share_delivery_count_limit="25", share_session_timeout_ms="1000") == 0
+    assert native.groups == {"g": {"share_delivery_count_limit": 25, "share_session_timeout_ms": 1000}}
+    assert alter(controller, "g", share_delivery_count_limit="26") == ErrorCode.INVALID_CONFIG
 
 
 def test_no_more_groups_have_settings_than_the_bound(controller, native, monkeypatch):

@@ -20,9 +20,13 @@ const NO_NODE: i32 = -1;
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
 const LEVEL: &str = "pylog.version";
 
+fn features(is_clustered: bool) -> impl Iterator<Item = &'static Feature> {
+    FEATURES.iter().chain((!is_clustered).then_some(&SHARES))
+}
+
 /// The oldest level that this broker could have of a feature whose level never changes, and the one that it has.
-pub fn fixed(name: &str) -> Option<(i16, i16)> {
-    FEATURES.iter().find(|feature| feature.0 == name).map(|&(_, min, level)| (min, level))
+pub fn fixed(name: &str, is_clustered: bool) -> Option<(i16, i16)> {
+    features(is_clustered).find(|feature| feature.0 == name).map(|&(_, min, level)| (min, level))
 }
 
 /// Answers with the table; to a client that means another cluster or another broker (KIP-1242: an address that was given to
@@ -66,8 +70,7 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
         }
         advertisement
     };
-    let shares = (!call.shared.cluster.is_clustered()).then_some(&SHARES);
-    let features = || FEATURES.iter().chain(shares);
+    let features = || features(call.shared.cluster.is_clustered());
     ApiVersionsResponse {
         error_code: error.code(),
         supported_features: features().map(supported).chain(level.map(could_be)).collect(),
