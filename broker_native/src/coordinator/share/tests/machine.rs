@@ -1,4 +1,7 @@
 //! The machine: what it writes, when it wakes, what it gives back.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use uuid::Uuid;
 
 use crate::coordinator::share::requests::LogRange;
@@ -12,6 +15,8 @@ use crate::wire::messages::share_fetch::AcknowledgementBatch;
 struct Stage {
     machine: ShareMachine,
     room: Room,
+    /// Whether the topic was deleted a short while ago.
+    gone: Arc<AtomicBool>,
     log: Vec<Record>,
     now_ms: i64,
     woken: usize,
@@ -25,11 +30,18 @@ fn settings() -> GroupSettings {
     GroupSettings::from(&Settings::default())
 }
 
+fn made(room: &Room, gone: &Arc<AtomicBool>) -> ShareMachine {
+    let gone = Arc::clone(gone);
+    let is_gone = move |topic_id: &Uuid| *topic_id == key("g").topic_id && gone.load(Ordering::Relaxed);
+    ShareMachine::new(settings(), room.clone(), Arc::new(is_gone))
+}
+
 impl Stage {
     fn new(room: usize) -> Self {
         let room = Room::new(room, || {});
-        let machine = ShareMachine::new(settings(), room.clone());
-        Self { machine, room, log: Vec::new(), now_ms: 1_000, woken: 0 }
+        let gone = Arc::new(AtomicBool::new(false));
+        let machine = made(&room, &gone);
+        Self { machine, room, gone, log: Vec::new(), now_ms: 1_000, woken: 0 }
     }
 
     fn ask(&mut self, group: &str, request: ShareRequest) -> ShareReply {
@@ -81,13 +93,15 @@ impl Stage {
     }
 
     fn restart(&mut self) {
-        self.machine = ShareMachine::new(settings(), self.room.clone());
+        self.machine = made(&self.room, &self.gone);
         for (offset, record) in (0..).zip(&self.log) {
             let record = record.clone();
             self.machine
                 .replay(&Entry::Record { offset, timestamp_ms: 0, transaction: None, record })
                 .unwrap();
         }
+        let effects = self.machine.loaded(Now::same(self.now_ms));
+        self.log.extend(effects.records);
     }
 }
 
@@ -208,4 +222,63 @@ fn an_administrator_moves_it_and_sees_where_it_is() {
     assert_eq!((described.start_offset, described.complete_count), (3, 2));
     stage.ask("g", ShareRequest::Reset { start_offset: 0 });
     assert_eq!(stage.acquire("a", 0), [(0, 9, 1)]);
+}
+
+#[test]
+fn what_was_done_with_a_deleted_topic_is_forgotten_and_does_not_come_back() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next(Some(0)).unwrap();
+    stage.acquire("a", 0);
+    stage.gone.store(true, Ordering::Relaxed);
+    let effects = stage.machine.forget_topic(&key("g").topic_id, Now::same(stage.now_ms));
+    stage.log.extend(effects.records);
+    assert_eq!((stage.room.used(), stage.machine.next_deadline_ms()), (0, None));
+    assert_eq!(
+        stage.next(Some(0)),
+        Err(ErrorCode::UnknownTopicId),
+        "who read it at that moment makes it anew"
+    );
+    assert_eq!(stage.acknowledge("a", 0, 9, 1), ErrorCode::UnknownTopicOrPartition);
+    stage.restart();
+    assert_eq!(stage.machine.keys_of("g").count(), 0);
+}
+
+#[test]
+fn a_machine_that_was_not_loaded_forgets_a_deleted_topic_when_it_is() {
+    let mut stage = Stage::new(1 << 20);
+    stage.next(Some(0)).unwrap();
+    stage.gone.store(true, Ordering::Relaxed);
+    stage.restart();
+    assert_eq!((stage.machine.keys_of("g").count(), stage.room.used()), (0, 0));
+    stage.gone.store(false, Ordering::Relaxed);
+    stage.restart();
+    assert_eq!(stage.machine.keys_of("g").count(), 0, "that was written down");
+}
+
+#[test]
+fn many_share_partitions_are_forgotten_in_batches_that_the_log_takes() {
+    let mut stage = Stage::new(64 << 20);
+    let (log, name) = (LogRange { start: 0, end: 0 }, "g".repeat(1_000));
+    for number in 0..1_000 {
+        stage.ask(&format!("{name}{number}"), ShareRequest::Next { log, begin: Some(0) });
+    }
+    let mut batches = 0;
+    let mut effects = stage.machine.forget_topic(&key("g").topic_id, Now::same(stage.now_ms));
+    while !effects.records.is_empty() {
+        assert!(effects.records.iter().map(|record| record.key.len()).sum::<usize>() < 300 << 10);
+        batches += 1;
+        effects = stage.machine.tick(Now::same(stage.now_ms));
+    }
+    assert_eq!((batches > 1, stage.room.used(), stage.machine.next_deadline_ms()), (true, 0, None));
+}
+
+#[test]
+fn the_share_partitions_of_a_group_are_found_without_those_of_others() {
+    let mut stage = Stage::new(1 << 20);
+    let log = LogRange { start: 0, end: 0 };
+    for group in ["f", "g", "g ", "ga", "h"] {
+        stage.ask(group, ShareRequest::Next { log, begin: Some(0) });
+    }
+    assert_eq!(stage.machine.keys_of("g").collect::<Vec<_>>(), [&key("g")]);
+    assert_eq!(stage.machine.keys_of("i").count(), 0);
 }

@@ -19,7 +19,7 @@ pub fn batch(first_offset: i64, last_offset: i64) -> Batch {
 }
 
 pub fn wish(max_records: i64) -> Wish {
-    Wish { max_records, exact: false, max_in_flight: 100, until_ms: 1_000 }
+    Wish { max_records, exact: false, max_in_flight: 100, delivery_count_limit: LIMIT, until_ms: 1_000 }
 }
 
 pub fn said(first_offset: i64, last_offset: i64, types: &[i8]) -> AcknowledgementBatch {
@@ -99,8 +99,13 @@ fn what_a_member_does_not_hold_it_cannot_acknowledge_and_nothing_of_the_request_
     window.acquire(&member("a"), 0, &[batch(0, 4)], wish(10));
     let before = window.clone();
     let both = [said(0, 1, &[ACCEPT]), said(2, 9, &[ACCEPT])];
-    assert_eq!(window.acknowledge("a", &both, TERMS), Err(ErrorCode::InvalidRecordState));
+    assert_eq!(window.acknowledge("a", &both, TERMS), Err(ErrorCode::InvalidRequest), "beyond the window");
     assert_eq!(window.acknowledge("b", &both[..1], TERMS), Err(ErrorCode::InvalidRecordState));
+    let mut partly = window.clone();
+    assert_eq!(partly.acknowledge("a", &[said(2, 2, &[RELEASE])], TERMS), Ok(()));
+    let (half, whole) = (partly.clone(), [said(0, 1, &[ACCEPT]), said(2, 3, &[ACCEPT])]);
+    assert_eq!(partly.acknowledge("a", &whole, TERMS), Err(ErrorCode::InvalidRecordState));
+    assert_eq!(partly, half);
     for wrong in [said(1, 0, &[ACCEPT]), said(0, 2, &[ACCEPT, ACCEPT]), said(0, 0, &[9]), said(0, 1, &[])] {
         assert_eq!(window.acknowledge("a", &[wrong], TERMS), Err(ErrorCode::InvalidRequest));
     }
@@ -112,26 +117,81 @@ fn what_a_member_does_not_hold_it_cannot_acknowledge_and_nothing_of_the_request_
 }
 
 #[test]
-fn a_record_that_is_given_back_too_often_is_not_delivered_again() {
+fn acknowledgements_of_what_nobody_holds_are_refused_without_taking_memory() {
     let mut window = SharePartition::new(0, 0);
-    for delivery in 1..=LIMIT {
-        let acquired = window.acquire(&member("a"), 0, &[batch(0, 1)], wish(10));
-        assert_eq!(runs(&acquired), [(0, 1, delivery)]);
-        assert!(!window.expire(999, TERMS));
-        assert!(window.expire(1_000, TERMS));
+    assert_eq!(window.acknowledge("a", &[said(0, 9, &[ACCEPT])], TERMS), Err(ErrorCode::InvalidRecordState));
+    window.acquire(&member("a"), 0, &[batch(0, 1), batch(i64::MAX - 9, i64::MAX - 5)], wish(10));
+    for wrong in [said(0, i64::MAX, &[ACCEPT]), said(3, i64::MAX - 1, &[ACCEPT])] {
+        assert_eq!(window.acknowledge("a", &[wrong], TERMS), Err(ErrorCode::InvalidRequest));
     }
-    assert_eq!((window.start_offset(), window.next_offset(100)), (2, Some(2)));
+    assert_eq!(
+        window.acknowledge("a", &[said(0, i64::MAX - 5, &[ACCEPT])], TERMS),
+        Err(ErrorCode::InvalidRecordState),
+        "there is a hole between them"
+    );
 }
 
 #[test]
-fn a_record_that_ends_each_member_that_gets_it_is_not_delivered_for_ever() {
+fn what_is_done_with_already_is_passed_over_with_the_words_that_belong_to_it() {
+    let mut window = SharePartition::new(0, 0);
+    window.acquire(&member("a"), 0, &[batch(0, 4)], wish(10));
+    assert_eq!(window.acknowledge("a", &[said(0, 1, &[ACCEPT])], TERMS), Ok(()));
+    let fates = [REJECT, REJECT, ACCEPT, RELEASE, ACCEPT];
+    assert_eq!(window.acknowledge("a", &[said(0, 4, &fates)], TERMS), Ok(()));
+    assert_eq!((window.start_offset(), window.next_offset(100)), (3, Some(3)));
+}
+
+#[test]
+fn a_record_that_is_given_back_too_often_is_not_delivered_again() {
     let mut window = SharePartition::new(0, 0);
     for delivery in 1..=LIMIT {
-        assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 1)], wish(10))), [(0, 1, delivery)]);
-        assert!(window.release("a", TERMS));
-        assert!(!window.release("a", TERMS));
+        let acquired = window.acquire(&member("a"), 0, &[batch(0, 0)], wish(10));
+        assert_eq!(runs(&acquired), [(0, 0, delivery)]);
+        assert!(!window.expire(999, TERMS));
+        assert!(window.expire(1_000, TERMS));
     }
-    assert_eq!(window.start_offset(), 2);
+    assert_eq!((window.start_offset(), window.next_offset(100)), (1, Some(1)));
+}
+
+#[test]
+fn a_record_that_ends_each_member_that_gets_it_takes_none_of_its_neighbours_along() {
+    const POISON: i64 = 37;
+    let limits = Wish { delivery_count_limit: 5, ..wish(100) };
+    let terms = Terms { delivery_count_limit: 5, ..TERMS };
+    let mut window = SharePartition::new(0, 0);
+    let (mut processed, mut ended) = (0, 0);
+    while let Some(from) = window.next_offset(100).filter(|from| *from < 100) {
+        let acquired = window.acquire(&member("a"), from, &[batch(0, 99)], limits);
+        assert!(!acquired.is_empty() && acquired.iter().all(|run| run.delivery_count <= 5));
+        if acquired.iter().any(|run| (run.first_offset..=run.last_offset).contains(&POISON)) {
+            assert!(window.release("a", terms) && !window.release("a", terms));
+            ended += 1;
+            continue;
+        }
+        for run in acquired {
+            let done = said(run.first_offset, run.last_offset, &[ACCEPT]);
+            assert_eq!(window.acknowledge("a", &[done], terms), Ok(()));
+            processed += run.last_offset - run.first_offset + 1;
+        }
+    }
+    assert_eq!((processed, ended, window.start_offset()), (99, 5, 100));
+}
+
+#[test]
+fn records_near_their_last_delivery_come_with_no_others() {
+    let mut window = SharePartition::new(0, 0);
+    let log = [batch(0, 3), batch(4, 7)];
+    for _ in 0..2 {
+        assert_eq!(window.acquire(&member("a"), 0, &log[..1], wish(4)).len(), 1);
+        assert!(window.release("a", TERMS));
+    }
+    assert_eq!(runs(&window.acquire(&member("a"), 0, &log, wish(100))), [(0, 0, 3)]);
+    assert_eq!(runs(&window.acquire(&member("b"), 1, &log, wish(100))), [(1, 1, 3)]);
+    window.acknowledge("a", &[said(0, 0, &[ACCEPT])], TERMS).unwrap();
+    window.acknowledge("b", &[said(1, 1, &[ACCEPT])], TERMS).unwrap();
+    assert_eq!(runs(&window.acquire(&member("a"), 2, &log, wish(100))), [(2, 2, 3)]);
+    assert_eq!(runs(&window.acquire(&member("b"), 3, &log, wish(100))), [(3, 3, 3)]);
+    assert_eq!(runs(&window.acquire(&member("c"), 3, &log, wish(100))), [(4, 7, 1)]);
 }
 
 #[test]
