@@ -37,6 +37,10 @@ pub fn handle(call: Call, request: ShareAcknowledgeRequest) -> Outcome {
         Err(error) => return Outcome::Now(call.answer(&refused(error, error.sentence()))),
     };
     let taken = acknowledge(&call, &session, said, request.is_renew_ack);
+    if closed.is_some() {
+        // What waits for records in this session ends.
+        call.shared.share_groups.waking.wake(&session.group_id);
+    }
     Outcome::later(async move {
         if let Some(partitions) = closed {
             release(&call.shared, &session, &partitions).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key};
-use super::share_read::{Found, Wanted, gather};
+use super::share_read::{ANSWERED_MAX, Found, Wanted, gather};
 use super::share_release::release;
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::outbox::{Answer, Part};
@@ -45,10 +45,11 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRequest, sentence)));
     }
     let sessions = &call.shared.share_groups.sessions;
+    let (asked, missing) = existing(&call, asked);
     let partitions = match epoch {
         CLOSES => sessions.close(&session),
         _ => {
-            let (asked, forgotten) = (existing(&call, asked), forgotten(&request));
+            let forgotten = forgotten(&request);
             let client = Client { address: call.peer.ip(), connection: call.connection };
             sessions.read(&session, epoch, client, &asked, &forgotten)
         }
@@ -59,6 +60,8 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     };
     let taken = acknowledge(&call, &session, said, request.is_renew_ack);
     if epoch == CLOSES {
+        // What waits for records in this session ends.
+        call.shared.share_groups.waking.wake(&session.group_id);
         return Outcome::later(async move {
             release(&call.shared, &session, &partitions).await;
             reply(&call, &session, taken, Polled::default()).await
@@ -66,10 +69,11 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     }
     let wanted = wanted(&call, &request, &session, partitions);
     Outcome::later(async move {
-        let polled = match wanted {
-            Some(wanted) => long_poll(&call, wanted, &request).await,
+        let mut polled = match wanted {
+            Some(wanted) => long_poll(&call, wanted, &request, missing.is_empty()).await,
             None => Polled::default(),
         };
+        polled.found.extend(missing);
         reply(&call, &session, taken, polled).await
     })
 }
@@ -89,13 +93,20 @@ fn split(topics: Vec<FetchTopic>) -> (Vec<TopicPartition>, Vec<Said>) {
     (asked, said)
 }
 
-/// A session has no room for partitions that are not there.
-fn existing(call: &Call, asked: Vec<TopicPartition>) -> Vec<TopicPartition> {
+/// A session has no room for partitions that are not there: the client is told now, of so many as one answer tells of.
+fn existing(call: &Call, asked: Vec<TopicPartition>) -> (Vec<TopicPartition>, Vec<Found>) {
     let picture = call.shared.topics.now();
-    let is_there = |(topic_id, number): &TopicPartition| {
-        picture.with_id(topic_id).is_some_and(|topic| topic.partition(*number).is_some())
-    };
-    asked.into_iter().filter(is_there).collect()
+    let (mut there, mut missing) = (Vec::new(), Vec::new());
+    for (topic_id, number) in asked {
+        let at = (topic_id, number);
+        match picture.with_id(&topic_id).map(|topic| topic.partition(number).is_some()) {
+            Some(true) => there.push(at),
+            _ if missing.len() >= ANSWERED_MAX => {}
+            Some(false) => missing.push(Found::failed(at, ErrorCode::UnknownTopicOrPartition)),
+            None => missing.push(Found::failed(at, ErrorCode::UnknownTopicId)),
+        }
+    }
+    (there, missing)
 }
 
 fn forgotten(request: &ShareFetchRequest) -> Vec<TopicPartition> {
@@ -130,30 +141,35 @@ struct Polled {
     throttle: Duration,
 }
 
-/// Gathers again whenever a partition moves or a member gives something back, until there is something, the time is over, or the
-/// server stops.
-async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest) -> Polled {
+/// Gathers, and where the request `waits` again whenever a partition moves or a member gives something back, until there is something, the time is over, the session
+/// ends, or the server stops.
+async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, waits: bool) -> Polled {
     let patience = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
     let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
-    let waits = place.is_some() && !patience.is_zero() && request.min_bytes > 0;
+    let throttle = if place.is_none() { patience.min(THROTTLE_MAX) } else { Duration::ZERO };
     let over = tokio::time::sleep(patience);
     tokio::pin!(over);
-    let shared = Arc::clone(&call.shared);
-    let stop = shared.shutdown.wait();
+    let stop = call.shared.shutdown.wait();
     tokio::pin!(stop);
     let group = call.shared.share_groups.waking.of(&wanted.session.group_id);
-    let mut last = !waits;
-    let throttle = if place.is_none() { patience.min(THROTTLE_MAX) } else { Duration::ZERO };
+    let mut last = !waits || place.is_none() || patience.is_zero() || request.min_bytes <= 0;
+    let mut looks = 0_usize;
     loop {
         // Begun before the look: nothing that comes meanwhile is missed.
         let mut watchers = wanted.watchers(call);
         watchers.push(Arc::clone(&group));
         let watch = Watch::over(watchers);
-        let found = gather(call, &wanted).await;
-        if last || !found.is_empty() {
-            let throttle = if found.is_empty() { throttle } else { Duration::ZERO };
-            return Polled { found, throttle };
+        let found = look(call, &wanted).await;
+        match found {
+            None => return Polled::default(),
+            Some(found) if !found.is_empty() => return Polled { found, throttle: Duration::ZERO },
+            Some(_nothing) if last => return Polled { found: Vec::new(), throttle },
+            Some(_nothing) => {}
+        }
+        looks += 1;
+        if looks == 1 {
+            call.shared.metrics.long_polls.one();
         }
         tokio::select! {
             () = watch.woken() => {}
@@ -161,6 +177,20 @@ async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest) -> 
             () = &mut stop => last = true,
         }
     }
+}
+
+/// What there is for the member; `None` when its session is over: what was found for it goes to others.
+async fn look(call: &Call, wanted: &Wanted) -> Option<Vec<Found>> {
+    let sessions = &call.shared.share_groups.sessions;
+    if !sessions.goes_on(&wanted.session, &wanted.partitions) {
+        return None;
+    }
+    let found = gather(call, wanted).await;
+    if found.is_empty() || sessions.goes_on(&wanted.session, &wanted.partitions) {
+        return Some(found);
+    }
+    release(&call.shared, &wanted.session, &wanted.partitions).await;
+    None
 }
 
 async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: Polled) -> Reply {

@@ -24,7 +24,7 @@ const LOOKS_MAX: usize = 64;
 /// One look goes over so many batches at most: their headers are read, and stay in memory meanwhile.
 const BATCHES_MAX: usize = 1_000;
 /// Most partitions that one answer tells of; the next request begins with another one.
-const ANSWERED_MAX: usize = 1_000;
+pub const ANSWERED_MAX: usize = 1_000;
 /// So many partitions at once; then other requests come in between.
 const AT_ONCE: usize = 100;
 /// Stands for "nobody".
@@ -54,6 +54,20 @@ pub struct Found {
     pub data: PartitionData,
     /// The batches that they are in.
     pub slice: Option<LogSlice>,
+}
+
+impl Found {
+    /// An error.
+    pub fn failed(at: TopicPartition, error: ErrorCode) -> Self {
+        let data = PartitionData {
+            partition_index: at.1,
+            error_code: error.code(),
+            error_message: Some(error.sentence().to_owned()),
+            current_leader: NOBODY,
+            ..Default::default()
+        };
+        Self { at, data, slice: None }
+    }
 }
 
 impl Wanted {
@@ -92,7 +106,7 @@ pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
             Ok(Some((acquired, slice))) => {
                 found.push(Found { at: *at, data: told(*at, &acquired), slice: Some(slice) })
             }
-            Err(error) => found.push(Found { at: *at, data: failed(*at, error), slice: None }),
+            Err(error) => found.push(Found::failed(*at, error)),
         }
     }
     found
@@ -283,14 +297,4 @@ fn told((_, partition_index): TopicPartition, acquired: &[Acquired]) -> Partitio
         delivery_count: run.delivery_count,
     });
     PartitionData { partition_index, acquired_records: runs.collect(), ..Default::default() }
-}
-
-fn failed((_, partition_index): TopicPartition, error: ErrorCode) -> PartitionData {
-    PartitionData {
-        partition_index,
-        error_code: error.code(),
-        error_message: Some(error.sentence().to_owned()),
-        current_leader: NOBODY,
-        ..Default::default()
-    }
 }

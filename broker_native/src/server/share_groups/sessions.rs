@@ -44,6 +44,8 @@ pub struct Client {
 /// The partitions of a session, each request of it begins with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
+    /// No two sessions have the same.
+    pub session: u64,
     all: Arc<Vec<TopicPartition>>,
     first: usize,
 }
@@ -68,6 +70,7 @@ impl Turn {
 
 #[derive(Debug)]
 struct Session {
+    id: u64,
     /// The next request's.
     epoch: i32,
     connection: u64,
@@ -89,6 +92,7 @@ struct Inner {
     /// By the connections that they were opened on.
     connections: HashMap<u64, Vec<Arc<SessionKey>>>,
     partitions: usize,
+    next_id: u64,
 }
 
 impl Inner {
@@ -107,7 +111,9 @@ impl Inner {
     fn open(&mut self, key: &SessionKey, connection: u64, place: Share) {
         let key = Arc::new(key.clone());
         self.connections.entry(connection).or_default().push(Arc::clone(&key));
-        let opened = Session { epoch: OPENS + 1, connection, partitions: Arc::default(), _place: place };
+        let (id, partitions) = (self.next_id, Arc::default());
+        self.next_id += 1;
+        let opened = Session { id, epoch: OPENS + 1, connection, partitions, _place: place };
         self.sessions.insert(key, opened);
     }
 
@@ -159,10 +165,15 @@ impl Sessions {
         if !(added.is_empty() && forgotten.is_empty()) {
             change(Arc::make_mut(&mut session.partitions), added, forgotten, room);
         }
-        let all = Arc::clone(&session.partitions);
+        let (id, all) = (session.id, Arc::clone(&session.partitions));
         inner.partitions = inner.partitions + all.len() - before;
         let first = usize::try_from(epoch).unwrap_or(0).checked_rem(all.len()).unwrap_or(0);
-        Ok(Turn { all, first })
+        Ok(Turn { session: id, all, first })
+    }
+
+    /// Whether the session goes on: it was not closed, nor opened anew.
+    pub fn goes_on(&self, key: &SessionKey, turn: &Turn) -> bool {
+        self.inner.lock().sessions.get(key).is_some_and(|session| session.id == turn.session)
     }
 
     /// A request that acknowledges only.
@@ -197,7 +208,7 @@ impl Sessions {
 
 impl Session {
     fn ended(self) -> Turn {
-        Turn { all: self.partitions, first: 0 }
+        Turn { session: self.id, all: self.partitions, first: 0 }
     }
 }
 
@@ -259,6 +270,9 @@ mod tests {
             numbers(sessions.read(&key("other"), 1, over(1), &[], &[])),
             Err(ErrorCode::ShareSessionNotFound)
         );
+        assert!(sessions.goes_on(&key("m"), &without) && !sessions.goes_on(&key("other"), &without));
+        sessions.read(&key("m"), 0, over(1), &all, &[]).unwrap();
+        assert!(!sessions.goes_on(&key("m"), &without), "it was opened anew");
         assert_eq!(sessions.close(&key("m")).map(|partitions| partitions.len()), Ok(2));
         assert_eq!(sessions.close(&key("m")), Err(ErrorCode::ShareSessionNotFound));
         assert_eq!(sessions.inner.lock().partitions, 0);
