@@ -17,7 +17,7 @@ use crate::server::share_groups::sessions::{SessionKey, TopicPartition, Turn};
 use crate::server::watch::Watchers;
 use crate::storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo, StorageError};
 use crate::wire::ErrorCode;
-use crate::wire::messages::share_fetch::{AcquiredRecords, LeaderIdAndEpoch, PartitionData};
+use crate::wire::messages::share_fetch::{AcquiredRecords, PartitionData};
 
 /// A partition is looked at so often in one request: where it has nothing for members, the next look is behind that.
 const LOOKS_MAX: usize = 64;
@@ -27,8 +27,6 @@ const BATCHES_MAX: usize = 1_000;
 pub const ANSWERED_MAX: usize = 1_000;
 /// So many partitions at once; then other requests come in between.
 const AT_ONCE: usize = 100;
-/// Stands for "nobody".
-const NOBODY: LeaderIdAndEpoch = LeaderIdAndEpoch { leader_id: -1, leader_epoch: -1 };
 
 /// What a member wants to read.
 pub struct Wanted {
@@ -63,7 +61,6 @@ impl Found {
             partition_index: at.1,
             error_code: error.code(),
             error_message: Some(error.sentence().to_owned()),
-            current_leader: NOBODY,
             ..Default::default()
         };
         Self { at, data, slice: None }

@@ -11,7 +11,7 @@ use crate::coordinator::Record;
 use crate::wire::ErrorCode;
 
 /// A group begins here, so that the first member that is subscribed to something gets 2, as in Kafka 4.3.
-const FIRST_EPOCH: i32 = 1;
+pub(in crate::coordinator::group) const FIRST_EPOCH: i32 = 1;
 
 /// The members of a group, what they own and what they shall own.
 #[derive(Debug, Clone)]

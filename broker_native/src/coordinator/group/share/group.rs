@@ -8,7 +8,7 @@ use super::SESSION;
 use super::assignor;
 use super::change::Change;
 use crate::coordinator::group::consumer::Partitions;
-use crate::coordinator::group::consumer::group::{RECORD_BYTES_MAX, size};
+use crate::coordinator::group::consumer::group::{FIRST_EPOCH, RECORD_BYTES_MAX, size};
 use crate::coordinator::group::consumer::subscription::hash_topics;
 use crate::coordinator::{Caller, Record};
 use crate::wire::ErrorCode;
@@ -60,7 +60,7 @@ impl Member {
 }
 
 /// The members of a group and what they shall read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ShareGroup {
     /// Counts changes of members and topics.
     pub group_epoch: i32,
@@ -75,6 +75,21 @@ pub struct ShareGroup {
     /// Version of the topics that were looked at last; not in the log, so that they are looked at after a restart.
     pub(super) topics_seen: Option<u64>,
     bytes: usize,
+}
+
+impl Default for ShareGroup {
+    fn default() -> Self {
+        Self {
+            group_epoch: FIRST_EPOCH,
+            metadata_hash: 0,
+            // Nobody reads anything in the first epoch.
+            assignment_epoch: FIRST_EPOCH,
+            members: BTreeMap::new(),
+            targets: BTreeMap::new(),
+            topics_seen: None,
+            bytes: 0,
+        }
+    }
 }
 
 impl ShareGroup {
@@ -136,6 +151,10 @@ impl ShareGroup {
         self.emit(Change::Member(member_id.to_owned(), None), cx);
         cx.cancel_timer(member_id, SESSION);
         self.raise_epoch_if(true, cx);
+        if self.is_empty() {
+            // Nobody is left to ask for a target: an empty group has that of its epoch (as Kafka from 4.3 on).
+            self.emit(Change::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
+        }
     }
 
     /// Raises the group's epoch when `needed`, or when its topics are not those of its epoch.
