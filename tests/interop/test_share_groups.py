@@ -14,13 +14,15 @@ from pylog_spark.testing import LocalBroker
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, ShareGroup
 from tests.peers.kafka import KafkaBroker
+from tests.peers.tools import java
 
 pytestmark = pytest.mark.peers
 
-LOCK_MS = 3_000
-SETTINGS = {"group_share_record_lock_duration_ms": LOCK_MS}
+#: Of the groups that are about locks; a busy machine is slower than a short one.
+LOCK_MS = 6_000
+TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+SETTINGS = {"group_share_min_record_lock_duration_ms": 1_000}
 _KAFKAS = {
-    "group.share.record.lock.duration.ms": str(LOCK_MS),
     "group.share.min.record.lock.duration.ms": "1000",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
@@ -139,6 +141,7 @@ def test_a_member_that_is_killed_gives_its_records_back(group: ShareGroup) -> No
 
 
 def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup) -> None:
+    group.configure(share_record_lock_duration_ms=LOCK_MS)
     produce(group, 1)
     slow, quick = group.start(), group.start()
     (kept,) = slow.poll()
@@ -152,6 +155,7 @@ def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup
 
 
 def test_a_member_may_prolong_the_time_that_it_keeps_a_record(group: ShareGroup) -> None:
+    group.configure(share_record_lock_duration_ms=LOCK_MS)
     produce(group, 1)
     slow, quick = group.start(), group.start()
     (kept,) = slow.poll()
@@ -211,6 +215,121 @@ def test_a_group_begins_at_the_end_unless_it_says_otherwise(servers: str, new_to
         assert found[0].value == f"record-{found[0].offset}"
 
 
+def tool(group: ShareGroup, *words: str) -> list[dict[str, str]]:
+    """What Kafka's own tool prints as a table: its rows, by the names of its columns."""
+    printed = java(TOOL, "--bootstrap-server", group.servers, *words)
+    lines = [line.split() for line in printed.splitlines() if line.strip()]
+    heads = next((line for line in lines if "TOPIC" in line), [])
+    return [dict(zip(heads, line, strict=False)) for line in lines if group.topic in line]
+
+
+def test_kafkas_own_tool_shows_moves_and_deletes_a_group(group: ShareGroup) -> None:
+    produce(group, 5)
+    member = group.start()
+    found = member.poll()
+    while len(found) < 5:
+        member.acknowledge("release", *found)
+        found = member.poll()
+    member.acknowledge("accept", *found[:3])
+    member.acknowledge("release", *found[3:])
+    assert member.commit() == {0: "ok"}
+    of_group = ("--group", group.name)
+    assert group.name in java(TOOL, "--bootstrap-server", group.servers, "--list").split()
+    (row,) = tool(group, "--describe", *of_group)
+    assert (row["GROUP"], row["PARTITION"], row["LAG"]) == (group.name, "0", "2")
+    assert "Stable" in java(TOOL, "--bootstrap-server", group.servers, "--describe", *of_group, "--state")
+    member.close()
+    until(lambda: group.describe()["group_state"] == "Empty", "the group is empty")
+    tool(group, "--reset-offsets", *of_group, "--topic", group.topic, "--to-earliest", "--execute")
+    assert group.offsets() == (0, 5)
+    java(TOOL, "--bootstrap-server", group.servers, "--delete-offsets", *of_group, "--topic", group.topic)
+    java(TOOL, "--bootstrap-server", group.servers, "--delete", *of_group)
+    assert group.name not in java(TOOL, "--bootstrap-server", group.servers, "--list").split()
+
+
+def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup) -> None:
+    group.configure(share_isolation_level="read_committed")
+    names = {"transactional.id": group.name, "bootstrap.servers": group.servers}
+    producer = Producer({**names, "linger.ms": 0, "batch.num.messages": 1})
+    producer.init_transactions(30)
+    for fate in ("abort", "commit", "abort", "commit"):
+        producer.begin_transaction()
+        for number in range(3):
+            producer.produce(group.topic, f"{fate}-{number}")
+        assert producer.flush(30) == 0
+        (producer.abort_transaction if fate == "abort" else producer.commit_transaction)(30)
+    member = group.start()
+    read: list[Delivered] = []
+    while len(read) < 6:
+        found = member.poll()
+        member.acknowledge("accept", *found)
+        assert member.commit() == {0: "ok"}
+        read += found
+    assert sorted(one.value for one in read) == sorted(f"commit-{number}" for number in range(3) for _ in range(2))
+    producer.begin_transaction()
+    producer.produce(group.topic, "open")
+    assert producer.flush(30) == 0
+    assert member.poll(ms=1_000) == []
+    producer.commit_transaction(30)
+    (late,) = member.poll()
+    assert late.value == "open"
+
+
+def test_a_record_that_ends_each_member_that_gets_it_takes_no_other_along(group: ShareGroup) -> None:
+    # One batch: nothing but the deliveries takes its records apart.
+    producer = Producer({"bootstrap.servers": group.servers, "linger.ms": 1_000})
+    for number in range(20):
+        producer.produce(group.topic, f"record-{number}")
+    assert producer.flush(30) == 0
+    member, accepted = group.start(), set[int]()
+    while len(accepted) < 19:
+        found = member.poll()
+        assert found, f"nothing comes any more: {accepted}"
+        assert {one.count for one in found} <= {1, 2, 3, 4, 5}
+        poison = any(one.value == "record-7" for one in found)
+        member.acknowledge("release" if poison else "accept", *found)
+        assert member.commit() == {0: "ok"}
+        if not poison:
+            accepted |= set(offsets(found))
+    while found := member.poll(ms=1_000):
+        member.acknowledge("release", *found)
+        assert member.commit() == {0: "ok"}
+    assert (sorted(accepted), group.lag()) == ([*range(7), *range(8, 20)], 0)
+
+
+def test_what_a_group_did_is_kept_in_little_room_and_found_again(new_topic: str, tmp_path: Path) -> None:
+    compacting = {
+        "share_coordinator_state_topic_num_partitions": 1,
+        "share_coordinator_state_topic_segment_bytes": 4_096,
+        "log_cleaner_backoff_ms": 20,
+        "log_cleaner_min_cleanable_ratio": 0.01,
+        "log_segment_delete_delay_ms": 0,
+    }
+    with (
+        LocalBroker(tmp_path / "data", **SETTINGS, **compacting) as broker,
+        made(broker.bootstrap_servers, new_topic, tmp_path) as group,
+    ):
+        produce(group, 200)
+        member = group.start(max_poll_records=1, share_acquire_mode="record_limit")
+        accepted = 0
+        while accepted < 199:
+            found = member.poll()
+            member.acknowledge("accept", *found)
+            assert member.commit() == {0: "ok"}
+            accepted += len(found)
+
+        def kept() -> int:
+            logs = (tmp_path / "data" / "__share_group_state-0").glob("*.log")
+            return sum(log.stat().st_size for log in logs)
+
+        # Each of the 200 changes is a record of more than 100 bytes.
+        until(lambda: kept() < 10_000, lambda: f"the topic is compacted: it has {kept()} bytes")
+        broker.kill()
+        member.kill()
+        broker.start()
+        assert group.offsets() == (199, 1)
+
+
 def test_a_broker_that_is_killed_loses_nothing_and_repeats_nothing_that_was_accepted(
     new_topic: str, tmp_path: Path
 ) -> None:
@@ -242,4 +361,5 @@ def test_a_broker_that_is_killed_loses_nothing_and_repeats_nothing_that_was_acce
             assert last.commit() == {0: "ok"}
             rest += found
         assert sorted([*accepted, *offsets(rest)]) == list(range(30))
+        assert max(one.count for one in rest) <= 5
         assert group.offsets() == (30, 0)
