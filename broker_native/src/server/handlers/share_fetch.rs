@@ -8,6 +8,7 @@ use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledg
 use super::share_read::{ANSWERED_MAX, Found, Wanted, gather};
 use super::share_release::release;
 use crate::server::dispatch::{Call, Outcome, Reply};
+use crate::server::notice::notice;
 use crate::server::outbox::{Answer, Part};
 use crate::server::share_groups::sessions::{CLOSES, Client, OPENS, SessionKey, TopicPartition, Turn};
 use crate::server::watch::Watch;
@@ -56,7 +57,12 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     };
     let partitions = match partitions {
         Ok(partitions) => partitions,
-        Err(error) => return Outcome::Now(call.answer(&refused(error, error.sentence()))),
+        Err(error) => {
+            if error == ErrorCode::ShareSessionLimitReached {
+                notice("a member of a share group is refused: group.share.max.share.sessions are open");
+            }
+            return Outcome::Now(call.answer(&refused(error, error.sentence())));
+        }
     };
     let taken = acknowledge(&call, &session, said, request.is_renew_ack);
     if epoch == CLOSES {
@@ -147,6 +153,9 @@ async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, wai
     let patience = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
     let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
+    if place.is_none() {
+        notice("a share fetch does not wait for records: fetch.wait.max.partitions wait already");
+    }
     let throttle = if place.is_none() { patience.min(THROTTLE_MAX) } else { Duration::ZERO };
     let over = tokio::time::sleep(patience);
     tokio::pin!(over);
