@@ -51,7 +51,7 @@ impl SharePartition {
     ) -> Result<(), ErrorCode> {
         check(batches)?;
         let start_offset = self.start_offset;
-        let rest = || batches.iter().filter(|batch| batch.last_offset >= start_offset);
+        let rest = || batches.iter().filter(move |batch| batch.last_offset >= start_offset);
         // Before anything is taken apart: what a member holds is bounded, what it may say is not.
         for batch in rest() {
             if batch.last_offset >= self.end_offset && !self.runs.is_empty() {

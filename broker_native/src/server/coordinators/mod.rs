@@ -52,6 +52,7 @@ use markers::MarkerWriter;
 pub use shard::Shard;
 pub use shell::{Coordinator, Sink};
 use transactions::Transactions;
+use uuid::Uuid;
 pub use waiting::Waiting;
 
 use super::cluster::Cluster;
@@ -104,7 +105,7 @@ impl Coordinators {
         });
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
         let gone = Arc::clone(&share_groups.gone);
-        let is_gone: IsGone = Arc::new(move |topic_id| gone.has(topic_id));
+        let is_gone: IsGone = Arc::new(move |topic_id: &Uuid| gone.has(topic_id));
         let make = move || ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone));
         let shares = Coordinator::new(SHARES_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         shares.set_sink(Arc::clone(&share_groups.waking));
