@@ -251,7 +251,12 @@ impl Machine for ShareMachine {
 
     fn loaded(&mut self, now: Now) -> ShareEffects {
         self.to_forget.extend(self.kept.keys().filter(|key| (self.is_gone)(&key.topic_id)).cloned());
-        self.forget_some(now)
+        let mut effects = self.forget_some(now);
+        // Who asked before was told of nothing, and waits.
+        let mut groups: Vec<&String> = self.kept.keys().map(|key| &key.group_id).collect();
+        groups.dedup();
+        effects.actions.extend(groups.into_iter().cloned().map(ShareAction::Wake));
+        effects
     }
 
     fn writes(event: &ShareEvent) -> bool {

@@ -147,8 +147,8 @@ struct Polled {
     throttle: Duration,
 }
 
-/// Gathers, and where the request `waits` again whenever a partition moves or a member gives something back, until there is something, the time is over, the session
-/// ends, or the server stops.
+/// Gathers; where the request `waits` again whenever a partition moves or a member gives something back, until there is something, the
+/// time is over, the session ends, or the server stops.
 async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, waits: bool) -> Polled {
     let patience = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
@@ -163,21 +163,19 @@ async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, wai
     tokio::pin!(stop);
     let group = call.shared.share_groups.waking.of(&wanted.session.group_id);
     let mut last = !waits || place.is_none() || patience.is_zero() || request.min_bytes <= 0;
-    let mut looks = 0_usize;
+    let mut has_waited = false;
     loop {
         // Begun before the look: nothing that comes meanwhile is missed.
         let mut watchers = wanted.watchers(call);
         watchers.push(Arc::clone(&group));
         let watch = Watch::over(watchers);
-        let found = look(call, &wanted).await;
-        match found {
+        match look(call, &wanted).await {
             None => return Polled::default(),
             Some(found) if !found.is_empty() => return Polled { found, throttle: Duration::ZERO },
             Some(_nothing) if last => return Polled { found: Vec::new(), throttle },
             Some(_nothing) => {}
         }
-        looks += 1;
-        if looks == 1 {
+        if !std::mem::replace(&mut has_waited, true) {
             call.shared.metrics.long_polls.one();
         }
         tokio::select! {

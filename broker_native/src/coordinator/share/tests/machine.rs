@@ -102,6 +102,7 @@ impl Stage {
         }
         let effects = self.machine.loaded(Now::same(self.now_ms));
         self.log.extend(effects.records);
+        self.woken += effects.actions.len();
     }
 }
 
@@ -152,6 +153,7 @@ fn what_was_acknowledged_is_written_and_who_waits_is_woken_when_something_comes_
     assert_eq!(stage.acknowledge("a", 5, 5, 2), ErrorCode::None);
     assert_eq!((stage.log.len(), stage.woken), (records + 2, woken + 1));
     stage.restart();
+    assert_eq!(stage.woken, woken + 2, "who asked before it was loaded asks again");
     assert_eq!(stage.next(None), Ok(Some(4)));
     assert_eq!(stage.acquire("b", 4), [(4, 4, 1), (5, 5, 2), (6, 9, 1)]);
 }
