@@ -6,8 +6,8 @@ use crate::server::dispatch::Call;
 use crate::server::shared::Shared;
 use crate::wire::ErrorCode;
 
-/// Most partitions that one request of an administrator names: each takes many times its bytes in the answer.
-const NAMED_MAX: usize = 100_000;
+/// Most partitions that one request of a member or an administrator names: each takes many times its bytes.
+pub const NAMED_MAX: usize = 100_000;
 
 /// An error with its sentence.
 pub type Refusal = (ErrorCode, String);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::share_admin::NAMED_MAX;
 use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key};
 use super::share_read::{ANSWERED_MAX, Found, Wanted, gather};
 use super::share_release::release;
@@ -26,6 +27,9 @@ const THROTTLE_MAX: Duration = Duration::from_secs(1);
 /// Why a request that opens a session is refused.
 const ACKNOWLEDGES_NOTHING: &str =
     "A request that opens a share session cannot acknowledge: nothing was acquired in it.";
+/// Why a request that names too many partitions is refused.
+const NAMES_TOO_MUCH: &str =
+    "One request names at most 100000 partitions: add them to the session with several.";
 /// Runs up to this size are copied into the answer, which then leaves in one write.
 const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
 
@@ -35,16 +39,11 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         Ok(session) => session,
         Err((error, sentence)) => return Outcome::Now(call.answer(&refused(error, sentence))),
     };
-    let epoch = request.share_session_epoch;
-    let (asked, said) = split(std::mem::take(&mut request.topics));
-    let refusal = match said.len() {
-        1.. if epoch == OPENS => Some(ACKNOWLEDGES_NOTHING),
-        count if count > SAID_MAX => Some(SAYS_TOO_MUCH),
-        _ => None,
-    };
-    if let Some(sentence) = refusal {
+    if let Some(sentence) = senseless(&request) {
         return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRequest, sentence)));
     }
+    let epoch = request.share_session_epoch;
+    let (asked, said) = split(std::mem::take(&mut request.topics));
     let sessions = &call.shared.share_groups.sessions;
     let (asked, missing) = existing(&call, asked);
     let partitions = match epoch {
@@ -82,6 +81,20 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         polled.found.extend(missing);
         reply(&call, &session, taken, polled).await
     })
+}
+
+/// Why a request is refused whatever the session is.
+fn senseless(request: &ShareFetchRequest) -> Option<&'static str> {
+    let named = || request.topics.iter().flat_map(|topic| &topic.partitions);
+    let forgotten: usize = request.forgotten_topics_data.iter().map(|topic| topic.partitions.len()).sum();
+    let said = named().filter(|one| !one.acknowledgement_batches.is_empty()).count();
+    if named().count().saturating_add(forgotten) > NAMED_MAX {
+        return Some(NAMES_TOO_MUCH);
+    }
+    if said > SAID_MAX {
+        return Some(SAYS_TOO_MUCH);
+    }
+    (said > 0 && request.share_session_epoch == OPENS).then_some(ACKNOWLEDGES_NOTHING)
 }
 
 /// The partitions that are named, and what is acknowledged.
