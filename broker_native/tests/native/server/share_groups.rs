@@ -375,6 +375,10 @@ fn what_one_request_acknowledges_and_what_an_administrator_names_is_bounded() {
     let topics = vec![FetchTopic { topic_id, partitions: (0..10_001).map(partition).collect() }];
     let request = ShareFetchRequest { topics, ..member.request(0, &[]) };
     assert_eq!(refusal(&mut member.client, &request), ErrorCode::InvalidRequest);
+    let named = |partition_index| FetchPartition { partition_index, ..Default::default() };
+    let topics = vec![FetchTopic { topic_id, partitions: (0..100_001).map(named).collect() }];
+    let request = ShareFetchRequest { topics, ..member.request(0, &[]) };
+    assert_eq!(refusal(&mut member.client, &request), ErrorCode::InvalidRequest);
     let topics =
         vec![DescribeShareGroupOffsetsRequestTopic { topic_name: "t".into(), partitions: vec![0; 100_001] }];
     let group = DescribeShareGroupOffsetsRequestGroup { group_id: GROUP.into(), topics: Some(topics) };
