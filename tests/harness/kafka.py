@@ -4,7 +4,7 @@ Two of them, because two settings cannot be both ways at once and neither can ch
 
 | fixture | topics are made by who names them | two-phase commit | who asks it |
 |---|---|---|---|
-| `kafka` | yes | on | tests/oracle, tests/client, tests/reading, tests/docs |
+| `kafka` | yes | on | tests/oracle, tests/client, tests/reading, tests/docs, share groups in tests/interop |
 | `spark_kafka` | no | off, as by default | tests/parity, the sink's tests in tests/spark |
 
 Only a test that is about a Kafka's end or start has one of its own. Names of topics, groups and transactions must be a test's own.
@@ -47,6 +47,7 @@ KAFKA_SETTINGS = {
     "group.consumer.assignor.offload.enable": "false",
     "group.share.assignment.interval.ms": "0",
     "group.share.assignor.offload.enable": "false",
+    "group.share.min.record.lock.duration.ms": "1000",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     # Members of both protocols in one group are a gap, see tests/oracle/differences.py.

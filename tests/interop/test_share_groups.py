@@ -11,9 +11,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalBroker
+from tests.brokers import BOTH
+from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, ShareGroup
-from tests.peers.kafka import KafkaBroker
 from tests.peers.tools import java
 
 pytestmark = pytest.mark.peers
@@ -21,24 +22,14 @@ pytestmark = pytest.mark.peers
 #: Of the groups that are about locks; a busy machine is slower than a short one.
 LOCK_MS = 6_000
 TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
-SETTINGS = {"group_share_min_record_lock_duration_ms": 1_000}
-_KAFKAS = {
-    "group.share.min.record.lock.duration.ms": "1000",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-}
+SETTINGS = {"group_share_min_record_lock_duration_ms": "1000"}
 
 
-@pytest.fixture(scope="module", params=["pylog", "kafka"])
-def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="module", params=BOTH)
+def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of both brokers."""
-    folder = tmp_path_factory.mktemp("share-groups")
-    if request.param == "kafka":
-        with KafkaBroker(folder, _KAFKAS, quick=True) as kafka:
-            yield kafka.bootstrap_servers
-    else:
-        with LocalBroker(folder, **SETTINGS) as pylog:
-            yield pylog.bootstrap_servers
+    with either(request, **SETTINGS) as servers:
+        yield servers
 
 
 @pytest.fixture
