@@ -161,6 +161,10 @@ fn runs(partition: &PartitionData) -> Vec<Run> {
     run.map(|run| (run.first_offset, run.last_offset, run.delivery_count)).collect()
 }
 
+fn batches_in(partition: &PartitionData) -> usize {
+    broker_native::record::batches(&partition.records).map(|batch| batch.unwrap()).count()
+}
+
 /// Start offset and lag of each partition that the group has begun with.
 fn standing(broker: &Broker) -> Vec<(i64, i64)> {
     let group = DescribeShareGroupOffsetsRequestGroup { group_id: GROUP.into(), topics: None };
@@ -318,6 +322,20 @@ fn a_member_that_counts_gets_no_record_more() {
     assert_eq!(runs(&only(member.client.call(&request, 2))), [(0, 1, 1)]);
     let request = ShareFetchRequest { max_records: 2, ..member.request(0, &[]) };
     assert_eq!(runs(&only(member.client.call(&request, 2))), [(2, 2, 1)]);
+}
+
+#[test]
+fn more_batches_than_one_look_goes_over_come_with_the_next_request() {
+    let (broker, topic_id) = serving(r#""earliest""#);
+    let mut producer = broker.client();
+    (0..1_100).for_each(|_| drop(producer.produce("t", &["a"])));
+    let mut member = Member::join(&broker, "m", topic_id);
+    for count in [1_000, 100] {
+        let request = ShareFetchRequest { max_records: 5_000, ..member.request(0, &[]) };
+        let partition = only(member.client.call(&request, 2));
+        assert_eq!(runs(&partition).len(), count);
+        assert_eq!(batches_in(&partition), count, "no batch comes that is not the member's");
+    }
 }
 
 #[test]
