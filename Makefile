@@ -70,7 +70,7 @@ test-rust-aside:
 	[ $$code = 0 ] && grep '^test result' $$printed || cat $$printed; rm -f $$printed; exit $$code
 
 test-long: export PYLOG_TEST_LONG = 1
-test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, about an hour
+test-long: preflight-test develop test-rust $(VENV)/.spark-home/classes.jsa ## Everything with many rounds and random seeds, some half an hour
 	PYLOG_PARITY=live $(PYTEST) --timeout 3600 $(PYTEST_ARGS)
 
 test-rust: ## Only the Rust tests

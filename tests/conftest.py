@@ -73,7 +73,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given
         return
-    from tests.brokers import pylog
+    from tests.harness.brokers import pylog
 
     with pylog(tmp_path_factory.mktemp("broker")) as running:
         yield running

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either, is_served
 from tests.harness.waiting import until
 

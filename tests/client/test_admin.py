@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from pylog_spark._native import Client
-from tests.brokers import REPLICAS
 from tests.client.support import values_batch, write
+from tests.harness.brokers import REPLICAS
 from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster

@@ -8,8 +8,8 @@ import pytest
 
 from pylog_spark._native import Client, RecordWriter
 from pylog_spark.testing import LocalBroker
-from tests.brokers import BOTH, SEVERAL, Brokers
 from tests.client.support import LossyProxy, read, values_batch, values_of, write
+from tests.harness.brokers import BOTH, SEVERAL, Brokers
 from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from tests.cluster.history import End, GroupOffset, History, Outcome, Place, Poll, Replica, Send
 from tests.cluster.segments import Batch, batches
+from tests.harness.history import End, GroupOffset, History, Outcome, Place, Poll, Replica, Send
 
 #: How long after the last fault was healed a partition may take until it accepts a record.
 AVAILABLE_WITHIN_S = 30.0

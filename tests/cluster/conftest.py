@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from pylog_spark.testing import LocalCluster, ZooKeeper
-from tests.cluster.bench import Bench
+from tests.harness.bench import Bench
 from tests.harness.waiting import until
 from tests.harness.zookeeper import new_chroot
 

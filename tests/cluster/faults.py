@@ -5,9 +5,9 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from tests.cluster.bench import ZOOKEEPER, Bench, end_name
-from tests.cluster.history import Place
-from tests.cluster.watch import expire_session
+from tests.harness.bench import ZOOKEEPER, Bench, end_name
+from tests.harness.history import Place
+from tests.harness.watch import expire_session
 
 _JUMPS, _FURTHEST_S, _BETWEEN_JUMPS_S = 3, 3_600, 0.3
 

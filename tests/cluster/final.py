@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.cluster.history import FinalRead, GroupOffset, History, Place
-from tests.cluster.load import QUICK, READER, records
+from tests.harness.history import FinalRead, GroupOffset, History, Place
+from tests.harness.load import QUICK, READER, records
 from tests.harness.waiting import until
 
 DEADLINE_S = 60.0

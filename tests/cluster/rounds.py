@@ -8,12 +8,12 @@ from itertools import takewhile
 from pathlib import Path
 
 from pylog_spark.testing import ZooKeeper
-from tests.cluster.bench import LAG_S, SESSION_S, Bench
 from tests.cluster.checker import Anomaly, check
 from tests.cluster.faults import FAULTS, KINDS
 from tests.cluster.final import ends_of, note_groups, read_everything
-from tests.cluster.history import History, Outcome, Place
-from tests.cluster.load import Load
+from tests.harness.bench import LAG_S, SESSION_S, Bench
+from tests.harness.history import History, Outcome, Place
+from tests.harness.load import MixedLoad
 from tests.harness.waiting import seconds_until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
@@ -105,7 +105,7 @@ def run(
     with Bench(directory, zookeeper) as bench:
         for topic in (MIXED, SOURCE, TARGET):
             bench.make_topic(topic, PARTITIONS, min_insync_replicas=2)
-        load = Load(bench.servers, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
+        load = MixedLoad(bench.servers, bench.history, seed, MIXED, SOURCE, TARGET, PARTITIONS)
         load.start()
         bench.count_truncations()
         try:
@@ -126,7 +126,7 @@ def run(
     return campaign
 
 
-def _stopped(load: Load) -> str:
+def _stopped(load: MixedLoad) -> str:
     try:
         load.stop()
     except AssertionError as error:
@@ -177,7 +177,7 @@ def await_records(history: History, places: Sequence[Place], since: float = 0.0,
     return seconds_until(all_of_them, lambda: f"a record in each of {sorted(waiting)}")
 
 
-def _round(bench: Bench, load: Load, randomness: random.Random, number: int, faults: tuple[str, ...]) -> Round:
+def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int, faults: tuple[str, ...]) -> Round:
     one, history = Round(number, faults), bench.history
     topics = sorted({place[0] for place in load.places})
     states, controllers = len(history.states), bench.watcher.controllers

@@ -1,12 +1,13 @@
 """A steady load on some partitions while something is done to the cluster, and what is wrong afterwards."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from tests.cluster.bench import Bench
 from tests.cluster.checker import check
 from tests.cluster.final import ends_of, read_everything
-from tests.cluster.history import History, Place
-from tests.cluster.load import Client, Reader, Sender
+from tests.harness.bench import Bench
+from tests.harness.history import History, Place
+from tests.harness.load import Client, Load, Reader, Sender
 
 
 def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
@@ -18,25 +19,15 @@ def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
     return [f"{one.kind}: {one.sentence}" for one in check(history)]
 
 
-class Running:
-    """Idempotent senders and (unless told otherwise) a reader of every record, as a context manager."""
-
-    def __init__(self, bench: Bench, places: Sequence[Place], *, read: bool = True) -> None:
-        self.history = History()
-        own = (bench.servers, self.history, 0, places)
-        self._clients: list[Client] = [
-            Sender(f"{places[0][0]}-{number}", *own, idempotent=True, period_s=0.01) for number in range(2)
-        ]
-        if read:
-            self._clients.append(Reader(f"{places[0][0]}-reader", *own, committed_only=False))
-
-    def __enter__(self) -> History:
-        for client in self._clients:
-            client.start()
-        return self.history
-
-    def __exit__(self, *error: object) -> None:
-        for client in self._clients:
-            client.ask_to_stop()
-        for client in self._clients:
-            client.join()
+@contextmanager
+def running(bench: Bench, places: Sequence[Place], *, read: bool = True) -> Iterator[History]:
+    """Idempotent senders and (unless told otherwise) a reader of every record meanwhile; what happens to them."""
+    history = History()
+    own = (bench.servers, history, 0, places)
+    clients: list[Client] = [
+        Sender(f"{places[0][0]}-{number}", *own, idempotent=True, period_s=0.01) for number in range(2)
+    ]
+    if read:
+        clients.append(Reader(f"{places[0][0]}-reader", *own, committed_only=False))
+    with Load(clients):
+        yield history

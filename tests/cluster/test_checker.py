@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cluster.checker import AVAILABLE_WITHIN_S, KINDS, check, recovery_s
-from tests.cluster.history import (
+from tests.cluster.segments import batch
+from tests.harness.history import (
     End,
     FinalRead,
     GroupOffset,
@@ -19,7 +20,6 @@ from tests.cluster.history import (
     State,
     Transaction,
 )
-from tests.cluster.segments import batch
 
 OK, FAILED, UNKNOWN = Outcome.OK, Outcome.FAILED, Outcome.UNKNOWN
 PLACE: Place = ("t", 0)

@@ -18,8 +18,8 @@ from pylog_spark.client.group import ConsumerGroup, Rebalance
 from pylog_spark.cluster import consumers
 from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
 from pylog_spark.testing import LocalBroker, ZooKeeper
-from tests.cluster.watch import steal_session
 from tests.harness.waiting import until
+from tests.harness.watch import steal_session
 
 PARTITIONS = 6
 SESSION_MS = 2_000

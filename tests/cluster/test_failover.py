@@ -13,15 +13,15 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from pylog_spark.cluster.documents import topic_path
-from tests.cluster.bench import SESSION_S, Bench
 from tests.cluster.final import ends_of, read
-from tests.cluster.history import History, Outcome, Place, Send, Transaction
-from tests.cluster.load import QUICK, SILENCE_S, begin_send, end_transaction, give_up, produce
 from tests.cluster.rounds import await_records, outage_s, producers_of
-from tests.cluster.running import Running, judge
-from tests.cluster.watch import expire_session, stored_partitions, written_at
+from tests.cluster.running import judge, running
+from tests.harness.bench import SESSION_S, Bench
+from tests.harness.history import History, Outcome, Place, Send, Transaction
+from tests.harness.load import QUICK, SILENCE_S, begin_send, end_transaction, give_up, produce
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
+from tests.harness.watch import expire_session, stored_partitions, written_at
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -202,7 +202,7 @@ def test_the_leader_is_chased_and_every_record_is_there_once(
     bench: Bench, place: Place, number: signal.Signals
 ) -> None:
     outages = []
-    with Running(bench, [place]) as history:
+    with running(bench, [place]) as history:
         await_records(history, [place])
         for _ in range(rounds("PYLOG_CHASE_ROUNDS", few=2, many=5)):
             leader, began = bench.leader(place), time.monotonic()
@@ -222,7 +222,7 @@ def test_a_rolling_restart_under_load_fails_no_record(bench: Bench) -> None:
     bench.make_topic(topic, 6, min_insync_replicas=2)
     places = [(topic, partition) for partition in range(6)]
     began = time.monotonic()
-    with Running(bench, places) as history:
+    with running(bench, places) as history:
         await_records(history, places)
         for broker in bench.ids:
             bench.stop(broker)
@@ -243,7 +243,7 @@ def test_a_broker_whose_session_is_ended_goes_on_and_nothing_is_lost(bench: Benc
     }
     victim = victims[role](place)
     process = bench.brokers[victim].pid
-    with Running(bench, [place]) as history:
+    with running(bench, [place]) as history:
         await_records(history, [place])
         assert expire_session(bench.documents, victim)
         ended = time.monotonic()
@@ -274,7 +274,7 @@ def test_a_leader_that_slept_through_its_session_acknowledges_nothing_any_more(
     bench: Bench, place: Place, harm: Callable[[Bench, int], None], outage_max_s: float
 ) -> None:
     leader = bench.leader(place)
-    with Running(bench, [place]) as history:
+    with running(bench, [place]) as history:
         await_records(history, [place])
         began = time.monotonic()
         harm(bench, leader)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing.local_broker import PROGRAM
-from tests.cluster.machine import Machine
+from tests.harness.machine import Machine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a preloaded library of Linux")
 

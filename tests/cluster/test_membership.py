@@ -11,7 +11,7 @@ from pylog_spark.cli.cluster import cluster as cluster_verbs
 from pylog_spark.client import Admin, LogError
 from pylog_spark.cluster.model import topic_id_uuid
 from pylog_spark.testing import LocalBroker, LocalCluster, ProcessError
-from tests.cluster.watch import stored_partitions
+from tests.harness.watch import stored_partitions
 from tests.harness.zookeeper import new_chroot
 from tests.oracle.batches import batch
 from tests.peers.tools import java
@@ -165,8 +165,7 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
     dead = cluster.brokers[2]
     dead.kill()
     with Admin(cluster.brokers[0].bootstrap_servers) as admin:
-        cluster.wait_for(lambda: len(admin.cluster()["brokers"]) == 2, "two live brokers")
-        assert [one["node_id"] for one in admin.dead_brokers()] == [3]
+        wait_for_members(cluster, living=[1, 2], dead=[3])
         admin.create_topic(new_topic, 2, 3, {"min.insync.replicas": "2"})
         admin.create_partitions(new_topic, 3)
     for broker in cluster.brokers[:2]:
@@ -183,7 +182,8 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
     made = f"{new_topic}-written"
     for topic in (new_topic, made):
         assert write(living, topic, 0, range(100)) == 100
-    assert {len(one["replicas"]) for one in cluster.describe_topic(made)} == {3}
+    # Whoever is asked may not know it yet.
+    assert {len(one["replicas"]) for one in cluster.wait_for(lambda: cluster.describe_topic(made), made)} == {3}
     dead.start()
     for topic in (new_topic, made):
         cluster.wait_in_sync(topic)
@@ -197,7 +197,7 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
     dead.kill()
     first = cluster.brokers[0].bootstrap_servers
     with Admin(first) as admin:
-        cluster.wait_for(lambda: len(admin.cluster()["brokers"]) == 2, "two live brokers")
+        wait_for_members(cluster, living=[1, 2], dead=[3])
         assert [line for line in cluster_tool("list-endpoints", first).splitlines() if line.startswith("3 ")] == []
         shown = cluster_tool("list-endpoints", first, "--include-fenced-brokers").splitlines()
         (row,) = [line.split() for line in shown if line.startswith("3 ")]
@@ -205,7 +205,7 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
         told = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
         assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in told.output
         assert "no longer registered" in cluster_tool("unregister", first, "--id", "3")
-        assert admin.dead_brokers() == []
+        wait_for_members(cluster, living=[1, 2], dead=[])
         with pytest.raises(LogError, match=r"only 2 broker\(s\) are registered"):
             admin.create_topic(new_topic, 1, 3)
         with pytest.raises(LogError, match="Broker 3 is not registered"):
@@ -213,8 +213,26 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
         with pytest.raises(LogError, match="Broker 2 lives"):
             admin.unregister_broker(2)
         dead.start()
-        cluster.wait_for(lambda: len(admin.cluster()["brokers"]) == 3, "three live brokers")
+        wait_for_members(cluster, living=[1, 2, 3], dead=[])
         assert admin.create_topic(new_topic, 1, 3)["replication_factor"] == 3
+
+
+def wait_for_members(cluster, living, dead):
+    """Until every broker that runs knows who lives and who is dead: any of them may be asked, and one of them decides."""
+
+    def known():
+        for broker in cluster.brokers:
+            if broker.running:
+                with Admin(broker.bootstrap_servers) as admin:
+                    here = [
+                        sorted(one["node_id"] for one in some)
+                        for some in (admin.cluster()["brokers"], admin.dead_brokers())
+                    ]
+                if here != [living, dead]:
+                    return False
+        return True
+
+    cluster.wait_for(known, f"all know that {living} live and {dead} are dead")
 
 
 def cluster_tool(verb, servers, *arguments):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import ZooKeeper
-from tests.cluster.bench import Bench
 from tests.cluster.rounds import await_records
-from tests.cluster.running import Running, judge
+from tests.cluster.running import judge, running
+from tests.harness.bench import Bench
 
 PLACES = [("t", 0), ("t", 1)]
 
@@ -25,7 +25,7 @@ def test_acknowledged_records_survive_a_black_out_if_they_were_flushed_and_only_
     with Bench(tmp_path, worker_zookeeper) as bench:
         bench.make_topic("t", len(PLACES), min_insync_replicas=2, durability=durability)
         # A reader would be told that the log was cut, and end.
-        with Running(bench, PLACES, read=durability == "flushed") as history:
+        with running(bench, PLACES, read=durability == "flushed") as history:
             await_records(history, PLACES)
             await_records(history, PLACES, time.monotonic())
             bench.black_out()

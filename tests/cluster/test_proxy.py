@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.cluster.proxy import CLIENT, HOST, Network
+from tests.harness.proxy import CLIENT, HOST, Network
 from tests.harness.waiting import until
 
 _SOON_S = 0.3

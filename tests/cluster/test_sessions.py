@@ -13,13 +13,13 @@ from itertools import count
 import pytest
 
 from pylog_spark.client import Admin
-from tests.cluster.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
-from tests.cluster.history import History, Outcome, Place
 from tests.cluster.rounds import await_records
-from tests.cluster.running import Running, judge
-from tests.cluster.watch import expire_session, sessions, steal_session
+from tests.cluster.running import judge, running
+from tests.harness.bench import SESSION_S, WHOLE_WITHIN_S, ZOOKEEPER, Bench, end_name
+from tests.harness.history import History, Outcome, Place
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
+from tests.harness.watch import expire_session, sessions, steal_session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -72,7 +72,7 @@ def await_everybody(bench: Bench, history: History, places: list[Place]) -> None
 @pytest.mark.parametrize("moment", [number / _STARTS for number in range(_STARTS)])
 def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[Place], moment: float) -> None:
     starting = bench.leader(places[0])
-    with Running(bench, places) as history, ThreadPoolExecutor(1) as pool:
+    with running(bench, places) as history, ThreadPoolExecutor(1) as pool:
         await_records(history, places)
         bench.kill(starting)
         until(lambda: not bench.watcher.registered(starting), "its session is over")
@@ -93,7 +93,7 @@ def test_a_session_that_ends_while_its_broker_starts(bench: Bench, places: list[
 def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
     bench: Bench, places: list[Place], harm: Harm
 ) -> None:
-    with Running(bench, places) as history:
+    with running(bench, places) as history:
         await_records(history, places)
         dead = next(one for one in bench.ids if one != bench.watcher.controller)
         bench.kill(dead)
@@ -112,7 +112,7 @@ def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
 def test_a_leader_whose_session_ends_while_it_changes_an_isr(bench: Bench, places: list[Place], harm: Harm) -> None:
     place = places[0]
     leader, slow = bench.leader(place), bench.followers(place)[0]
-    with Running(bench, places) as history:
+    with running(bench, places) as history:
         await_records(history, places)
         bench.network.delay(ZOOKEEPER, end_name(leader), _SLOW_S)
         bench.network.cut(end_name(slow), end_name(leader))
@@ -133,7 +133,7 @@ def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: 
     state = bench.watcher.state(place)
     (newcomer,) = set(bench.ids) - set(state.replicas)
     leader, target = state.leader, (newcomer, state.leader)
-    with Running(bench, [place]) as history, Admin(bench.servers) as admin:
+    with running(bench, [place]) as history, Admin(bench.servers) as admin:
         await_records(history, [place])
         bench.network.delay(end_name(leader), end_name(newcomer), _SLOW_S)
         assert admin.reassign({place: target})[0]["error"] is None
@@ -150,7 +150,7 @@ def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: 
 @HARMS
 def test_a_session_that_ends_while_its_broker_stops(bench: Bench, places: list[Place], harm: Harm) -> None:
     stopping = bench.leader(places[0])
-    with Running(bench, places) as history, ThreadPoolExecutor(1) as pool:
+    with running(bench, places) as history, ThreadPoolExecutor(1) as pool:
         await_records(history, places)
         bench.network.delay(ZOOKEEPER, end_name(stopping), _SLOW_S)
         began = time.monotonic()
@@ -178,7 +178,7 @@ def test_an_isr_change_whose_answer_is_lost_is_known_as_soon_as_zookeeper_answer
     place = places[0]
     leader, slow = bench.leader(place), bench.followers(place)[0]
     process = bench.brokers[leader]
-    with Running(bench, places) as history:
+    with running(bench, places) as history:
         await_records(history, places)
         before = process.logs()
         bench.network.delay(ZOOKEEPER, end_name(leader), 2 * _SLOW_S)

@@ -11,8 +11,8 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import Guard, RevisionConflict, Session, StoreError, Write
 from pylog_spark.cluster.store import zookeeper as shared
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
-from tests.cluster.watch import steal_session
 from tests.harness.waiting import until
+from tests.harness.watch import steal_session
 
 SESSION_MS = 2_000
 

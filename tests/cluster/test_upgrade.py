@@ -19,11 +19,12 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.features import FEATURE
 from pylog_spark.testing import ProcessError, ZooKeeper
 from pylog_spark.testing.local_broker import PROGRAM
-from tests.cluster import next_version, watch
-from tests.cluster.bench import Bench
-from tests.cluster.history import Outcome
+from tests.cluster import next_version
 from tests.cluster.rounds import await_records, outage_s
-from tests.cluster.running import Running, judge
+from tests.cluster.running import judge, running
+from tests.harness import watch
+from tests.harness.bench import Bench
+from tests.harness.history import Outcome
 from tests.harness.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(180)]
@@ -35,8 +36,8 @@ _topics = (f"upgrade-{number}" for number in count())
 def bench(worker_zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     # Who looks on reads both versions.
     monkeypatch.setattr(watch, "decode_topic", next_version.decode_topic)
-    with Bench(tmp_path, worker_zookeeper) as running:
-        yield running
+    with Bench(tmp_path, worker_zookeeper) as made:
+        yield made
 
 
 def document(bench: Bench, path: str) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def test_a_cluster_is_upgraded_under_load_and_back_and_up_for_good(bench: Bench)
     bench.make_topic(topic, 3, min_insync_replicas=2)
     places = [(topic, partition) for partition in range(3)]
     began = time.monotonic()
-    with Running(bench, places) as history:
+    with running(bench, places) as history:
         await_records(history, places)
         replace(bench, 1, next_version.PROGRAM, topic)
         # One broker of the next version and two of this one: each leads, follows, and reads what the others stored.

@@ -24,9 +24,9 @@ from pylog_spark.client.admin import LATEST, Admin
 from pylog_spark.offsets.position import Position
 from pylog_spark.sink.decision import TOPIC as DECISIONS
 from pylog_spark.testing import LocalBroker
-from tests.brokers import REPLICAS, Brokers
 from tests.cluster.coordinators import TRANSACTIONS
 from tests.crash.sink_driver import ROOT, Plan
+from tests.harness.brokers import REPLICAS, Brokers
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, values_seen
 

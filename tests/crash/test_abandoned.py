@@ -16,9 +16,9 @@ from pylog_spark.sink import stream
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import STREAM, Write
 from pylog_spark.sink.task import Target, Written
-from tests.brokers import Brokers
 from tests.crash.paused_driver import DECIDED, UNDECIDED, PausedDriver, Plan
 from tests.crash.sink_bench import open_transactions
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.reading.streams import Query
 from tests.reading.support import values

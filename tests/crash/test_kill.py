@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
-from tests.crash.load import NumberedLoad
+from tests.crash.numbered import NumberedRecords
 from tests.harness.runs import rounds, seed
 
 ROUNDS = rounds("PYLOG_CRASH_ROUNDS", 15, 50)
@@ -34,7 +34,7 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
     bitten = 0
     try:
         broker.start()
-        load = NumberedLoad(broker.bootstrap_servers, PARTITIONS)
+        load = NumberedRecords(broker.bootstrap_servers, PARTITIONS)
         for _ in range(ROUNDS):
             _push_until(load, load.acknowledged + randomness.randrange(50, 6_000))
             _stop_with_requests_under_way(broker, load, randomness)
@@ -53,7 +53,7 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
     assert all(one.next_offset > ROUNDS * 10 for one in (*load.idempotent, *load.plain))
 
 
-def _stop_with_requests_under_way(broker: LocalBroker, load: NumberedLoad, randomness: random.Random) -> None:
+def _stop_with_requests_under_way(broker: LocalBroker, load: NumberedRecords, randomness: random.Random) -> None:
     """Let the broker stand still at a moment at which plain records wait for its answer: it does nothing more until it is killed,
     so where it stands is where the kill falls, whatever else the machine is doing."""
     deadline = time.monotonic() + _ROUND_DEADLINE_S
@@ -66,7 +66,7 @@ def _stop_with_requests_under_way(broker: LocalBroker, load: NumberedLoad, rando
         assert time.monotonic() < deadline, f"the broker answered everything at once for {_ROUND_DEADLINE_S} s"
 
 
-def _push_until(load: NumberedLoad, acknowledged: int) -> None:
+def _push_until(load: NumberedRecords, acknowledged: int) -> None:
     deadline = time.monotonic() + _ROUND_DEADLINE_S
     while load.acknowledged < acknowledged:
         load.push(poll_s=0.001)

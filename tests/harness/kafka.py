@@ -124,7 +124,7 @@ def either(
     if request.param == "kafka":
         yield request.getfixturevalue(kafka)
         return
-    from tests.brokers import pylog
+    from tests.harness.brokers import pylog
 
     folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
     named = {name.replace(".", "_"): text for name, text in (settings or {}).items()}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.brokers import pylog
+from tests.harness.brokers import pylog
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.interop.clients import create_topic
 from tests.peers.tools import java
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.peers.kafka import dump_log
 

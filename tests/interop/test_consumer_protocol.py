@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from pylog_spark._native import RawConnection
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.interop.groups import PARTITIONS, Group, Member, gaps, until
 from tests.peers.kafka import dump_log
 

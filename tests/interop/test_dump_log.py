@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.interop.clients import CODECS, Record, create_topic
 from tests.peers.kafka import dump_log
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.interop.groups import PARTITIONS, Group, gaps, until
 from tests.peers.kafka import dump_log
 

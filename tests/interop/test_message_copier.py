@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pylog_spark.client.admin import LATEST, Admin
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, until_transactions_end
 from tests.peers.tools import java_command

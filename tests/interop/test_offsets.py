@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.brokers import SEVERAL, Brokers
+from tests.harness.brokers import SEVERAL, Brokers
 from tests.peers.kafka import dump_log
 
 pytestmark = pytest.mark.cluster

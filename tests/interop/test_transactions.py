@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic, until_transactions_end, values_seen
 from tests.peers.kafka import dump_log

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.interop.clients import create_topic
 from tests.peers.tools import java
 

@@ -8,7 +8,7 @@ import pytest
 
 from pylog_spark._native import Client
 from pylog_spark.datasource import PylogDataSource
-from tests.brokers import SEVERAL, Brokers
+from tests.harness.brokers import SEVERAL, Brokers
 from tests.reading.support import schema
 from tests.spark.support import Topic
 

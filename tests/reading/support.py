@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 )
 
 from pylog_spark.datasource import PylogDataSource
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.spark.support import Topic
 
 #: Mark of a file whose tests run on pylog and on Apache Kafka.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pylog_spark._native import Client
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.reading.damage import Own
 from tests.reading.streams import Query, read

@@ -9,7 +9,7 @@ import pytest
 
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets.limits import EARLIEST
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.reading.damage import Own, Task
 from tests.reading.streams import Checkpoint, Query, failure, read

@@ -11,7 +11,7 @@ import pytest
 
 from pylog_spark._native import Client
 from pylog_spark.sink.identity import STREAM, Write
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import happens, until
 from tests.spark.once import Job, committed_values
 from tests.spark.support import Topic, committed

@@ -10,7 +10,7 @@ from pylog_spark._native import Client
 from pylog_spark.sink.decision import TOPIC, TOPIC_CONFIGS
 from pylog_spark.sink.identity import STREAM, Write, batch_write
 from pylog_spark.sink.ledger import Ledger
-from tests.brokers import Brokers
+from tests.harness.brokers import Brokers
 from tests.harness.waiting import until
 from tests.spark.once import Job, read_committed, stored_keys
 

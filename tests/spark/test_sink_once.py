@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import pylog_spark
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.harness.waiting import until
 from tests.spark.once import committed_values, digest, open_ends
 from tests.spark.support import Topic, committed, sentence_in

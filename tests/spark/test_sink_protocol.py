@@ -21,7 +21,7 @@ from pylog_spark.sink.decision import PARTITIONS, TOPIC
 from pylog_spark.sink.identity import STREAM, Write, batch_write
 from pylog_spark.sink.ledger import Driver, Ledger
 from pylog_spark.sink.protocol import HELP_AFTER_MS
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic

@@ -13,7 +13,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import commit
 from pylog_spark.sink.identity import STREAM, Write
 from pylog_spark.sink.ledger import Ledger
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic

@@ -17,7 +17,7 @@ from pylog_spark.options import AT_LEAST_ONCE
 from pylog_spark.sink import attempt, topics
 from pylog_spark.sink.identity import STREAM, Write
 from pylog_spark.sink.task import Target
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.clients import create_topic

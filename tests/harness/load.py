@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
+from types import TracebackType
 from typing import Any
 
 from confluent_kafka import (
@@ -25,7 +26,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.cluster.history import End, GroupOffset, History, Outcome, Place, Poll, Send, Transaction
+from tests.harness.history import End, GroupOffset, History, Outcome, Place, Poll, Send, Transaction
 
 ABORT_PROBABILITY = 0.1
 DELIVERY_DEADLINE_MS = 60_000
@@ -464,7 +465,54 @@ def record_polls(
 
 
 class Load:
-    """All clients together, about 200 records a second.
+    """Clients that run together, from `start` or ``with`` to `stop`.
+
+    Parameters
+    ----------
+    clients : sequence of Client
+        Stopped at once.
+    last : sequence of Client
+        Stopped when the others have ended: they end what those began.
+    """
+
+    def __init__(self, clients: Sequence[Client], last: Sequence[Client] = ()) -> None:
+        self._clients, self._last = clients, last
+
+    def start(self) -> None:
+        """Begin."""
+        for client in (*self._clients, *self._last):
+            client.start()
+
+    def retries(self) -> int:
+        """Requests of producers that were sent again since the start."""
+        return sum(client.retries for client in self._clients if isinstance(client, Sender))
+
+    def check_alive(self) -> None:
+        """Raise AssertionError when a client met what it must not meet."""
+        for client in (*self._clients, *self._last):
+            if client.error is not None:
+                client.join()
+
+    def stop(self) -> None:
+        """End everything that was begun. Raises AssertionError for the first client that could not go on."""
+        for clients in (self._clients, self._last):
+            for client in clients:
+                client.ask_to_stop()
+            for client in clients:
+                client.join()
+
+    def __enter__(self) -> "Load":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class MixedLoad(Load):
+    """All kinds of clients, about 200 records a second.
 
     Topics: `mixed` is written by plain, idempotent and transactional producers and read by a group; `source` by an idempotent one;
     `target` holds its copy.
@@ -478,7 +526,7 @@ class Load:
         #: Where records are sent all the time; a copier may have to wait for its own transaction to time out.
         self.steady = [*places[mixed], *places[source]]
         own = (servers, history, seed)
-        self._clients: list[Client] = [
+        clients: list[Client] = [
             Sender("plain", *own, places[mixed], idempotent=False, period_s=0.02),
             Sender("idempotent", *own, places[mixed], idempotent=True, period_s=0.02),
             TransactionalSender("transactional-1", *own, places[mixed], period_s=0.1),
@@ -490,27 +538,4 @@ class Load:
             Member("member-2", *own, mixed, "group"),
             Observer("observer", *own, self.places),
         ]
-        self._copier = Copier("copier", *own, source, target)
-
-    def start(self) -> None:
-        """Begin."""
-        for client in (*self._clients, self._copier):
-            client.start()
-
-    def retries(self) -> int:
-        """Requests of producers that were sent again since the start."""
-        return sum(client.retries for client in self._clients if isinstance(client, Sender))
-
-    def check_alive(self) -> None:
-        """Raise AssertionError when a client met what it must not meet."""
-        for client in (*self._clients, self._copier):
-            if client.error is not None:
-                client.join()
-
-    def stop(self) -> None:
-        """End everything that was begun. Raises AssertionError for the first client that could not go on."""
-        for clients in (self._clients, [self._copier]):
-            for client in clients:
-                client.ask_to_stop()
-            for client in clients:
-                client.join()
+        super().__init__(clients, [Copier("copier", *own, source, target)])

@@ -23,7 +23,7 @@ from pylog_spark.cluster.documents import (
 from pylog_spark.cluster.model import Partition
 from pylog_spark.cluster.store import StoreError
 from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
-from tests.cluster.history import History, Place, State
+from tests.harness.history import History, Place, State
 from tests.harness.waiting import until
 
 #: All is read again so often, whatever ZooKeeper told.

@@ -1,4 +1,4 @@
-"""A load on a broker that dies again and again, and the oracle that judges what the log holds afterwards.
+"""Numbered records for a broker that dies again and again, and the oracle that judges what the log holds afterwards.
 
 Two kinds of producer, each with partitions of its own, both librdkafka:
 
@@ -80,7 +80,7 @@ class Partition:
         return f"{self.topic}-{self.number} at offset {self.next_offset}"
 
 
-class NumberedLoad:
+class NumberedRecords:
     """Both producers over `servers`. Call `push` in a loop; the broker may die at any time between and during calls."""
 
     def __init__(self, servers: str, partitions: int) -> None:

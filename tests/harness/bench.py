@@ -1,4 +1,5 @@
-"""A cluster that tests may harm: a ZooKeeper that runs and three brokers, all dialled through a `Network`, and what is known about it.
+"""A cluster that tests may harm: a `LocalCluster` of three brokers over a ZooKeeper that runs, all dialled through a `Network`, and what
+is known about it.
 
 Sessions and lags are short, so that a fault of a few seconds has consequences.
 """
@@ -6,7 +7,6 @@ Sessions and lags are short, so that a fault of a few seconds has consequences.
 import random
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,15 +15,15 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.client import Admin
-from pylog_spark.testing import LocalBroker, ZooKeeper
+from pylog_spark.testing import LocalBroker, LocalCluster, ZooKeeper
 from pylog_spark.testing.process import free_port
-from tests.cluster.disks import Disks
-from tests.cluster.history import History, Place, Replica
-from tests.cluster.load import QUICK
-from tests.cluster.machine import Machine
-from tests.cluster.proxy import Network
-from tests.cluster.watch import Watcher
+from tests.harness.disks import Disks
+from tests.harness.history import History, Place, Replica
+from tests.harness.load import QUICK
+from tests.harness.machine import Machine
+from tests.harness.proxy import Network
 from tests.harness.waiting import seconds_until, until
+from tests.harness.watch import Watcher
 from tests.harness.zookeeper import new_chroot
 
 ZOOKEEPER = "zookeeper"
@@ -39,6 +39,9 @@ SETTINGS: dict[str, Any] = {
     "replica_fetch_wait_max_ms": 100,
     "replica_fetch_backoff_ms": 50,
     "replica_socket_timeout_ms": 2_000,
+    # What a test wants of its topics it says itself.
+    "default_replication_factor": 1,
+    "min_insync_replicas": 1,
     "offsets_topic_num_partitions": 2,
     "offsets_topic_replication_factor": 3,
     "transaction_state_log_num_partitions": 2,
@@ -52,8 +55,26 @@ SETTINGS: dict[str, Any] = {
 
 
 def end_name(broker: int) -> str:
-    """The name of a broker in the network."""
+    """The name of a broker in the network, and of its folder in the cluster's."""
     return f"broker-{broker}"
+
+
+class _Dialled(LocalCluster):
+    """One whose brokers dial ZooKeeper and each other through a network."""
+
+    def __init__(
+        self, network: Network, directory: Path, brokers: int, zookeeper: ZooKeeper, chroot: str, **settings: Any
+    ) -> None:
+        super().__init__(directory, brokers, zookeeper=zookeeper, chroot=chroot, **settings)
+        self._dialled = f"127.0.0.1:{network.listen(ZOOKEEPER, zookeeper.port)}{chroot}"
+        for one in self.brokers:
+            one.port = one.port or free_port()
+            advertised = network.listen(end_name(one.broker_id), one.port)
+            one.settle(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
+
+    @property
+    def zookeeper_connect(self) -> str:
+        return self._dialled
 
 
 class Bench:
@@ -76,7 +97,6 @@ class Bench:
         self.network = Network()
         self.zookeeper = zookeeper
         self._chroot = new_chroot()
-        self.brokers: dict[int, LocalBroker] = {}
         self.machines = {broker: Machine(directory / f"machine-{broker}") for broker in self.ids}
         self._dark: set[int] = set()
         self.history = History()
@@ -85,17 +105,20 @@ class Bench:
         self._directory = directory
         self._disks = Disks([directory / end_name(broker) for broker in self.ids])
         self._settings = {**SETTINGS, **settings}
+        self._cluster: _Dialled
         self.watcher: Watcher
 
     def __enter__(self) -> "Bench":
         self.network.__enter__()
         try:
-            through = self.network.listen(ZOOKEEPER, self.zookeeper.port)
+            brokers, place = len(self.ids), self._chroot
+            self._cluster = _Dialled(self.network, self._directory, brokers, self.zookeeper, place, **self._settings)
             self.watcher = Watcher(self.documents, self.history)
+            for broker, process in self.brokers.items():
+                process.program = self.machines[broker].program
+            self._cluster.start()
             for broker in self.ids:
-                self._make(broker, through)
-            with ThreadPoolExecutor(len(self.ids)) as pool:
-                list(pool.map(self.start, self.ids))
+                self._name(broker)
         except BaseException:
             self.close()
             raise
@@ -106,23 +129,15 @@ class Bench:
     ) -> None:
         self.close()
 
-    def _make(self, broker: int, zookeeper_port: int) -> None:
-        made = LocalBroker(
-            self._directory / end_name(broker),
-            port=free_port(),
-            node_id=broker,
-            zookeeper_connect=f"127.0.0.1:{zookeeper_port}{self._chroot}",
-            **self._settings,
-        )
-        made.program = self.machines[broker].program
-        advertised = self.network.listen(end_name(broker), made.port)
-        made.settle(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
-        self.brokers[broker] = made
+    @property
+    def brokers(self) -> dict[int, LocalBroker]:
+        """By their numbers."""
+        return {one.broker_id: one for one in self._cluster.brokers}
 
     @property
     def servers(self) -> str:
         """Bootstrap servers for clients."""
-        return ",".join(f"127.0.0.1:{one.port}" for one in self.brokers.values())
+        return self._cluster.bootstrap_servers
 
     @property
     def documents(self) -> str:
@@ -134,6 +149,9 @@ class Bench:
     def start(self, broker: int) -> None:
         """Start a broker that is down; returns when it serves."""
         self.brokers[broker].start()
+        self._name(broker)
+
+    def _name(self, broker: int) -> None:
         self.network.name(self.brokers[broker].pid, end_name(broker))
 
     def kill(self, broker: int) -> None:
@@ -268,10 +286,11 @@ class Bench:
     def close(self) -> None:
         """End all that was started."""
         self.network.heal()
-        for broker in self.brokers.values():
-            if broker.running:
-                broker.kill()
-            broker.close()
+        if hasattr(self, "_cluster"):
+            for broker in self.brokers.values():
+                if broker.running:
+                    broker.kill()
+            self._cluster.close()
         self._disks.close()
         if hasattr(self, "watcher"):
             self.watcher.close()
