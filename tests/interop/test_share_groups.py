@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pylog_spark.testing import LocalBroker
-from tests.brokers import BOTH
+from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
 from tests.interop.shares import Delivered, ShareGroup
