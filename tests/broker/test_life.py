@@ -174,9 +174,9 @@ def limit_descriptors(broker, soft):
 
 
 def one_by_one(broker):
-    return Producer(
-        {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
-    )
+    """A producer of one record at a time, in order: without idempotence librdkafka may send a later one before it repeats one."""
+    single = {"linger.ms": 0, "batch.num.messages": 1, "max.in.flight": 1}
+    return Producer({"bootstrap.servers": broker.bootstrap_servers, "enable.idempotence": True, **single})
 
 
 def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_of):
@@ -189,8 +189,9 @@ def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_
     assert soft == hard, "the broker takes what it may have"
     # Fewer than are in use already: no file that is closed makes room.
     limit_descriptors(broker, 3)
+    errors = []
     for value in values[1:]:
-        producer.produce("t", value)
+        producer.produce("t", value, on_delivery=lambda error, _: errors.append(error))
 
     def refused():
         producer.poll(0)
@@ -199,6 +200,7 @@ def test_a_log_goes_on_when_the_broker_has_file_descriptors_again(broker, admin_
     until(refused, "the next segment cannot be begun")
     limit_descriptors(broker, soft)
     assert producer.flush(30) == 0
+    assert errors == [None] * 9
     assert read(broker, "t") == values
 
 

@@ -1,8 +1,11 @@
 """The shared store against a real ZooKeeper: writes happen once or not at all, whatever becomes of the connection."""
 
 import queue
+import socket
+import struct
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from kazoo.client import KazooClient
@@ -50,6 +53,56 @@ def expire(zookeeper, store):
     session = store.session()
     assert steal_session(zookeeper.address, session)
     until(lambda: store.session() not in (None, session), "another session")
+
+
+class HangsUp(threading.Thread):
+    """Leads to ZooKeeper; the first connection is closed as soon as ZooKeeper has granted it a session."""
+
+    def __init__(self, zookeeper):
+        super().__init__(daemon=True)
+        self._port = zookeeper.port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+
+    def run(self):
+        with suppress(OSError):
+            while not self._granted(self._listening.accept()[0]):
+                pass
+            while True:
+                pair = self._listening.accept()[0], socket.create_connection(("127.0.0.1", self._port))
+                for source, target in (pair, pair[::-1]):
+                    threading.Thread(target=self._lead, args=(source, target), daemon=True).start()
+
+    def _granted(self, dialled):
+        """Whether ZooKeeper, which closes some connections just after its own start, gave this one a session; it is closed."""
+        with dialled, socket.create_connection(("127.0.0.1", self._port)) as answering:
+            for source, target in ((dialled, answering), (answering, dialled)):
+                size = source.recv(4, socket.MSG_WAITALL)
+                if len(size) < 4:
+                    return False
+                target.sendall(size + source.recv(*struct.unpack(">i", size), socket.MSG_WAITALL))
+        return True
+
+    def _lead(self, source, target):
+        with suppress(OSError), source, target:
+            while piece := source.recv(65_536):
+                target.sendall(piece)
+
+    def close(self):
+        self._listening.close()
+
+
+def test_a_connection_that_is_lost_as_soon_as_it_has_a_session_is_no_reason_not_to_start(zookeeper, new_topic):
+    # The moment is short: one start in a few meets it.
+    for number in range(10):
+        between = HangsUp(zookeeper)
+        between.start()
+        store = ZooKeeperStore(f"127.0.0.1:{between.port}/{new_topic}-{number}", SESSION_MS, 10_000, Heard())
+        try:
+            assert store.compare_and_set("topics/a", b"1", 0) == 1
+        finally:
+            store.close()
+            between.close()
 
 
 def test_a_document_is_created_changed_and_deleted_at_its_revision(open_store):

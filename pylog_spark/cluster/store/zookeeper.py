@@ -106,7 +106,9 @@ class ZooKeeperStore:
         )
         self._client.add_listener(self._state_changed)
         try:
-            self._client.start(connection_timeout_ms / 1000)
+            # kazoo's own start gives up at once, as after a time-out, when the first session ends as soon as it has begun.
+            if not self._client.start_async().wait(connection_timeout_ms / 1000):
+                raise KazooTimeoutError
             for path in ("", documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES):
                 self._make_sure_of(self._node(path))
             if request_timeout_ms is not None:
