@@ -346,7 +346,9 @@ def _alter(
             return configs if isinstance(configs, Refusal) else None
         return controller.change_broker(configs)
     if kind == RESOURCE_GROUP:
-        configs = _no_group(name) or decide(dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker))
+        configs = _no_group(name) or decide(
+            dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker)
+        )
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
         return controller.change_group(name, configs)

@@ -8,6 +8,7 @@ import json
 import random
 import threading
 import time
+import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -146,7 +147,7 @@ def prepared(broker: LocalBroker) -> str:
     resource = {"resource_type": _GROUP_RESOURCE, "resource_name": GROUP, "configs": configs}
     changed = ask(connection, "IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
     assert changed["responses"][0]["error_code"] == 0, changed
-    found = ask(connection, "Metadata", 12, topics=[{"topic_id": None, "name": TOPIC}])
+    found = ask(connection, "Metadata", 12, topics=[{"topic_id": str(uuid.UUID(int=0)), "name": TOPIC}])
     connection.close()
     return str(found["topics"][0]["topic_id"])
 

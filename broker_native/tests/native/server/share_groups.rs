@@ -162,7 +162,7 @@ fn runs(partition: &PartitionData) -> Vec<Run> {
 }
 
 fn batches_in(partition: &PartitionData) -> usize {
-    broker_native::record::batches(&partition.records).map(|batch| batch.unwrap()).count()
+    broker_native::record::batches(&partition.records).inspect(|batch| assert!(batch.is_ok())).count()
 }
 
 /// Start offset and lag of each partition that the group has begun with.

@@ -199,12 +199,10 @@ impl ShareGroup {
         Err(ErrorCode::GroupIdNotFound)
     }
 
-    /// As [`super::super::group::Kind::check_fetch`].
-    ///
-    /// # Errors
-    /// GROUP_ID_NOT_FOUND: a share group has no committed offsets.
+    /// As [`super::super::group::Kind::check_fetch`]. A share group has no committed offsets, and the answer is, as Kafka's, that there
+    /// are none.
     pub fn check_fetch(&self, _claim: &Claim<'_>) -> Result<(), ErrorCode> {
-        Err(ErrorCode::GroupIdNotFound)
+        Ok(())
     }
 
     /// As [`super::super::group::Kind::check_offset_delete`].
