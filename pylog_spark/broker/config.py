@@ -391,7 +391,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "POLICY_VIOLATION; known ones go on, and may use as much again for the partitions of their transactions. Only pylog has "
             "this setting.", valid=at_least(1)),
     _server("transaction.max.timeout.ms", Type.INT, 15 * _MINUTE_MS,
-            "Longest transaction timeout that a producer may ask for. A prepared transaction, which has none, is told in the broker's "
+            "Longest transaction timeout that a producer may ask for. A prepared transaction, which has none, is named in the broker's "
             "log when it is open for longer.", "high", at_least(1)),
     Setting("transaction.remove.expired.transaction.cleanup.interval.ms", Type.INT, _HOUR_MS,
             "Changes nothing: transactional ids are forgotten on time (transactional.id.expiration.ms). Shown for Kafka's tools.",

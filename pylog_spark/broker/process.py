@@ -113,16 +113,16 @@ class Broker:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
                 self._controller.start()
             self.host, self.port = host, self._native.listen(host, port)
-            told = reached_at(broker, host, self.port, alone=self._cluster is None)
-            if self._cluster is not None and told is not None:
-                self._cluster.join(*told)
+            advertised = reached_at(broker, host, self.port, alone=self._cluster is None)
+            if self._cluster is not None and advertised is not None:
+                self._cluster.join(*advertised)
         except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
             # What kept it from starting, such as a full disk, may well keep it from closing: the first error is the cause.
             with contextlib.suppress(NativeError):
                 self._native.close(CLOSE_TIMEOUT_MS)
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
-        self._controller.broker = _shown(broker, self.data_dir, (self.host, self.port), told)
+        self._controller.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
         self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
@@ -313,14 +313,16 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
 
 
-def _shown(broker: BrokerConfig, data_dir: str, listens: tuple[str, int], told: tuple[str, int] | None) -> BrokerConfig:
+def _shown(
+    broker: BrokerConfig, data_dir: str, listens: tuple[str, int], advertised: tuple[str, int] | None
+) -> BrokerConfig:
     """The settings as DescribeConfigs shows them: with the directory and addresses really used.
 
-    `told`: the address that clients are told; None when it is the one that each of them dialled.
+    `advertised`: the address that clients are given; None when it is the one that each of them dialled.
     """
     used = {"log.dirs": data_dir, "listeners": f"PLAINTEXT://{_address(*listens)}"}
-    if told is not None:
-        used["advertised.listeners"] = f"PLAINTEXT://{_address(*told)}"
+    if advertised is not None:
+        used["advertised.listeners"] = f"PLAINTEXT://{_address(*advertised)}"
     return BrokerConfig({**broker.given, **used}, broker.dynamic)
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
+from tests.harness.waiting import until
+
 BURST = 300
 QUEUED_MAX = 2_000
 _DEADLINE_S = 60
@@ -132,11 +134,13 @@ class NumberedRecords:
         while len(self._loose) and time.monotonic() < deadline:
             self._loose.poll(poll_s / 10)
         self._loose_in_flight = None
-        deadline = time.monotonic() + _DEADLINE_S
-        while self._loose_in_flight is None:
-            assert time.monotonic() < deadline, f"librdkafka gave no statistics within {_DEADLINE_S} s"
-            self._loose.poll(0.01)
+        until(self._knows_what_is_in_flight, "librdkafka gives statistics", _DEADLINE_S)
+        assert self._loose_in_flight is not None
         return self._loose_in_flight > 0
+
+    def _knows_what_is_in_flight(self) -> bool:
+        self._loose.poll(0.01)
+        return self._loose_in_flight is not None
 
     def _count_in_flight(self, statistics: str) -> None:
         brokers = json.loads(statistics)["brokers"].values()

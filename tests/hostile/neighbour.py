@@ -140,10 +140,10 @@ class NeighbourProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        told, _ = self._process.communicate("", timeout=_DEADLINE_S)
+        result, _ = self._process.communicate("", timeout=_DEADLINE_S)
         if error is None:
             assert self._process.returncode == 0, "the honest client was refused"
-            self.slowest_s = json.loads(told)["slowest_s"]
+            self.slowest_s = json.loads(result)["slowest_s"]
 
 
 def main(host: str, port: str, topic: str, pid: str, attacker: str) -> None:

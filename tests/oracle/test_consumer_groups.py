@@ -302,12 +302,7 @@ def test_a_regular_expression_finds_its_topics(s: Script) -> None:
     # Kafka looks for them in the background.
     s.until(lambda answer: len(_described(answer)) > 0, "ConsumerGroupDescribe", group_ids=[g.name])
     s.transcript.pop()
-    full = {"rebalance_timeout_ms": 30_000, "topic_partitions": [], "subscribed_topic_regex": regex}
-    s.until(
-        lambda answer: bool((answer["assignment"] or {}).get("topic_partitions")),
-        "ConsumerGroupHeartbeat", 1, group_id=g.name, member_id="a", member_epoch=0, **full,
-    )  # fmt: skip
-    s.without("member_epoch")
+    _until_given(s, g, regex)
     s.holds(partitions=[0, 1])
 
 
@@ -317,13 +312,18 @@ def test_a_regular_expression_finds_internal_topics_as_well(s: Script) -> None:
     regex = "__consumer_offset."
     g.join("a", subscribed_topic_names=None, subscribed_topic_regex=regex)
     s.transcript.pop()
+    _until_given(s, g, regex)
+    s.holds(partitions=[0])
+
+
+def _until_given(s: Script, g: Members, regex: str) -> None:
+    """Member `a` joins by `regex` again and again until it is given partitions."""
     full = {"rebalance_timeout_ms": 30_000, "topic_partitions": [], "subscribed_topic_regex": regex}
     s.until(
         lambda answer: bool((answer["assignment"] or {}).get("topic_partitions")),
         "ConsumerGroupHeartbeat", 1, group_id=g.name, member_id="a", member_epoch=0, **full,
     )  # fmt: skip
     s.without("member_epoch")
-    s.holds(partitions=[0])
 
 
 def _described(answer: Answer) -> list[Any]:

@@ -36,8 +36,8 @@ def java(main: str, *arguments: str, stdin: bytes = b"", deadline_s: float = _DE
     """What one of Kafka's tools prints. Raises RuntimeError when it fails, with what it printed."""
     status, printed, errors = _processes[_peer(main)].run([main, *arguments], stdin, deadline_s)
     if status != 0:
-        told = f"{printed.decode(errors='replace')[-3000:]}{errors.decode(errors='replace')[-3000:]}"
-        raise RuntimeError(f"{main} failed with {status}: {told}")
+        shown = f"{printed.decode(errors='replace')[-3000:]}{errors.decode(errors='replace')[-3000:]}"
+        raise RuntimeError(f"{main} failed with {status}: {shown}")
     return printed.decode()
 
 

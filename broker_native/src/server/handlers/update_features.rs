@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn a_fixed_level_can_only_be_asked_to_be_what_it_is() {
         assert_eq!(of("transaction.version", 2, UPGRADE), None);
-        assert_eq!(of("pylog.version", 5, UPGRADE), None, "that is decided elsewhere");
+        assert_eq!(of("pylog.version", 5, UPGRADE), None, "the controller decides that");
         assert_eq!(of("share.version", 1, UPGRADE), None, "it is so already");
         assert!(of("share.version", 2, UPGRADE).is_some());
-        let elsewhere = refused(&update("share.version", 2, UPGRADE), /* is_clustered */ true);
-        assert_eq!(elsewhere, None, "a cluster has no such feature, which is said elsewhere");
+        let in_a_cluster = refused(&update("share.version", 2, UPGRADE), /* is_clustered */ true);
+        assert_eq!(in_a_cluster, None, "a cluster has no such feature, which the controller says");
         for (level, kind, why) in [
             (1, UPGRADE, "never changes"),
             (1, 2, "never changes"),
