@@ -24,7 +24,7 @@ _EPOCHS = ("member_epoch", "group_epoch", "assignment_epoch")
 Said = tuple[int, int, list[int]]
 
 
-def told(answer: Answer) -> dict[str, Any]:
+def contents(answer: Answer) -> dict[str, Any]:
     """What an answer to ShareFetch says."""
     partitions = {}
     for topic in answer["responses"]:
@@ -110,7 +110,7 @@ class Group:
         limits = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500}
         topics = [{"topic_id": topic_id or self.topic_id, "partitions": [partition]}]
         request = {**self._as(member), "share_session_epoch": epoch, "topics": topics, **limits, **fields}
-        answer = told(self.s.call("ShareFetch", 2, **request))
+        answer = contents(self.s.call("ShareFetch", 2, **request))
         self.s.transcript[-1] = ("ShareFetch", answer)
         return answer
 
@@ -347,8 +347,55 @@ def test_a_group_with_members_is_not_moved_and_one_without_is(s: Script) -> None
 def test_a_share_group_that_there_is_not_has_no_offsets(s: Script) -> None:
     g = Group(s)
     g.lag()
-    there = [{"topic_name": g.topic, "partitions": [{"partition_index": 0, "start_offset": 1}]}]
-    s.call("AlterShareGroupOffsets", 0, group_id=g.name, topics=there)
-    s.says("GROUP_ID_NOT_FOUND")
+    s.call("DescribeShareGroupOffsets", 1, groups=[{"group_id": g.name, "topics": None}])
     s.call("DeleteShareGroupOffsets", 0, group_id=g.name, topics=[{"topic_name": g.topic}])
     s.says("GROUP_ID_NOT_FOUND")
+
+
+@case
+def test_offsets_of_a_share_group_that_there_is_not_make_it(s: Script) -> None:
+    g = Group(s, "one", "two", "three")
+    there = [{"topic_name": g.topic, "partitions": [{"partition_index": 0, "start_offset": 1}]}]
+    s.call("AlterShareGroupOffsets", 0, group_id=g.name, topics=there)
+    s.says("NONE")
+    s.call("ShareGroupDescribe", 1, group_ids=[g.name])
+    s.without(*_EPOCHS)
+    s.holds(group_state="Empty", members=[])
+    s.call("ListGroups", 5, states_filter=[], types_filter=["share"])
+    s.only_mine()
+    g.lag()
+    s.holds(lag=2)
+    g.join("a")
+    assert g.read("a") == {1: 1, 2: 1}
+    g.close("a")
+    s.call("DeleteShareGroupOffsets", 0, group_id=g.name, topics=[{"topic_name": g.topic}])
+    s.says("NONE")
+    s.call("DeleteGroups", 2, groups_names=[g.name])
+    s.says("NONE")
+
+
+@case
+def test_offsets_that_cannot_be_are_refused(s: Script) -> None:
+    g = Group(s)
+    nowhere = [{"topic_name": s.new("topic"), "partitions": [{"partition_index": 0, "start_offset": 1}]}]
+    unknown = [{"topic_name": s.new("topic"), "partitions": [0]}, {"topic_name": g.topic, "partitions": [9]}]
+    nobodys = [{"group_id": g.name, "topics": unknown}]
+    s.call("DescribeShareGroupOffsets", 1, groups=nobodys)
+    s.without("start_offset", "leader_epoch")
+    s.call("AlterShareGroupOffsets", 0, group_id=g.name, topics=nowhere)
+    s.call("ShareGroupDescribe", 1, group_ids=[g.name])
+    s.without(*_EPOCHS)
+    for index, offset in ((7, 1), (0, -1)):
+        partitions = [{"partition_index": index, "start_offset": offset}]
+        s.call("AlterShareGroupOffsets", 0, group_id=g.name, topics=[{"topic_name": g.topic, "partitions": partitions}])
+    g.lag()
+    s.call("AlterShareGroupOffsets", 0, group_id="", topics=nowhere)
+    s.call("DescribeShareGroupOffsets", 1, groups=[{"group_id": "", "topics": None}])
+    s.call("DeleteShareGroupOffsets", 0, group_id="", topics=[{"topic_name": g.topic}])
+    other = s.new("group")
+    partitions = [{"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}]
+    topics = [{"name": g.topic, "partitions": partitions}]
+    s.call("OffsetCommit", 9, group_id=other, member_id="", generation_id_or_member_epoch=-1, topics=topics)
+    s.call("AlterShareGroupOffsets", 0, group_id=other, topics=nowhere)
+    s.call("DescribeShareGroupOffsets", 1, groups=[{"group_id": other, "topics": None}])
+    s.call("DeleteShareGroupOffsets", 0, group_id=other, topics=[{"topic_name": g.topic}])

@@ -138,7 +138,9 @@ impl GroupMachine {
             GroupRequest::ConsumerHeartbeat { .. } | GroupRequest::ConsumerDescribe(_) => {
                 consumer::handle(group, ticket, &caller, request, cx);
             }
-            GroupRequest::ShareHeartbeat { .. } | GroupRequest::ShareDescribe(_) => {
+            GroupRequest::ShareHeartbeat { .. }
+            | GroupRequest::ShareDescribe(_)
+            | GroupRequest::ShareMove { .. } => {
                 share::handle(group, ticket, &caller, request, cx);
             }
             GroupRequest::DeleteGroup(_) => {

@@ -4,7 +4,7 @@
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use uuid::Uuid;
 
-use super::share::Membership;
+use super::share::{Membership, Refusal};
 use crate::coordinator::{Caller, Ticket};
 use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use crate::wire::messages::describe_groups::DescribedGroup;
@@ -65,6 +65,13 @@ pub enum GroupRequest {
     },
     /// ShareGroupDescribe, one of its groups.
     ShareDescribe(String),
+    /// AlterShareGroupOffsets: whether the group may be moved now.
+    ShareMove {
+        /// Which one.
+        group_id: String,
+        /// Whether anything is moved: only then a group that is not there is made.
+        moves: bool,
+    },
     /// JoinGroup.
     JoinGroup {
         /// The request.
@@ -92,6 +99,7 @@ impl GroupRequest {
             | Self::ShareDescribe(group_id)
             | Self::ConsumerDescribe(group_id) => group_id,
             Self::ShareHeartbeat { request, .. } => &request.group_id,
+            Self::ShareMove { group_id, .. } => group_id,
             Self::JoinGroup { request, .. } => &request.group_id,
             Self::SyncGroup(request) => &request.group_id,
             Self::Heartbeat(request) => &request.group_id,
@@ -125,6 +133,8 @@ pub enum GroupReply {
     ShareHeartbeat(ShareGroupHeartbeatResponse),
     /// To [`GroupRequest::ShareDescribe`].
     ShareDescribe(DescribedShareGroup),
+    /// To [`GroupRequest::ShareMove`].
+    ShareMove(Result<(), Refusal>),
     /// To [`GroupRequest::JoinGroup`], when the group has agreed.
     JoinGroup(JoinGroupResponse),
     /// To [`GroupRequest::SyncGroup`], when the leader has brought the assignments.

@@ -147,7 +147,7 @@ impl ShareMachine {
     }
 
     /// What follows a step of the share partition: its record, its timer, its size.
-    fn settle(&mut self, key: &ShareKey, now: Now, effects: &mut ShareEffects) {
+    fn follow_up(&mut self, key: &ShareKey, now: Now, effects: &mut ShareEffects) {
         let Some(kept) = self.kept.get_mut(key) else { return };
         if kept.partition.dirty {
             kept.partition.snapshot_epoch = kept.partition.snapshot_epoch.wrapping_add(1).max(0);
@@ -203,7 +203,7 @@ impl ShareMachine {
                 ShareReply::Done(ErrorCode::None)
             }
         };
-        self.settle(&key, now, effects);
+        self.follow_up(&key, now, effects);
         let offered = self.offered(&key);
         if offered.is_some() && before.is_none_or(|before| offered < Some(before)) {
             effects.actions.push(ShareAction::Wake(key.group_id));
@@ -290,7 +290,7 @@ impl Machine for ShareMachine {
                 effects.actions.push(ShareAction::Wake(key.group_id.clone()));
             }
             bytes += cost(&key, &kept.partition);
-            self.settle(&key, now, &mut effects);
+            self.follow_up(&key, now, &mut effects);
         }
         effects
     }

@@ -15,6 +15,16 @@ type Feature = (&'static str, i16, i16);
 const FEATURES: &[Feature] =
     &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
 const SHARES: Feature = ("share.version", 1, 1);
+/// Requests about share groups.
+const OF_SHARE_GROUPS: [ApiKey; 7] = [
+    ApiKey::ShareGroupHeartbeat,
+    ApiKey::ShareGroupDescribe,
+    ApiKey::ShareFetch,
+    ApiKey::ShareAcknowledge,
+    ApiKey::DescribeShareGroupOffsets,
+    ApiKey::AlterShareGroupOffsets,
+    ApiKey::DeleteShareGroupOffsets,
+];
 /// Stands for a broker that the client does not know yet.
 const NO_NODE: i32 = -1;
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
@@ -70,14 +80,17 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
         }
         advertisement
     };
-    let features = || features(call.shared.cluster.is_clustered());
+    let is_clustered = call.shared.cluster.is_clustered();
+    let features = || features(is_clustered);
+    // Not what would only be refused: clients say at once that the broker does not know it.
+    let spoken = SERVED.iter().copied().filter(|key| !(is_clustered && OF_SHARE_GROUPS.contains(key)));
     ApiVersionsResponse {
         error_code: error.code(),
         supported_features: features().map(supported).chain(level.map(could_be)).collect(),
         // Only the level ever changes.
         finalized_features_epoch: level.map_or(0, |level| level.now.into()),
         finalized_features: features().map(finalized).chain(level.map(is)).collect(),
-        api_keys: SERVED.iter().copied().map(advertisement).collect(),
+        api_keys: spoken.map(advertisement).collect(),
         ..Default::default()
     }
 }

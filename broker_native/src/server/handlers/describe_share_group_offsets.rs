@@ -1,7 +1,8 @@
-//! DescribeShareGroupOffsets: from which offset on each partition is not done with, and how much that is.
+//! DescribeShareGroupOffsets: from which offset on each partition is not done with, and how much that is. As in Kafka, a group, topic or
+//! partition that is not there has no offsets, which is no error.
 use std::collections::BTreeMap;
 
-use super::share_admin::{Refusal, check_count, is_empty, keys};
+use super::share_admin::{Refusal, check_count, check_kept, keys};
 use super::share_call::ask;
 use crate::coordinator::share::requests::Described;
 use crate::coordinator::share::{ShareKey, ShareReply, ShareRequest};
@@ -49,7 +50,7 @@ pub fn handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Outcome 
 type Topics = Vec<DescribeShareGroupOffsetsResponseTopic>;
 
 async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> Result<Topics, Refusal> {
-    is_empty(call, &group.group_id)?;
+    check_kept(call)?;
     let mut answers = Topics::new();
     for (name, partitions) in asked(call, &group)? {
         let topic = call.shared.topics.now().named(&name).cloned();
@@ -93,13 +94,16 @@ async fn one(
         start_offset: NONE,
         ..Default::default()
     };
+    if !call.shared.coordinators.shares.has_topic() {
+        return blank;
+    }
     let failed = |error: ErrorCode| DescribeShareGroupOffsetsResponsePartition {
         error_code: error.code(),
         error_message: Some(error.sentence().to_owned()),
         ..blank.clone()
     };
     let found = topic.and_then(|topic| topic.partition(partition_index).map(|partition| (topic, partition)));
-    let Some((topic, partition)) = found else { return failed(ErrorCode::UnknownTopicOrPartition) };
+    let Some((topic, partition)) = found else { return blank };
     let key = ShareKey { group_id: group_id.to_owned(), topic_id: topic.id, partition: partition_index };
     match ask(&call.shared, key, ShareRequest::Describe).await {
         Ok(ShareReply::Described(None)) => blank,

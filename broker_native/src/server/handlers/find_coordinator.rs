@@ -2,6 +2,7 @@
 use super::brokers::{Brokers, Known};
 use super::internal_topic;
 use super::second_hand::{self, Heard};
+use super::share_call::{NOT_IN_A_CLUSTER, is_refused};
 use crate::coordinator::Machine;
 use crate::coordinator::share::ShareKey;
 use crate::server::coordinators::Coordinator;
@@ -93,20 +94,17 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
     let coordinators = &call.shared.coordinators;
     let brokers = Brokers::of(call);
     let keeper = match key_type {
+        SHARE if is_refused(call) => Err(ErrorCode::UnsupportedVersion),
         _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
         GROUP => keeper(call, &brokers, &coordinators.groups, key),
         TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
-        SHARE
-            if call.version >= SHARE_FROM
-                && !call.shared.cluster.is_clustered()
-                && ShareKey::is_text(key) =>
-        {
+        SHARE if call.version >= SHARE_FROM && ShareKey::is_text(key) => {
             keeper(call, &brokers, &coordinators.shares, key)
         }
-        // A cluster keeps no share groups.
         _ => Err(ErrorCode::InvalidRequest),
     };
-    let (key, error_message) = (key.to_owned(), Some(String::new()));
+    let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_IN_A_CLUSTER } else { "" };
+    let (key, error_message) = (key.to_owned(), Some(sentence.to_owned()));
     match keeper {
         Ok(Known { id: node_id, host, port, .. }) => {
             Found { key, node_id, host, port, error_code: ErrorCode::None.code(), error_message }

@@ -12,14 +12,35 @@ pub const NAMED_MAX: usize = 100_000;
 /// An error with its sentence.
 pub type Refusal = (ErrorCode, String);
 
+/// Whether share groups are kept here.
+///
+/// # Errors
+/// UNSUPPORTED_VERSION in a cluster.
+pub fn check_kept(call: &Call) -> Result<(), Refusal> {
+    match is_refused(call) {
+        true => Err((ErrorCode::UnsupportedVersion, NOT_IN_A_CLUSTER.to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Whether share groups are kept here, and the id can be one's.
+///
+/// # Errors
+/// As [`check_kept`]; INVALID_GROUP_ID.
+pub fn check_id(call: &Call, group_id: &str) -> Result<(), Refusal> {
+    check_kept(call)?;
+    match group_id.is_empty() {
+        true => Err((ErrorCode::InvalidGroupId, ErrorCode::InvalidGroupId.sentence().to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Whether the share group has no members.
 ///
 /// # Errors
-/// GROUP_ID_NOT_FOUND when it is none; those of its coordinator; UNSUPPORTED_VERSION in a cluster.
+/// As [`check_id`]; GROUP_ID_NOT_FOUND when it is none; those of its coordinator.
 pub fn is_empty(call: &Call, group_id: &str) -> Result<bool, Refusal> {
-    if is_refused(call) {
-        return Err((ErrorCode::UnsupportedVersion, NOT_IN_A_CLUSTER.to_owned()));
-    }
+    check_id(call, group_id)?;
     let groups = &call.shared.coordinators.groups;
     let missing = || (ErrorCode::GroupIdNotFound, format!("Group {group_id} not found."));
     let shard = groups.partition_of(group_id).and_then(|number| groups.shard(number)).ok_or_else(missing)?;

@@ -214,13 +214,13 @@ async fn look(call: &Call, wanted: &Wanted) -> Option<Vec<Found>> {
 }
 
 async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: Polled) -> Reply {
-    let mut told: BTreeMap<TopicPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
+    let mut answered: BTreeMap<TopicPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
     for Found { at, data, slice } in polled.found {
-        told.insert(at, (data, slice));
+        answered.insert(at, (data, slice));
     }
     for (topic_id, partition_index, waiting) in taken {
         let error = error_of(waiting.await);
-        let (data, _) = told.entry((topic_id, partition_index)).or_default();
+        let (data, _) = answered.entry((topic_id, partition_index)).or_default();
         data.partition_index = partition_index;
         data.acknowledge_error_code = error.code();
         data.acknowledge_error_message = (error != ErrorCode::None).then(|| error.sentence().to_owned());
@@ -231,8 +231,8 @@ async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: 
         acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),
         ..Default::default()
     };
-    let mut slices = Vec::with_capacity(told.len());
-    for ((topic_id, _), (data, slice)) in told {
+    let mut slices = Vec::with_capacity(answered.len());
+    for ((topic_id, _), (data, slice)) in answered {
         slices.push(slice);
         match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
             Some(topic) => topic.partitions.push(data),

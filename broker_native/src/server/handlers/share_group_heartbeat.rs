@@ -16,17 +16,17 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
     let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
     let request = GroupRequest::ShareHeartbeat { request, membership };
     let Some(topic) = internal_topic::missing(&call.shared.coordinators.shares) else {
-        return answer(call, request, told);
+        return answer(call, request, response_of);
     };
     Outcome::in_order(async move {
         call.shared.metrics.events.one();
         internal_topic::make(&call, topic).await;
         let reply = ask(&call, request).await;
-        call.answer(&told(reply))
+        call.answer(&response_of(reply))
     })
 }
 
-fn told(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatResponse {
+fn response_of(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatResponse {
     match reply {
         Ok(GroupReply::ShareHeartbeat(answer)) => answer,
         other => {

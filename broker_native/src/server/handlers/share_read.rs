@@ -101,7 +101,7 @@ pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
         match one(call, wanted, *at, &mut left).await {
             Ok(None) => {}
             Ok(Some((acquired, slice))) => {
-                found.push(Found { at: *at, data: told(*at, &acquired), slice: Some(slice) })
+                found.push(Found { at: *at, data: data_of(*at, &acquired), slice: Some(slice) })
             }
             Err(error) => found.push(Found::failed(*at, error)),
         }
@@ -287,7 +287,7 @@ fn bytes_of<'a>(headers: impl Iterator<Item = &'a BatchHeader>) -> usize {
     headers.map(BatchHeader::size).sum()
 }
 
-fn told((_, partition_index): TopicPartition, acquired: &[Acquired]) -> PartitionData {
+fn data_of((_, partition_index): TopicPartition, acquired: &[Acquired]) -> PartitionData {
     let runs = acquired.iter().map(|run| AcquiredRecords {
         first_offset: run.first_offset,
         last_offset: run.last_offset,

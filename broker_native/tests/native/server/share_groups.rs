@@ -13,7 +13,8 @@ use broker_native::wire::messages::share_fetch::{
     AcknowledgementBatch, FetchPartition, FetchTopic, PartitionData, RECORD_LIMIT,
 };
 use broker_native::wire::messages::{
-    DescribeShareGroupOffsetsRequest, ListConfigResourcesRequest, ShareAcknowledgeRequest, ShareFetchRequest,
+    AlterShareGroupOffsetsRequest, ApiVersionsRequest, DescribeShareGroupOffsetsRequest,
+    FindCoordinatorRequest, ListConfigResourcesRequest, ShareAcknowledgeRequest, ShareFetchRequest,
     ShareFetchResponse, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse,
 };
 use uuid::Uuid;
@@ -28,6 +29,8 @@ const ACCEPT: i8 = 1;
 const RELEASE: i8 = 2;
 const RENEW: i8 = 4;
 const CLOSES: i32 = -1;
+/// Keys of the requests about share groups.
+const OF_SHARE_GROUPS: [i16; 7] = [76, 77, 78, 79, 90, 91, 92];
 
 /// A broker with a topic `t` and a group that begins where `reset` says.
 fn serving(reset: &str) -> (Broker, Uuid) {
@@ -427,4 +430,18 @@ fn a_broker_of_a_cluster_says_that_it_keeps_no_share_groups() {
     let request = member.request(0, &[]);
     assert_eq!(refusal(&mut member.client, &request), unsupported);
     assert_eq!(member.acknowledge(1, &[]).0, unsupported.code());
+    let offsets = AlterShareGroupOffsetsRequest { group_id: GROUP.into(), ..Default::default() };
+    assert_eq!(member.client.call(&offsets, 0).error_code, unsupported.code());
+    let coordinator_keys = vec![format!("{GROUP}:AAAAAAAAAAAAAAAAAAAAAQ:0")];
+    let asked = FindCoordinatorRequest { key_type: 2, coordinator_keys, ..Default::default() };
+    let found = member.client.call(&asked, 6).coordinators.remove(0);
+    assert_eq!(found.error_code, unsupported.code());
+    assert!(found.error_message.unwrap().contains("without a cluster only"));
+    let spoken = |client: &mut Client| -> Vec<i16> {
+        let answer = client.call(&ApiVersionsRequest::default(), 4);
+        assert!(answer.api_keys.len() > 50, "{answer:?}");
+        answer.api_keys.iter().map(|one| one.api_key).filter(|key| OF_SHARE_GROUPS.contains(key)).collect()
+    };
+    assert_eq!(spoken(&mut member.client), []);
+    assert_eq!(spoken(&mut Broker::start().client()), OF_SHARE_GROUPS);
 }

@@ -3,7 +3,7 @@ use super::super::context::Context;
 use super::super::state::{Group, Kind};
 use super::assignor;
 use super::group::{Member as GroupMember, ShareGroup};
-use super::heartbeat::{not_found, not_of_this_kind};
+use super::refusal::{not_found, not_of_this_kind};
 use crate::wire::messages::share_group_describe::{Assignment, DescribedGroup, Member, TopicPartitions};
 
 /// Describes the group; GROUP_ID_NOT_FOUND when it is none of this kind.

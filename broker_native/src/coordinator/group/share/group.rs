@@ -150,9 +150,14 @@ impl ShareGroup {
         self.emit(Change::Target(member_id.to_owned(), None), cx);
         self.emit(Change::Member(member_id.to_owned(), None), cx);
         cx.cancel_timer(member_id, SESSION);
+        self.begin_epoch(cx);
+    }
+
+    /// Begins a new epoch.
+    pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
         self.raise_epoch_if(true, cx);
         if self.is_empty() {
-            // Nobody is left to ask for a target: an empty group has that of its epoch (as Kafka from 4.3 on).
+            // Nobody is there to ask for a target: an empty group has that of its epoch (as Kafka from 4.3 on).
             self.emit(Change::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
         }
     }

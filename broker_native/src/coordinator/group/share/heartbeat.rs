@@ -3,6 +3,7 @@ use super::super::context::Context;
 use super::super::state::{Group, Kind};
 use super::change::Change;
 use super::group::{Member, ShareGroup};
+use super::refusal::{Refusal, no_room, not_found, not_of_this_kind};
 use super::{Membership, SESSION};
 use crate::coordinator::Caller;
 use crate::coordinator::group::consumer::Partitions;
@@ -18,39 +19,6 @@ const NAMES_BYTES_MAX: usize = 500_000;
 /// Longest text that a record has room for.
 const TEXT_BYTES_MAX: usize = i16::MAX as usize;
 
-/// Why a heartbeat is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Its code.
-    pub error: ErrorCode,
-    /// A sentence for the client's log.
-    pub message: String,
-}
-
-impl Refusal {
-    fn new(error: ErrorCode, message: impl Into<String>) -> Self {
-        Self { error, message: message.into() }
-    }
-
-    fn answer(self) -> ShareGroupHeartbeatResponse {
-        ShareGroupHeartbeatResponse {
-            error_code: self.error.code(),
-            error_message: Some(self.message),
-            ..Default::default()
-        }
-    }
-}
-
-/// There is no such group.
-pub(super) fn not_found(group_id: &str) -> Refusal {
-    Refusal::new(ErrorCode::GroupIdNotFound, format!("Group {group_id} not found."))
-}
-
-/// The group is of another kind.
-pub(super) fn not_of_this_kind(group_id: &str) -> Refusal {
-    Refusal::new(ErrorCode::GroupIdNotFound, format!("Group {group_id} is not a share group."))
-}
-
 /// Takes a heartbeat.
 pub fn handle(
     group: &mut Group,
@@ -59,7 +27,7 @@ pub fn handle(
     membership: Membership,
     cx: &mut Context<'_>,
 ) -> ShareGroupHeartbeatResponse {
-    take(group, who, request, membership, cx).unwrap_or_else(Refusal::answer)
+    take(group, who, request, membership, cx).unwrap_or_else(refused)
 }
 
 fn take(
@@ -73,22 +41,12 @@ fn take(
     let joins = request.member_epoch == 0;
     let empty = ShareGroup::default();
     // Nothing changes before all that can be refused was.
-    let known = match &group.kind {
-        Kind::Share(members) => members,
-        Kind::Classic(classic) if joins && classic.is_empty() && group.offsets.is_empty() => &empty,
-        Kind::Simple if joins && group.offsets.is_empty() => &empty,
-        Kind::Simple if group.offsets.is_empty() => return Err(not_found(cx.group_id)),
-        _ => return Err(not_of_this_kind(cx.group_id)),
-    };
-    let before = known.admit(who, request, cx)?;
-    let mut members = match std::mem::take(&mut group.kind) {
-        Kind::Share(members) => members,
-        // A classic group without members and offsets makes room.
-        other => {
-            cx.effects.records.extend(other.tombstones(cx.group_id));
-            Box::default()
-        }
-    };
+    let known = find(group, cx)?;
+    if known.is_none() && !joins {
+        return Err(not_found(cx.group_id));
+    }
+    let before = known.unwrap_or(&empty).admit(who, request, cx)?;
+    let mut members = take_out(group, cx);
     let answer = match request.member_epoch {
         LEAVES => {
             members.remove(&request.member_id, cx);
@@ -100,12 +58,42 @@ fn take(
     answer
 }
 
+fn refused(refusal: Refusal) -> ShareGroupHeartbeatResponse {
+    ShareGroupHeartbeatResponse {
+        error_code: refusal.error.code(),
+        error_message: Some(refusal.message),
+        ..Default::default()
+    }
+}
+
 fn too_large(bytes: usize, epoch: i32) -> Refusal {
     let message = format!(
         "The assignment for epoch {epoch} takes {bytes} bytes and the log has room for {RECORD_BYTES_MAX}: spread the partitions \
          over more groups."
     );
     Refusal::new(ErrorCode::UnknownServerError, message)
+}
+
+/// The share group; `None`: there is none, and one can be made.
+pub(super) fn find<'a>(group: &'a Group, cx: &Context<'_>) -> Result<Option<&'a ShareGroup>, Refusal> {
+    match &group.kind {
+        Kind::Share(members) => Ok(Some(members)),
+        // A classic group without members and offsets makes room.
+        Kind::Classic(classic) if classic.is_empty() && group.offsets.is_empty() => Ok(None),
+        Kind::Simple if group.offsets.is_empty() => Ok(None),
+        _ => Err(not_of_this_kind(cx.group_id)),
+    }
+}
+
+/// Takes the share group out of `group`, to be changed and put back; makes it when [`find`] found none.
+pub(super) fn take_out(group: &mut Group, cx: &mut Context<'_>) -> Box<ShareGroup> {
+    match std::mem::take(&mut group.kind) {
+        Kind::Share(members) => members,
+        other => {
+            cx.effects.records.extend(other.tombstones(cx.group_id));
+            Box::default()
+        }
+    }
 }
 
 fn left(request: &ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse {
@@ -144,8 +132,7 @@ impl ShareGroup {
         check_epoch(&member, request.member_epoch)?;
         let more = member.updated(request, who).bytes(member_id);
         if !cx.room.has(more.saturating_sub(known.map_or(0, |member| member.bytes(member_id)))) {
-            let message = "The coordinator has no room for more (group.coordinator.max.bytes).";
-            return Err(Refusal::new(ErrorCode::GroupMaxSizeReached, message));
+            return Err(no_room());
         }
         Ok(member)
     }

@@ -9,6 +9,8 @@
 //! | [`group`] | the state, and how a [`Change`] alters it; what every kind of group is asked |
 //! | [`change`] | each change as a record of `__consumer_offsets`, and back |
 //! | [`heartbeat`] | joining, staying, leaving, being fenced |
+//! | [`moving`] | AlterShareGroupOffsets: whether the group may be moved |
+//! | [`refusal`] | why a request is refused |
 //! | [`assignor`] | who reads what |
 //! | [`describe`] | ShareGroupDescribe |
 pub mod assignor;
@@ -16,11 +18,14 @@ pub mod change;
 pub mod describe;
 pub mod group;
 pub mod heartbeat;
+pub mod moving;
+pub mod refusal;
 #[cfg(test)]
 mod tests;
 
 pub use change::Change;
 pub use group::{Member, ShareGroup};
+pub use refusal::Refusal;
 
 use super::context::{Context, Settings};
 use super::requests::{GroupReply, GroupRequest};
@@ -57,6 +62,10 @@ pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupReque
         }
         GroupRequest::ShareDescribe(_) => {
             cx.effects.reply(ticket, GroupReply::ShareDescribe(describe::handle(group, cx)));
+        }
+        GroupRequest::ShareMove { moves, .. } => {
+            let answer = moving::handle(group, moves, cx);
+            cx.effects.reply(ticket, GroupReply::ShareMove(answer));
         }
         _ => {}
     }

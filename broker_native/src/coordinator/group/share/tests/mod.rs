@@ -184,6 +184,31 @@ fn a_group_may_have_a_session_timeout_and_an_interval_of_its_own() {
 }
 
 #[test]
+fn a_group_with_members_is_not_moved_and_one_that_is_not_there_is_made_when_something_moves() {
+    let mut stage = Stage::new();
+    stage.topics.set("foo", 1);
+    let ask = |stage: &mut Stage, moves| {
+        match stage.ask(GroupRequest::ShareMove { group_id: GROUP.into(), moves }) {
+            GroupReply::ShareMove(answer) => answer.map_err(|refusal| refusal.error),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask(&mut stage, false), Ok(()));
+    assert_eq!(stage.describe().error_code, ErrorCode::GroupIdNotFound.code());
+    assert_eq!(ask(&mut stage, true), Ok(()));
+    let made = stage.describe();
+    assert_eq!((made.error_code, made.group_state.as_str()), (0, "Empty"));
+    assert_eq!(made.assignment_epoch, made.group_epoch);
+    let first = stage.join("a", &["foo"]);
+    assert_eq!((partitions(&first), first.member_epoch), (vec![0], made.group_epoch + 1));
+    assert_eq!(ask(&mut stage, true), Err(ErrorCode::NonEmptyGroup));
+    stage.beat("a", -1, None);
+    let before = stage.describe().group_epoch;
+    assert_eq!(ask(&mut stage, true), Ok(()));
+    assert_eq!(stage.describe().group_epoch, before + 1);
+}
+
+#[test]
 fn a_member_is_at_the_epoch_that_it_was_told_or_the_one_before() {
     let mut stage = Stage::new();
     stage.topics.set("foo", 1);
