@@ -19,6 +19,13 @@ CLOSES = -1
 # Ids as Kafka's clients make them.
 MEMBERS = {"a": "AAAAAAAAAAAAAAAAAAAAAQ", "b": "AAAAAAAAAAAAAAAAAAAAAg", "nobody": "AAAAAAAAAAAAAAAAAAAAAw"}
 _UNTIL_S, _AGAIN_S = 60, 0.01
+# Settings of one group that pylog does not have: docs/broker.md says so.
+NOT_THERE = {
+    "errors.deadletterqueue.copy.record.enable",
+    "errors.deadletterqueue.topic.name",
+    "share.assignment.interval.ms",
+    "share.assignor.offload.enable",
+}
 _EPOCHS = ("member_epoch", "group_epoch", "assignment_epoch")
 
 Said = tuple[int, int, list[int]]
@@ -149,6 +156,16 @@ class Group:
         answer = self.s.call("DescribeShareGroupOffsets", 1, groups=wanted)
         self.s.without("start_offset", "leader_epoch")
         return answer
+
+
+@case
+def test_a_share_group_has_kafkas_settings(s: Script) -> None:
+    resource = {"resource_type": GROUP_RESOURCE, "resource_name": s.new("group"), "configuration_keys": None}
+    (described,) = s.call("DescribeConfigs", resources=[resource])["results"]
+    found = {one["name"]: one["value"] for one in described["configs"] if one["name"].startswith(("share.", "errors."))}
+    if s.is_kafka:
+        assert NOT_THERE <= set(found)
+    s.transcript[-1] = ("DescribeConfigs", {name: value for name, value in found.items() if name not in NOT_THERE})
 
 
 @case

@@ -284,3 +284,27 @@ fn the_share_partitions_of_a_group_are_found_without_those_of_others() {
     assert_eq!(stage.machine.keys_of("g").collect::<Vec<_>>(), [&key("g")]);
     assert_eq!(stage.machine.keys_of("i").count(), 0);
 }
+
+#[test]
+fn where_memory_is_used_up_nothing_new_is_delivered_and_what_takes_more_is_refused() {
+    let mut stage = Stage::new(1_000);
+    assert_eq!(stage.next(Some(0)), Ok(Some(0)));
+    assert_eq!(stage.acquire("a", 0), [(0, 9, 1)]);
+    assert_eq!(stage.acknowledge("a", 5, 9, 2), ErrorCode::None);
+    stage.room.changed(0, 1_000);
+    let batches = vec![Batch { first_offset: 10, last_offset: 19, is_void: false }];
+    let member_id = "b".to_owned();
+    let new = ShareRequest::Acquire { member_id, from: 10, batches, max_records: 500, exact: false };
+    assert_eq!(stage.ask("g", new.clone()), ShareReply::Acquired(Vec::new()));
+    assert_eq!(stage.acquire("b", 5), [(5, 9, 2)], "what is in flight goes on");
+    assert_eq!(stage.acknowledge("a", 2, 2, 1), ErrorCode::None, "there is a reserve for who is known");
+    stage.room.changed(0, 1_000);
+    let used = stage.room.used();
+    assert_eq!(stage.acknowledge("b", 7, 7, 1), ErrorCode::CoordinatorNotAvailable, "two runs more");
+    assert_eq!(stage.room.used(), used);
+    assert_eq!(stage.acknowledge("b", 5, 9, 1), ErrorCode::None, "no run more");
+    assert_eq!(stage.acknowledge("a", 0, 1, 1), ErrorCode::None);
+    assert!(stage.room.used() < used);
+    stage.room.changed(2_000, 0);
+    assert!(matches!(stage.ask("g", new), ShareReply::Acquired(runs) if runs.len() == 1));
+}

@@ -187,11 +187,11 @@ fn a_group_may_have_a_session_timeout_and_an_interval_of_its_own() {
 fn a_group_with_members_is_not_moved_and_one_that_is_not_there_is_made_when_something_moves() {
     let mut stage = Stage::new();
     stage.topics.set("foo", 1);
-    let ask = |stage: &mut Stage, moves| {
-        match stage.ask(GroupRequest::ShareMove { group_id: GROUP.into(), moves }) {
-            GroupReply::ShareMove(answer) => answer.map_err(|refusal| refusal.error),
-            other => panic!("{other:?}"),
-        }
+    let ask = |stage: &mut Stage, moves| match stage
+        .ask(GroupRequest::ShareMove { group_id: GROUP.into(), moves })
+    {
+        GroupReply::ShareMove(answer) => answer.map_err(|refusal| refusal.error),
+        other => panic!("{other:?}"),
     };
     assert_eq!(ask(&mut stage, false), Ok(()));
     assert_eq!(stage.describe().error_code, ErrorCode::GroupIdNotFound.code());
