@@ -289,7 +289,7 @@ mod tests {
         );
         assert!(sessions.read(&key("d"), 0, other, &[], &[]).is_ok(), "somebody else has room");
         assert!(sessions.read(&key("a"), 0, over(9), &[partition(2)], &[]).is_ok(), "it has a place");
-        assert!(sessions.disconnected(7).is_empty(), "it was opened anew elsewhere");
+        assert!(sessions.disconnected(7).is_empty(), "it was opened anew on another connection");
         let ended = sessions.disconnected(9);
         let ended: Vec<_> =
             ended.iter().map(|(key, turn)| (&**key, turn.iter().copied().collect::<Vec<_>>())).collect();
