@@ -165,7 +165,9 @@ def records_in_flight(broker: LocalBroker, topic: str, groups: int) -> set[int]:
             taken = range(runs[-1]["last_offset"] + 1) if runs else taken
         said = [{"first_offset": at, "last_offset": at, "acknowledge_types": [_RELEASE]} for at in taken[::2]]
         topics = [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": said}]}]
-        answered = ask("ShareAcknowledge", 2, **who, share_session_epoch=4, topics=topics) if said else {"responses": []}
+        answered = (
+            ask("ShareAcknowledge", 2, **who, share_session_epoch=4, topics=topics) if said else {"responses": []}
+        )
         codes |= {each["error_code"] for one in answered["responses"] for each in one["partitions"]}
     raw.close()
     return codes

@@ -76,8 +76,10 @@ def test_a_flood_is_refused_when_the_room_is_used_up_and_those_that_are_known_go
 def test_records_in_flight_are_refused_when_the_room_is_used_up_and_others_go_on(broker: LocalBroker) -> None:
     create_topic(broker.bootstrap_servers, "shared")
     with connect(broker) as sock:
+        # A batch for each: batches are taken as a whole.
+        request = produce_request("shared", bytes.fromhex(batch("record")))
         for _ in range(_RECORDS):
-            sock.sendall(produce_request("shared", batch("record")))
+            sock.sendall(request)
             assert error_code(answer(sock), "shared") == NONE
     before = peak_bytes(broker)
     with Neighbour(broker, "honest") as neighbour:

@@ -164,7 +164,7 @@ def test_a_share_group_has_kafkas_settings(s: Script) -> None:
     (described,) = s.call("DescribeConfigs", resources=[resource])["results"]
     found = {one["name"]: one["value"] for one in described["configs"] if one["name"].startswith(("share.", "errors."))}
     if s.is_kafka:
-        assert NOT_THERE <= set(found)
+        assert set(found) >= NOT_THERE
     s.transcript[-1] = ("DescribeConfigs", {name: value for name, value in found.items() if name not in NOT_THERE})
 
 
@@ -395,10 +395,6 @@ def test_offsets_of_a_share_group_that_there_is_not_make_it(s: Script) -> None:
 def test_offsets_that_cannot_be_are_refused(s: Script) -> None:
     g = Group(s)
     nowhere = [{"topic_name": s.new("topic"), "partitions": [{"partition_index": 0, "start_offset": 1}]}]
-    unknown = [{"topic_name": s.new("topic"), "partitions": [0]}, {"topic_name": g.topic, "partitions": [9]}]
-    nobodys = [{"group_id": g.name, "topics": unknown}]
-    s.call("DescribeShareGroupOffsets", 1, groups=nobodys)
-    s.without("start_offset", "leader_epoch")
     s.call("AlterShareGroupOffsets", 0, group_id=g.name, topics=nowhere)
     s.call("ShareGroupDescribe", 1, group_ids=[g.name])
     s.without(*_EPOCHS)

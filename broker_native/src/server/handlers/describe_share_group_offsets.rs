@@ -2,7 +2,7 @@
 //! partition that is not there has no offsets, which is no error.
 use std::collections::BTreeMap;
 
-use super::share_admin::{Refusal, check_count, check_kept, keys};
+use super::share_admin::{Refusal, check_count, check_kept, check_loaded, keys};
 use super::share_call::ask;
 use crate::coordinator::share::requests::Described;
 use crate::coordinator::share::{ShareKey, ShareReply, ShareRequest};
@@ -51,6 +51,7 @@ type Topics = Vec<DescribeShareGroupOffsetsResponseTopic>;
 
 async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> Result<Topics, Refusal> {
     check_kept(call)?;
+    check_loaded(&call.shared)?;
     let mut answers = Topics::new();
     for (name, partitions) in asked(call, &group)? {
         let topic = call.shared.topics.now().named(&name).cloned();
