@@ -1,4 +1,4 @@
-"""Consumer groups and their offsets, whose coordinator may die."""
+"""Consumer groups and their offsets, whose coordinator may die; share groups, which a cluster has none of."""
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -8,6 +8,8 @@ from tests.cluster.coordinators import GROUPS, TRANSACTIONS, coordinator
 from tests.cluster.test_transactions import committed, retrying, transactional
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
+from tests.interop.shares import ShareGroup
+from tests.peers.tools import java
 
 PARTITIONS = 6
 WAIT_S = 60.0
@@ -160,3 +162,19 @@ def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators
     cluster.wait_for(
         lambda: offsets(cluster, topic) == dict.fromkeys(range(PARTITIONS), 1), "offsets of the transaction"
     )
+
+
+def test_members_and_kafkas_tool_are_told_that_a_cluster_keeps_no_share_groups(cluster, topic, tmp_path):
+    tool = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+    with ShareGroup(cluster.bootstrap_servers, topic, tmp_path) as group:
+        asked = [
+            ("--describe", "--group", group.name),
+            ("--reset-offsets", "--group", group.name, "--topic", topic, "--to-earliest", "--execute"),
+        ]
+        for words in asked:
+            with pytest.raises(RuntimeError, match="UnsupportedVersion"):
+                java(tool, "--bootstrap-server", cluster.bootstrap_servers, *words)
+        with pytest.raises((RuntimeError, ConnectionError)):
+            group.start().poll()
+        (log,) = tmp_path.glob("*.log")
+        assert "UnsupportedVersionException" in log.read_text()
