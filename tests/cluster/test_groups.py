@@ -172,8 +172,8 @@ def test_members_and_kafkas_tool_are_told_that_a_cluster_keeps_no_share_groups(c
             ("--reset-offsets", "--group", group.name, "--topic", topic, "--to-earliest", "--execute"),
         ]
         for words in asked:
-            with pytest.raises(RuntimeError, match="UnsupportedVersion"):
-                java(tool, "--bootstrap-server", cluster.bootstrap_servers, *words)
+            shown = java(tool, "--bootstrap-server", cluster.bootstrap_servers, *words)
+            assert "does not support" in shown, (words, shown)
         with pytest.raises((RuntimeError, ConnectionError)):
             group.start().poll()
         (log,) = tmp_path.glob("*.log")
