@@ -23,6 +23,7 @@
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod background;
 pub mod budget;
 pub mod buffers;
 pub mod cluster;

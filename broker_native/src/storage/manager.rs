@@ -49,6 +49,17 @@ pub struct LogManager {
 /// Called with what retention removed from a log.
 pub type RetiredListener = Box<dyn Fn(&Retired) + Send + Sync>;
 
+/// Whether `interval_ms` has passed since `last_ms`, which is `now_ms` from then on. A clock that was set back does not
+/// put it off.
+fn is_due(last_ms: &AtomicI64, interval_ms: i64, now_ms: i64) -> bool {
+    let since_ms = now_ms.saturating_sub(last_ms.load(Ordering::Acquire));
+    let due = !(0..interval_ms).contains(&since_ms);
+    if due {
+        last_ms.store(now_ms, Ordering::Release);
+    }
+    due
+}
+
 impl LogManager {
     /// Makes or opens the data directory and locks it.
     ///
@@ -280,18 +291,14 @@ impl LogManager {
         self.shared.unlink_due();
         let mut keep = |done: Result<()>| errors.extend(done.err());
         logs.iter().for_each(|log| keep(log.roll_if_old(now_ms)));
-        let since_ms = now_ms.saturating_sub(self.retention_ms.load(Ordering::Acquire));
-        // A clock that was set back does not put it off.
-        if !(0..self.shared.config.retention_check_interval_ms).contains(&since_ms) {
-            self.retention_ms.store(now_ms, Ordering::Release);
+        if is_due(&self.retention_ms, self.shared.config.retention_check_interval_ms, now_ms) {
             self.retain(&logs, now_ms, &mut keep);
         }
         let before_ms = now_ms.saturating_sub(self.shared.config.checkpoint_interval_ms);
         let dirty: Vec<_> = logs.into_iter().filter(|log| log.is_dirty_since(before_ms)).collect();
         self.write_recovery_points(&dirty, PartitionLog::checkpoint, &mut keep);
         let interval_ms = self.shared.config.replica_high_watermark_checkpoint_interval_ms;
-        if now_ms.saturating_sub(self.high_watermarks_ms.load(Ordering::Acquire)) >= interval_ms {
-            self.high_watermarks_ms.store(now_ms, Ordering::Release);
+        if is_due(&self.high_watermarks_ms, interval_ms, now_ms) {
             keep(self.write_high_watermarks());
         }
         errors
@@ -425,4 +432,17 @@ fn grave_name(at: &TopicPartition) -> String {
     // Topic names are ASCII.
     let room = MAX_FILE_NAME_BYTES.saturating_sub(suffix.len()).min(at.topic.len());
     format!("{}{suffix}", at.topic.get(..room).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_is_so_once_in_each_interval_and_when_the_clock_was_set_back() {
+        let last_ms = AtomicI64::new(0);
+        let due: Vec<bool> =
+            [100, 101, 109, 110, 50, 59, 60].map(|now_ms| is_due(&last_ms, 10, now_ms)).to_vec();
+        assert_eq!(due, [true, false, false, true, true, false, true]);
+    }
 }
