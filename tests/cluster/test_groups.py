@@ -183,4 +183,4 @@ def test_members_and_kafkas_tool_are_told_that_a_cluster_keeps_no_share_groups(c
         with pytest.raises((RuntimeError, ConnectionError)):
             group.start().poll()
         (log,) = tmp_path.glob("*.log")
-        assert "UnsupportedVersionException" in log.read_text()
+        assert "transitioned to fatal state" in log.read_text()

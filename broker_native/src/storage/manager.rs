@@ -175,6 +175,23 @@ impl LogManager {
         Ok(entries.into_iter().filter(|e| e.is_dir).map(|e| e.name).collect())
     }
 
+    /// These logs are known to have been in the directory, which is a new one: each is refused, by this start and later ones, until
+    /// it is put back or given up.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn expect(&self, logs: impl Iterator<Item = (TopicPartition, Uuid)>) -> Result<()> {
+        self.shared.inventory.expect(&*self.shared.disk, logs)
+    }
+
+    /// Writes down which logs were made since the last call, so that one whose folder is lost is missed.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn note_made(&self) -> Result<()> {
+        self.shared.note_made()
+    }
+
     /// Nothing is expected of a log that this broker does not have: it moved away.
     ///
     /// # Errors
@@ -200,8 +217,11 @@ impl LogManager {
     pub fn remove_partitions(&self, topic: &str, partitions: impl IntoIterator<Item = i32>) -> Result<()> {
         let mut first = Ok(());
         let mut removed = Vec::new();
-        for partition in partitions {
-            let at = TopicPartition::new(topic, partition);
+        let going: Vec<_> = partitions.into_iter().map(|number| TopicPartition::new(topic, number)).collect();
+        // First: a kill behind the renames must not leave a checkpoint that misses what was removed. On a full disk it may.
+        let _ =
+            self.shared.update_recovery_points(|points| going.iter().for_each(|at| _ = points.remove(at)));
+        for at in going {
             match self.bring_to_grave(&at) {
                 Ok((grave, delay_ms)) => removed.push((at, grave, delay_ms)),
                 Err(error) if matches!(first, Ok(()) | Err(StorageError::NotFound { .. })) => {
@@ -357,6 +377,8 @@ impl LogManager {
                 logs.chunks(per_thread).map(|chunk| scope.spawn(move || each(chunk, how))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
         });
+        // What the checkpoint tells of must have come to the device.
+        keep(self.shared.sync_names());
         let mut points = Vec::new();
         for (log, result) in results {
             match result {
@@ -364,6 +386,8 @@ impl LogManager {
                 Err(error) => keep(Err(error)),
             }
         }
+        let counts = points.iter().map(|(log, _)| log.aborted_counts());
+        keep(self.shared.inventory.note_aborted(&*self.shared.disk, counts));
         keep(self.shared.update_recovery_points(|offsets| {
             // A log that was truncated since is on the device only up to there.
             let now = |log: &PartitionLog, offset: i64| log.flushed().min(offset);
