@@ -50,6 +50,8 @@ class NativeBroker:
         false) it always may. In a cluster the lease is over until the first call."""
     def set_throttles(self, leader: int, follower: int) -> None:
         """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
+    def apply_group_configs(self, configs_json: str) -> None:
+        """Replace the settings of single groups: {group id: {setting with underscores: value}}; what is left out is the broker's."""
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:

@@ -188,6 +188,22 @@ hostile_lengths! {
     describe_quorum_survives_hostile_lengths DescribeQuorumRequest r#"{"topics": [{"topic_name": "a",
         "partitions": [{"partition_index": 0}]}]}"#;
     list_config_resources_survives_hostile_lengths ListConfigResourcesRequest r#"{"resource_types": [2, 4]}"#;
+    share_group_heartbeat_survives_hostile_lengths ShareGroupHeartbeatRequest r#"{"group_id": "g", "member_id": "m",
+        "rack_id": "r", "subscribed_topic_names": ["a", "b"]}"#;
+    share_group_describe_survives_hostile_lengths ShareGroupDescribeRequest r#"{"group_ids": ["g", "h"]}"#;
+    share_fetch_survives_hostile_lengths ShareFetchRequest r#"{"group_id": "g", "member_id": "m", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition_index": 1,
+        "acknowledgement_batches": [{"first_offset": 1, "last_offset": 2, "acknowledge_types": [1, 2]}]}]}],
+        "forgotten_topics_data": [{"topic_id": "00000000-0000-0000-0000-000000000008", "partitions": [1, 2]}]}"#;
+    share_acknowledge_survives_hostile_lengths ShareAcknowledgeRequest r#"{"group_id": "g", "member_id": "m", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition_index": 1,
+        "acknowledgement_batches": [{"first_offset": 1, "last_offset": 2, "acknowledge_types": [1, 2]}]}]}]}"#;
+    describe_share_group_offsets_survives_hostile_lengths DescribeShareGroupOffsetsRequest r#"{"groups": [{"group_id": "g",
+        "topics": [{"topic_name": "a", "partitions": [0, 1]}]}, {"group_id": "h", "topics": null}]}"#;
+    alter_share_group_offsets_survives_hostile_lengths AlterShareGroupOffsetsRequest r#"{"group_id": "g", "topics": [{
+        "topic_name": "a", "partitions": [{"partition_index": 0, "start_offset": 5}]}]}"#;
+    delete_share_group_offsets_survives_hostile_lengths DeleteShareGroupOffsetsRequest r#"{"group_id": "g",
+        "topics": [{"topic_name": "a"}, {"topic_name": "b"}]}"#;
 }
 
 /// The allocation limit above would notice a decoder that believes a count.

@@ -150,6 +150,19 @@ def _server(
     return Setting(name, kind, default, doc, importance, valid, native=name.replace(".", "_"))
 
 
+def _group_bound(name: str, default: int, valid: Range) -> Setting:
+    """Declare the smallest or largest value of a setting that a share group has of its own."""
+    side, group = name.split(".", 1)
+    word = "Smallest" if side == "min" else "Largest"
+    return Setting(
+        f"group.share.{name}",
+        Type.INT,
+        default,
+        f"{word} share.{group} that a share group may have of its own.",
+        valid=valid,
+    )
+
+
 def _fallback(name: str, kind: Type, default: Value, topic: str, valid: Range | OneOf | None = None) -> Setting:
     """Declare a broker setting that only serves as default of the topic setting `topic`.
 
@@ -196,7 +209,8 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("group.consumer.session.timeout.ms", Type.INT, 45 * _SECOND_MS,
             "A member of a group of the consumer protocol that does not report for this long is removed.", valid=at_least(1)),
     _server("group.coordinator.max.bytes", Type.LONG, 512 * _MIB,
-            "Most memory for the groups that this broker coordinates: their members, offsets and texts, about. When it is used up, "
+            "Most memory for the groups that this broker coordinates: their members, offsets and texts, and what share groups do with "
+            "records, about. When it is used up, "
             "new members are refused with GROUP_MAX_SIZE_REACHED and new offsets with INVALID_COMMIT_OFFSET_SIZE; who is there "
             "already goes on. Only pylog has this setting.", valid=at_least(1)),
     _server("group.initial.rebalance.delay.ms", Type.INT, 3 * _SECOND_MS,
@@ -207,6 +221,32 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("group.max.size", Type.INT, INT_MAX, "Most members of a group of the classic protocol.", valid=at_least(1)),
     _server("group.min.session.timeout.ms", Type.INT, 6 * _SECOND_MS,
             "Shortest session timeout that a member of the classic protocol may ask for.", valid=at_least(1)),
+    _server("group.share.delivery.count.limit", Type.INT, 5,
+            "A record that was delivered to members of a share group (KIP-932) this often and not accepted is not delivered again.",
+            valid=Range(2, 10)),
+    _server("group.share.heartbeat.interval.ms", Type.INT, 5 * _SECOND_MS,
+            "How often a member of a share group is told to report.", valid=at_least(1)),
+    _group_bound("max.delivery.count.limit", 10, Range(5, 25)),
+    _group_bound("max.heartbeat.interval.ms", 15 * _SECOND_MS, at_least(1)),
+    _group_bound("max.partition.max.record.locks", 4_000, Range(2_000, 10_000)),
+    _group_bound("max.record.lock.duration.ms", _MINUTE_MS, Range(30 * _SECOND_MS, 3_600 * _SECOND_MS)),
+    _group_bound("max.session.timeout.ms", _MINUTE_MS, at_least(1)),
+    _server("group.share.max.share.sessions", Type.INT, 2_000,
+            "Most share sessions, which is one for each member that reads here; one client address has half of them at most. Who "
+            "finds no room is refused with SHARE_SESSION_LIMIT_REACHED.", valid=at_least(1)),
+    _server("group.share.max.size", Type.INT, 200, "Most members of a share group.", valid=Range(1, 1_000)),
+    _group_bound("min.delivery.count.limit", 2, Range(2, 5)),
+    _group_bound("min.heartbeat.interval.ms", 5 * _SECOND_MS, at_least(1)),
+    _group_bound("min.partition.max.record.locks", 100, Range(100, 2_000)),
+    _group_bound("min.record.lock.duration.ms", 15 * _SECOND_MS, Range(_SECOND_MS, 30 * _SECOND_MS)),
+    _group_bound("min.session.timeout.ms", 45 * _SECOND_MS, at_least(1)),
+    _server("group.share.partition.max.record.locks", Type.INT, 2_000,
+            "Most records of a partition that are delivered to a share group and not done with.", valid=Range(100, 10_000)),
+    _server("group.share.record.lock.duration.ms", Type.INT, 30 * _SECOND_MS,
+            "How long a member of a share group may keep a record before it is delivered to another one.",
+            valid=Range(1_000, 3_600_000)),
+    _server("group.share.session.timeout.ms", Type.INT, 45 * _SECOND_MS,
+            "A member of a share group that does not report for this long is removed.", valid=at_least(1)),
     Setting("inter.broker.protocol.version", Type.STRING, "3.9-IV0",
             "Fixed. Changes nothing; user interfaces read it to know that configurations can be edited.",
             valid=OneOf(("3.9-IV0",))),
@@ -335,6 +375,10 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "So many file descriptors are left to logs, other brokers and ZooKeeper: a connection that would take one of them is "
             "closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog has this setting.",
             valid=at_least(0)),
+    Setting("share.coordinator.state.topic.num.partitions", Type.INT, 50,
+            "Partitions of __share_group_state; counts when it is made.", "high", at_least(1)),
+    Setting("share.coordinator.state.topic.segment.bytes", Type.INT, 100 * _MIB,
+            "segment.bytes of __share_group_state; counts when it is made.", "high", at_least(14)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),
     _server("socket.request.receive.timeout.ms", Type.INT, 30 * _SECOND_MS,
             "A connection whose request is not there so long after its first bytes is closed; as long as Kafka's clients wait "
@@ -404,7 +448,7 @@ def find(settings: Mapping[str, Setting], name: str) -> Setting:
         return setting
     import difflib  # 6 ms, and only needed for a refusal
 
-    kind = "broker" if settings is BROKER else "topic"
+    kind = "broker" if settings is BROKER else "topic" if settings is TOPIC else "group"
     near = difflib.get_close_matches(name, list(settings), n=1, cutoff=0.6)
     hint = f"did you mean {near[0]}" if near else f"the known ones are {', '.join(settings)}"
     raise ConfigError(f"{name} is not a {kind} setting of pylog: {hint}.")

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from pylog_spark.broker import config
+from pylog_spark.broker import config, group_config
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.setting import ConfigError, Value, show
 from pylog_spark.cluster import documents
@@ -57,6 +57,7 @@ class NativeTopics(Protocol):
     def apply_topics(self, topics_json: str) -> None: ...
     def remove_topic(self, name: str) -> None: ...
     def set_throttles(self, leader: int, follower: int) -> None: ...
+    def apply_group_configs(self, configs_json: str) -> None: ...
     def set_cleaner_backoff(self, backoff_ms: int) -> None: ...
 
 
@@ -89,6 +90,8 @@ class Controller:
         Who lives in the cluster; nobody but this broker when it is alone.
     level : int
         The cluster's: what is written is understood by all its brokers.
+    groups : dict of str to dict
+        Settings that single groups have, as text.
     told : dict of str to str
         Why an internal topic cannot be made yet, as it was logged last.
 
@@ -112,6 +115,7 @@ class Controller:
         self.liveness = Liveness(frozenset({broker.number("node.id")}))
         self.level = documents.LEVEL_MAX
         self.told: dict[str, str] = {}
+        self.groups: dict[str, dict[str, str]] = {}
         self.store = store
         self.shared = shared
         self._revisions: dict[str, int] = {}
@@ -124,6 +128,7 @@ class Controller:
 
     def start(self) -> None:
         """Read all stored topics and hand them to the native server. Raises `StoreError`, `DocumentError`, `NativeError`."""
+        self._read_groups()
         self.read_all()
         unfinished = [topic for topic in self.topics.values() if topic.deleting]
         self.apply_all()
@@ -342,6 +347,42 @@ class Controller:
         self.set_throttles()
         self._apply([topic for topic in self.topics.values() if not topic.deleting])
         return None
+
+    def _read_groups(self) -> None:
+        stored = None if self.shared else self.store.get(documents.GROUPS)
+        if stored is not None:
+            self.groups = documents.decode_groups(stored.data)
+            self._apply_groups()
+
+    def change_group(self, group: str, configs: Mapping[str, str]) -> Refusal | None:
+        """Store the settings of one group (all of them) and let it feel them."""
+        if self.shared:
+            sentence = "Only share groups have settings of their own, and a cluster keeps no share groups."
+            return Refusal(ErrorCode.INVALID_REQUEST, sentence)
+        wanted = (
+            {**self.groups, group: dict(configs)}
+            if configs
+            else {other: own for other, own in self.groups.items() if other != group}
+        )
+        if len(wanted) > group_config.GROUPS_MAX:
+            sentence = (
+                f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of others first."
+            )
+            return Refusal(ErrorCode.POLICY_VIOLATION, sentence)
+        stored = self.store.get(documents.GROUPS)
+        try:
+            self.store.compare_and_set(
+                documents.GROUPS, documents.encode_groups(wanted), stored.revision if stored else 0
+            )
+        except StoreError as error:
+            return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+        self.groups = wanted
+        self._apply_groups()
+        return None
+
+    def _apply_groups(self) -> None:
+        told = {group: group_config.native(own) for group, own in self.groups.items()}
+        self._native.apply_group_configs(json.dumps(told))
 
     def set_throttles(self) -> None:
         """Let the native server copy replicas as fast as the settings say. Alone there are none."""

@@ -1,7 +1,7 @@
 """DescribeConfigs entries: what a setting is worth, where that value comes from and what would hold otherwise. Pure.
 
 Entries are in the shape of the wire's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
-Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's own value, the broker's changed
+Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's or group's own value, the broker's changed
 one, the one given at the broker's start, the default.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pylog_spark.broker.config import BROKER, BROKER_SETTINGS, TOPIC_SETTINGS, BrokerConfig, topic_value
+from pylog_spark.broker.group_config import GROUP_SETTINGS
 from pylog_spark.broker.setting import Setting, Value, show
 
 
@@ -20,6 +21,7 @@ class Source(enum.IntEnum):
     DYNAMIC_BROKER_CONFIG = 2
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    GROUP_CONFIG = 8
 
 
 Layer = tuple[str, Value, Source]
@@ -31,7 +33,18 @@ def topic_entries(
     """One entry for every topic setting."""
     entries = []
     for setting in TOPIC_SETTINGS:
-        layers = list(_topic_layers(broker, setting, overrides))
+        layers = list(_override_layers(broker, setting, overrides, Source.DYNAMIC_TOPIC_CONFIG))
+        entries.append(_entry(setting, topic_value(broker, setting, overrides), layers, False, synonyms, docs))
+    return entries
+
+
+def group_entries(
+    broker: BrokerConfig, overrides: Mapping[str, Value], synonyms: bool, docs: bool
+) -> list[dict[str, Any]]:
+    """One entry for every setting that a group may have."""
+    entries = []
+    for setting in GROUP_SETTINGS:
+        layers = list(_override_layers(broker, setting, overrides, Source.GROUP_CONFIG))
         entries.append(_entry(setting, topic_value(broker, setting, overrides), layers, False, synonyms, docs))
     return entries
 
@@ -45,9 +58,11 @@ def broker_entries(broker: BrokerConfig, synonyms: bool, docs: bool) -> list[dic
     return entries
 
 
-def _topic_layers(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value]) -> Iterator[Layer]:
+def _override_layers(
+    broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value], source: Source
+) -> Iterator[Layer]:
     if setting.name in overrides:
-        yield setting.name, overrides[setting.name], Source.DYNAMIC_TOPIC_CONFIG
+        yield setting.name, overrides[setting.name], source
     fallbacks = [BROKER[synonym.name] for synonym in setting.synonyms]
     given = [layer for one in fallbacks for layer in _broker_layers(broker, one) if layer[2] != Source.DEFAULT_CONFIG]
     defaults = [(one.name, one.default, Source.DEFAULT_CONFIG) for one in fallbacks if one.default is not None]

@@ -12,6 +12,8 @@ from pylog_spark.cluster.topics import NewTopic
 
 GROUPS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
+# What share groups did with records; only a broker without a cluster has it.
+SHARES = "__share_group_state"
 # Decisions of exactly-once writes: made by a client, which leaves the factor to the broker.
 SINK = "__pylog_sink"
 #: The settings that say how many replicas those have that nobody asks for by name.
@@ -35,12 +37,14 @@ def new_topic(broker: BrokerConfig, name: str, alone: bool) -> NewTopic:
             ("min.insync.replicas", str(min(broker.number(f"{prefix}.min.isr"), _factor(broker, prefix, alone)))),
             ("unclean.leader.election.enable", "false"),
         ]
+    elif name == SHARES:
+        prefix, configs = "share.coordinator.state.topic", [("cleanup.policy", "compact")]
     else:
         return NewTopic(name)
     return NewTopic(
         name,
         num_partitions=broker.number(f"{prefix}.num.partitions"),
-        replication_factor=_factor(broker, prefix, alone),
+        replication_factor=1 if name == SHARES else _factor(broker, prefix, alone),
         configs=[*configs, ("segment.bytes", str(broker.number(f"{prefix}.segment.bytes")))],
     )
 

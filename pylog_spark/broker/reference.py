@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from pylog_spark.broker.config import BROKER_SETTINGS, TOPIC_SETTINGS
+from pylog_spark.broker.group_config import GROUP_SETTINGS
 from pylog_spark.broker.setting import INT_MAX, LONG_MAX, Setting, show
 
 _INTRODUCTION = """\
@@ -16,22 +17,38 @@ A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, 
 """
 
 
+_OF_TOPICS = (
+    "Set when a topic is created, or later with `pylog topic alter`. One that is not set falls back to the broker's.\n"
+)
+_OF_GROUPS = (
+    "Of one share group, set with `kafka-configs.sh --alter --group NAME --add-config NAME=VALUE`. One that is not set falls back to "
+    "the broker's.\n"
+)
+
+
 def page() -> str:
     """The whole reference as Markdown."""
     return "\n".join(
-        [_INTRODUCTION, *_section("Broker", BROKER_SETTINGS, False), *_section("Topic", TOPIC_SETTINGS, True)]
+        [
+            _INTRODUCTION,
+            *_section("Broker", BROKER_SETTINGS, ""),
+            *_section("Topic", TOPIC_SETTINGS, _OF_TOPICS),
+            *_section("Group", GROUP_SETTINGS, _OF_GROUPS),
+        ]
     )
 
 
-def _section(title: str, settings: tuple[Setting, ...], topic: bool) -> Iterator[str]:
+def _section(title: str, settings: tuple[Setting, ...], introduction: str) -> Iterator[str]:
     yield f"## {title} settings\n"
-    if topic:
-        yield "Set when a topic is created, or later with `pylog topic alter`. One that is not set falls back to the broker's.\n"
-    yield "| name | type | default | valid | " + ("falls back to |" if topic else "while running |") + " meaning |"
+    if introduction:
+        yield introduction
+    yield (
+        "| name | type | default | valid | " + ("falls back to |" if introduction else "while running |") + " meaning |"
+    )
     yield "|---|---|---|---|---|---|"
     for one in settings:
         fallback = ", ".join(f"`{synonym.name}`" for synonym in one.synonyms)
-        last = fallback if topic else "yes" if one.dynamic else ""
+        last = fallback if introduction else "yes" if one.dynamic else ""
         valid = str(one.valid) if one.valid is not None else ""
         yield f"| `{one.name}` | {one.type.name} | {_default(one)} | {valid} | {last} | {one.doc} |"
     yield ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pylog_spark.broker import describe, features, internal_topics, replica_requests, unregister
+from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests, unregister
 from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.controller import (
@@ -29,6 +29,7 @@ from pylog_spark.cluster.model import Topic, new_topic_id, topic_id_text, topic_
 
 RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
+RESOURCE_GROUP = 32
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -117,7 +118,7 @@ def create_partitions(controller: Controller, request: Json) -> Json:
 
 
 def describe_configs(controller: Controller, request: Json) -> Json:
-    """DescribeConfigs of topics and of this broker."""
+    """DescribeConfigs of topics, of this broker and of groups."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
     results = []
     for resource in request["resources"]:
@@ -285,6 +286,10 @@ def _entries(controller: Controller, kind: int, name: str, synonyms: bool, docs:
         if name == "":
             return []
         return _other_broker(controller, name) or describe.broker_entries(controller.broker, synonyms, docs)
+    if kind == RESOURCE_GROUP:
+        return _no_group(name) or describe.group_entries(
+            controller.broker, config.parse(group_config.GROUP, controller.groups.get(name, {}).items()), synonyms, docs
+        )
     return _no_such_resource(kind)
 
 
@@ -340,6 +345,13 @@ def _alter(
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
         return controller.change_broker(configs)
+    if kind == RESOURCE_GROUP:
+        configs = _no_group(name) or decide(
+            dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker)
+        )
+        if isinstance(configs, Refusal) or validate_only:
+            return configs if isinstance(configs, Refusal) else None
+        return controller.change_group(name, configs)
     return _no_such_resource(kind)
 
 
@@ -350,6 +362,12 @@ def _other_broker(controller: Controller, name: str) -> Refusal | None:
     return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, so configs of broker {name!r} are not here.")
 
 
+def _no_group(name: str) -> Refusal | None:
+    if name:
+        return None
+    return Refusal(ErrorCode.INVALID_REQUEST, "Configs of a group can only be asked for and changed for one: name it.")
+
+
 def _no_topic(name: str) -> Refusal:
     reason = topics.invalid_name(name)
     return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, reason) if reason else topics.unknown_topic(name)
@@ -357,7 +375,8 @@ def _no_topic(name: str) -> Refusal:
 
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
-        ErrorCode.INVALID_REQUEST, f"Configs of resource type {kind} are not there: ask for topics (2) or brokers (4)."
+        ErrorCode.INVALID_REQUEST,
+        f"Configs of resource type {kind} are not there: ask for topics (2), brokers (4) or groups (32).",
     )
 
 

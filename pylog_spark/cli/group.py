@@ -25,17 +25,21 @@ from pylog_spark.offsets.reset import How, Known, Target, duration_ms, new_offse
 # A group in one of these has no members.
 _INACTIVE = frozenset({"Empty", "Dead"})
 
+_SHARE = "share"
+#: Of a group as it is described.
+_KEPT = ("group_id", "type", "state", "protocol_type", "assignor", "coordinator", "members")
+
 Partition = tuple[str, int]
 
 
 @click.group()
 def group() -> None:
-    """List and describe consumer groups, move and delete them."""
+    """List and describe consumer groups and share groups, move and delete them."""
 
 
 @group.command("list")
 @click.option("--state", "states", multiple=True, metavar="STATE", help="Only groups in it, such as Empty. Repeatable.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only classic or only consumer groups.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only classic, consumer or share groups.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -117,14 +121,19 @@ def reset_offsets(
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
     wanted = _selection(topics)
     with admin_of(bootstrap, client_config) as admin:
-        _refuse_active(admin, name)
-        current = admin.group_offsets(name)
+        is_share = _refuse_active(admin, name) == _SHARE
+        current = (
+            {one: start for one, (start, _) in admin.share_group_offsets(name).items()}
+            if is_share
+            else admin.group_offsets(name)
+        )
         partitions = sorted(current) if all_topics else _expanded(admin, wanted)
         if not partitions:
             raise LogError("GROUP_ID_NOT_FOUND", f"Group '{name}' has no offsets: name the topics with --topic.")
         moves = _moves(admin, partitions, current, target)
         if execute:
-            admin.alter_group_offsets(name, {(one["topic"], one["partition"]): one["new_offset"] for one in moves})
+            alter = admin.alter_share_group_offsets if is_share else admin.alter_group_offsets
+            alter(name, {(one["topic"], one["partition"]): one["new_offset"] for one in moves})
     if as_json:
         echo_json({"group_id": name, "executed": execute, "offsets": moves})
         return
@@ -142,7 +151,7 @@ def reset_offsets(
 def delete(
     names: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
-    """Forget groups without members, with their offsets."""
+    """Forget groups without members, with their offsets; share groups with all that they did."""
     with admin_of(bootstrap, client_config) as admin:
         if execute:
             refuse_failed(admin.delete_groups(names))
@@ -167,6 +176,8 @@ def _or_dash(value: object) -> object:
 
 def _described(admin: Admin, name: str) -> dict[str, Any]:
     found = admin.group(name)
+    if found["type"] == _SHARE:
+        return _shared(admin, found)
     committed = admin.group_offsets(name)
     owners = {(topic, number): member for member in found["members"] for topic, number in member["partitions"]}
     partitions = sorted({*committed, *owners})
@@ -180,8 +191,24 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
             "lag": None if offset is None or end is None else max(end - offset, 0),
             **{key: member.get(key) for key in ("member_id", "client_id", "host")},
         })  # fmt: skip
-    kept = ("group_id", "type", "state", "protocol_type", "assignor", "coordinator", "members")
-    return {**{key: found[key] for key in kept}, "partitions": rows}
+    return {**{key: found[key] for key in _KEPT}, "partitions": rows}
+
+
+def _shared(admin: Admin, found: dict[str, Any]) -> dict[str, Any]:
+    """A share group: no partition belongs to one member, and records are done with out of order."""
+    begun = admin.share_group_offsets(found["group_id"])
+    read = {(topic, number) for member in found["members"] for topic, number in member["partitions"]}
+    partitions = sorted({*begun, *read})
+    bounds = _bounds(admin, partitions)
+    rows = []
+    for one in partitions:
+        start, lag = begun.get(one, (None, None))
+        end = bounds[one][1] if one in bounds else None
+        members = sum(list(one) in member["partitions"] for member in found["members"])
+        rows.append(
+            {"topic": one[0], "partition": one[1], "offset": start, "end_offset": end, "lag": lag, "members": members}
+        )
+    return {**{key: found[key] for key in _KEPT}, "partitions": rows}
 
 
 def _show(described: dict[str, Any], members: bool) -> None:
@@ -191,11 +218,10 @@ def _show(described: dict[str, Any], members: bool) -> None:
     click.echo(f"Group {described['group_id']} ({described['state']}{how})")
     click.echo(f"{plural(len(described['members']), 'member')}, {plural(len(rows), 'partition')}, lag {lag}")
     if rows:
-        shown = ("topic", "partition", "offset", "end_offset", "lag", "client_id", "host")
-        echo_table(
-            ["TOPIC", "PARTITION", "OFFSET", "END", "LAG", "CLIENT", "HOST"],
-            [[_or_dash(one[key]) for key in shown] for one in rows],
-        )
+        shown = ["topic", "partition", "offset", "end_offset", "lag"]
+        heads = ["TOPIC", "PARTITION", "OFFSET", "END", "LAG"]
+        of_kind = {"MEMBERS": "members"} if described["type"] == _SHARE else {"CLIENT": "client_id", "HOST": "host"}
+        echo_table([*heads, *of_kind], [[_or_dash(one[key]) for key in (*shown, *of_kind.values())] for one in rows])
     if members and described["members"]:
         echo_table(
             ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"],
@@ -206,12 +232,13 @@ def _show(described: dict[str, Any], members: bool) -> None:
         )
 
 
-def _refuse_active(admin: Admin, name: str) -> None:
-    """A group that does not exist yet has no members either; whoever needs it to exist is told by the request."""
+def _refuse_active(admin: Admin, name: str) -> str:
+    """The group's type. One that does not exist yet has no members either; whoever needs it to exist is told by the request."""
     found = admin.describe_groups([name])[0]
     if found["error"] is None and found["state"] not in _INACTIVE:
         sentence = f"Group '{name}' has members (state {found['state']}): stop its consumers first."
         raise LogError("NON_EMPTY_GROUP", sentence)
+    return str(found["type"])
 
 
 def _target(ways: dict[str, Any]) -> Target:

@@ -1,4 +1,4 @@
-"""Consumer groups as an administrator sees them; a part of `Admin`."""
+"""Consumer groups and share groups as an administrator sees them; a part of `Admin`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,8 @@ class GroupAdmin(Requests):
 
     def group(self, name: str) -> dict[str, Any]:
         """Describe one group: {group_id, type, state, protocol_type, assignor, coordinator, members: [{member_id,
-        instance_id, client_id, host, partitions: [[topic, partition]]}]}. Raises `LogError` when it is not there."""
+        instance_id, client_id, host, partitions: [[topic, partition]]}]}; type: classic, consumer or share, whose members may read the
+        same partition. Raises `LogError` when it is not there."""
         return sole(self._request("describe_groups", names=[name]))
 
     def describe_groups(self, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -42,6 +43,25 @@ class GroupAdmin(Requests):
         """Let a group without members go on elsewhere. Raises `LogError` when the group or a partition refuses."""
         wanted = [(topic, partition, offset, "") for (topic, partition), offset in offsets.items()]
         for result in self._request("alter_group_offsets", group=name, offsets=wanted):
+            raise_if_failed(result)
+
+    def share_group_offsets(self, name: str) -> dict[tuple[str, int], tuple[int, int | None]]:
+        """(topic, partition) -> the first offset that a share group has not done with, and how many records from there on it has not
+        (None: the brokers do not tell). Raises `LogError` for an error of the group."""
+        found = self._request("share_group_offsets", group=name)
+        for one in found:
+            raise_if_failed(one)
+        return {
+            (one["topic"], one["partition"]): (one["offset"], None if one["lag"] < 0 else one["lag"])
+            for one in found
+            if one["offset"] != NO_OFFSET
+        }
+
+    def alter_share_group_offsets(self, name: str, offsets: dict[tuple[str, int], int]) -> None:
+        """Let a share group without members go on elsewhere; what is before is done with, what is behind is delivered as if for the first
+        time. Raises `LogError` when the group or a partition refuses."""
+        wanted = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        for result in self._request("alter_share_group_offsets", group=name, offsets=wanted):
             raise_if_failed(result)
 
     def delete_group_offsets(self, name: str, partitions: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ path                        JSON
                             "partitions": [{"partition", "replicas": [], "leader", "leader_epoch", "isr": []}]}; version 2 when
                             some have "partition_epoch", "adding": [], "removing": [] or "elr": [] that are not 0 or empty
 ``brokers/<id>/config``     {"version": 1, "configs": {name: text}}: changed while running; wins over the start's
+``groups``                  {"version": 1, "groups": {id: {name: text}}}: settings of single groups
 ==========================  =====================================================================================
 
 Only where several brokers share a store (the ephemeral ones last as long as their broker's session):
@@ -49,6 +50,7 @@ LEVEL_MAX = max(TOPIC_VERSIONS)
 
 CLUSTER = "cluster"
 FEATURES = "features"
+GROUPS = "groups"
 TOPICS = "topics/"
 REGISTRATIONS = "brokers/ids/"
 CONTROLLER = "controller"
@@ -155,6 +157,20 @@ def decode_broker_config(path: str, data: bytes) -> dict[str, str]:
     if not isinstance(configs, dict):
         raise DocumentError(f"The document {path} is damaged (configs is not an object): restore it from a copy.")
     return {str(key): str(value) for key, value in configs.items()}
+
+
+def encode_groups(groups: Mapping[str, Mapping[str, str]]) -> bytes:
+    """The document of settings that single groups have."""
+    return _encode({"groups": {group: dict(configs) for group, configs in groups.items()}})
+
+
+def decode_groups(data: bytes) -> dict[str, dict[str, str]]:
+    """The settings of single groups. Raises `DocumentError`."""
+    groups = _decode(GROUPS, data, {"groups"})["groups"]
+    try:
+        return {str(group): {str(key): str(one) for key, one in own.items()} for group, own in groups.items()}
+    except AttributeError as error:
+        raise DocumentError(f"The document {GROUPS} is damaged ({error!r}): restore it from a copy.") from error
 
 
 def encode_number(name: str, number: int) -> bytes:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from pylog_spark._native import RawConnection
 from tests.harness.waiting import until
 
 PATIENCE_S = 30
@@ -129,6 +130,40 @@ def test_a_group_is_deleted_when_that_is_to_be_executed(pylog, topic, group):
     assert pylog("group", "describe", group).returncode == 0
     done = pylog("group", "delete", group, "--execute")
     assert (done.returncode, done.stderr) == (0, f"Deleted {group}.\n")
+    gone = pylog("group", "describe", group)
+    assert (gone.returncode, gone.stderr) == (1, f"Error: Group '{group}' does not exist.\n")
+
+
+def share_heartbeat(broker, group, topic, epoch):
+    """What a member of a share group says: 0 joins, -1 leaves."""
+    host, port = broker.bootstrap_servers.split(":")
+    connection = RawConnection(host, int(port))
+    said = {"group_id": group, "member_id": "reader", "member_epoch": epoch, "subscribed_topic_names": [topic]}
+
+    def is_taken():
+        connection.call("FindCoordinator", 6, json.dumps({"key_type": 0, "coordinator_keys": [group]}))
+        return json.loads(connection.call("ShareGroupHeartbeat", 1, json.dumps(said)))["error_code"] == 0
+
+    until(is_taken, "the group's coordinator is there", PATIENCE_S)
+
+
+def test_a_share_group_is_shown_moved_and_deleted(pylog, broker, topic, group):
+    share_heartbeat(broker, group, topic, epoch=0)
+    assert group in pylog("group", "list", "--type", "share").stdout
+    assert group not in pylog("group", "list", "--type", "consumer").stdout
+    lines = pylog("group", "describe", group, "--members").stdout.splitlines()
+    assert lines[:2] == [f"Group {group} (Stable, share, simple)", "1 member, 2 partitions, lag 0"]
+    assert lines[2].split() == ["TOPIC", "PARTITION", "OFFSET", "END", "LAG", "MEMBERS"]
+    assert lines[3].split() == [topic, "0", "-", "10", "-", "1"]
+    refused = pylog("group", "reset-offsets", group, "--topic", topic, "--to-earliest", "--execute")
+    assert refused.stderr.startswith(f"Error: Group '{group}' has members"), refused.stderr
+    share_heartbeat(broker, group, topic, epoch=-1)
+    assert reset(pylog, group, "--topic", topic, "--to-offset", "4", "--execute") == {0: (None, 4), 1: (None, 0)}
+    assert reset(pylog, group, "--all-topics", "--shift-by", "-1") == {0: (4, 3), 1: (0, 0)}
+    (described,) = json.loads(pylog("group", "describe", group, "--json").stdout)
+    rows = [(one["partition"], one["offset"], one["end_offset"], one["lag"]) for one in described["partitions"]]
+    assert rows == [(0, 4, 10, 6), (1, 0, 0, 0)]
+    assert pylog("group", "delete", group, "--execute").returncode == 0
     gone = pylog("group", "describe", group)
     assert (gone.returncode, gone.stderr) == (1, f"Error: Group '{group}' does not exist.\n")
 

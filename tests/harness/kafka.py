@@ -4,7 +4,7 @@ Two of them, because two settings cannot be both ways at once and neither can ch
 
 | fixture | topics are made by who names them | two-phase commit | who asks it |
 |---|---|---|---|
-| `kafka` | yes | on | tests/oracle, tests/client, tests/reading, tests/docs |
+| `kafka` | yes | on | tests/oracle, tests/client, tests/reading, tests/docs, share groups in tests/interop |
 | `spark_kafka` | no | off, as by default | tests/parity, the sink's tests in tests/spark |
 
 Only a test that is about a Kafka's end or start has one of its own. Names of topics, groups and transactions must be a test's own.
@@ -35,15 +35,21 @@ SHARED_SETTINGS = {
     # One coordinator: what it knows of a topic for one group it knows for all.
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "1",
     "transaction.two.phase.commit.enable": "true",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 KAFKA_SETTINGS = {
     **_COMMON,
     **SHARED_SETTINGS,
-    # Targets of KIP-848 groups are made at once and by the coordinator itself, not some time later.
+    # Targets of KIP-848 groups and of share groups are made at once and by the coordinator itself, not some time later.
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",
+    "group.share.assignment.interval.ms": "0",
+    "group.share.assignor.offload.enable": "false",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
     # Members of both protocols in one group are a gap, see tests/oracle/differences.py.
     "group.consumer.migration.policy": "disabled",
     "unstable.api.versions.enable": "true",

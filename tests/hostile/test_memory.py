@@ -1,5 +1,6 @@
 """All floods at once: a broker's memory stays below a ceiling that its settings give, and an honest client is answered within a second."""
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,13 +9,17 @@ import pytest
 from pylog_spark.testing import LocalBroker
 from tests.hostile.batches import error_code, produce_request
 from tests.hostile.floods import (
+    COORDINATOR_NOT_AVAILABLE,
     FLOODS,
+    GROUP_MAX_SIZE_REACHED,
     MIB,
     NONE,
     SERVED_WITHIN_S,
+    SHARE_FLOODS,
     answer,
     connect,
     peak_bytes,
+    records_in_flight,
     until_coordinators_serve,
 )
 from tests.hostile.neighbour import NeighbourProcess
@@ -29,6 +34,7 @@ _LIMITS = {
     "transaction_coordinator_max_bytes": 16 * MIB,
     "fetch_wait_max_partitions": 50_000,
     "producer_id_max_count": 1_000,
+    "group_share_max_share_sessions": 1_000,
     "num_io_threads": 4,
     "num_network_threads": 2,
     "socket_request_receive_timeout_ms": 5_000,
@@ -56,6 +62,10 @@ def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an
 ) -> None:
     before, ceiling = peak_bytes(broker), ceiling_bytes(_LIMITS, _CONNECTIONS)
     floods = AllFloods(broker, _REQUESTS, 4 * _LIMITS["producer_id_max_count"])
+    for name, flood in SHARE_FLOODS.items():
+        floods.loads.append(functools.partial(floods.coordinators, name=name, flood=flood))
+    in_flight: set[int] = set()
+    floods.loads.append(lambda _host: in_flight.update(records_in_flight(broker, "attacked", 20)))
     with NeighbourProcess(broker, "honest") as neighbour:
         floods.run()
     grown = peak_bytes(broker) - before
@@ -63,4 +73,5 @@ def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an
     assert grown < ceiling
     assert neighbour.slowest_s < SERVED_WITHIN_S
     # Two of them share a room: one may find it full.
-    assert all(flood.refused in floods.codes[name] for name, flood in FLOODS.items())
+    assert all(flood.refused in floods.codes[name] for name, flood in {**FLOODS, **SHARE_FLOODS}.items())
+    assert in_flight <= {NONE, GROUP_MAX_SIZE_REACHED, COORDINATOR_NOT_AVAILABLE}

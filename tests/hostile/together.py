@@ -36,10 +36,12 @@ _BYTES = (
     "group_coordinator_max_bytes",
     "transaction_coordinator_max_bytes",
 )
-#: and numbers, with what one takes at most: a partition of a fetch that waits, a producer, a thread that opens a batch, a connection.
+#: and numbers, with what one takes at most: a partition of a fetch that waits, a producer, a share session, a thread that opens a batch, a
+#: connection.
 _EACH = {
     "fetch_wait_max_partitions": 400,
     "producer_id_max_count": 1_000,
+    "group_share_max_share_sessions": 1_000,
     "num_io_threads": 2 * MIB,
     "num_network_threads": 8 * MIB,
 }

@@ -72,7 +72,7 @@ class _Process:
         if self._java is None:
             # What Kafka logs is no part of what a tool prints.
             options = [*QUICK, "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
-            command = ["java", *options, "-cp", f"{_compiled()}:{classpath(self._peer)}", "Tools"]
+            command = ["java", *options, "-cp", f"{own_classes()}:{classpath(self._peer)}", "Tools"]
             environment = {**os.environ, "LC_ALL": "C.UTF-8"}
             self._java = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             atexit.register(self._stop)
@@ -110,7 +110,7 @@ def _text(pipe: IO[bytes]) -> bytes:
     return _exactly(pipe, size)
 
 
-def _compiled() -> Path:
+def own_classes() -> Path:
     """The folder of our own classes, compiled when they are not there yet as they are now."""
     version = zlib.crc32(b"".join(source.read_bytes() for source in _SOURCES))
     folder = cache_dir() / f"compiled-{version:08x}"

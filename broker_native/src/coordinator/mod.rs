@@ -1,4 +1,4 @@
-//! Consumer groups and transactions as pure state machines: events in; records, answers and actions out.
+//! Groups, share partitions and transactions as pure state machines: events in; records, answers and actions out.
 //!
 //! Nothing here has a socket, a file, a lock, a thread or a clock; the time is an argument. The shell that feeds the machines
 //! is `server/coordinators`: it owns one machine for each partition of an internal topic that this broker leads.
@@ -9,6 +9,7 @@
 //! | [`machine`] | what a machine takes and gives: [`Machine`], [`Effects`], [`Ticket`], [`Entry`] |
 //! | [`timers`] | deadlines by key |
 //! | [`group`] | `__consumer_offsets`: offsets, classic groups, KIP-848 groups |
+//! | [`share`] | `__share_group_state`: what share groups did with records |
 //! | [`transaction`] | `__transaction_state`: transactional ids and their transactions |
 //!
 //! # How a change happens
@@ -22,6 +23,7 @@
 pub mod group;
 pub mod machine;
 pub mod room;
+pub mod share;
 pub mod timers;
 pub mod transaction;
 

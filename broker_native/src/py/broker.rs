@@ -186,6 +186,14 @@ impl NativeBroker {
         Ok(())
     }
 
+    fn apply_group_configs(&self, py: Python<'_>, configs_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.server.shared().share_groups.configs.apply(serde_json::from_str(configs_json)?);
+            Ok::<_, Failure>(())
+        })
+    }
+
     fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {
         self.check()?;
         self.server.set_cleaner_backoff(Duration::from_millis(backoff_ms));

@@ -9,6 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use super::budget::{FREE_BYTES, Share};
-use super::dispatch::{Later, Outcome, Reply, dispatch, poll_reply};
+use super::dispatch::{Later, Origin, Outcome, Reply, dispatch, poll_reply};
 use super::frames::{FrameError, Inbox};
+use super::handlers;
 use super::notice::notice;
 use super::outbox::{Answer, Outbox};
 use super::send::send_some;
@@ -33,6 +35,9 @@ const OUTBOX_BYTES: usize = /* 1 MiB */ 1 << 20;
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// Stands for "never" in timers.
 const NEVER: Duration = Duration::from_secs(/* 10 years */ 10 * 365 * 86_400);
+
+/// Numbers of connections.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Why a connection ends.
 #[derive(Debug)]
@@ -81,8 +86,7 @@ enum Waiting {
 
 struct Connection {
     stream: TcpStream,
-    peer: SocketAddr,
-    local: SocketAddr,
+    from: Origin,
     shared: Arc<Shared>,
     inbox: Inbox,
     /// What the request that is arriving holds of the budget.
@@ -102,12 +106,12 @@ struct Connection {
 /// Serves `stream` until it ends.
 pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     let Ok(local) = stream.local_addr() else { return };
+    let from = Origin { local, peer, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) };
     let inbox = Inbox::new(shared.settings.socket_request_max_bytes);
     let mut connection = Connection {
         stream,
-        peer,
-        local,
-        shared,
+        from,
+        shared: Arc::clone(&shared),
         inbox,
         share: Share::default(),
         deadline: None,
@@ -121,6 +125,9 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     connection.report(&end);
     let buffer = connection.inbox.release();
     connection.shared.buffers.give_back(buffer);
+    // First what waits on it, which could acquire more.
+    drop(connection);
+    handlers::share_release::disconnected(&shared, from.connection).await;
 }
 
 impl Connection {
@@ -182,7 +189,7 @@ impl Connection {
     async fn handle(&mut self) -> Result<(), End> {
         while self.has_room() {
             let Some(mut frame) = self.inbox.next_frame()? else { break };
-            let outcome = dispatch(&self.shared, self.local, self.peer, &mut frame);
+            let outcome = dispatch(&self.shared, &self.from, &mut frame);
             self.inbox.handled(frame);
             self.deadline = None;
             let share = std::mem::take(&mut self.share);
@@ -274,7 +281,7 @@ impl Connection {
         let wanted = self.inbox.wanted_bytes()?.unwrap_or(0);
         let arrived = self.inbox.buffer().len();
         if wanted > FREE_BYTES && arrived >= self.share.bytes() {
-            let (shared, address) = (Arc::clone(&self.shared), self.peer.ip());
+            let (shared, address) = (Arc::clone(&self.shared), self.from.peer.ip());
             let bytes = wanted.min(2 * arrived);
             tokio::select! {
                 biased;
@@ -351,11 +358,11 @@ impl Connection {
             End::Quiet => {}
             End::Refused(why) => {
                 self.shared.metrics.refused.one();
-                notice(&format!("closed the connection of {}: {why}", self.peer));
+                notice(&format!("closed the connection of {}: {why}", self.from.peer));
             }
             // A peer that went away is no news; a segment file that cannot be read is.
             End::Io(error) if is_peer(error) => {}
-            End::Io(error) => notice(&format!("lost the connection of {}: {error}", self.peer)),
+            End::Io(error) => notice(&format!("lost the connection of {}: {error}", self.from.peer)),
         }
     }
 }

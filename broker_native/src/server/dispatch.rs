@@ -67,6 +67,13 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::DescribeTopicPartitions,
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
+    ApiKey::ShareGroupHeartbeat,
+    ApiKey::ShareGroupDescribe,
+    ApiKey::ShareFetch,
+    ApiKey::ShareAcknowledge,
+    ApiKey::DescribeShareGroupOffsets,
+    ApiKey::AlterShareGroupOffsets,
+    ApiKey::DeleteShareGroupOffsets,
 ];
 
 /// What becomes of a request.
@@ -122,6 +129,17 @@ impl Outcome {
     }
 }
 
+/// The connection that a request comes over.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// The address that the client dialled.
+    pub local: SocketAddr,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// No two connections of a broker have the same.
+    pub connection: u64,
+}
+
 /// What a handler has besides the request.
 #[derive(Clone)]
 pub struct Call {
@@ -135,6 +153,8 @@ pub struct Call {
     pub local: SocketAddr,
     /// The client's address.
     pub peer: SocketAddr,
+    /// Which connection; no two of a broker have the same.
+    pub connection: u64,
     /// The client's name for itself.
     pub client_id: Option<String>,
 }
@@ -208,9 +228,9 @@ fn met_a_bug(shared: &Shared) {
 }
 
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
-pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, peer: SocketAddr, frame: &mut Frame) -> Outcome {
+pub fn dispatch(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Outcome {
     shared.metrics.requests.one();
-    match catch_unwind(AssertUnwindSafe(|| route(shared, local, peer, frame))) {
+    match catch_unwind(AssertUnwindSafe(|| route(shared, from, frame))) {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => Outcome::Now(Reply::Close(error.to_string())),
         Err(_panic) => {
@@ -220,17 +240,13 @@ pub fn dispatch(shared: &Arc<Shared>, local: SocketAddr, peer: SocketAddr, frame
     }
 }
 
-fn route(
-    shared: &Arc<Shared>,
-    local: SocketAddr,
-    peer: SocketAddr,
-    frame: &mut Frame,
-) -> Result<Outcome, WireError> {
+fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outcome, WireError> {
     let mut reader = Reader::new(frame.body());
     let header = RequestHeader::decode(&mut reader)?;
     let (version, correlation_id) = (header.api_version, header.correlation_id);
     let (info, shared) = (header.info(), Arc::clone(shared));
-    let call = Call { shared, version, correlation_id, local, peer, client_id: header.client_id };
+    let Origin { local, peer, connection } = *from;
+    let call = Call { shared, version, correlation_id, local, peer, connection, client_id: header.client_id };
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
         return Ok(refuse(format!("API key {} is not served", header.api_key)));
     };
@@ -311,8 +327,27 @@ fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<O
         }
         ApiKey::ConsumerGroupHeartbeat => on::consumer_group_heartbeat::handle(call, read(reader, version)?),
         ApiKey::ConsumerGroupDescribe => on::consumer_group_describe::handle(call, read(reader, version)?),
+        _ => return serve_share_groups(call, key, reader),
+    })
+}
+
+/// As [`serve`], for share groups.
+fn serve_share_groups(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
+    use handlers as on;
+    let version = call.version;
+    Ok(match key {
+        ApiKey::ShareGroupHeartbeat => on::share_group_heartbeat::handle(call, read(reader, version)?),
+        ApiKey::ShareGroupDescribe => on::share_group_describe::handle(call, read(reader, version)?),
+        ApiKey::ShareFetch => on::share_fetch::handle(call, read(reader, version)?),
+        ApiKey::ShareAcknowledge => on::share_acknowledge::handle(call, read(reader, version)?),
+        ApiKey::DescribeShareGroupOffsets => {
+            on::describe_share_group_offsets::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterShareGroupOffsets => on::alter_share_group_offsets::handle(call, read(reader, version)?),
+        ApiKey::DeleteShareGroupOffsets => {
+            on::delete_share_group_offsets::handle(call, read(reader, version)?)
+        }
         // The codec may know more APIs than are served.
-        #[allow(unreachable_patterns)]
         _ => refuse(format!("{} has no handler", key.name())),
     })
 }

@@ -11,7 +11,8 @@
 //! | [`slow`], [`shares`] | requests that take long; what clients share |
 //! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
 //! | [`outbox`], [`send`] | answers on their way out, records straight from their file |
-//! | [`coordinators`] | groups and transactions: the machines' shell |
+//! | [`coordinators`] | groups, share partitions and transactions: the machines' shell |
+//! | [`share_groups`] | sessions, long polls and settings of share groups |
 //! | [`watch`], [`fetch_sessions`] | long polls and what wakes them; what each consumer reads |
 //! | [`decide`], [`peers`] | questions to Python; requests to other brokers |
 //! | [`replication`] | what is led here and copied elsewhere |
@@ -47,6 +48,7 @@ pub mod producer_ids;
 pub mod replication;
 pub mod send;
 pub mod settings;
+pub mod share_groups;
 pub mod shared;
 pub mod shares;
 pub mod shutdown;
@@ -139,8 +141,18 @@ impl Server {
             false => ProducerIds::new(disk, dir.into()),
         };
         let replicas = following::manager(&settings);
+        let share_groups = share_groups::ShareGroups::new(&settings);
         let shared = Shared {
-            coordinators: Coordinators::new(&settings, &topics, &clock, &producer_ids, &peers, &cluster),
+            coordinators: Coordinators::new(
+                &settings,
+                &topics,
+                &clock,
+                &producer_ids,
+                &peers,
+                &cluster,
+                &share_groups,
+            ),
+            share_groups,
             peers,
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
@@ -239,12 +251,18 @@ impl Server {
     /// As [`topics::Topics::remove`].
     pub fn remove_topic(&self, name: &str) -> Result<(), ServerError> {
         let _applying = self.applying.lock();
-        if let Some(topic) = self.shared.topics.now().named(name) {
-            self.replicas.let_go(&topic.id, |_| None);
+        let topic_id = self.shared.topics.now().named(name).map(|topic| topic.id);
+        if let Some(topic_id) = topic_id {
+            self.replicas.let_go(&topic_id, |_| None);
         }
         let removed = self.shared.topics.remove(&self.shared.logs, name);
         self.shared.coordinators.apply(&self.shared.topics.now());
         self.shared.coordinators.groups.step_all(|groups, now| groups.forget_topic(name, now));
+        if let Some(topic_id) = topic_id {
+            // First said, then done: a machine is loaded before, or hears of it when it is.
+            self.shared.share_groups.gone.add(topic_id);
+            self.shared.coordinators.shares.step_all(|shares, now| shares.forget_topic(&topic_id, now));
+        }
         Ok(removed?)
     }
 

@@ -2,7 +2,7 @@
 //! with its documentation, in `pylog_spark/broker/config.py`, which also makes the JSON.
 use serde::Deserialize;
 
-use crate::coordinator::{group, transaction};
+use crate::coordinator::{group, share, transaction};
 use crate::storage::{CleanerConfig, ManagerConfig};
 
 /// Settings of one broker. Fields ending in `_ms` are milliseconds, in `_bytes` bytes. Unknown fields are ignored, so
@@ -97,6 +97,9 @@ pub struct Settings {
     /// Settings of groups and their offsets.
     #[serde(flatten)]
     pub groups: group::Settings,
+    /// Settings of share groups' records.
+    #[serde(flatten)]
+    pub shares: share::Settings,
     /// Settings of transactions.
     #[serde(flatten)]
     pub transactions: transaction::Settings,
@@ -148,6 +151,7 @@ impl Default for Settings {
             queued_max_response_bytes: /* 512 MiB */ 512 << 20,
             socket_request_receive_timeout_ms: /* 30 s */ 30_000,
             groups: group::Settings::default(),
+            shares: share::Settings::default(),
             transactions: transaction::Settings::default(),
         }
     }

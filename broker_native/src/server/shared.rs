@@ -12,6 +12,7 @@ use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::replication::Replication;
 use super::settings::Settings;
+use super::share_groups::ShareGroups;
 use super::shares::Shares;
 use super::shutdown::Shutdown;
 use super::slow::Slow;
@@ -30,8 +31,10 @@ pub struct Shared {
     pub peers: Arc<Peers>,
     /// What is led here and copied elsewhere.
     pub replication: Arc<Replication>,
-    /// Groups and transactions.
+    /// Groups, share partitions and transactions.
     pub coordinators: Coordinators,
+    /// Sessions and settings of share groups.
+    pub share_groups: ShareGroups,
     /// The data directory.
     pub logs: LogManager,
     /// Time of day, and the steady one of whoever waits.

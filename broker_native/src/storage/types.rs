@@ -3,7 +3,9 @@ use super::error::TopicPartition;
 use std::sync::Arc;
 
 use super::disk::DiskFile;
+use super::scan::{Found, Scanner};
 use crate::record::control::EndTxn;
+use crate::record::header::BatchHeader;
 
 /// Who writes a batch, and what is therefore checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -167,6 +169,25 @@ impl LogSlice {
         let mut bytes = vec![0; self.len];
         self.file.read_exact_at(&mut bytes, self.position)?;
         Ok(bytes)
+    }
+
+    /// The headers of its first batches, at most `most` of them; what is read of the file is little more than that.
+    ///
+    /// # Errors
+    /// Those of the file; `InvalidData` when the first batch is damaged.
+    pub fn headers(&self, most: usize) -> std::io::Result<Vec<BatchHeader>> {
+        let mut scanner = Scanner::headers(&*self.file, self.position, self.position + self.len as u64);
+        let mut headers = Vec::new();
+        while headers.len() < most {
+            match scanner.step()? {
+                Found::Batch(header) => headers.push(header),
+                Found::Bad(damage) if headers.is_empty() => {
+                    return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, damage.to_string()));
+                }
+                Found::End | Found::Bad(_) => break,
+            }
+        }
+        Ok(headers)
     }
 }
 

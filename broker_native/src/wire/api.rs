@@ -208,4 +208,12 @@ apis! {
     ConsumerGroupDescribe = 69, ConsumerGroupDescribeRequest -> ConsumerGroupDescribeResponse, 0-1, flexible 0+;
     ListConfigResources = 74, ListConfigResourcesRequest -> ListConfigResourcesResponse, 0-1, flexible 0+;
     DescribeTopicPartitions = 75, DescribeTopicPartitionsRequest -> DescribeTopicPartitionsResponse, 0-0, flexible 0+;
+    // Version 0 of the share groups' requests was Kafka 4.0's early access, which 4.1 dropped.
+    ShareGroupHeartbeat = 76, ShareGroupHeartbeatRequest -> ShareGroupHeartbeatResponse, 1-1, flexible 0+;
+    ShareGroupDescribe = 77, ShareGroupDescribeRequest -> ShareGroupDescribeResponse, 1-1, flexible 0+;
+    ShareFetch = 78, ShareFetchRequest -> ShareFetchResponse, 1-2, flexible 0+;
+    ShareAcknowledge = 79, ShareAcknowledgeRequest -> ShareAcknowledgeResponse, 1-2, flexible 0+;
+    DescribeShareGroupOffsets = 90, DescribeShareGroupOffsetsRequest -> DescribeShareGroupOffsetsResponse, 0-1, flexible 0+;
+    AlterShareGroupOffsets = 91, AlterShareGroupOffsetsRequest -> AlterShareGroupOffsetsResponse, 0-0, flexible 0+;
+    DeleteShareGroupOffsets = 92, DeleteShareGroupOffsetsRequest -> DeleteShareGroupOffsetsResponse, 0-0, flexible 0+;
 }

@@ -3,7 +3,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{brokers, features, group_offsets, groups, replicas, transactions};
+use super::{brokers, features, group_offsets, groups, replicas, share_groups, transactions};
 use crate::client::cluster::Cluster;
 use crate::client::error::{ClientError, Result};
 
@@ -31,6 +31,17 @@ struct GroupOffsets {
 struct AlterGroupOffsets {
     group: String,
     offsets: Vec<group_offsets::Committed>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Group {
+    group: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct AlterShareGroupOffsets {
+    group: String,
+    offsets: Vec<share_groups::Start>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,6 +88,11 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
         "delete_group_offsets" => {
             let DeleteGroupOffsets { group, partitions } = read(arguments)?;
             group_offsets::delete(cluster, &group, &partitions)
+        }
+        "share_group_offsets" => share_groups::offsets(cluster, &read::<Group>(arguments)?.group),
+        "alter_share_group_offsets" => {
+            let AlterShareGroupOffsets { group, offsets } = read(arguments)?;
+            share_groups::alter(cluster, &group, &offsets)
         }
         "list_transactions" => transactions::list(cluster, &read(arguments)?),
         "describe_transactions" => transactions::describe(cluster, &read::<Names>(arguments)?.names),

@@ -1,7 +1,7 @@
 //! Groups: which there are, who is in them, deleting them.
 use serde_json::{Value, json};
 
-use super::{error_name, said};
+use super::{error_name, said, share_groups};
 use crate::client::cluster::Cluster;
 use crate::client::coordinator::{Kind, at, settled};
 use crate::client::error::{ClientError, Result, code};
@@ -43,7 +43,7 @@ pub fn list(cluster: &mut Cluster, states: &[String], types: &[String]) -> Resul
     Ok(groups.into_iter().map(group).collect())
 }
 
-/// Each group with its members, of whichever protocol it is.
+/// Each group with its members, of whichever protocol or kind it is.
 ///
 /// # Errors
 /// Those of the connection.
@@ -69,13 +69,16 @@ fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Result<Value> {
         Err(error) if error.kind == ErrorCode::UnsupportedVersion.name() => {}
         Err(error) => return Err(error),
     }
+    if let Some(group) = share_groups::describe_one(cluster, node, name)? {
+        return Ok(group);
+    }
     let request = DescribeGroupsRequest { groups: vec![name.to_owned()], ..Default::default() };
     let group = first(cluster.call(node, &request)?.groups, name)?;
     settled(group.error_code, name)?;
     Ok(classic_json(&group, node))
 }
 
-fn first<T>(groups: Vec<T>, name: &str) -> Result<T> {
+pub(super) fn first<T>(groups: Vec<T>, name: &str) -> Result<T> {
     let missing = || ClientError::protocol("any", format!("no answer about group {name}"));
     groups.into_iter().next().ok_or_else(missing)
 }
@@ -158,7 +161,7 @@ fn consumer_json(group: &newer::DescribedGroup, node: i32) -> Value {
     })
 }
 
-fn described_error(number: i16, message: Option<&str>, group: &str) -> Option<String> {
+pub(super) fn described_error(number: i16, message: Option<&str>, group: &str) -> Option<String> {
     match code(number) {
         ErrorCode::GroupIdNotFound => Some(format!("Group '{group}' does not exist.")),
         _ => said(number, message),

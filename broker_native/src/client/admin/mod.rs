@@ -6,7 +6,8 @@
 //! | file | what it asks |
 //! |---|---|
 //! | [`topics`], [`configs`] | topics, records and the cluster; settings |
-//! | [`groups`], [`group_offsets`], [`transactions`] | groups and their offsets; transactions and producers |
+//! | [`groups`], [`group_offsets`], [`share_groups`] | groups and their offsets |
+//! | [`transactions`] | transactions and producers |
 //! | [`features`], [`brokers`] | levels of the cluster; brokers that are dead or gone |
 //! | [`replicas`] | replicas that move, leaders |
 //! | [`door`] | requests by name |
@@ -17,6 +18,7 @@ pub mod features;
 pub mod group_offsets;
 pub mod groups;
 pub mod replicas;
+pub mod share_groups;
 pub mod topics;
 pub mod transactions;
 

@@ -24,6 +24,12 @@ pub struct Settings {
     pub group_consumer_heartbeat_interval_ms: i32,
     /// Most members of a KIP-848 group.
     pub group_consumer_max_size: i32,
+    /// Session time-out of a member of a share group.
+    pub group_share_session_timeout_ms: i32,
+    /// How often a member of a share group is told to report.
+    pub group_share_heartbeat_interval_ms: i32,
+    /// Most members of a share group.
+    pub group_share_max_size: i32,
     /// Most bytes of all groups of a broker in memory.
     pub group_coordinator_max_bytes: usize,
     /// Largest metadata text beside an offset.
@@ -45,6 +51,9 @@ impl Default for Settings {
             group_consumer_session_timeout_ms: 45_000,
             group_consumer_heartbeat_interval_ms: 5_000,
             group_consumer_max_size: i32::MAX,
+            group_share_session_timeout_ms: 45_000,
+            group_share_heartbeat_interval_ms: 5_000,
+            group_share_max_size: 200,
             group_coordinator_max_bytes: /* 512 MiB */ 512 << 20,
             offset_metadata_max_bytes: 4096,
             offsets_retention_ms: /* 7 days */ 604_800_000,

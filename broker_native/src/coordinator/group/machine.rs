@@ -6,7 +6,7 @@ use super::context::{Context, Settings, TimerKey, TopicsView};
 use super::offsets::{Committed, commit, fetch, forget};
 use super::requests::{GroupEvent, GroupReply, GroupRequest};
 use super::state::{Group, Kind};
-use super::{classic, consumer};
+use super::{classic, consumer, share};
 use crate::coordinator::{Effects, Entry, Machine, Now, Record, Room, Timers};
 use crate::record::control::Marker;
 use crate::wire::ErrorCode;
@@ -20,8 +20,10 @@ pub type GroupEffects = Effects<GroupReply, std::convert::Infallible>;
 const OFFSET_TYPES: std::ops::RangeInclusive<i16> = 0..=1;
 /// Key type of classic groups.
 const CLASSIC_TYPE: i16 = 2;
-/// Key types of KIP-848 groups, of which 9 to 15 belong to share groups.
+/// Key types of KIP-848 groups.
 const CONSUMER_TYPES: [i16; 7] = [3, 4, 5, 6, 7, 8, 16];
+/// Key types of share groups.
+const SHARE_TYPES: std::ops::RangeInclusive<i16> = 10..=15;
 
 /// The machine's own timer: offsets and groups that are too old.
 const EXPIRY: &str = "machine: expiry";
@@ -136,6 +138,11 @@ impl GroupMachine {
             GroupRequest::ConsumerHeartbeat { .. } | GroupRequest::ConsumerDescribe(_) => {
                 consumer::handle(group, ticket, &caller, request, cx);
             }
+            GroupRequest::ShareHeartbeat { .. }
+            | GroupRequest::ShareDescribe(_)
+            | GroupRequest::ShareMove { .. } => {
+                share::handle(group, ticket, &caller, request, cx);
+            }
             GroupRequest::DeleteGroup(_) => {
                 let error = forget::delete_group(group, cx).err().unwrap_or(ErrorCode::None);
                 cx.effects.reply(ticket, GroupReply::DeleteGroup(error.code()));
@@ -183,6 +190,7 @@ impl GroupMachine {
             key if OFFSET_TYPES.contains(&key) => replay_offset(group, record, producer_id, order),
             CLASSIC_TYPE => classic::replay(group, key_type, record),
             key if CONSUMER_TYPES.contains(&key) => consumer::replay(group, key_type, record),
+            key if SHARE_TYPES.contains(&key) => share::replay(group, key_type, record),
             key => Err(format!("records of type {key} are not known")),
         };
         let is_vacant = group.is_vacant();
@@ -238,6 +246,7 @@ impl Machine for GroupMachine {
                 Kind::Simple => {}
                 Kind::Classic(_) => classic::loaded(group, cx),
                 Kind::Consumer(_) => consumer::loaded(group, cx),
+                Kind::Share(_) => share::loaded(group, cx),
             });
         }
         let check_ms = self.settings.offsets_retention_check_interval_ms.max(1);
@@ -252,6 +261,7 @@ impl Machine for GroupMachine {
                 | GroupRequest::Heartbeat(_)
                 | GroupRequest::DescribeGroup(_)
                 | GroupRequest::ConsumerDescribe(_)
+                | GroupRequest::ShareDescribe(_)
         )
     }
 
@@ -277,6 +287,7 @@ impl Machine for GroupMachine {
                 Kind::Simple => {}
                 Kind::Classic(_) => classic::timer(group, &member_id, purpose, cx),
                 Kind::Consumer(_) => consumer::timer(group, &member_id, purpose, cx),
+                Kind::Share(_) => share::timer(group, &member_id, purpose, cx),
             });
         }
         effects

@@ -7,17 +7,20 @@
 //! | [`state`] | one group: [`Kind`] and offsets; what every kind can be asked |
 //! | [`context`] | what one step of a group works with: time, settings, timers, effects |
 //! | [`requests`] | events and answers |
+//! | [`refusal`] | why a request about members is refused |
 //! | [`offsets`] | committed offsets: commit, fetch, delete, expiry |
-//! | [`classic`], [`consumer`] | members of the classic and of the KIP-848 protocol |
+//! | [`classic`], [`consumer`], [`share`] | members of the classic and of the KIP-848 protocol, and of share groups |
 //!
-//! A group is of one [`Kind`]: it only has offsets, or members of the classic protocol, or members of the KIP-848 protocol.
-//! Offsets belong to the group, whatever its kind.
+//! A group is of one [`Kind`]: it only has offsets, or members of the classic protocol, or members of the KIP-848 protocol, or it is a
+//! share group. Offsets belong to the group, whatever its kind; a share group has none.
 pub mod classic;
 pub mod consumer;
 pub mod context;
 pub mod machine;
 pub mod offsets;
+pub mod refusal;
 pub mod requests;
+pub mod share;
 pub mod state;
 
 pub use context::{Context, Settings, TimerKey, TopicsView};

@@ -4,15 +4,19 @@
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use uuid::Uuid;
 
+use super::refusal::Refusal;
+use super::share::Membership;
 use crate::coordinator::{Caller, Ticket};
 use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use crate::wire::messages::describe_groups::DescribedGroup;
 use crate::wire::messages::offset_fetch::{OffsetFetchRequestGroup, OffsetFetchResponseGroup};
+use crate::wire::messages::share_group_describe::DescribedGroup as DescribedShareGroup;
 use crate::wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest, HeartbeatResponse,
     JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, OffsetCommitRequest,
-    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, SyncGroupRequest, SyncGroupResponse,
-    TxnOffsetCommitRequest, TxnOffsetCommitResponse,
+    OffsetCommitResponse, OffsetDeleteRequest, OffsetDeleteResponse, ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse, SyncGroupRequest, SyncGroupResponse, TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
 };
 
 /// Somebody asks something of a group.
@@ -53,6 +57,22 @@ pub enum GroupRequest {
     },
     /// ConsumerGroupDescribe, one of its groups.
     ConsumerDescribe(String),
+    /// ShareGroupHeartbeat.
+    ShareHeartbeat {
+        /// The request.
+        request: ShareGroupHeartbeatRequest,
+        /// The settings that the group has now.
+        membership: Membership,
+    },
+    /// ShareGroupDescribe, one of its groups.
+    ShareDescribe(String),
+    /// AlterShareGroupOffsets: whether the group may be moved now.
+    ShareMove {
+        /// Which one.
+        group_id: String,
+        /// Whether anything is moved: only then a group that is not there is made.
+        moves: bool,
+    },
     /// JoinGroup.
     JoinGroup {
         /// The request.
@@ -77,7 +97,10 @@ impl GroupRequest {
             Self::ConsumerHeartbeat { request, .. } => &request.group_id,
             Self::DeleteGroup(group_id)
             | Self::DescribeGroup(group_id)
+            | Self::ShareDescribe(group_id)
             | Self::ConsumerDescribe(group_id) => group_id,
+            Self::ShareHeartbeat { request, .. } => &request.group_id,
+            Self::ShareMove { group_id, .. } => group_id,
             Self::JoinGroup { request, .. } => &request.group_id,
             Self::SyncGroup(request) => &request.group_id,
             Self::Heartbeat(request) => &request.group_id,
@@ -107,6 +130,12 @@ pub enum GroupReply {
     ConsumerHeartbeat(ConsumerGroupHeartbeatResponse),
     /// To [`GroupRequest::ConsumerDescribe`].
     ConsumerDescribe(DescribedConsumerGroup),
+    /// To [`GroupRequest::ShareHeartbeat`].
+    ShareHeartbeat(ShareGroupHeartbeatResponse),
+    /// To [`GroupRequest::ShareDescribe`].
+    ShareDescribe(DescribedShareGroup),
+    /// To [`GroupRequest::ShareMove`].
+    ShareMove(Result<(), Refusal>),
     /// To [`GroupRequest::JoinGroup`], when the group has agreed.
     JoinGroup(JoinGroupResponse),
     /// To [`GroupRequest::SyncGroup`], when the leader has brought the assignments.

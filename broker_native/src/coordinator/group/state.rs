@@ -2,6 +2,7 @@
 use super::classic::ClassicGroup;
 use super::consumer::ConsumerGroup;
 use super::offsets::Offsets;
+use super::share::ShareGroup;
 use crate::coordinator::Record;
 use crate::wire::ErrorCode;
 
@@ -12,6 +13,7 @@ macro_rules! each_kind {
             Kind::Simple => $simple,
             Kind::Classic($group) => $asked,
             Kind::Consumer($group) => $asked,
+            Kind::Share($group) => $asked,
         }
     };
 }
@@ -48,6 +50,8 @@ pub enum Kind {
     Classic(Box<ClassicGroup>),
     /// Members of the KIP-848 protocol.
     Consumer(Box<ConsumerGroup>),
+    /// Members of a share group (KIP-932).
+    Share(Box<ShareGroup>),
 }
 
 /// Who commits or fetches offsets, as the request says.
@@ -134,6 +138,7 @@ impl Kind {
         match self {
             Self::Simple | Self::Classic(_) => "classic",
             Self::Consumer(_) => "consumer",
+            Self::Share(_) => "share",
         }
     }
 

@@ -4,7 +4,7 @@
 //! # Layout
 //! | file | what it owns |
 //! |---|---|
-//! | `mod` | [`Coordinators`]: groups and transactions of this broker |
+//! | `mod` | [`Coordinators`]: groups, share partitions and transactions of this broker |
 //! | [`shell`] | [`Coordinator`]: the machines of one internal topic; call, timers, load, unload |
 //! | [`shard`] | [`Shard`]: one machine and its log under one lock |
 //! | [`load`] | a log into a machine |
@@ -52,6 +52,7 @@ use markers::MarkerWriter;
 pub use shard::Shard;
 pub use shell::{Coordinator, Sink};
 use transactions::Transactions;
+use uuid::Uuid;
 pub use waiting::Waiting;
 
 use super::cluster::Cluster;
@@ -59,9 +60,11 @@ use super::notice::notice;
 use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::settings::Settings;
+use super::share_groups::ShareGroups;
 use super::topics::{Picture, Topics};
 use crate::coordinator::Room;
 use crate::coordinator::group::GroupMachine;
+use crate::coordinator::share::{GroupSettings, IsGone, ShareMachine};
 use crate::coordinator::transaction::TransactionMachine;
 use crate::storage::Clock;
 
@@ -69,11 +72,15 @@ use crate::storage::Clock;
 pub const GROUPS_TOPIC: &str = "__consumer_offsets";
 /// Holds transactional ids and their transactions.
 pub const TRANSACTIONS_TOPIC: &str = "__transaction_state";
+/// Holds what share groups did with records.
+pub const SHARES_TOPIC: &str = "__share_group_state";
 
 /// The coordinators of this broker.
 pub struct Coordinators {
     /// Groups.
     pub groups: Arc<Coordinator<GroupMachine>>,
+    /// What share groups did with records.
+    pub shares: Arc<Coordinator<ShareMachine>>,
     /// Transactional ids.
     pub transactions: Arc<Transactions>,
     /// Those of other brokers, when there may be some.
@@ -89,12 +96,19 @@ impl Coordinators {
         ids: &Arc<ProducerIds>,
         peers: &Arc<Peers>,
         cluster: &Arc<Cluster>,
+        share_groups: &ShareGroups,
     ) -> Self {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
         let room = Room::new(group_settings.group_coordinator_max_bytes, || {
             notice("a group has no room for more: group.coordinator.max.bytes are in use");
         });
+        let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
+        let gone = Arc::clone(&share_groups.gone);
+        let is_gone: IsGone = Arc::new(move |topic_id: &Uuid| gone.has(topic_id));
+        let make = move || ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone));
+        let shares = Coordinator::new(SHARES_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
+        shares.set_sink(Arc::clone(&share_groups.waking));
         let make =
             move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _, room.clone());
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
@@ -126,24 +140,27 @@ impl Coordinators {
             groups: Arc::clone(&groups),
             elsewhere: cluster.is_clustered().then(|| MarkerQueue::new(Arc::clone(peers))),
         });
-        Self { groups, transactions, elsewhere }
+        Self { groups, shares, transactions, elsewhere }
     }
 
     /// Coordinates what this broker leads in `picture`.
     pub fn apply(&self, picture: &Picture) {
         self.groups.apply(picture);
+        self.shares.apply(picture);
         self.transactions.apply(picture);
     }
 
     /// Begins to load and to watch deadlines. Called within the runtime.
     pub fn start(&self) {
         self.groups.start();
+        self.shares.start();
         self.transactions.start();
     }
 
     /// Tells everybody who waits to look for the coordinator again; nothing is coordinated any more.
     pub fn stop(&self) {
         self.transactions.stop();
+        self.shares.stop();
         self.groups.stop();
     }
 }

@@ -1,7 +1,9 @@
-//! DeleteGroups: groups without members are forgotten, with their offsets.
-use super::group_call::{answer_all, ask, error_of};
+//! DeleteGroups: groups without members are forgotten, with their offsets; of share groups also what they did with records.
+use super::group_call::{ask, error_of};
+use super::share_admin;
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
+use crate::wire::ErrorCode;
 use crate::wire::messages::delete_groups::DeletableGroupResult;
 use crate::wire::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
 
@@ -10,17 +12,37 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
     let mut seen = std::collections::HashSet::new();
     // The answer has each group once, as Kafka's.
     request.groups_names.retain(|group_id| seen.insert(group_id.clone()));
-    let waiting = request.groups_names.iter();
-    let waiting = waiting.map(|group_id| ask(&call, GroupRequest::DeleteGroup(group_id.clone())));
-    let waiting = waiting.collect();
-    answer_all(call, waiting, move |call, outcomes| {
-        let results = request.groups_names.into_iter().zip(outcomes).map(|(group_id, outcome)| {
+    // All that are not share groups, at once.
+    let begun = request.groups_names.into_iter().map(|group_id| {
+        let shares = matches!(share_admin::is_empty(&call, &group_id), Ok(true));
+        let waiting = (!shares).then(|| ask(&call, GroupRequest::DeleteGroup(group_id.clone())));
+        (group_id, waiting)
+    });
+    let begun: Vec<_> = begun.collect();
+    Outcome::later(async move {
+        let mut results = Vec::with_capacity(begun.len());
+        for (group_id, waiting) in begun {
+            let outcome = match waiting {
+                Some(waiting) => waiting.await,
+                // First what it did: a group that is made anew must not find it.
+                None => match forget(&call, &group_id).await {
+                    ErrorCode::None => ask(&call, GroupRequest::DeleteGroup(group_id.clone())).await,
+                    error => Err(error),
+                },
+            };
             let error_code = match outcome {
                 Ok(GroupReply::DeleteGroup(error_code)) => error_code,
                 other => error_of(other),
             };
-            DeletableGroupResult { group_id, error_code, error_message: None }
-        });
-        call.answer(&DeleteGroupsResponse { results: results.collect(), ..Default::default() })
+            results.push(DeletableGroupResult { group_id, error_code, error_message: None });
+        }
+        call.answer(&DeleteGroupsResponse { results, ..Default::default() })
     })
+}
+
+async fn forget(call: &Call, group_id: &str) -> ErrorCode {
+    match share_admin::keys(&call.shared, group_id) {
+        Ok(keys) => share_admin::delete(&call.shared, keys).await,
+        Err(error) => error,
+    }
 }

@@ -2,7 +2,9 @@
 use super::brokers::{Brokers, Known};
 use super::internal_topic;
 use super::second_hand::{self, Heard};
+use super::share_call::{NOT_IN_A_CLUSTER, is_refused};
 use crate::coordinator::Machine;
+use crate::coordinator::share::ShareKey;
 use crate::server::coordinators::Coordinator;
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::wire::ErrorCode;
@@ -16,6 +18,9 @@ const NONE: i32 = -1;
 /// Key types.
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
+const SHARE: i8 = 2;
+/// First version with share partitions.
+const SHARE_FROM: i16 = 6;
 
 /// Answers at once, or after the internal topic was made.
 pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
@@ -55,6 +60,7 @@ fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
     match key_type {
         GROUP => internal_topic::missing(&coordinators.groups),
         TRANSACTION => internal_topic::missing(&coordinators.transactions),
+        // That of share partitions is made for the first member of a share group.
         _ => None,
     }
 }
@@ -88,13 +94,17 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
     let coordinators = &call.shared.coordinators;
     let brokers = Brokers::of(call);
     let keeper = match key_type {
+        SHARE if is_refused(call) => Err(ErrorCode::UnsupportedVersion),
         _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
         GROUP => keeper(call, &brokers, &coordinators.groups, key),
         TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
-        // Share groups are not kept.
+        SHARE if call.version >= SHARE_FROM && ShareKey::is_text(key) => {
+            keeper(call, &brokers, &coordinators.shares, key)
+        }
         _ => Err(ErrorCode::InvalidRequest),
     };
-    let (key, error_message) = (key.to_owned(), Some(String::new()));
+    let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_IN_A_CLUSTER } else { "" };
+    let (key, error_message) = (key.to_owned(), Some(sentence.to_owned()));
     match keeper {
         Ok(Known { id: node_id, host, port, .. }) => {
             Found { key, node_id, host, port, error_code: ErrorCode::None.code(), error_message }

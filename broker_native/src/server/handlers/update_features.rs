@@ -15,10 +15,11 @@ const DOWNGRADES: [i8; 2] = [2, 3];
 
 /// Asks for the levels. All is done that is asked, or nothing.
 pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
-    if let Some(why) = request.feature_updates.iter().find_map(refused) {
+    let is_clustered = call.shared.cluster.is_clustered();
+    if let Some(why) = request.feature_updates.iter().find_map(|update| refused(update, is_clustered)) {
         return Outcome::Now(call.answer(&error(ErrorCode::InvalidUpdateVersion, &why)));
     }
-    let level = |update: &FeatureUpdateKey| fixed(&update.feature).is_none();
+    let level = |update: &FeatureUpdateKey| fixed(&update.feature, is_clustered).is_none();
     if !request.feature_updates.is_empty() && !request.feature_updates.iter().any(level) {
         return Outcome::Now(call.answer(&all_so_already(&request)));
     }
@@ -28,9 +29,9 @@ pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
 }
 
 /// Why an update of a feature with a fixed level cannot be made.
-fn refused(update: &FeatureUpdateKey) -> Option<String> {
+fn refused(update: &FeatureUpdateKey, is_clustered: bool) -> Option<String> {
     let (name, wanted) = (&update.feature, update.max_version_level);
-    let (min, now) = fixed(name)?;
+    let (min, now) = fixed(name, is_clustered)?;
     let downgrade = DOWNGRADES.contains(&update.upgrade_type) || update.allow_downgrade;
     let why = if !downgrade && update.upgrade_type != UPGRADE {
         format!("{} is no type of an update", update.upgrade_type)
@@ -63,19 +64,22 @@ fn error(code: ErrorCode, why: &str) -> UpdateFeaturesResponse {
 mod tests {
     use super::*;
 
+    fn update(feature: &str, max_version_level: i16, upgrade_type: i8) -> FeatureUpdateKey {
+        FeatureUpdateKey { feature: feature.into(), max_version_level, upgrade_type, ..Default::default() }
+    }
+
     fn of(feature: &str, max_version_level: i16, upgrade_type: i8) -> Option<String> {
-        refused(&FeatureUpdateKey {
-            feature: feature.into(),
-            max_version_level,
-            upgrade_type,
-            ..Default::default()
-        })
+        refused(&update(feature, max_version_level, upgrade_type), /* is_clustered */ false)
     }
 
     #[test]
     fn a_fixed_level_can_only_be_asked_to_be_what_it_is() {
         assert_eq!(of("transaction.version", 2, UPGRADE), None);
         assert_eq!(of("pylog.version", 5, UPGRADE), None, "the controller decides that");
+        assert_eq!(of("share.version", 1, UPGRADE), None, "it is so already");
+        assert!(of("share.version", 2, UPGRADE).is_some());
+        let in_a_cluster = refused(&update("share.version", 2, UPGRADE), /* is_clustered */ true);
+        assert_eq!(in_a_cluster, None, "a cluster has no such feature, which the controller says");
         for (level, kind, why) in [
             (1, UPGRADE, "never changes"),
             (1, 2, "never changes"),

@@ -3,7 +3,7 @@
 //! A key or value is its schema's version (i16), then the fields; a version is flexible (compact lengths, tagged fields)
 //! from [`Stored::FLEXIBLE_FROM`] on. Kafka's key "versions" are numbers of record types.
 //!
-//! Layouts: group-coordinator and transaction-coordinator, `src/main/resources/common/message/*.json`.
+//! Layouts: group-coordinator, share-coordinator and transaction-coordinator, `src/main/resources/common/message/*.json`.
 use bytes::Bytes;
 
 use super::error::WireError;
@@ -14,6 +14,8 @@ use super::writer::Writer;
 pub mod consumer_groups;
 pub mod group_metadata;
 pub mod offsets;
+pub mod share_groups;
+pub mod shares;
 pub mod transactions;
 
 /// The version's own bytes are never flexible.

@@ -65,6 +65,17 @@ macro_rules! for_each_api {
         $test!(ConsumerGroupDescribe, ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);
         $test!(ListConfigResources, ListConfigResourcesRequest, ListConfigResourcesResponse);
         $test!(DescribeTopicPartitions, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
+        $test!(ShareGroupHeartbeat, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse);
+        $test!(ShareGroupDescribe, ShareGroupDescribeRequest, ShareGroupDescribeResponse);
+        $test!(ShareFetch, ShareFetchRequest, ShareFetchResponse);
+        $test!(ShareAcknowledge, ShareAcknowledgeRequest, ShareAcknowledgeResponse);
+        $test!(
+            DescribeShareGroupOffsets,
+            DescribeShareGroupOffsetsRequest,
+            DescribeShareGroupOffsetsResponse
+        );
+        $test!(AlterShareGroupOffsets, AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse);
+        $test!(DeleteShareGroupOffsets, DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse);
     };
 }
 use for_each_api;

@@ -19,6 +19,7 @@ mod offsets;
 mod panics;
 mod peers;
 mod produce_fetch;
+mod share_groups;
 mod stop;
 mod support;
 mod transactions;

@@ -114,7 +114,7 @@ fn producer_ids_are_unique_and_a_transactional_id_is_sent_to_its_coordinator() {
 }
 
 #[test]
-fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_share_groups() {
+fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_what_is_no_share_partition() {
     let broker = Broker::start();
     let versions = broker.client().call(&ApiVersionsRequest::default(), 3);
     assert!(versions.api_keys.iter().any(|one| one.api_key == ApiKey::FindCoordinator.code()));

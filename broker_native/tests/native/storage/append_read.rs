@@ -59,6 +59,30 @@ fn an_offset_outside_the_log_is_an_error_and_its_end_is_an_empty_read() {
 }
 
 #[test]
+fn the_headers_of_what_was_read_are_those_of_its_batches_up_to_the_first_damaged_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::real(dir.path(), LogConfig::default()).unwrap();
+    for count in [3, 1, 2] {
+        fill(&broker.log, count, 30).unwrap();
+    }
+    let slice = broker.log.read(0, 10_000, true, UPTO).unwrap();
+    let ends = |most| -> Vec<i64> {
+        slice.headers(most).unwrap().iter().map(|header| header.last_offset()).collect()
+    };
+    assert_eq!((ends(10), ends(2), ends(0)), (vec![2, 3, 5], vec![2, 3], vec![]));
+    let third = slice.headers(2).unwrap().iter().map(|header| header.size() as u64).sum::<u64>();
+    let file = dir.path().join("flights-0/00000000000000000000.log");
+    let damage = |position: u64| {
+        let file = std::fs::File::options().write(true).open(&file).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0; 61], position).unwrap();
+    };
+    damage(third);
+    assert_eq!(ends(10), [2, 3]);
+    damage(0);
+    assert_eq!(slice.headers(10).unwrap_err().kind(), std::io::ErrorKind::InvalidData);
+}
+
+#[test]
 fn a_second_user_of_the_directory_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let first = Broker::real(dir.path(), LogConfig::default()).unwrap();

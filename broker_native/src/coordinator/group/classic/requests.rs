@@ -123,6 +123,8 @@ fn check_join(
     match &group.kind {
         Kind::Simple if !request.member_id.is_empty() => Err(ErrorCode::UnknownMemberId),
         Kind::Consumer(consumer) if !consumer.is_empty() => Err(ErrorCode::InconsistentGroupProtocol),
+        // What it did with records is kept until it is deleted.
+        Kind::Share(_) => Err(ErrorCode::InconsistentGroupProtocol),
         _ => Ok(()),
     }
 }
@@ -144,7 +146,7 @@ fn members_of<'a>(group: &'a mut Group, group_id: &str) -> Result<&'a mut Classi
     check_group_id(group_id)?;
     match &mut group.kind {
         Kind::Classic(classic) => Ok(classic),
-        Kind::Simple | Kind::Consumer(_) => Err(ErrorCode::UnknownMemberId),
+        Kind::Simple | Kind::Consumer(_) | Kind::Share(_) => Err(ErrorCode::UnknownMemberId),
     }
 }
 
@@ -174,10 +176,10 @@ fn described(group: &Group, group_id: String, version: i16) -> DescribedGroup {
         Kind::Simple if !group.offsets.is_empty() => {
             DescribedGroup { group_state: State::Empty.name().to_owned(), group_id, ..Default::default() }
         }
-        Kind::Simple | Kind::Consumer(_) => {
+        Kind::Simple | Kind::Consumer(_) | Kind::Share(_) => {
             let is_error = version >= DESCRIBE_MISSING_IS_ERROR_FROM;
             let sentence = match &group.kind {
-                Kind::Consumer(_) => format!("Group {group_id} is not a classic group."),
+                Kind::Consumer(_) | Kind::Share(_) => format!("Group {group_id} is not a classic group."),
                 _ => format!("Group {group_id} not found."),
             };
             DescribedGroup {

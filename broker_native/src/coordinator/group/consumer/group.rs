@@ -11,7 +11,7 @@ use crate::coordinator::Record;
 use crate::wire::ErrorCode;
 
 /// A group begins here, so that the first member that is subscribed to something gets 2, as in Kafka 4.3.
-const FIRST_EPOCH: i32 = 1;
+pub(in crate::coordinator::group) const FIRST_EPOCH: i32 = 1;
 
 /// The members of a group, what they own and what they shall own.
 #[derive(Debug, Clone)]
@@ -294,10 +294,10 @@ impl ConsumerGroup {
 
 /// A group's largest record, and all records of a new target together: what fits into a batch under Kafka's default of
 /// `max.message.bytes` (1 MiB), with room for what stands around it.
-pub(super) const RECORD_BYTES_MAX: usize = 900_000;
+pub(in crate::coordinator::group) const RECORD_BYTES_MAX: usize = 900_000;
 
 /// Bytes of a record's key and value.
-pub(super) fn size(record: &Record) -> usize {
+pub(in crate::coordinator::group) fn size(record: &Record) -> usize {
     record.key.len() + record.value.as_ref().map_or(0, bytes::Bytes::len)
 }
 

@@ -110,17 +110,22 @@ impl ConsumerGroup {
         let matched = self.regexes.values().flat_map(|resolved| &resolved.topics);
         let named = self.members.values().flat_map(|member| &member.subscribed_topic_names);
         let names: BTreeSet<&String> = named.chain(matched).collect();
-        let mut hash = Fnv::default();
-        for name in names {
-            if let Some((id, partitions)) = topics.topic(name) {
-                hash.add(&(name.len() as u64).to_be_bytes());
-                hash.add(name.as_bytes());
-                hash.add(id.as_bytes());
-                hash.add(&partitions.to_be_bytes());
-            }
-        }
-        hash.finish()
+        hash_topics(names, topics)
     }
+}
+
+/// A number that changes when one of these topics comes, goes, grows or is made anew; 0 when none is there.
+pub fn hash_topics(names: BTreeSet<&String>, topics: &Arc<dyn TopicsView>) -> i64 {
+    let mut hash = Fnv::default();
+    for name in names {
+        if let Some((id, partitions)) = topics.topic(name) {
+            hash.add(&(name.len() as u64).to_be_bytes());
+            hash.add(name.as_bytes());
+            hash.add(id.as_bytes());
+            hash.add(&partitions.to_be_bytes());
+        }
+    }
+    hash.finish()
 }
 
 /// FNV-1a of 64 bits: the same on every machine and in every version, which a record needs.

@@ -7,6 +7,6 @@ mod property;
 mod reconciling;
 mod requests;
 mod restart;
-mod scene;
+pub(in crate::coordinator::group) mod scene;
 mod static_members;
 mod topics;

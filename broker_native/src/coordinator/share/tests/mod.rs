@@ -1,0 +1,5 @@
+//! Promises of share partitions.
+mod machine;
+mod property;
+mod replay;
+mod window;

@@ -1,0 +1,48 @@
+//! Topics that were deleted a short while ago: a machine that was not loaded then forgets them when it is, and who read one of them at that
+//! moment brings nothing of it back.
+//!
+//! Any thread may call it. Not written down: after a crash the deletion itself goes on, and says it anew.
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+/// So many topics are remembered; the one that was deleted longest ago makes room.
+const TOPICS_MAX: usize = 10_000;
+
+/// The topics.
+#[derive(Debug, Default)]
+pub struct Gone {
+    ids: Mutex<VecDeque<Uuid>>,
+}
+
+impl Gone {
+    /// The topic is deleted.
+    pub fn add(&self, topic_id: Uuid) {
+        let mut ids = self.ids.lock();
+        if ids.len() >= TOPICS_MAX {
+            ids.pop_front();
+        }
+        ids.push_back(topic_id);
+    }
+
+    /// Whether it was deleted.
+    pub fn has(&self, topic_id: &Uuid) -> bool {
+        self.ids.lock().contains(topic_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_are_remembered_and_no_more_than_the_bound() {
+        let gone = Gone::default();
+        for number in 0..=TOPICS_MAX as u128 {
+            gone.add(Uuid::from_u128(number));
+        }
+        assert!(!gone.has(&Uuid::from_u128(0)) && gone.has(&Uuid::from_u128(TOPICS_MAX as u128)));
+        assert_eq!(gone.ids.lock().len(), TOPICS_MAX);
+    }
+}

@@ -1,0 +1,149 @@
+"""Members of share groups, each a process of Kafka's Java client that does what it is told (`tests/peers/java/ShareMember.java`)."""
+
+import json
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from pylog_spark._native import RawConnection
+from tests.harness.waiting import until
+from tests.peers.jars import classpath
+from tests.peers.tools import QUICK, own_classes
+
+RESOURCE_GROUP = 32
+_SET = 0
+#: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE: after a start.
+_LOADING = (14, 15)
+_DEADLINE_S = 60
+
+
+class Delivered(NamedTuple):
+    """A record as a member got it."""
+
+    partition: int
+    offset: int
+    count: int
+    value: str
+
+
+class ShareMember:
+    """One member. It reads nothing before it is told to."""
+
+    def __init__(self, servers: str, group: str, topic: str, log: Path, **settings: object) -> None:
+        own = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
+        logging = "-Dorg.slf4j.simpleLogger.logFile=System.err"
+        command = ["java", *QUICK, "-Xmx256m", logging, "-cp", f"{own_classes()}:{classpath('kafka')}", "ShareMember"]
+        self._log = open(log, "wb")  # noqa: SIM115 (closed with the process)
+        self.process = subprocess.Popen(
+            [*command, servers, group, topic, *own],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
+        )  # fmt: skip
+
+    def _answers_to(self, command: str) -> list[list[str]]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        answer = []
+        for line in self.process.stdout:
+            words = line.split()
+            if words == ["done"]:
+                return answer
+            if words[0] == "failed":
+                raise RuntimeError(f"{command}: {line.strip()}")
+            answer.append(words)
+        raise ConnectionError(f"the member ended at {command!r}")
+
+    def poll(self, ms: int = 30_000) -> list[Delivered]:
+        """Records, or none after `ms`."""
+        return [Delivered(int(one[1]), int(one[2]), int(one[3]), one[4]) for one in self._answers_to(f"poll {ms}")]
+
+    def acknowledge(self, how: str, *records: Delivered) -> None:
+        """What became of records; it is sent with the next poll or commit."""
+        for one in records:
+            self._answers_to(f"{how} {one.partition} {one.offset}")
+
+    def commit(self) -> dict[int, str]:
+        """Send it now: the outcome by partition, ``ok`` or the name of an exception."""
+        return {int(one[1]): one[2] for one in self._answers_to("commit")}
+
+    def close(self) -> None:
+        """Say farewell."""
+        self._answers_to("close")
+        self._end()
+
+    def kill(self) -> None:
+        """SIGKILL: no farewell."""
+        self.process.kill()
+        self._end()
+
+    def _end(self) -> None:
+        self.process.wait(_DEADLINE_S)
+        for pipe in (self.process.stdin, self.process.stdout, self._log):
+            if pipe is not None:
+                pipe.close()
+
+
+class ShareGroup:
+    """A share group on a topic of one partition; its members are killed at the end."""
+
+    def __init__(self, servers: str, name: str, folder: Path) -> None:
+        self.servers, self.name, self.topic, self._folder = servers, f"share-{name}", name, folder
+        self.members: list[ShareMember] = []
+
+    def __enter__(self) -> "ShareGroup":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for member in self.members:
+            if member.process.poll() is None:
+                member.kill()
+
+    def start(self, **settings: object) -> ShareMember:
+        """Another member."""
+        log = self._folder / f"{self.name}-{len(self.members)}.log"
+        member = ShareMember(self.servers, self.name, self.topic, log, **settings)
+        self.members.append(member)
+        return member
+
+    def ask(self, api: str, version: int, **fields: Any) -> dict[str, Any]:
+        """The broker's answer to one request over a connection of its own."""
+        host, port = self.servers.split(",")[0].split(":")
+        answer: dict[str, Any] = json.loads(RawConnection(host, int(port)).call(api, version, json.dumps(fields)))
+        return answer
+
+    def configure(self, **settings: object) -> None:
+        """Settings of the group itself."""
+        configs = [
+            {"name": name.replace("_", "."), "config_operation": _SET, "value": str(value)}
+            for name, value in settings.items()
+        ]
+        resource = {"resource_type": RESOURCE_GROUP, "resource_name": self.name, "configs": configs}
+        answer = self.ask("IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
+        assert [one["error_code"] for one in answer["responses"]] == [0], answer
+
+    def describe(self) -> dict[str, Any]:
+        """As ShareGroupDescribe gives it."""
+        (group,) = self.ask("ShareGroupDescribe", 1, group_ids=[self.name])["groups"]
+        return dict(group)
+
+    def offsets(self) -> tuple[int, int]:
+        """Start offset and lag of partition 0."""
+        wanted = [{"group_id": self.name, "topics": [{"topic_name": self.topic, "partitions": [0]}]}]
+        found: dict[str, Any] = {}
+
+        def is_there() -> bool:
+            (found["group"],) = self.ask("DescribeShareGroupOffsets", 1, groups=wanted)["groups"]
+            return found["group"]["error_code"] not in _LOADING
+
+        until(is_there, "the coordinator has read what the group did")
+        (one,) = found["group"]["topics"][0]["partitions"]
+        return one["start_offset"], one["lag"]
+
+    def lag(self) -> int:
+        """Records of partition 0 that are not done with. Unlike the start offset, which Kafka moves with its next write only, the same
+        on all brokers."""
+        return self.offsets()[1]
