@@ -13,7 +13,7 @@ from tests.hostile.requests import Frame, framed
 
 _CRC_AT, _CRC_FROM = 17, 21
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_GZIP = 1
+_GZIP, _ZSTD = 1, 4
 # name -> (place in the batch, bytes)
 LENGTH_FIELDS = {
     "batch_length": (8, 4),
@@ -73,6 +73,22 @@ def swollen_batch(opened_bytes: int, value_bytes: int = 16 * 1024) -> bytes:
     return with_crc(header + bytes(body))
 
 
+def keyless_batch(count: int, numbered: bool = True) -> bytes:
+    """As many of the shortest records as said, without keys, in zstd; all the same one when they are not `numbered`, which makes
+    millions of them a few kB."""
+    import pyarrow as pa
+
+    same = _keyless_record(0) * (0 if numbered else count)
+    body = pa.compress(same or b"".join(map(_keyless_record, range(count))), codec="zstd", asbytes=True)
+    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, _ZSTD, count - 1, 0, 0, -1, -1, -1, count)
+    return with_crc(header + body)
+
+
+def _keyless_record(number: int) -> bytes:
+    fields = bytes([0, 0]) + _zigzag(number) + bytes([1, 1, 0])
+    return _zigzag(len(fields)) + fields
+
+
 def _zigzag(number: int) -> bytes:
     """A number from 0 on as a zigzag varint."""
     left, out = number * 2, bytearray()
@@ -104,10 +120,19 @@ def mutated_batch(randomness: random.Random) -> bytes:
     return with_crc(bytes(batch))
 
 
-def produce_request(topic: str, batch: bytes) -> bytes:
-    """Produce v3 of `batch` to partition 0, acks=1."""
+def produce_request(topic: str, batch: bytes, version: int = 3) -> bytes:
+    """Produce (v3 to v8) of `batch` to partition 0, acks=1."""
     frame = Frame()
-    for layout, value in ((">h", 0), (">h", 3), (">i", 1), (">h", -1), (">h", -1), (">h", 1), (">i", 1_000), (">i", 1)):
+    for layout, value in (
+        (">h", 0),
+        (">h", version),
+        (">i", 1),
+        (">h", -1),
+        (">h", -1),
+        (">h", 1),
+        (">i", 1_000),
+        (">i", 1),
+    ):
         frame.number(layout, value)
     frame.length(len(topic), "int16")
     frame.data += topic.encode()
