@@ -6,7 +6,7 @@ ranges one after the other; those of one log partition in their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
 from pylog_spark.offsets.ranges import OffsetRange
@@ -20,6 +20,7 @@ def pack(
     min_records: int | None = None,
     max_records: int | None = None,
     min_partitions: int | None = None,
+    work: Callable[[OffsetRange], float] | None = None,
 ) -> list[Group]:
     """Put neighbours together until a group has `min_records` offsets.
 
@@ -34,6 +35,8 @@ def pack(
         Most offsets of a group of several ranges.
     min_partitions : int, optional
         Wanted number of groups; kept as far as there are ranges.
+    work : callable, optional
+        For how many offsets a range counts where `min_records` is compared; without it, for as many as it has.
 
     Returns
     -------
@@ -41,24 +44,29 @@ def pack(
         Every offset once, in the order given; ranges of a group that touch are one.
     """
     groups: list[list[OffsetRange]] = []
-    size = 0  # of the last group
+    size, worth = 0, 0.0  # of the last group
+    work = work or _offsets
     for offsets in ranges:
         fits = max_records is None or size + offsets.size <= max_records
-        if groups and fits and _joins(groups[-1][-1], offsets, size, min_records):
+        if groups and fits and _joins(groups[-1][-1], offsets, worth, min_records):
             groups[-1].append(offsets)
-            size += offsets.size
+            size, worth = size + offsets.size, worth + work(offsets)
         else:
             groups.append([offsets])
-            size = offsets.size
-    if min_records is not None and len(groups) > 1 and _size(groups[-1]) < min_records:
+            size, worth = offsets.size, work(offsets)
+    if min_records is not None and len(groups) > 1 and worth < min_records:
         rest = groups[-1]
         if max_records is None or _size(groups[-2]) + _size(rest) <= max_records:
             groups[-2:] = [groups[-2] + rest]
     return [tuple(_joined(group)) for group in _at_least(groups, min_partitions or 1)]
 
 
-def _joins(last: OffsetRange, offsets: OffsetRange, size: int, min_records: int | None) -> bool:
-    return last.partition == offsets.partition if min_records is None else size < min_records
+def _offsets(offsets: OffsetRange) -> float:
+    return offsets.size
+
+
+def _joins(last: OffsetRange, offsets: OffsetRange, worth: float, min_records: int | None) -> bool:
+    return last.partition == offsets.partition if min_records is None else worth < min_records
 
 
 def _at_least(groups: list[list[OffsetRange]], wanted: int) -> list[list[OffsetRange]]:

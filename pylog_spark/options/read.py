@@ -29,6 +29,8 @@ POLL_TIMEOUT_MS = 120_000
 #: Offsets below which ranges of a micro-batch share a Spark task unless an option says otherwise. A task costs some 30 ms before its
 #: first record, in which it could read this many of 1 kB.
 STREAM_MIN_RECORDS = 1_000
+#: And bytes, below which they do.
+STREAM_MIN_BYTES = 1024 * 1024
 #: What a rack begins with that stands in an environment variable of the executors.
 RACK_VARIABLE = "env:"
 
@@ -69,6 +71,7 @@ class ReadOptions:
     min_partitions: int | None
     max_records: int | None
     min_records: int | None
+    min_bytes: int | None
     wanted: RecordFilter
     pushdown: bool
     limit: int | None
@@ -226,9 +229,16 @@ def _task_sizes(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
             "PYLOG_INVALID_OPTION",
             f"minRecordsPerPartition ({fewest}) must not be above maxRecordsPerPartition ({most}).",
         )
+    size = values["minBytesPerPartition"]
     if fewest is None and scope == STREAM:
         fewest = STREAM_MIN_RECORDS if most is None else min(most, STREAM_MIN_RECORDS)
-    return {"max_records": most, "min_records": fewest}
+        size = STREAM_MIN_BYTES if size is None else size
+    if size is not None and fewest is None:
+        raise PylogError(
+            "PYLOG_INVALID_OPTION",
+            "The option minBytesPerPartition needs minRecordsPerPartition in a batch read, where ranges share no task without it.",
+        )
+    return {"max_records": most, "min_records": fewest, "min_bytes": size}
 
 
 def _wanted(values: Mapping[str, Any]) -> RecordFilter:

@@ -146,7 +146,14 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         READ,
-        "Fewest offsets that are worth a Spark partition of their own: smaller ranges, of whatever log partitions, share one and are read in it one after the other. `minPartitions` and `maxRecordsPerPartition` still hold. Without it each log partition is one in a batch read; in a stream 1000 holds, so that a log partition is one as soon as there is work for it. 1 always gives each its own.",
+        "Fewest offsets that are worth a Spark partition of their own: smaller ranges, of whatever log partitions, share one and are read in it one after the other. `minPartitions` and `maxRecordsPerPartition` still hold. Without it each log partition is one in a batch read; in a stream 1000 holds, and with it `minBytesPerPartition`, so that a log partition is one as soon as there is work for it. 1 always gives each its own.",
+    ),
+    Option(
+        "minBytesPerPartition",
+        "size",
+        texts.size,
+        READ,
+        "Fewest bytes that are worth a Spark partition of their own: ranges that have as much share none, though they have fewer offsets than `minRecordsPerPartition`, with which this goes. An estimate, by the size that the records of the first new batch have in the log (one partition of each topic is looked at once a minute, compressed batches as they are stored). In a stream without `minRecordsPerPartition` 1048576 holds.",
     ),
     Option(
         "filterPartition",
@@ -277,7 +284,7 @@ OPTIONS: tuple[Option, ...] = (
         "name",
         texts.nonempty,
         READ,
-        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` tell its lag: the offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
+        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` tell its lag: the offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow; those of the last one before a query is stopped, when it starts again. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
     ),
     Option(
         "fetchOffset.numRetries",

@@ -20,7 +20,7 @@ from pylog_spark.sink.decision import is_decided
 from pylog_spark.sink.identity import BATCH, Write
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
-from pylog_spark.sink.retention import warn_of_retention
+from pylog_spark.sink.retention import tell_of_retention, warn_of_retention
 from pylog_spark.sink.task import Target, Written
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class PylogWriter(DataSourceArrowWriter):
 
     def __init__(self, target: Target) -> None:
         target.check()
+        tell_of_retention(target.client, target.topic, target.columns)
         self._target = replace(target, decided=target.exactly_once and _decided(target))
 
     @sentence_first

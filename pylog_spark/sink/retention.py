@@ -1,5 +1,8 @@
 """A column `timestamp` that lies in the past meets the topic's retention: the driver warns, once per query or write.
 
+When a batch write is planned nobody knows its rows yet, and most columns `timestamp` are of today: whose topic has a retention by time
+gets a line at INFO then, which says what to set before a backfill. The warning comes when the rows are known.
+
 The column is the record's time, and retention by time goes by it: the rows of a backfill may be deleted within minutes of their write.
 Spark's Kafka connector ignores the column, so a program that comes from there does not expect it. What the rows say is known when
 they are written, so tasks report the oldest time that they gave to each topic, and the driver compares it with the topic's settings
@@ -104,18 +107,61 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
             _log.warning("%s", sentence)
 
 
-def warning(topic: str, now_ms: int, oldest_ms: int, settings: Mapping[str, str | None]) -> str | None:
-    """Give the sentence about a topic whose rows are as old as `oldest_ms`; None when its settings keep them. Pure."""
+def tell_of_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
+    """Tell at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
+
+    Parameters
+    ----------
+    client : mapping
+        Settings of the native client.
+    topic : str or None
+        Of all rows; nothing is told when the rows say it.
+    columns : iterable of str
+        That make a record, by the record's names.
+    """
+    if topic is None or "timestamp" not in columns or not _log.isEnabledFor(logging.INFO):
+        return
+    try:
+        settings = _settings(client, [topic])[topic]
+    except PylogError as error:
+        _log.debug("The retention of %s is not known: %s", topic, error.sentence)
+        return
+    retention_ms = _retention_ms(settings)
+    if retention_ms is not None:
+        _log.info(
+            "pylog writes a column timestamp to %r, whose retention.ms of %d (%s) goes by it: older rows are deleted soon after they are "
+            "written. %s",
+            topic,
+            retention_ms,
+            _length(retention_ms),
+            _advice(topic),
+        )
+
+
+def _retention_ms(settings: Mapping[str, str | None]) -> int | None:
+    """How long a topic keeps its records by the time that they were given; None where nothing is deleted for that."""
     retention_ms = int(settings.get("retention.ms") or -1)
     deletes = "delete" in (settings.get("cleanup.policy") or "delete").split(",")
     by_column = settings.get("message.timestamp.type") != "LogAppendTime"
-    if not (deletes and by_column and 0 <= retention_ms < now_ms - oldest_ms):
+    return retention_ms if deletes and by_column and retention_ms >= 0 else None
+
+
+def _advice(topic: str) -> str:
+    return (
+        f"To keep them, set retention.ms (pylog config alter topic {topic} --set retention.ms=-1); or drop the column, and the time of "
+        "writing is the record's."
+    )
+
+
+def warning(topic: str, now_ms: int, oldest_ms: int, settings: Mapping[str, str | None]) -> str | None:
+    """Give the sentence about a topic whose rows are as old as `oldest_ms`; None when its settings keep them. Pure."""
+    retention_ms = _retention_ms(settings)
+    if retention_ms is None or retention_ms >= now_ms - oldest_ms:
         return None
     oldest = datetime.fromtimestamp(oldest_ms / 1_000, timezone.utc).isoformat(" ", "seconds")
     return (
         f"Rows for the topic {topic!r} have times as old as {oldest} in their column timestamp, and its retention.ms of {retention_ms} "
-        f"({_length(retention_ms)}) goes by that time: the brokers will delete them soon. To keep them, set retention.ms "
-        f"(pylog config alter topic {topic} --set retention.ms=-1); or drop the column, and the time of writing is the record's."
+        f"({_length(retention_ms)}) goes by that time: the brokers will delete them soon. {_advice(topic)}"
     )
 
 

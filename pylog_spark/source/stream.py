@@ -70,6 +70,7 @@ class _Reader(DataSourceStreamReader):
         self._progress.show(end)
 
     def stop(self) -> None:
+        """Close what is open. The last batch is not shown: whether it was finished is not known here (see `progress`)."""
         self._progress.close()
         self._log.close()
 

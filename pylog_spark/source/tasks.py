@@ -1,13 +1,14 @@
 """From the offsets that a read covers to the Spark tasks that read them: filters, splitting, sharing, the limit.
 
-Asks the brokers one thing only: where the first record at or after the lowest time wanted is. Records before it are older,
-all of them, whatever the order of timestamps is after it.
+Asks the brokers where the first record at or after the lowest time wanted is (records before it are older, all of them, whatever the
+order of timestamps is after it), and how large records are where ranges may share a task (`sizes`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pylog_spark.offsets import TopicPartition
@@ -15,6 +16,7 @@ from pylog_spark.offsets.filters import RecordFilter
 from pylog_spark.offsets.packing import Group, pack
 from pylog_spark.offsets.ranges import OffsetRange, in_words, plan
 from pylog_spark.source.partition import RangePartition
+from pylog_spark.source.sizes import RecordSizes
 
 if TYPE_CHECKING:
     from pylog_spark.options import ReadOptions
@@ -33,11 +35,14 @@ class TaskPlanner:
         Of the query.
     log : Log
         Where the partitions are.
+    monotonic_s : callable
+        The clock by which what is known of records' sizes grows old.
     """
 
-    def __init__(self, options: ReadOptions, log: Log) -> None:
+    def __init__(self, options: ReadOptions, log: Log, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._options = options
         self._log = log
+        self._sizes = RecordSizes(log, monotonic_s)
         #: Partitions, each with its topic's id, that are past the first time wanted and need not be asked for again.
         self._past: set[tuple[TopicPartition, str]] = set()
 
@@ -60,7 +65,18 @@ class TaskPlanner:
         in_pieces = len({part.partition for part in found}) < len(found)
         if options.min_records is None and not in_pieces:
             return [(part,) for part in planned]
-        return pack(planned, options.min_records, options.max_records, options.min_partitions)
+        return pack(planned, options.min_records, options.max_records, options.min_partitions, self._work(planned))
+
+    def _work(self, planned: list[OffsetRange]) -> Callable[[OffsetRange], float] | None:
+        """For how many offsets a range counts: large records for more than one each."""
+        fewest, size = self._options.min_records, self._options.min_bytes
+        if fewest is None or size is None:
+            return None
+        small = [part for part in planned if part.size < fewest]
+        if len(small) < 2:
+            return None
+        offsets_per_byte, bytes_each = fewest / size, self._sizes.of(small)
+        return lambda part: part.size * max(1.0, bytes_each.get(part.partition.topic, 0.0) * offsets_per_byte)
 
     def _from_first_time(
         self, ranges: list[OffsetRange], topic_ids: Mapping[str, str], first_ms: int | None

@@ -51,7 +51,9 @@ def test_keys_headers_nulls_and_partitions_show_in_json(pylog, topic):
 
 def test_bytes_that_are_no_text_are_base64_in_json(pylog, topic):
     pylog("produce", topic, stdin=b"\xff\n", text=False)
-    assert json.loads(pylog("consume", topic, "-e", "-f", "json").stdout)["value"] == {"base64": "/w=="}
+    shown = pylog("consume", topic, "-e", "-f", "json").stdout
+    assert json.loads(shown)["value"] == {"base64": "/w=="}
+    assert pylog("consume", topic, "-e", "--json").stdout == shown
 
 
 def test_a_line_without_the_separator_is_refused_before_anything_of_it_is_written(pylog, topic):

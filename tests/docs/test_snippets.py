@@ -132,6 +132,18 @@ def test_the_python_of_a_page_runs(page: Path, outcomes: Outcomes) -> None:
     outcomes.check(page)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_ten_lines_of_the_readme_run_twice_in_one_folder(tmp_path: Path) -> None:
+    program = snippets(ROOT / "README.md", "python")
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    for time in ("first", "second"):
+        done = run([sys.executable, "-c", program], tmp_path, 180, PYTHONPATH=path)
+        assert done.returncode == 0, f"the {time} time:\n{done.stdout}\n{done.stderr[-4000:]}"
+    counts = re.findall(r"^\|\s*(\d)\|\s*(\d+)\|$", done.stdout, re.MULTILINE)
+    assert sorted(counts) == [(str(key), "200") for key in range(10)], done.stdout
+
+
 @pytest.mark.peers
 @pytest.mark.slow
 @pytest.mark.timeout(700)

@@ -17,6 +17,7 @@ from tests.hostile.batches import (
     compressed_batches,
     error_code,
     good_batch,
+    keyless_batch,
     lying_batches,
     mutated_batch,
     produce_request,
@@ -46,6 +47,8 @@ from tests.hostile.together import (
 #: The first values of every length field; then come others, at random.
 HOSTILE_LENGTHS = (2**31 - 16, 2**32 - 1, -2)
 _CORRUPT_MESSAGE, _INVALID_RECORD = 2, 87
+#: Records without keys in one request of a few kB.
+_KEYLESS = 9_500_000
 _HOST = "127.0.1.1"
 _HALF_FRAMES = 200
 _HELD_S = 5.0
@@ -134,8 +137,8 @@ def swollen_batches(bout: Bout) -> None:
 
 
 def compacted_bombs(bout: Bout) -> None:
-    """The same in zstd to a compacted topic: those without keys must be refused, those with keys are compacted."""
-    keyless = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd"), TAKES_ZSTD)
+    """Records in zstd to a compacted topic: millions without keys must be refused, large ones with keys are compacted."""
+    keyless = produce_request("compacted", keyless_batch(_KEYLESS, numbered=False), TAKES_ZSTD)
     keyed = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd", key=b"key"), TAKES_ZSTD)
     refused = (_CORRUPT_MESSAGE, _INVALID_RECORD)
     _at_once(

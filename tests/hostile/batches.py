@@ -95,6 +95,20 @@ def swollen_batch(
     return with_crc(header + bytes(body))
 
 
+def keyless_batch(count: int, numbered: bool = True) -> bytes:
+    """As many of the shortest records as said, without keys, in zstd; all the same one when they are not `numbered`, which makes
+    millions of them a few kB."""
+    records = b"".join(map(_keyless_record, range(count))) if numbered else _keyless_record(0) * count
+    body, codec = zstandard.compress(records), _CODECS["zstd"]
+    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, codec, count - 1, 0, 0, -1, -1, -1, count)
+    return with_crc(header + body)
+
+
+def _keyless_record(number: int) -> bytes:
+    fields = bytes([0, 0]) + _zigzag(number) + bytes([1, 1, 0])
+    return _zigzag(len(fields)) + fields
+
+
 def _zigzag(number: int) -> bytes:
     """A number from 0 on as a zigzag varint."""
     left, out = number * 2, bytearray()
@@ -137,7 +151,7 @@ TAKES_ZSTD = 7
 
 
 def produce_request(topic: str, batch: bytes, version: int = 3) -> bytes:
-    """Produce of `batch` to partition 0, acks=1."""
+    """Produce (v3 to v8) of `batch` to partition 0, acks=1."""
     frame = Frame()
     for layout, value in (
         (">h", 0),

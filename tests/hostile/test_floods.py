@@ -9,7 +9,7 @@ import pytest
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.testing import LocalBroker
-from tests.hostile.batches import error_code, plain_batch, produce_request
+from tests.hostile.batches import TAKES_ZSTD, error_code, keyless_batch, plain_batch, produce_request
 from tests.hostile.floods import (
     MIB,
     SERVED_WITHIN_S,
@@ -28,6 +28,7 @@ from tests.peers.probe import answers, read_exactly
 _FLOOD_CONNECTIONS = 4
 _FLOOD_REQUESTS = 6
 _PRODUCERS_MAX = 1_000
+_INVALID_RECORD = 87
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
         create_topic(broker.bootstrap_servers, "attacked")
         create_topic(broker.bootstrap_servers, "empty")
         create_topic(broker.bootstrap_servers, "honest")
+        create_topic(broker.bootstrap_servers, "compacted", config={"cleanup.policy": "compact"})
         yield broker
 
 
@@ -120,3 +122,25 @@ def test_produced_batches_that_open_to_much_hold_nobody_up(broker: LocalBroker) 
         answered = _flood(broker, produce_request("attacked", swollen()))
     assert {error_code(one, "attacked") for one in answered} == {0}
     assert neighbour.slowest_s < SERVED_WITHIN_S
+
+
+@pytest.mark.parametrize(
+    ("count", "numbered", "request_max"),
+    [
+        pytest.param(9_500_000, False, 16_384, id="millions that are all the same"),
+        pytest.param(200_000, True, MIB, id="a good batch"),
+    ],
+)
+def test_records_without_keys_for_a_compacted_topic_cost_little_memory_and_a_short_answer(
+    broker: LocalBroker, count: int, numbered: bool, request_max: int
+) -> None:
+    request = produce_request("compacted", keyless_batch(count, numbered), TAKES_ZSTD)
+    assert len(request) < request_max
+    before = peak_bytes(broker)
+    with Neighbour(broker, "honest") as neighbour:
+        answered = _flood(broker, request)
+    assert {error_code(one, "compacted") for one in answered} == {_INVALID_RECORD}
+    # The first thousand such records are named at most.
+    assert max(map(len, answered)) < 200_000
+    assert neighbour.slowest_s < SERVED_WITHIN_S
+    assert peak_bytes(broker) - before < 64 * MIB

@@ -17,7 +17,7 @@ from pylog_spark.offsets.position import Position
 from pylog_spark.options import STREAM, read_options
 from pylog_spark.source.progress import PAUSE_S, Progress
 from tests.peers.kafka import java
-from tests.reading.streams import read
+from tests.reading.streams import Checkpoint, Query, read
 from tests.spark.support import Topic
 
 pytestmark = pytest.mark.cluster
@@ -45,6 +45,44 @@ def test_a_group_shows_what_a_stream_has_finished(topic: Topics) -> None:
         run = read(one, maxOffsetsPerTrigger=3, **{"kafka.group.id": group})
         assert run.sizes == [3, 3, 3]
         assert admin.group_offsets(group) == {(one.name, 0): 6, (one.name, 1): 3}
+
+
+def test_the_last_batch_before_a_stop_is_shown_when_the_query_starts_again_and_not_before(topic: Topics) -> None:
+    one = topic()
+    group, known = f"{one.name}-stopped", Checkpoint()
+    options = {"kafka.group.id": group}
+    with Admin(one.servers) as admin:
+        admin.alter_group_offsets(group, {(one.name, 0): 0})
+        query = Query(one, known, **options)
+        for shown in (0, 3):
+            one.put(["v"] * 3)
+            assert query.trigger()
+            assert admin.group_offsets(group) == {(one.name, 0): shown}
+        query.stop()
+        assert admin.group_offsets(group) == {(one.name, 0): 3}, (
+            "whether the second was finished is not known to the source"
+        )
+        again = Query(one, known, **options)
+        assert not again.trigger()
+        assert admin.group_offsets(group) == {(one.name, 0): 6}
+        again.stop()
+
+
+def test_a_batch_that_was_not_finished_is_never_shown(topic: Topics) -> None:
+    one = topic()
+    one.put(["v"] * 3)
+    group, known = f"{one.name}-unfinished", Checkpoint()
+    options = {"kafka.group.id": group}
+    with Admin(one.servers) as admin:
+        admin.alter_group_offsets(group, {(one.name, 0): 0})
+        query = Query(one, known, **options)
+        assert query.trigger()
+        query.stop()
+        known.forget_commit()  # the driver died before the end of the batch
+        again = Query(one, known, **options)
+        assert again.trigger(), "it runs again"
+        again.stop()
+        assert admin.group_offsets(group) == {(one.name, 0): 0}
 
 
 def test_nothing_is_committed_without_a_group(topic: Topics) -> None:

@@ -1,6 +1,7 @@
 """Where a read begins and ends: words, distances, offsets, times, words for whole topics, and what is refused. Through Spark:
 ``tests/spark/test_stream.py``, ``tests/parity/test_starts.py``."""
 
+import random
 import time
 from collections.abc import Callable
 
@@ -175,3 +176,22 @@ def test_an_empty_topic_has_no_rows(topic: Topics) -> None:
 
 def test_each_log_partition_with_records_is_one_task(three: Topic) -> None:
     assert tasks(three) == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_between_two_times_a_read_has_what_lies_between_their_first_records_in_whatever_order_times_are(
+    topic: Topics, seed: int
+) -> None:
+    # The first record at or after a time never lies behind that of a later time: there is no order of which the planner could warn.
+    chance = random.Random(seed)
+    one = topic(retention_ms="-1")
+    stamps = [chance.randrange(1, 40) for _ in range(30)]
+    for number, stamp in enumerate(stamps):
+        one.put([str(number)], timestamp=pa.array([stamp], pa.timestamp("ms", "UTC")))
+    for first in range(0, max(stamps), 5):
+        for last in (first, first + 3, 50):
+            start, end = (
+                next((at for at, stamp in enumerate(stamps) if stamp >= time_ms), 30) for time_ms in (first, last)
+            )
+            given = {"startingTimestamp": str(first), "endingTimestamp": str(last)}
+            assert found(one, **given) == [str(number) for number in range(start, end)], stamps

@@ -135,6 +135,18 @@ def test_full_partitions_of_a_stream_have_a_task_each_and_small_ones_share_their
     assert [query.values.count(f"{partition}") for partition in range(6)] == [1, 1_000, 1, 1, 1_000, 1]
 
 
+def test_few_large_records_of_a_stream_do_not_share_a_task(topic: Topics) -> None:
+    one = topic(partitions=4, max_message_bytes="4000000")
+    for partition in range(4):
+        one.put([b"%d" % partition + bytes(600_000)] * 2, partition)
+    query, together = Query(one), Query(one, minRecordsPerPartition=1_000)
+    for each in (query, together):
+        assert each.trigger()
+        each.stop()
+    assert (query.tasks, together.tasks) == ([4], [1])
+    assert [rows.value[:1] for rows in query.batches[0]] == [b"0", b"0", b"1", b"1", b"2", b"2", b"3", b"3"]
+
+
 def test_each_batch_is_a_line_in_the_drivers_log_that_says_what_and_from_where(
     topic: Topics, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,9 @@
 """What a write puts into the log, without Spark: rows, codecs, partitions, topics, refusals, and which transactions it takes. With
 Spark: ``tests/spark/test_sink.py`` and ``tests/spark/test_sink_once.py``; step by step: ``tests/spark/test_sink_protocol.py``."""
 
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -73,6 +76,27 @@ def test_rows_without_a_key_are_spread_over_partitions(topic: Topics) -> None:
     counted = Counter(partition for (partition,) in read(one, "partition"))
     assert counted.keys() == {0, 1}
     assert counted.total() == 400
+
+
+_WORKER = """
+import sys
+from types import SimpleNamespace
+from tests.reading.writing import save, texts
+
+servers, name, worker = sys.argv[1:]
+for _ in range(4):
+    save(SimpleNamespace(servers=servers, name=name), texts(*[worker] * 100))
+"""
+
+
+def test_small_jobs_of_several_workers_without_keys_fill_all_partitions_evenly(topic: Topics) -> None:
+    # A Python worker of Spark's is a process that writes one task after the other.
+    one = topic(partitions=4)
+    command = [sys.executable, "-c", _WORKER, one.servers, one.name]
+    workers = [subprocess.Popen([*command, str(number)]) for number in range(4)]
+    assert [worker.wait(120) for worker in workers] == [0] * 4
+    written = Counter((int(value), partition) for value, partition in read(one, "value", "partition"))
+    assert written == {(worker, partition): 100 for worker in range(4) for partition in range(4)}
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -210,6 +234,27 @@ def test_rows_older_than_their_topic_keeps_are_warned_of_once_for_a_write(
     (sentence,) = caplog.messages
     assert f"Rows for the topic '{deletes.name}' have times as old as 1970-01-01 00:00:01+00:00" in sentence
     assert "retention.ms of 3600000 (1 hour)" in sentence
+
+
+def test_a_column_of_times_for_a_topic_that_deletes_by_them_is_told_of_before_the_write(
+    topic: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeps, deletes = topic(retention_ms="-1"), topic(retention_ms="3600000")
+    now = pa.array([time.time_ns() // 1_000_000], pa.timestamp("ms", "UTC"))
+    recent = rows(value=["a"], timestamp=now)
+    with caplog.at_level("INFO", logger="pylog_spark"):
+        save(keeps, recent)
+        save(deletes, recent.select(["value"]))
+        assert [line for line in caplog.messages if "retention" in line] == []
+        caplog.clear()
+        save(deletes, recent)
+    told, written = caplog.messages
+    assert f"a column timestamp to '{deletes.name}', whose retention.ms of 3600000 (1 hour) goes by it" in told
+    assert "set retention.ms (pylog config alter topic" in told
+    assert written.startswith("pylog wrote 1 records")
+    caplog.clear()
+    save(deletes, recent)
+    assert caplog.messages == [], "it is no warning"
 
 
 def test_each_write_is_a_line_in_the_drivers_log_that_says_what_and_where_to(

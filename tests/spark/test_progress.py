@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from pylog_spark.client import Admin
-from tests.spark.support import Collector, Topic
+from tests.harness.waiting import until
+from tests.spark.support import Collector, Topic, committed
 
 pytestmark = pytest.mark.cluster
 
@@ -25,3 +26,23 @@ def test_a_group_shows_what_a_stream_has_finished(topic: Topics, checkpoint: str
         run.run(one.read_stream(maxOffsetsPerTrigger=3, **{"kafka.group.id": group}))
         assert run.sizes == [3, 3, 3]
         assert admin.group_offsets(group) == {(one.name, 0): 6, (one.name, 1): 3}
+
+
+def test_a_query_that_is_stopped_between_triggers_leaves_its_last_batch_out_until_it_starts_again(
+    topic: Topics, checkpoint: str
+) -> None:
+    one = topic()
+    one.put(["v"] * 3)
+    group = f"{one.name}-stopped"
+    run = Collector(checkpoint)
+    with Admin(one.servers) as admin:
+        admin.alter_group_offsets(group, {(one.name, 0): 0})
+        frame = one.read_stream(**{"kafka.group.id": group})
+        query = run.start(frame, processingTime="1 hour")
+        until(lambda: committed(checkpoint) == [0], "the first batch is finished", 120)
+        query.stop()
+        assert run.sizes == [3]
+        assert admin.group_offsets(group) == {(one.name, 0): 0}
+        run.run(frame)
+        assert run.sizes == [3]
+        assert admin.group_offsets(group) == {(one.name, 0): 3}

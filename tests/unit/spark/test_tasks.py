@@ -1,12 +1,17 @@
 """From the offsets of a read to its tasks, over an index of times that a test sets by hand."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pytest
+
+from pylog_spark.errors import PylogError
 from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.ranges import OffsetRange
+from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import BATCH, STREAM, read_options
-from pylog_spark.options.read import STREAM_MIN_RECORDS
+from pylog_spark.options.read import STREAM_MIN_BYTES, STREAM_MIN_RECORDS
+from pylog_spark.source.sizes import BELIEVED_S, LOOKS_MAX
 from pylog_spark.source.tasks import TaskPlanner
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -14,11 +19,20 @@ IDS = {"a": "id-a", "b": "id-b"}
 
 
 class FakeLog:
-    """Stands for `pylog_spark.source.log.Log`: `first` says where the first record young enough is; asked for `asked`."""
+    """Stands for `pylog_spark.source.log.Log`: `first` says where the first record young enough is; asked for `asked`.
+    `record_bytes` says how large the records of a topic are; looked at were the partitions `looked`."""
 
     def __init__(self, first: Offsets) -> None:
         self.first = first
         self.asked: list[list[TopicPartition]] = []
+        self.record_bytes: dict[str, int] = {}
+        self.looked: list[TopicPartition] = []
+
+    def advance(self, wishes: Sequence[Wish]) -> list[Taken]:
+        self.looked += [wish.partition for wish in wishes]
+        if any(wish.partition.topic not in self.record_bytes for wish in wishes):
+            raise PylogError("PYLOG_DATA_LOSS", "It is gone.")
+        return [Taken(wish.start + 1, 1, self.record_bytes[wish.partition.topic]) for wish in wishes]
 
     def first_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
         self.asked.append(sorted(partitions))
@@ -32,7 +46,8 @@ class Read:
         texts = {name: str(text) for name, text in given.items()}
         self._options = read_options({"bootstrap.servers": "b:1", "subscribe": "a", **texts}, scope)
         self.log = FakeLog(first or {})
-        self._planner = TaskPlanner(self._options, self.log)  # type: ignore[arg-type]
+        self.now_s = 0.0
+        self._planner = TaskPlanner(self._options, self.log, lambda: self.now_s)  # type: ignore[arg-type]
 
     def tasks(self, *ranges: OffsetRange, ids: dict[str, str] = IDS) -> list[list[tuple[TopicPartition, int, int]]]:
         planned = self._planner.tasks(ranges, ids, self._options.wanted)
@@ -133,3 +148,61 @@ def test_what_an_option_says_of_tasks_wins_over_the_streams_own_bound() -> None:
     assert sizes(Read(scope=STREAM, minRecordsPerPartition=1), *spread(9, 1)) == [1] * 9
     assert len(sizes(Read(scope=STREAM, minPartitions=3), *spread(9, 1))) == 3
     assert sizes(Read(scope=STREAM, maxRecordsPerPartition=4), *spread(8, 2)) == [2, 2, 2, 2]
+
+
+def streamed(record_bytes: dict[str, int] | None = None, **given: Any) -> Read:
+    """A stream of records of these sizes, by topic."""
+    read = Read(scope=STREAM, **given)
+    read.log.record_bytes = record_bytes or {}
+    return read
+
+
+def test_few_large_records_of_a_stream_are_work_for_a_task() -> None:
+    assert sizes(streamed({"a": STREAM_MIN_BYTES}), *spread(9, 1)) == [1] * 9
+    assert sizes(streamed({"a": STREAM_MIN_BYTES // 2}), *spread(8, 1)) == [2] * 4
+    assert sizes(streamed({"a": STREAM_MIN_BYTES // 900 + 1}), *spread(3, 900)) == [1, 1, 1]
+    assert sizes(streamed({"a": 1}), *spread(200, 1)) == [200]
+    assert sizes(streamed(), *spread(200, 1)) == [200], "where it cannot be known offsets alone count"
+
+
+def test_each_topic_has_a_record_size_of_its_own() -> None:
+    read = streamed({"a": 1, "b": STREAM_MIN_BYTES})
+    ranges = [OffsetRange(TopicPartition(topic, number), 0, 5) for topic in "ab" for number in range(3)]
+    assert sizes(read, *ranges) == [4, 1, 1]
+
+
+def test_the_bound_in_bytes_is_an_option_and_does_not_touch_who_asks_for_records() -> None:
+    assert sizes(streamed({"a": 100}, minBytesPerPartition=200), *spread(8, 1)) == [2] * 4
+    asked = streamed({"a": STREAM_MIN_BYTES}, minRecordsPerPartition=4)
+    assert sizes(asked, *spread(8, 1)) == [4, 4]
+    assert asked.log.looked == []
+    both = Read(minRecordsPerPartition=1_000, minBytesPerPartition=200)
+    both.log.record_bytes = {"a": 100}
+    assert sizes(both, *spread(8, 1)) == [2] * 4
+    with pytest.raises(PylogError, match="minBytesPerPartition needs minRecordsPerPartition"):
+        Read(minBytesPerPartition=200)
+
+
+def test_records_are_looked_at_once_in_a_while_and_only_where_ranges_may_share() -> None:
+    read = streamed({"a": 10})
+    sizes(read, *spread(1, 1))
+    sizes(read, *spread(3, STREAM_MIN_RECORDS))
+    assert read.log.looked == []
+    ranges = [OffsetRange(A0, 0, 2), OffsetRange(A1, 0, 5)]
+    sizes(read, *ranges)
+    sizes(read, *ranges)
+    assert read.log.looked == [A1]
+    read.now_s = BELIEVED_S + 1
+    sizes(read, *ranges)
+    assert read.log.looked == [A1, A1]
+
+
+def test_of_many_topics_a_few_are_looked_at_for_each_micro_batch() -> None:
+    topics = [f"t{number:02}" for number in range(2 * LOOKS_MAX)]
+    read = streamed(dict.fromkeys(topics, 10))
+    ranges = [OffsetRange(TopicPartition(topic, 0), 0, number + 1) for number, topic in enumerate(topics)]
+    ids = dict.fromkeys(topics, "id")
+    read.tasks(*ranges, ids=ids)
+    assert {one.topic for one in read.log.looked} == set(topics[LOOKS_MAX:])
+    read.tasks(*ranges, ids=ids)
+    assert sorted(one.topic for one in read.log.looked) == topics
