@@ -304,6 +304,8 @@ ATTACKS = {
     "groups": Attack(flood_of("offsets"), "offsets of ever new groups"),
     "members": Attack(flood_of("members"), "ever new members of groups"),
     "transactional-ids": Attack(flood_of("transactional ids"), "ever new transactional ids"),
+    "share-members": Attack(flood_of("share members"), "ever new members of a share group"),
+    "share-sessions": Attack(flood_of("share sessions"), "ever new sessions of a share group"),
     "producer-ids": Attack(producer_ids, "ever new idempotent producers"),
     "long-polls": Attack(long_polls, "fetches of 10,000 partitions that wait", 32),
     "unread-answers": Attack(unread_answers, "answers of fetches of 36,000 partitions that nobody reads", 24),

@@ -227,9 +227,6 @@ FLOODS = {
         join, code_behind_throttle, MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, "group.coordinator.max.bytes"
     ),
     "transactional ids": Flood(init, code_behind_throttle, NONE, POLICY_VIOLATION, "transaction.coordinator.max.bytes"),
-}
-#: Of share groups, which not every broker has.
-SHARE_FLOODS = {
     "share members": Flood(
         share_heartbeat, code_behind_tags, NONE, GROUP_MAX_SIZE_REACHED, "group.coordinator.max.bytes"
     ),

@@ -14,7 +14,6 @@ from tests.hostile.floods import (
     MIB,
     NONE,
     SERVED_WITHIN_S,
-    SHARE_FLOODS,
     Flood,
     answer,
     ask,
@@ -49,7 +48,7 @@ def broker(tmp_path: Path) -> Iterator[LocalBroker]:
         yield broker
 
 
-@pytest.mark.parametrize("flood", [pytest.param(flood, id=name) for name, flood in {**FLOODS, **SHARE_FLOODS}.items()])
+@pytest.mark.parametrize("flood", [pytest.param(flood, id=name) for name, flood in FLOODS.items()])
 def test_a_flood_is_refused_when_the_room_is_used_up_and_those_that_are_known_go_on(
     broker: LocalBroker, flood: Flood
 ) -> None:

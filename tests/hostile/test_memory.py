@@ -1,6 +1,5 @@
 """All floods at once: a broker's memory stays below a ceiling that its settings give, and an honest client is answered within a second."""
 
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from tests.hostile.floods import (
     MIB,
     NONE,
     SERVED_WITHIN_S,
-    SHARE_FLOODS,
     answer,
     connect,
     peak_bytes,
@@ -62,8 +60,6 @@ def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an
 ) -> None:
     before, ceiling = peak_bytes(broker), ceiling_bytes(_LIMITS, _CONNECTIONS)
     floods = AllFloods(broker, _REQUESTS, 4 * _LIMITS["producer_id_max_count"])
-    for name, flood in SHARE_FLOODS.items():
-        floods.loads.append(functools.partial(floods.coordinators, name=name, flood=flood))
     in_flight: set[int] = set()
     floods.loads.append(lambda _host: in_flight.update(records_in_flight(broker, "attacked", 20)))
     with NeighbourProcess(broker, "honest") as neighbour:
@@ -73,5 +69,5 @@ def test_a_brokers_memory_stays_below_its_bounds_under_all_floods_at_once_and_an
     assert grown < ceiling
     assert neighbour.slowest_s < SERVED_WITHIN_S
     # Two of them share a room: one may find it full.
-    assert all(flood.refused in floods.codes[name] for name, flood in {**FLOODS, **SHARE_FLOODS}.items())
+    assert all(flood.refused in floods.codes[name] for name, flood in FLOODS.items())
     assert in_flight <= {NONE, GROUP_MAX_SIZE_REACHED, COORDINATOR_NOT_AVAILABLE}
