@@ -181,6 +181,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "Whether a broker that is stopped moves its leadership to others first."),
     Setting("default.replication.factor", Type.INT, 1, "Replication factor of topics created without one.", valid=_FACTOR),
     Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
+    Setting("describe.configs.max.resources", Type.INT, 2_000,
+            "Most topics and brokers whose configs one request is told; the others of it are refused with POLICY_VIOLATION. Only "
+            "pylog has this setting.", valid=at_least(1)),
     _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
     _server("fetch.wait.max.partitions", Type.INT, 500_000,
             "Most partitions of consumers' fetches that wait for records, all together; one client address has at most half. A fetch "
