@@ -315,11 +315,14 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=at_least(100)),
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together; a request counts as it "
-            "arrives. One client address has at most half of them, but for one request.", valid=at_least(1)),
+            "arrives, and until its answer is there; of a produced batch, until it is in the log. One client address has at most half of "
+            "them, but for one request.", valid=at_least(1)),
     _server("queued.max.response.bytes", Type.LONG, 512 * _MIB,
-            "Most bytes that large fetch requests (of thousands of partitions) take while they are answered, and their answers until clients "
-            "have read them, all connections together; records that lie in files do not count. One client address has at most half of them, "
-            "and one request: a larger one closes its connection. Only pylog has this setting.", valid=at_least(1)),
+            "Most bytes that large requests (of thousands of partitions or topics) and those about topics and settings take while they are "
+            "answered, and large answers until clients have read them, all connections together; records that lie in files do not count. "
+            "One client address has at most half of them, and one request: a larger one closes its connection, or is refused with "
+            "POLICY_VIOLATION. Answers that wait because all are taken may have a quarter as much in addition. Only pylog has this setting.",
+            valid=at_least(1)),
     _server("replica.fetch.backoff.ms", Type.INT, _SECOND_MS, "A fetcher whose leader did not answer waits so long.",
             valid=at_least(0)),
     _server("replica.fetch.max.bytes", Type.INT, _MIB, "Most bytes of one partition in a follower's fetch.", valid=at_least(0)),

@@ -2,6 +2,7 @@
 
 import contextlib
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from tests.hostile.batches import batch_of_producer, error_code, plain_batch, pr
 from tests.hostile.floods import (
     MIB,
     SERVED_WITHIN_S,
+    alter_configs,
     answer,
     connect,
+    describe_configs,
     fetch_request,
     list_offsets_request,
     peak_bytes,
@@ -29,6 +32,7 @@ _OPENED_BYTES = 250 * MIB
 _FLOOD_CONNECTIONS = 4
 _FLOOD_REQUESTS = 6
 _PRODUCERS_MAX = 1_000
+BROKER = 4
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +116,24 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
         for _ in range(20):
             assert answers(broker.host, broker.port, SERVED_WITHIN_S)
     assert neighbour.slowest_s < SERVED_WITHIN_S
+    assert peak_bytes(broker) - before < 64 * MIB
+
+
+def test_requests_about_settings_that_name_much_are_answered_soon_and_take_little_memory(broker: LocalBroker) -> None:
+    before = peak_bytes(broker)
+    floods = (
+        describe_configs([(BROKER, "1", None)] * 13_000),
+        describe_configs([(BROKER, "1", [f"key-{number}" for number in range(50_000)])]),
+        alter_configs(20_000),
+    )
+    for request in floods:
+        began = time.monotonic()
+        with connect(broker) as attacker, connect(broker, from_host="127.0.0.2") as honest:
+            attacker.sendall(request)
+            answer(attacker)
+            honest.sendall(describe_configs([(BROKER, "1", ["node.id"])]))
+            assert b"node.id" in answer(honest)
+        assert time.monotonic() - began < 2 * SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
 
 

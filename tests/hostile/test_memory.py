@@ -24,6 +24,8 @@ from tests.hostile.floods import (
     fetch_request,
     find_coordinator,
     list_offsets_request,
+    metadata_of_many,
+    offset_fetch_of_many,
     peak_bytes,
     send_what_is_taken,
 )
@@ -61,6 +63,8 @@ def ceiling_bytes() -> int:
     """The most by which the memory of a broker with these settings grows."""
     numbers = {**_LIMITS, "connections": _CONNECTIONS}
     taken = sum(value for name, value in _LIMITS.items() if name.endswith("_bytes"))
+    # Answers that wait for room.
+    taken += _LIMITS["queued_max_response_bytes"] // 4
     taken += sum(numbers[name] * each for name, each in _EACH.items())
     return int(taken * (1 + _KEPT))
 
@@ -99,6 +103,7 @@ class Attack:
             self.requests_that_never_end,
             self.fetches_that_wait,
             self.answers_that_nobody_reads,
+            self.other_answers_that_nobody_reads,
             self.lookups_by_time,
             self.batches_that_open_to_much,
             self.producers,
@@ -110,7 +115,7 @@ class Attack:
         hosts = [f"127.0.1.{number}" for number in range(1, len(self.loads) + 1)]
         with ThreadPoolExecutor(len(self.loads)) as pool:
             running = [pool.submit(load, host) for load, host in zip(self.loads, hosts, strict=True)]
-            holding = {self.fetches_that_wait, self.answers_that_nobody_reads}
+            holding = {self.fetches_that_wait, self.answers_that_nobody_reads, self.other_answers_that_nobody_reads}
             try:
                 for load, one in zip(self.loads, running, strict=True):
                     if load not in holding:
@@ -142,6 +147,13 @@ class Attack:
             request = fetch_of_many("empty", 36_000)
             for _ in range(96):
                 send_what_is_taken(stack.enter_context(connect(self._broker, host)), request * 8)
+            self._over.wait()
+
+    def other_answers_that_nobody_reads(self, host: str) -> None:
+        with contextlib.ExitStack() as stack:
+            for request in (offset_fetch_of_many("empty", 100_000), metadata_of_many(30_000), metadata_of_many(4_000)):
+                for _ in range(12):
+                    send_what_is_taken(stack.enter_context(connect(self._broker, host)), request * 32)
             self._over.wait()
 
     def lookups_by_time(self, host: str) -> None:
