@@ -52,7 +52,7 @@ _EACH = {
     "num_network_threads": 8 * MIB,
     "connections": 128 * 1024,
 }
-_CONNECTIONS = 160
+_CONNECTIONS = 220
 #: What an allocator keeps of what was given back, as a part of what was taken.
 _KEPT = 0.5
 _OPENED_BYTES = 250 * MIB
@@ -150,10 +150,16 @@ class Attack:
             self._over.wait()
 
     def other_answers_that_nobody_reads(self, host: str) -> None:
+        # What is asked for at once in one request, and in many.
+        loads = (
+            (32, 1, offset_fetch_of_many("empty", 500_000)),
+            (12, 8, offset_fetch_of_many("empty", 100_000)),
+            (12, 8, metadata_of_many(30_000)),
+        )
         with contextlib.ExitStack() as stack:
-            for request in (offset_fetch_of_many("empty", 100_000), metadata_of_many(30_000), metadata_of_many(4_000)):
-                for _ in range(12):
-                    send_what_is_taken(stack.enter_context(connect(self._broker, host)), request * 32)
+            for connections, times, request in loads:
+                for _ in range(connections):
+                    send_what_is_taken(stack.enter_context(connect(self._broker, host)), request * times)
             self._over.wait()
 
     def lookups_by_time(self, host: str) -> None:
