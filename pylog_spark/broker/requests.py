@@ -139,7 +139,9 @@ def describe_configs(controller: Controller, request: Json) -> Json:
         configs = [entry for entry in found if not keys or entry["name"] in keys]
         results.append({**error_of(entries), "resource_type": kind, "resource_name": name, "configs": configs})
     if len(asked) > most:
-        log.warning("Of %d resources of a DescribeConfigs request %d are described (%s).", len(asked), most, DESCRIBED_MAX)
+        log.warning(
+            "Of %d resources of a DescribeConfigs request %d are described (%s).", len(asked), most, DESCRIBED_MAX
+        )
     return {"throttle_time_ms": 0, "results": results}
 
 

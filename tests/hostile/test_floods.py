@@ -131,7 +131,11 @@ def test_large_answers_that_nobody_reads_take_little_memory_and_hold_no_other_up
             until(lambda: find_coordinator(sock, 0) == 0, "the coordinator is there")
         before = peak_bytes(broker)
         # The first are larger than one request may be, the others than an address may have together.
-        requests = (offset_fetch_of_many("none", 500_000), offset_fetch_of_many("none", 60_000), metadata_of_many(20_000))
+        requests = (
+            offset_fetch_of_many("none", 500_000),
+            offset_fetch_of_many("none", 60_000),
+            metadata_of_many(20_000),
+        )
         with Neighbour(broker, "honest") as neighbour:
             for request in requests:
                 for _ in range(40):

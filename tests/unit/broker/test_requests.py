@@ -264,7 +264,9 @@ def test_the_cleaners_back_off_changes_while_the_broker_runs(controller, native)
 
 
 def described(controller, resources, **more):
-    named = [{"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name, keys in resources]
+    named = [
+        {"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name, keys in resources
+    ]
     return requests.describe_configs(controller, {"resources": named, **more})["results"]
 
 
