@@ -194,6 +194,9 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "Whether a broker that is stopped moves its leadership to others first."),
     Setting("default.replication.factor", Type.INT, 1, "Replication factor of topics created without one.", valid=_FACTOR),
     Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
+    Setting("describe.configs.max.resources", Type.INT, 2_000,
+            "Most topics and brokers whose configs one request is told; the others of it are refused with POLICY_VIOLATION. Only "
+            "pylog has this setting.", valid=at_least(1)),
     _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
     _server("fetch.wait.max.partitions", Type.INT, 500_000,
             "Most partitions of consumers' fetches that wait for records, all together; one client address has at most half. A fetch "
@@ -352,11 +355,14 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             valid=at_least(100)),
     _server("queued.max.request.bytes", Type.LONG, 256 * _MIB,
             "Most bytes of requests that are being received or answered at once, all connections together; a request counts as it "
-            "arrives. One client address has at most half of them, but for one request.", valid=at_least(1)),
+            "arrives, and until its answer is there; of a produced batch, until it is in the log. One client address has at most half of "
+            "them, but for one request.", valid=at_least(1)),
     _server("queued.max.response.bytes", Type.LONG, 512 * _MIB,
-            "Most bytes that large fetch requests (of thousands of partitions) take while they are answered, and their answers until clients "
-            "have read them, all connections together; records that lie in files do not count. One client address has at most half of them, "
-            "and one request: a larger one closes its connection. Only pylog has this setting.", valid=at_least(1)),
+            "Most bytes that large requests (of thousands of partitions or topics) and those about topics and settings take while they are "
+            "answered, and large answers until clients have read them, all connections together; records that lie in files do not count. "
+            "One client address has at most half of them, and one request: a larger one closes its connection, or is refused with "
+            "POLICY_VIOLATION. Answers that wait because all are taken may have a quarter as much in addition. Only pylog has this setting.",
+            valid=at_least(1)),
     _server("replica.fetch.backoff.ms", Type.INT, _SECOND_MS, "A fetcher whose leader did not answer waits so long.",
             valid=at_least(0)),
     _server("replica.fetch.max.bytes", Type.INT, _MIB, "Most bytes of one partition in a follower's fetch.", valid=at_least(0)),

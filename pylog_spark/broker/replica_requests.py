@@ -27,7 +27,11 @@ def elect_leaders(controller: Controller, request: Json) -> Json:
     if asked is None:
         wanted = [(one.name, [each.partition for each in one.partitions]) for one in _present(controller)]
     else:
-        wanted = [(one["topic"], one["partitions"]) for one in asked]
+        # Of a topic that is named several times, as of a partition, there is one answer.
+        named: dict[str, dict[int, None]] = {}
+        for one in asked:
+            named.setdefault(one["topic"], {}).update(dict.fromkeys(one["partitions"]))
+        wanted = [(name, list(partitions)) for name, partitions in named.items()]
     results = []
     for name, partitions in wanted:
 
@@ -49,8 +53,12 @@ def alter_partition_reassignments(controller: Controller, request: Json) -> Json
     """AlterPartitionReassignments: moves begin, or end where they began."""
     may_change_factor = bool(request.get("allow_replication_factor_change", True))
     responses = []
+    # A topic that is named several times is moved once: the last word about a partition counts.
+    asked: dict[str, dict[int, Any]] = {}
     for one in request["topics"]:
-        targets = {each["partition_index"]: each["replicas"] for each in one["partitions"]}
+        named = {each["partition_index"]: each["replicas"] for each in one["partitions"]}
+        asked.setdefault(one["name"], {}).update(named)
+    for name, targets in asked.items():
 
         def decide(topic: Topic, targets: Mapping[int, Any] = targets) -> tuple[Topic, dict[int, Refusal]]:
             refused = {} if may_change_factor else _other_factor(topic, targets)
@@ -59,9 +67,9 @@ def alter_partition_reassignments(controller: Controller, request: Json) -> Json
             moved, more = reassignment.start(topic, allowed, live, rules)
             return election.settle(moved, live, rules), {**refused, **more}
 
-        refused = controller.change(one["name"], decide)
+        refused = controller.change(name, decide)
         partitions = [{"partition_index": index, **error_of(_of(refused, index))} for index in targets]
-        responses.append({"name": one["name"], "partitions": partitions})
+        responses.append({"name": name, "partitions": partitions})
     return {
         "throttle_time_ms": 0,
         "allow_replication_factor_change": may_change_factor,

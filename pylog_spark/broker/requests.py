@@ -5,7 +5,7 @@ its own answer, and a refusal of one never stops another. Called by the control 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -31,6 +31,10 @@ RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
 RESOURCE_GROUP = 32
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
+#: The setting that bounds what one DescribeConfigs request is told.
+DESCRIBED_MAX = "describe.configs.max.resources"
+#: So many topics of one request that cannot be created have a line of their own in the log.
+SAID_MAX = 10
 
 
 def create_topics(controller: Controller, request: Json) -> Json:
@@ -58,9 +62,15 @@ def auto_create_topics(controller: Controller, request: Json) -> Json:
     missing = [name for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
     wanted = [internal_topics.new_topic(controller.broker, name, not controller.shared) for name in missing]
     decisions = _created_all(controller, wanted, False)
-    for one, decision in zip(wanted, decisions, strict=True):
-        if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            _say_not_created(controller, one.name, decision)
+    refused = [
+        (one.name, decision)
+        for one, decision in zip(wanted, decisions, strict=True)
+        if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS
+    ]
+    for name, refusal in refused[:SAID_MAX]:
+        _say_not_created(controller, name, refusal)
+    if len(refused) > SAID_MAX:
+        log.warning("%d more topics of the same request are not created.", len(refused) - SAID_MAX)
     return {}
 
 
@@ -82,12 +92,13 @@ def delete_topics(controller: Controller, request: Json) -> Json:
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
     twice = _more_than_once(one["name"] for one in asked if one.get("name") is not None)
     responses = [{"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice]
+    names = topics.names_by_id(controller.topics) if any(one.get("topic_id") for one in asked) else {}
     for one in asked:
         if one.get("name") in twice:
             continue
         wire_id = one.get("topic_id") or NO_TOPIC_ID
         topic_id = topic_id_text(topic_id_uuid(wire_id)) if wire_id != NO_TOPIC_ID else None
-        decision, refused = _deleted(controller, one.get("name"), topic_id)
+        decision, refused = _deleted(controller, one.get("name"), topic_id, names)
         if isinstance(decision, Topic) and refused is None:
             log.info("Topic %s is deleted.", decision.name)
         name = decision.name if isinstance(decision, Topic) else one.get("name")
@@ -118,17 +129,42 @@ def create_partitions(controller: Controller, request: Json) -> Json:
 
 
 def describe_configs(controller: Controller, request: Json) -> Json:
-    """DescribeConfigs of topics, of this broker and of groups."""
+    """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with all
+    their keys."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
+    most = controller.broker.number(DESCRIBED_MAX)
+    asked = _asked_about(request["resources"])
     results = []
-    for resource in request["resources"]:
-        entries = _entries(controller, resource["resource_type"], resource["resource_name"], synonyms, docs)
-        keys = resource.get("configuration_keys")
+    for number, ((kind, name), keys) in enumerate(asked.items()):
+        entries = _too_many_described(most) if number >= most else _entries(controller, kind, name, synonyms, docs)
         found = entries if isinstance(entries, list) else []
         configs = [entry for entry in found if not keys or entry["name"] in keys]
-        named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
-        results.append({**error_of(entries), **named, "configs": configs})
+        results.append({**error_of(entries), "resource_type": kind, "resource_name": name, "configs": configs})
+    if len(asked) > most:
+        log.warning(
+            "Of %d resources of a DescribeConfigs request %d are described (%s).", len(asked), most, DESCRIBED_MAX
+        )
     return {"throttle_time_ms": 0, "results": results}
+
+
+def _asked_about(resources: Iterable[Json]) -> dict[tuple[int, str], set[str]]:
+    """The keys that are asked for of each resource; none: all. Clients make a map of the answers, so one for each is enough."""
+    asked: dict[tuple[int, str], set[str]] = {}
+    for one in resources:
+        resource, keys = (one["resource_type"], one["resource_name"]), set(one.get("configuration_keys") or ())
+        before = asked.get(resource)
+        if before is None or not keys:
+            asked[resource] = keys
+        elif before:
+            before |= keys
+    return asked
+
+
+def _too_many_described(most: int) -> Refusal:
+    return Refusal(
+        ErrorCode.POLICY_VIOLATION,
+        f"One request may ask for the configs of {most} resources ({DESCRIBED_MAX}): ask in several requests.",
+    )
 
 
 def incremental_alter_configs(controller: Controller, request: Json) -> Json:
@@ -191,6 +227,9 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
     return {"throttle_time_ms": 0, field: [{"name": name, "topic_id": NO_TOPIC_ID, **error} for name in names]}
 
 
+Named = TypeVar("Named")
+
+
 def _new_topic(one: Json) -> topics.NewTopic:
     return topics.NewTopic(
         one["name"],
@@ -201,9 +240,9 @@ def _new_topic(one: Json) -> topics.NewTopic:
     )
 
 
-def _more_than_once(names: Iterable[str]) -> list[str]:
-    """Names that a request has twice or more, each once. Kafka refuses such a name with one answer."""
-    return [name for name, times in Counter(names).items() if times > 1]
+def _more_than_once(names: Iterable[Named]) -> Collection[Named]:
+    """What a request names twice or more, each once, in order; quick to look up. Kafka refuses such a topic with one answer."""
+    return {name: times for name, times in Counter(names).items() if times > 1}.keys()
 
 
 def _named_twice(name: str) -> Refusal:
@@ -248,10 +287,12 @@ def _created_all(
     return decide(wanted) if validate_only else _settled(controller, wanted, decide)
 
 
-def _deleted(controller: Controller, name: str | None, topic_id: str | None) -> tuple[Topic | Refusal, Refusal | None]:
+def _deleted(
+    controller: Controller, name: str | None, topic_id: str | None, names: Mapping[str, str]
+) -> tuple[Topic | Refusal, Refusal | None]:
     """The topic that is deleted, or why not; and why the store refused it."""
     for _ in range(CONFLICTS_MAX):
-        decision = topics.delete(controller.topics, name, topic_id, controller.rules())
+        decision = topics.delete(controller.topics, name, topic_id, names, controller.rules())
         refused = controller.remove(decision) if isinstance(decision, Topic) else decision
         if refused is not CONFLICT or not isinstance(decision, Topic):
             break
@@ -299,8 +340,9 @@ Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
 def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
     responses = []
     keys = [(one["resource_type"], one["resource_name"]) for one in request["resources"]]
+    twice = _more_than_once(keys)
     for resource, key in zip(request["resources"], keys, strict=True):
-        if keys.count(key) > 1:
+        if key in twice:
             refused: Refusal | None = Refusal(
                 ErrorCode.INVALID_REQUEST, f"{key[1]!r} is in the request more than once."
             )

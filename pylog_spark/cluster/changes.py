@@ -85,5 +85,7 @@ def _apply(after: dict[str, str], change: Change, rules: ConfigRules) -> Refusal
 def _edited(elements: Sequence[str], change: Change) -> list[str]:
     words = [word.strip() for word in (change.value or "").split(",")]
     if change.operation == Operation.SUBTRACT:
-        return [element for element in elements if element not in words]
-    return [*elements, *(word for word in words if word not in elements)]
+        without = set(words)
+        return [element for element in elements if element not in without]
+    present = set(elements)
+    return [*elements, *(word for word in words if word not in present)]

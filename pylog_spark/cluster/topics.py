@@ -216,8 +216,15 @@ def unknown_topic(name: str) -> Refusal:
     return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
 
 
-def delete(topics: Topics, name: str | None, topic_id: str | None, rules: Rules) -> Topic | Refusal:
-    """Decide to delete the topic called `name`, or the one with `topic_id` when `name` is None."""
+def names_by_id(topics: Topics) -> dict[str, str]:
+    """The names of the topics by their ids: made once for a request that has many ids."""
+    return {topic.topic_id: name for name, topic in topics.items()}
+
+
+def delete(
+    topics: Topics, name: str | None, topic_id: str | None, names: Mapping[str, str], rules: Rules
+) -> Topic | Refusal:
+    """Decide to delete the topic called `name`, or the one with `topic_id`, found in `names` (by id), when `name` is None."""
     if not rules.delete_enabled:
         return Refusal(
             ErrorCode.TOPIC_DELETION_DISABLED, "Topics cannot be deleted here: delete.topic.enable is false."
@@ -229,9 +236,9 @@ def delete(topics: Topics, name: str | None, topic_id: str | None, rules: Rules)
     if name is not None:
         topic = topics.get(name)
         return unknown_topic(name) if topic is None else replace(topic, deleting=True)
-    for topic in topics.values():
-        if topic.topic_id == topic_id:
-            return replace(topic, deleting=True)
+    topic = topics.get(names.get(topic_id or "", ""))
+    if topic is not None and topic.topic_id == topic_id:
+        return replace(topic, deleting=True)
     return Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"No topic has the id {topic_id}.")
 
 

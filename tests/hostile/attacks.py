@@ -309,5 +309,5 @@ ATTACKS = {
     "producer-ids": Attack(producer_ids, "ever new idempotent producers"),
     "long-polls": Attack(long_polls, "fetches of 10,000 partitions that wait", 32),
     "unread-answers": Attack(unread_answers, "answers of fetches of 36,000 partitions that nobody reads", 24),
-    "together": Attack(together, "all floods at once", 160),
+    "together": Attack(together, "all floods at once", 220),
 }

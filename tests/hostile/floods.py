@@ -87,6 +87,33 @@ def text(value: str) -> bytes:
     return struct.pack(">h", len(value)) + value.encode()
 
 
+def offset_fetch_of_many(topic: str, count: int) -> bytes:
+    """OffsetFetch v1 of `count` partitions, none of which has an offset."""
+    asked = text(topic) + struct.pack(f">i{count}i", count, *range(count))
+    return framed(struct.pack(">hhih", 9, 1, 1, -1) + text("nobody") + struct.pack(">i", 1) + asked)
+
+
+def metadata_of_many(count: int) -> bytes:
+    """Metadata v4 of `count` topics that are not there."""
+    names = b"".join(text(f"none-{number}") for number in range(count))
+    return framed(struct.pack(">hhih", 3, 4, 1, -1) + struct.pack(">i", count) + names + b"\0")
+
+
+def describe_configs(resources: list[tuple[int, str, list[str] | None]]) -> bytes:
+    """DescribeConfigs v1 with synonyms; (type, name, keys) of each."""
+    body = struct.pack(">i", len(resources))
+    for kind, name, keys in resources:
+        named = struct.pack(">i", -1 if keys is None else len(keys)) + b"".join(text(key) for key in keys or ())
+        body += struct.pack(">b", kind) + text(name) + named
+    return framed(struct.pack(">hhih", 32, 1, 1, -1) + body + b"\1")
+
+
+def alter_configs(topics: int) -> bytes:
+    """AlterConfigs v0 of so many topics that are not there."""
+    named = b"".join(struct.pack(">b", 2) + text(f"none-{number}") + struct.pack(">i", 0) for number in range(topics))
+    return framed(struct.pack(">hhih", 33, 0, 1, -1) + struct.pack(">i", topics) + named + b"\0")
+
+
 def find_coordinator(sock: socket.socket, kind: int) -> int:
     """FindCoordinator v1 for a group (0) or a transactional id (1): its error code."""
     request = framed(struct.pack(">hhih", 10, 1, 1, -1) + text("first") + struct.pack(">b", kind))

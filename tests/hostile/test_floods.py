@@ -1,7 +1,9 @@
 """Floods of requests that cost a broker much and their sender little: whoever is honest is answered within a second meanwhile."""
 
 import contextlib
+import socket
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,14 +11,20 @@ import pytest
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
 from tests.hostile.batches import TAKES_ZSTD, error_code, keyless_batch, plain_batch, produce_request
 from tests.hostile.floods import (
     MIB,
     SERVED_WITHIN_S,
+    alter_configs,
     answer,
     connect,
+    describe_configs,
     fetch_request,
+    find_coordinator,
     list_offsets_request,
+    metadata_of_many,
+    offset_fetch_of_many,
     peak_bytes,
     send_what_is_taken,
 )
@@ -29,6 +37,7 @@ _FLOOD_CONNECTIONS = 4
 _FLOOD_REQUESTS = 6
 _PRODUCERS_MAX = 1_000
 _INVALID_RECORD = 87
+_BROKER = 4
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +109,49 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
         for _ in range(20):
             assert answers(broker.host, broker.port, SERVED_WITHIN_S)
     assert neighbour.slowest_s < SERVED_WITHIN_S
+    assert peak_bytes(broker) - before < 64 * MIB
+
+
+def test_large_answers_that_nobody_reads_take_little_memory_and_hold_no_other_up(tmp_path: Path) -> None:
+    with LocalBroker(tmp_path, queued_max_response_bytes=32 * MIB) as broker, contextlib.ExitStack() as stack:
+        create_topic(broker.bootstrap_servers, "honest")
+        with connect(broker) as sock:
+            until(lambda: find_coordinator(sock, 0) == 0, "the coordinator is there")
+        before = peak_bytes(broker)
+        # The first are larger than one request may be, the others than an address may have together.
+        requests = (
+            offset_fetch_of_many("none", 500_000),
+            offset_fetch_of_many("none", 60_000),
+            metadata_of_many(20_000),
+        )
+        with Neighbour(broker, "honest") as neighbour:
+            for request in requests:
+                for _ in range(40):
+                    attacker = stack.enter_context(connect(broker, from_host="127.0.0.2"))
+                    # Nobody reads, so the broker's sockets take little.
+                    attacker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    with contextlib.suppress(ConnectionError):
+                        attacker.sendall(request)
+        assert neighbour.slowest_s < SERVED_WITHIN_S
+        assert peak_bytes(broker) - before < 96 * MIB
+        assert "queued.max.response.bytes" in broker.logs()
+
+
+def test_requests_about_settings_that_name_much_are_answered_soon_and_take_little_memory(broker: LocalBroker) -> None:
+    before = peak_bytes(broker)
+    floods = (
+        describe_configs([(_BROKER, "1", None)] * 13_000),
+        describe_configs([(_BROKER, "1", [f"key-{number}" for number in range(50_000)])]),
+        alter_configs(20_000),
+    )
+    for request in floods:
+        began = time.monotonic()
+        with connect(broker) as attacker, connect(broker, from_host="127.0.0.2") as honest:
+            attacker.sendall(request)
+            answer(attacker)
+            honest.sendall(describe_configs([(_BROKER, "1", ["node.id"])]))
+            assert b"node.id" in answer(honest)
+        assert time.monotonic() - began < 2 * SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
 
 

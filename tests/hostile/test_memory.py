@@ -37,7 +37,7 @@ _LIMITS = {
     "num_network_threads": 2,
     "socket_request_receive_timeout_ms": 5_000,
 }
-_CONNECTIONS = 160
+_CONNECTIONS = 220
 _REQUESTS = 12_000
 
 

@@ -25,6 +25,8 @@ from tests.hostile.floods import (
     fetch_of_many,
     fetch_request,
     list_offsets_request,
+    metadata_of_many,
+    offset_fetch_of_many,
     send_what_is_taken,
 )
 from tests.hostile.neighbour import Address
@@ -58,7 +60,9 @@ def ceiling_bytes(settings: Mapping[str, object], connections: int) -> int:
     """
     config = broker_config(keyword_settings(settings))
     value = {name: config.number(name.replace("_", ".")) for name in (*_BYTES, *_EACH)}
-    taken = sum(value[name] for name in _BYTES) + sum(value[name] * each for name, each in _EACH.items())
+    # Answers that wait for room have a quarter of it in addition.
+    waiting = value["queued_max_response_bytes"] // 4
+    taken = waiting + sum(value[name] for name in _BYTES) + sum(value[name] * each for name, each in _EACH.items())
     return int((taken + connections * _CONNECTION) * (1 + _KEPT))
 
 
@@ -108,6 +112,7 @@ class AllFloods:
             self.requests_that_never_end,
             self.fetches_that_wait,
             self.answers_that_nobody_reads,
+            self.other_answers_that_nobody_reads,
             self.lookups_by_time,
             self.batches_that_open_to_much,
             self.producers,
@@ -119,7 +124,7 @@ class AllFloods:
         hosts = [f"127.0.1.{number}" for number in range(1, len(self.loads) + 1)]
         with ThreadPoolExecutor(len(self.loads)) as pool:
             running = [pool.submit(load, host) for load, host in zip(self.loads, hosts, strict=True)]
-            holding = [self.fetches_that_wait, self.answers_that_nobody_reads]
+            holding = [self.fetches_that_wait, self.answers_that_nobody_reads, self.other_answers_that_nobody_reads]
             holding += [] if self._until_closed else [self.requests_that_never_end]
             try:
                 for load, one in zip(self.loads, running, strict=True):
@@ -151,6 +156,12 @@ class AllFloods:
         """Large ones, to fetches of many partitions."""
         with contextlib.ExitStack() as stack:
             hold_answers(stack, self._broker, host)
+            self._over.wait()
+
+    def other_answers_that_nobody_reads(self, host: str) -> None:
+        """Large ones, to other requests that name much."""
+        with contextlib.ExitStack() as stack:
+            hold_other_answers(stack, self._broker, host)
             self._over.wait()
 
     def lookups_by_time(self, host: str) -> None:
@@ -196,6 +207,18 @@ def hold_answers(stack: contextlib.ExitStack, broker: LocalBroker | Address, hos
     request = fetch_of_many("empty", 36_000)
     for _ in range(count):
         send_what_is_taken(stack.enter_context(connect(broker, host)), request * 8)
+
+
+def hold_other_answers(stack: contextlib.ExitStack, broker: LocalBroker | Address, host: str) -> None:
+    """56 connections with requests that ask for much at once, and with several of those that ask for less, whose answers nobody reads."""
+    loads = (
+        (32, 1, offset_fetch_of_many("empty", 500_000)),
+        (12, 8, offset_fetch_of_many("empty", 100_000)),
+        (12, 8, metadata_of_many(30_000)),
+    )
+    for connections, times, request in loads:
+        for _ in range(connections):
+            send_what_is_taken(stack.enter_context(connect(broker, host)), request * times)
 
 
 def send_producers(sock: socket.socket, count: int, first: int = 0, together: int = 100) -> Counter[int]:

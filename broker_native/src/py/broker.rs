@@ -22,7 +22,8 @@ use crate::server::settings::Settings;
 use crate::server::topics::{Topic, TopicSpec};
 use crate::storage::{RealDisk, SystemClock};
 
-/// Most events that wait for the control loop.
+/// Most events that wait for the control loop. Those of more than a few KiB have taken room before they come here
+/// (`queued.max.response.bytes`).
 const EVENTS_MAX: usize = 1024;
 
 /// (event id, kind, JSON).

@@ -1,7 +1,8 @@
 //! `queued.max.request.bytes`: how many bytes of requests may be in memory at once, all connections together.
 //!
 //! A request is counted as it arrives: it holds at most twice the bytes that are there, whatever length it claims, so that claims cost
-//! nothing to anybody. What it holds is given back when it is handled. Small requests ([`FREE_BYTES`] and below) are not
+//! nothing to anybody. What it holds is given back when it is handled, or answered
+//! where it has to wait for that. Small requests ([`FREE_BYTES`] and below) are not
 //! counted: a connection's first buffer holds them. No address may hold more than half ([`Shares`]).
 //!
 //! Requests that each have a part of the budget and wait for more could wait for each other for ever. Therefore one of those

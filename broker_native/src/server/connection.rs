@@ -24,6 +24,7 @@ use super::frames::{FrameError, Inbox};
 use super::handlers;
 use super::notice::notice;
 use super::outbox::{Answer, Outbox};
+use super::room::admit;
 use super::send::send_some;
 use super::shared::Shared;
 
@@ -79,7 +80,8 @@ enum Event {
 /// A request whose answer is not sent: it waits itself, or for one before it.
 enum Waiting {
     Answer(Answer),
-    Later(Later),
+    /// It keeps its share of the budget.
+    Later(Later, #[allow(dead_code)] Share),
     /// No request behind it is handled before; so it is the last one. Its bytes are still in memory.
     InOrder(Later, #[allow(dead_code)] Share),
 }
@@ -97,6 +99,8 @@ struct Connection {
     /// Bytes of the answers in it.
     queued: usize,
     outbox: Outbox,
+    /// The oldest answer waits for room: nothing more is handled meanwhile.
+    roomless: bool,
     /// Nothing is read any more: what waits is answered, then the connection ends.
     draining: bool,
     /// When the last request was read.
@@ -118,6 +122,7 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         waiting: VecDeque::new(),
         queued: 0,
         outbox: Outbox::default(),
+        roomless: false,
         draining: false,
         active: Instant::now(),
     };
@@ -164,11 +169,7 @@ impl Connection {
             match event.await {
                 Event::Answered(reply) => {
                     self.waiting.pop_front();
-                    match reply {
-                        Reply::Answer(answer) => self.outbox.push(answer),
-                        Reply::Nothing => {}
-                        Reply::Close(why) => return Err(End::Refused(why)),
-                    }
+                    self.answered(reply)?;
                     self.release_answers();
                 }
                 // The peer sends no more; it may still read what it asked for.
@@ -195,7 +196,8 @@ impl Connection {
             let share = std::mem::take(&mut self.share);
             match outcome {
                 Outcome::Now(reply) => self.reply(reply)?,
-                Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later)),
+                Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later, share)),
+                Outcome::Freed(later) => self.waiting.push_back(Waiting::Later(later, Share::default())),
                 Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later, share)),
                 Outcome::Owning(begin) => {
                     self.waiting.push_back(Waiting::InOrder(begin(share), Share::default()));
@@ -213,17 +215,38 @@ impl Connection {
     fn has_room(&self) -> bool {
         self.waiting.len() < PIPELINE_MAX
             && self.queued <= OUTBOX_BYTES
+            && !self.roomless
             && !matches!(self.waiting.back(), Some(Waiting::InOrder(..)))
+    }
+
+    /// The oldest request that waited, which is taken off, has its reply: sends the answer, or has it wait for room.
+    fn answered(&mut self, reply: Reply) -> Result<(), End> {
+        self.roomless = false;
+        match reply {
+            Reply::Answer(answer) => match admit(&self.shared, self.peer.ip(), answer) {
+                Ok(answer) => self.outbox.push(answer),
+                Err(later) => {
+                    self.roomless = true;
+                    self.waiting.push_front(Waiting::Later(later, Share::default()));
+                }
+            },
+            Reply::Nothing => {}
+            Reply::Close(why) => return Err(End::Refused(why)),
+        }
+        Ok(())
     }
 
     /// Queues the answer of the newest request, behind those that wait.
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
-            Reply::Answer(answer) if self.waiting.is_empty() => self.outbox.push(answer),
-            Reply::Answer(answer) => {
-                self.queued += answer.bytes();
-                self.waiting.push_back(Waiting::Answer(answer));
-            }
+            Reply::Answer(answer) => match admit(&self.shared, self.peer.ip(), answer) {
+                Ok(answer) if self.waiting.is_empty() => self.outbox.push(answer),
+                Ok(answer) => {
+                    self.queued += answer.bytes();
+                    self.waiting.push_back(Waiting::Answer(answer));
+                }
+                Err(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
+            },
             Reply::Nothing => {}
             Reply::Close(why) => return Err(End::Refused(why)),
         }
@@ -301,7 +324,7 @@ impl Connection {
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>, idle: Pin<&mut Sleep>) -> Poll<Event> {
-        if let Some(Waiting::Later(later) | Waiting::InOrder(later, _)) = self.waiting.front_mut() {
+        if let Some(Waiting::Later(later, _) | Waiting::InOrder(later, _)) = self.waiting.front_mut() {
             if let Poll::Ready(reply) = poll_reply(&self.shared, later, cx) {
                 return Poll::Ready(Event::Answered(reply));
             }

@@ -93,6 +93,12 @@ pub enum Undecided {
     /// The broker stops, or too many questions wait.
     #[error("the broker is stopping or too busy to decide; try again")]
     Refused,
+    /// Too much is being decided, or answered to the client's address.
+    #[error("the broker has no room for the request beside others (queued.max.response.bytes); try again")]
+    NoRoom,
+    /// Half of the room is not enough.
+    #[error("the request asks for too much at once (queued.max.response.bytes); ask in several requests")]
+    TooLarge,
     /// It took too long. It may still be carried out.
     #[error("the broker did not decide within {0:?}; it may still do what was asked")]
     TimedOut(Duration),

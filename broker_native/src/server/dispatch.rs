@@ -97,8 +97,11 @@ pub type Owning = Box<dyn FnOnce(budget::Share) -> Later + Send>;
 pub enum Outcome {
     /// At once.
     Now(Reply),
-    /// When this is done. The work that must happen in the order of the requests is done already.
+    /// When this is done. The work that must happen in the order of the requests is done already. What it was read into may still be
+    /// there, so the request keeps its share of the budget until then.
     Later(Later),
+    /// As `Later`, of a request that leaves nothing in memory but what is waited for.
+    Freed(Later),
     /// When this is done; the requests behind it on the same connection are not even looked at before, because its work is
     /// still to happen.
     InOrder(Later),
@@ -123,7 +126,9 @@ impl Outcome {
     pub async fn reply(self) -> Reply {
         match self {
             Self::Now(reply) => reply,
-            Self::Later(later) | Self::InOrder(later) | Self::Alone(later) => later.await,
+            Self::Later(later) | Self::Freed(later) | Self::InOrder(later) | Self::Alone(later) => {
+                later.await
+            }
             Self::Owning(begin) => begin(budget::Share::default()).await,
         }
     }
@@ -261,18 +266,23 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
             )),
         });
     }
-    if info.key == ApiKey::Fetch && reader.left() > budget::FREE_BYTES {
-        return Ok(handlers::fetch_large::handle(call, reader));
+    if info.key == ApiKey::Produce {
+        return Ok(handlers::produce::handle(call, read(reader, version)?, frame));
     }
-    serve(call, info.key, reader, frame)
+    if reader.left() > budget::FREE_BYTES && handlers::large::grows(info.key) {
+        return Ok(handlers::large::handle(call, info.key, reader));
+    }
+    answered(call, info.key, reader)
 }
 
-/// Reads the request, and hands it to its handler.
-fn serve(call: Call, key: ApiKey, reader: Reader, frame: &mut Frame) -> Result<Outcome, WireError> {
+/// Reads a request that is not Produce, and hands it to its handler.
+///
+/// # Errors
+/// The request cannot be read.
+pub fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireError> {
     use handlers as on;
     let version = call.version;
     Ok(match key {
-        ApiKey::Produce => on::produce::handle(call, read(reader, version)?, frame),
         ApiKey::Fetch => on::fetch::handle(call, read(reader, version)?),
         ApiKey::ListOffsets => on::list_offsets::handle(call, read(reader, version)?),
         ApiKey::Metadata => on::metadata::handle(call, read(reader, version)?),

@@ -46,6 +46,7 @@ pub mod outbox;
 pub mod peers;
 pub mod producer_ids;
 pub mod replication;
+pub mod room;
 pub mod send;
 pub mod settings;
 pub mod share_groups;
@@ -157,7 +158,7 @@ impl Server {
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
-            answering: handlers::fetch_large::room(settings.queued_max_response_bytes),
+            room: room::Room::new(settings.queued_max_response_bytes),
             slow: slow::Slow::new(settings.num_io_threads),
             waiting_partitions: shares::Shares::new(settings.fetch_wait_max_partitions),
             producer_ids,

@@ -90,7 +90,7 @@ pub struct Settings {
     pub socket_request_max_bytes: usize,
     /// Most bytes of requests that are being received or answered, all connections together.
     pub queued_max_request_bytes: usize,
-    /// Most bytes that large fetches take while they are answered, and their answers until they are sent.
+    /// Most bytes that large requests take while they are answered, and large answers until they are sent.
     pub queued_max_response_bytes: usize,
     /// A request must arrive within so long.
     pub socket_request_receive_timeout_ms: u64,

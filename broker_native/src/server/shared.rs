@@ -11,6 +11,7 @@ use super::metrics::Metrics;
 use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::replication::Replication;
+use super::room::Room;
 use super::settings::Settings;
 use super::share_groups::ShareGroups;
 use super::shares::Shares;
@@ -51,8 +52,8 @@ pub struct Shared {
     pub replica_sessions: FetchSessions,
     /// Bytes of requests in memory.
     pub budget: Budget,
-    /// Bytes of large requests that are being answered, and of their answers.
-    pub answering: Shares,
+    /// Bytes of large requests that are being answered, and of answers.
+    pub room: Room,
     /// Threads for requests that take long.
     pub slow: Slow,
     /// Partitions of fetches that wait for records.

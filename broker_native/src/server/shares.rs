@@ -14,6 +14,7 @@ const ADDRESSES_MIN: usize = 64;
 #[derive(Debug)]
 pub struct Shares {
     all: Arc<Semaphore>,
+    count: u32,
     /// Most units of one address.
     each: u32,
     addresses: Mutex<Addresses>,
@@ -58,6 +59,7 @@ impl Shares {
     pub fn new(count: u32) -> Self {
         Self {
             all: Arc::new(Semaphore::new(count as usize)),
+            count,
             each: count.div_ceil(2),
             addresses: Mutex::default(),
         }
@@ -79,6 +81,16 @@ impl Shares {
         let own = self.of(address.to_canonical()).try_acquire_many_owned(wanted).ok()?;
         let all = Arc::clone(&self.all).try_acquire_many_owned(wanted).ok()?;
         Some(Share { all, own })
+    }
+
+    /// Most units of one address.
+    pub fn each(&self) -> u32 {
+        self.each
+    }
+
+    /// Units in all.
+    pub fn count(&self) -> usize {
+        self.count as usize
     }
 
     /// Units that nobody holds.

@@ -75,3 +75,13 @@ def test_a_move_to_where_the_replica_is_is_done_and_one_to_an_unknown_broker_is_
 def test_the_number_of_replicas_stays_where_it_may_not_change(ask):
     refused = moves(ask, (0, [1, 2]), allow_replication_factor_change=False)
     assert refused == [ErrorCode.INVALID_REPLICATION_FACTOR]
+
+
+def test_a_topic_that_is_named_many_times_is_looked_at_once(ask):
+    named = [{"topic": "events", "partitions": [0, 0]}, {"topic": "events", "partitions": [1, 0]}] * 1_000
+    (only,) = ask("elect_leaders", election_type=0, topic_partitions=named)["replica_election_results"]
+    assert [one["partition_id"] for one in only["partition_result"]] == [0, 1]
+    wanted = [{"partition_index": 0, "replicas": [9]}], [{"partition_index": 0, "replicas": [1]}]
+    topics = [{"name": "events", "partitions": partitions} for partitions in wanted]
+    (moved,) = ask("alter_partition_reassignments", topics=topics)["responses"]
+    assert codes(moved["partitions"]) == [ErrorCode.NONE], "the last word counts"

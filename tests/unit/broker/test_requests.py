@@ -1,12 +1,15 @@
 """Requests for decisions over a fake native server: stored before applied, applied before answered."""
 
 import json
+import time
+import uuid
 
 import pytest
 
 from pylog_spark.broker import requests
 from pylog_spark.broker.config import broker_config
 from pylog_spark.broker.controller import Controller
+from pylog_spark.cluster.changes import Change, ConfigRules, Operation, incremental
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.model import topic_id_text, topic_id_uuid
 from pylog_spark.cluster.store.file import FileStore
@@ -258,3 +261,71 @@ def test_the_cleaners_back_off_changes_while_the_broker_runs(controller, native)
     resource["configs"] = [{"name": "log.cleaner.backoff.ms", "config_operation": 1, "value": None}]
     requests.incremental_alter_configs(controller, {"validate_only": False, "resources": [resource]})
     assert native.cleaner_backoff_ms == 15_000
+
+
+def described(controller, resources, **more):
+    named = [
+        {"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name, keys in resources
+    ]
+    return requests.describe_configs(controller, {"resources": named, **more})["results"]
+
+
+def test_a_resource_that_is_named_many_times_is_described_once_with_all_the_keys_that_are_asked_for(controller):
+    (answer,) = described(controller, [(BROKER, "1", None)] * 13_000, include_synonyms=True, include_documentation=True)
+    assert answer["error_code"] == 0
+    everything = len(answer["configs"])
+    (answer,) = described(controller, [(BROKER, "1", ["node.id"]), (BROKER, "1", ["num.partitions", "node.id"])])
+    assert {one["name"] for one in answer["configs"]} == {"node.id", "num.partitions"}
+    for order in ((["node.id"], None), (None, ["node.id"])):
+        (answer,) = described(controller, [(BROKER, "1", keys) for keys in order])
+        assert len(answer["configs"]) == everything
+
+
+def test_one_request_is_told_the_configs_of_so_many_resources_and_the_others_are_refused(tmp_path, native, caplog):
+    made = Controller(FileStore(tmp_path), native, broker_config([("describe.configs.max.resources", "2")]))
+    made.start()
+    for name in ("a", "b", "c"):
+        create(made, name)
+    answers = described(made, [(TOPIC, name, None) for name in ("a", "a", "b", "c")])
+    assert [one["error_code"] for one in answers] == [0, 0, ErrorCode.POLICY_VIOLATION]
+    assert [bool(one["configs"]) for one in answers] == [True, True, False]
+    assert "describe.configs.max.resources" in caplog.text
+
+
+def seconds(work):
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("kind", ["alter_configs", "delete_topics", "delete_ids", "create_topics", "words"])
+def test_a_request_of_many_items_is_decided_in_time_that_grows_as_they_do(controller, kind):
+    many = 40_000
+
+    def run():
+        if kind == "alter_configs":
+            named = [{"resource_type": 99, "resource_name": str(number), "configs": []} for number in range(many)]
+            requests.alter_configs(controller, {"resources": named, "validate_only": True})
+        elif kind == "delete_topics":
+            named = [{"name": str(number // 2), "topic_id": None} for number in range(many)]
+            requests.delete_topics(controller, {"topics": named})
+        elif kind == "delete_ids":
+            named = [{"name": None, "topic_id": str(uuid.UUID(int=number + 1))} for number in range(many)]
+            requests.delete_topics(controller, {"topics": named})
+        elif kind == "create_topics":
+            blank = {"num_partitions": -1, "replication_factor": -1, "configs": [], "assignments": []}
+            named = [{"name": str(number // 2), **blank} for number in range(many)]
+            requests.create_topics(controller, {"topics": named, "validate_only": True})
+        else:
+            words = ",".join(str(number) for number in range(many))
+            rules = ConfigRules(lambda _name, text: text, lambda _name, _present: words.split(","))
+            for operation in (Operation.APPEND, Operation.SUBTRACT):
+                assert isinstance(incremental({}, [Change("a", operation, words)], rules), dict)
+
+    assert seconds(run) < 1.0
+
+
+def test_topics_that_cannot_be_created_are_named_in_the_log_up_to_a_number(controller, caplog):
+    requests.auto_create_topics(controller, {"topics": [f"not/legal{number}" for number in range(1_000)]})
+    assert len(caplog.records) == requests.SAID_MAX + 1
+    assert f"{1_000 - requests.SAID_MAX} more topics" in caplog.text

@@ -125,18 +125,18 @@ def test_a_wrong_config_is_invalid(config):
 def test_a_topic_is_deleted_by_name_or_by_id():
     topic = created("t")
     for decision in (
-        topics.delete({"t": topic}, "t", None, RULES),
-        topics.delete({"t": topic}, None, topic.topic_id, RULES),
+        topics.delete({"t": topic}, "t", None, {}, RULES),
+        topics.delete({"t": topic}, None, topic.topic_id, {topic.topic_id: "t"}, RULES),
     ):
         assert isinstance(decision, Topic)
         assert decision.deleting
-    assert code(topics.delete({}, "t", None, RULES)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert code(topics.delete({}, None, topic.topic_id, RULES)) is ErrorCode.UNKNOWN_TOPIC_ID
+    assert code(topics.delete({}, "t", None, {}, RULES)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code(topics.delete({}, None, topic.topic_id, {}, RULES)) is ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def test_nothing_is_deleted_where_deletion_is_disabled():
     rules = Rules(1, 1, 1, delete_enabled=False, check_config=check_topic_config)
-    assert code(topics.delete({"t": created("t")}, "t", None, rules)) is ErrorCode.TOPIC_DELETION_DISABLED
+    assert code(topics.delete({"t": created("t")}, "t", None, {}, rules)) is ErrorCode.TOPIC_DELETION_DISABLED
 
 
 def test_partitions_are_added_after_the_present_ones():

@@ -1,15 +1,19 @@
 //! CreateTopics: decided by Python.
-use super::decided::decided;
+use super::decided::decided_with;
 use crate::server::decide::Kind;
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
 use crate::wire::messages::create_topics::CreatableTopicResult;
 use crate::wire::messages::{CreateTopicsRequest, CreateTopicsResponse};
 
+/// What a new topic takes in the answer, with its settings.
+const CREATED_BYTES: usize = /* 8 KiB */ 8 << 10;
+
 /// Asks for the topics.
 pub fn handle(call: Call, request: CreateTopicsRequest) -> Outcome {
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::CreateTopics, request, timeout_ms, refused)
+    let answer_bytes = request.topics.len().saturating_mul(CREATED_BYTES);
+    decided_with(call, Kind::CreateTopics, request, timeout_ms, answer_bytes, refused)
 }
 
 fn refused(request: &CreateTopicsRequest, error: ErrorCode, why: &str) -> CreateTopicsResponse {

@@ -3,6 +3,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::brokers::{Brokers, Known};
+use super::decided::room_for;
 use super::operations::{on_cluster, on_topic};
 use super::second_hand::{self, Heard};
 use crate::server::decide::{Kind, ask};
@@ -20,6 +21,8 @@ const EMPTY_MEANS_NONE_FROM: i16 = 1;
 /// From this version on a topic may be asked for by id, with a null name. The two before have the field, but no client
 /// may use it.
 const TOPIC_IDS_FROM: i16 = 12;
+/// Most topics that one request makes by naming them; a client that asks for more asks again until they are there.
+const CREATED_MAX: usize = 1_000;
 /// Longest topic name.
 const NAME_LEN_MAX: usize = 249;
 
@@ -34,13 +37,22 @@ pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
         return Outcome::Now(reply(&call, &request, &picture));
     }
     call.shared.metrics.events.one();
-    Outcome::later(async move {
-        let json = serde_json::json!({ "topics": missing }).to_string();
-        if let Err(why) = ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await {
-            notice(&format!("topics {missing:?} were not made: {why}"));
+    let asks_much = request.topics.as_ref().is_some_and(|topics| topics.len() > CREATED_MAX);
+    let json = serde_json::json!({ "topics": missing }).to_string();
+    let room = room_for(&call, json.len(), 0);
+    let made = async move {
+        let asked = match room {
+            Ok(_held) => ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = asked {
+            let (first, count) = (missing.first().map_or("", String::as_str), missing.len());
+            notice(&format!("{count} topics ('{first}' and so on) were not made: {why}"));
         }
         reply(&call, &request, &call.shared.topics.now())
-    })
+    };
+    // A request that names much is not kept beside many others of its connection.
+    if asks_much { Outcome::in_order(made) } else { Outcome::later(made) }
 }
 
 /// The answer of a broker that cannot know.
@@ -63,7 +75,9 @@ fn missing(call: &Call, request: &MetadataRequest, picture: &Picture) -> Vec<Str
         return Vec::new();
     }
     let names = request.topics.iter().flatten().filter_map(|topic| topic.name.as_ref());
-    names.filter(|name| is_legal(name) && picture.named(name).is_none()).cloned().collect()
+    let missing = names.filter(|name| is_legal(name) && picture.named(name).is_none());
+    let mut seen = HashSet::new();
+    missing.filter(|name| seen.insert(*name)).take(CREATED_MAX).cloned().collect()
 }
 
 fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {

@@ -35,6 +35,8 @@ const ZSTD_FROM: i16 = 7;
 const ADMIN_CLIENT: &str = "__admin_client";
 /// What `acks` says when the replicas in sync must have the record.
 const ALL: i16 = -1;
+/// An answer of more partitions is a large one; so many refusals of one answer have a sentence.
+const MANY: usize = 1_000;
 /// Tells a client that there is no offset.
 const NO_OFFSET: i64 = -1;
 
@@ -151,6 +153,7 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], verdicts: &[
     let topics = call.shared.topics.now();
     let (mut ranges, mut verdicts, mut looked) = (ranges.iter(), verdicts.iter().copied(), looked.drain(..));
     let mut pending = Vec::new();
+    let mut sentences = 0;
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for (at, asked) in request.topic_data.iter().enumerate() {
         let topic = find(call, &topics, asked);
@@ -176,6 +179,8 @@ fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], verdicts: &[
             if let (Ok(topic), true) = (topic, answer.error_code == ErrorCode::InvalidRecord.code()) {
                 answer.record_errors = record_errors(&topic.name, one.index, &unkeyed);
             }
+            sentences += usize::from(answer.error_message.is_some());
+            answer.error_message = answer.error_message.filter(|_| sentences <= MANY);
             partition_responses.push(answer);
         }
         let (name, topic_id) = (asked.name.clone(), asked.topic_id);
@@ -194,7 +199,13 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
             tell_leaders(&call, &mut response);
             Outcome::Now(call.answer(&response))
         }
-        (_, false) => Outcome::later(when_acknowledged(call, response, pending, request.timeout_ms)),
+        (_, false) => {
+            let of_many =
+                response.responses.iter().map(|topic| topic.partition_responses.len()).sum::<usize>() > MANY;
+            let waits = Box::pin(when_acknowledged(call, response, pending, request.timeout_ms));
+            // The records are in the log; the answer to many partitions may be as large as they were.
+            if of_many { Outcome::Later(waits) } else { Outcome::Freed(waits) }
+        }
     }
 }
 

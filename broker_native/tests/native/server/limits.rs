@@ -1,10 +1,16 @@
 //! What a client cannot make the broker do.
 use std::io::{Read, Write};
 
-use broker_native::server::handlers::fetch_large::TIMES;
+use broker_native::server::handlers::large::TIMES;
 use broker_native::server::settings::Settings;
+use broker_native::wire::ErrorCode;
 use broker_native::wire::messages::fetch::FetchPartition;
-use broker_native::wire::messages::{ApiVersionsRequest, FetchRequest, FetchResponse, ProduceResponse};
+use broker_native::wire::messages::metadata::MetadataRequestTopic;
+use broker_native::wire::messages::produce::PartitionProduceData;
+use broker_native::wire::messages::{
+    ApiVersionsRequest, DeleteTopicsRequest, DeleteTopicsResponse, FetchRequest, FetchResponse,
+    MetadataRequest, ProduceRequest, ProduceResponse,
+};
 
 use crate::server::support::{Broker, Client, batch, fetch_request, frame, produce_request, topic, values};
 
@@ -207,6 +213,116 @@ fn a_fetch_that_takes_more_than_an_address_may_hold_is_refused() {
     assert_eq!(client.frame(), None);
     assert_eq!(broker.count("refused"), 1);
     assert_eq!(broker.client().call(&large_fetch(1_000), 12).error_code, 0, "a small one needs no room");
+}
+
+/// The default of queued.max.response.bytes.
+const ROOM_BYTES: usize = 512 << 20;
+
+/// A small request with a large answer: so many partitions of a topic that is not there, without a batch.
+fn empty_produce(partitions: i32) -> ProduceRequest {
+    let mut request = produce_request("nowhere", 0, Vec::new(), 1);
+    let numbered = |index| PartitionProduceData { index, records: None };
+    request.topic_data[0].partition_data = (0..partitions).map(numbered).collect();
+    request
+}
+
+#[test]
+fn answers_that_nobody_reads_count_until_their_connection_ends() {
+    let (broker, _) = Broker::serving(topic("numbers", 1));
+    let request = empty_produce(9_000);
+    let answer = broker.client().call(&request, 9);
+    let told = &answer.responses[0].partition_responses;
+    assert_eq!((told.len(), told.iter().filter(|one| one.error_message.is_some()).count()), (9_000, 1_000));
+    let room = || broker.server.shared().room.free_bytes();
+    while room() < ROOM_BYTES {
+        std::thread::yield_now();
+    }
+    let mut deaf = broker.client();
+    // Together more than sockets hold.
+    for correlation_id in 0..40 {
+        deaf.send(&request, 9, correlation_id);
+    }
+    while room() == ROOM_BYTES {
+        std::thread::yield_now();
+    }
+    assert_eq!(broker.client().produce("numbers", &["small"]).error_code, 0);
+    drop(deaf);
+    while room() < ROOM_BYTES {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_answer_that_finds_no_room_waits_for_it_and_what_waits_has_a_bound() {
+    let settings = Settings { queued_max_response_bytes: 4 << 20, ..Default::default() };
+    let broker = Broker::with(settings);
+    broker.server.apply_topics(vec![topic("numbers", 1)]).unwrap();
+    let (request, room) = (empty_produce(9_000), &broker.server.shared().room);
+    let others = room.take_now("127.0.0.1".parse().unwrap(), 2 << 20).unwrap();
+    let mut waits = broker.client();
+    waits.send(&request, 9, 7);
+    // Not handled while the answer before it waits.
+    waits.send(&request, 9, 8);
+    while room.waiting_bytes() == 0 {
+        std::thread::yield_now();
+    }
+    let mut beyond = broker.client();
+    beyond.send(&request, 9, 1);
+    assert_eq!(beyond.frame(), None);
+    assert_eq!(broker.client().produce("numbers", &["small"]).error_code, 0);
+    assert_eq!(broker.count("requests"), 3, "one that waits, one that is dropped, the small one");
+    drop(others);
+    assert_eq!([7, 8], [(); 2].map(|()| waits.receive::<ProduceResponse>(9).0));
+    assert_eq!(room.waiting_bytes(), 0);
+}
+
+#[test]
+fn a_request_of_any_kind_whose_answer_grows_with_it_has_at_most_half_of_the_room() {
+    let broker = Broker::with(Settings { queued_max_response_bytes: 1 << 20, ..Default::default() });
+    let named = |number| MetadataRequestTopic { name: Some(format!("topic-{number}")), ..Default::default() };
+    let asking = |count| MetadataRequest {
+        topics: Some((0..count).map(named).collect()),
+        allow_auto_topic_creation: false,
+        ..Default::default()
+    };
+    let mut client = broker.client();
+    client.send(&asking(10_000), 9, 1);
+    assert_eq!(client.frame(), None);
+    assert_eq!(broker.count("refused"), 1);
+    assert_eq!(broker.client().call(&asking(1_000), 9).topics.len(), 1_000, "a small one needs no room");
+}
+
+#[test]
+fn what_waits_for_a_decision_keeps_its_bytes_counted_and_what_finds_no_room_may_be_sent_again() {
+    let settings = Settings {
+        queued_max_request_bytes: 4 << 20,
+        queued_max_response_bytes: 16 << 20,
+        ..Default::default()
+    };
+    let broker = Broker::with(settings);
+    let deleting = |count| DeleteTopicsRequest {
+        topic_names: (0..count).map(|number| format!("topic-{number:05}")).collect(),
+        timeout_ms: 60_000,
+        ..Default::default()
+    };
+    let code = |answer: DeleteTopicsResponse| answer.responses[0].error_code;
+    let (budget, room) =
+        (|| broker.server.shared().budget.free_bytes(), || broker.server.shared().room.free_bytes());
+    let before = (budget(), room());
+    let mut first = broker.client();
+    first.send(&deleting(25_000), 5, 1);
+    while broker.decisions.kept.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(before.0 - budget() > 100_000, "the request counts until it is answered");
+    assert!(before.1 - room() > 2_000_000, "what it is decided with counts");
+    assert_eq!(code(broker.client().call(&deleting(25_000), 5)), ErrorCode::NotController.code());
+    assert_eq!(code(broker.client().call(&deleting(40_000), 5)), ErrorCode::PolicyViolation.code());
+    broker.decisions.kept.lock().unwrap().clear();
+    assert_eq!(code(first.receive::<DeleteTopicsResponse>(5).1), ErrorCode::NotController.code());
+    while (budget(), room()) != before {
+        std::thread::yield_now();
+    }
 }
 
 #[test]
