@@ -85,15 +85,20 @@ def test_resources_with_settings_are_listed_by_type(s: Script) -> None:
     s.call("ListConfigResources", 1, resource_types=[BROKER])
     s.says("NONE")
     s.holds(resource_name="1", resource_type=BROKER)
-    s.call("ListConfigResources", 1, resource_types=[CLIENT_METRICS, GROUP])
+    s.call("ListConfigResources", 1, resource_types=[CLIENT_METRICS])
     s.says("NONE")
     s.call("ListConfigResources", 0)
     s.says("NONE")
-    topic = s.topic()
-    listed = s.call("ListConfigResources", 1, resource_types=[TOPIC])
-    mine = [one for one in listed["config_resources"] if one["resource_name"] == topic]
-    s.transcript[-1] = ("ListConfigResources of a topic", mine)
-    s.holds(resource_name=topic, resource_type=TOPIC)
+    # A group of that name gets a setting of its own, without which it is not listed.
+    name = s.topic()
+    own = {"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}
+    group = {"resource_type": GROUP, "resource_name": name, "configs": [own]}
+    s.quietly("IncrementalAlterConfigs", resources=[group], validate_only=False)
+    for kind in (TOPIC, GROUP):
+        listed = s.call("ListConfigResources", 1, resource_types=[kind])
+        mine = [one for one in listed["config_resources"] if one["resource_name"] == name]
+        s.transcript[-1] = (f"ListConfigResources of type {kind}", mine)
+        s.holds(resource_name=name, resource_type=kind)
 
 
 @case

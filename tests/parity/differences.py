@@ -87,7 +87,7 @@ DIFFERENCES: dict[str, Difference] = {
         "Offsets carry topic ids (the key `@pylog` of the offsets' JSON).",
     ),
     "a target that is made again": Difference(
-        "a topic that is deleted and made again under a running write, by hand or by brokers that make topics themselves, is written "
+        "a topic that is deleted and made again under a running write, by hand or by brokers that create topics themselves, is written "
         "on to silently",
         "the write stops: `PYLOG_TOPIC_RECREATED`; where the topic is only deleted, `PYLOG_TOPIC_DELETED`, and it is not made again",
         "What was written before is gone, and the checkpoint says that it was written.",

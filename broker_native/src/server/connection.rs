@@ -223,7 +223,7 @@ impl Connection {
     fn answered(&mut self, reply: Reply) -> Result<(), End> {
         self.roomless = false;
         match reply {
-            Reply::Answer(answer) => match admit(&self.shared, self.peer.ip(), answer) {
+            Reply::Answer(answer) => match admit(&self.shared, self.from.peer.ip(), answer) {
                 Ok(answer) => self.outbox.push(answer),
                 Err(later) => {
                     self.roomless = true;
@@ -239,7 +239,7 @@ impl Connection {
     /// Queues the answer of the newest request, behind those that wait.
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
-            Reply::Answer(answer) => match admit(&self.shared, self.peer.ip(), answer) {
+            Reply::Answer(answer) => match admit(&self.shared, self.from.peer.ip(), answer) {
                 Ok(answer) if self.waiting.is_empty() => self.outbox.push(answer),
                 Ok(answer) => {
                     self.queued += answer.bytes();

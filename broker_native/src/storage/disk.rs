@@ -112,7 +112,7 @@ pub(super) fn not_a_file() -> io::Error {
 }
 
 /// Something that is no file where one should be: nothing is wrong with the disk.
-fn odd(what: &'static str) -> io::Error {
+pub(super) fn odd(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what)
 }
 

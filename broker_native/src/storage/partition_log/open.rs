@@ -20,7 +20,7 @@ use super::swap::finish_swaps;
 use super::truncate::settle;
 use super::{Mark, PartitionLog, Role, View, Writer};
 use crate::storage::config::{Durability, LogConfig};
-use crate::storage::disk::DirEntry;
+use crate::storage::disk::{DirEntry, odd};
 use crate::storage::epochs::LeaderEpochs;
 use crate::storage::error::{Result, StorageError, TopicPartition};
 use crate::storage::files::SyncWhen;
@@ -90,7 +90,7 @@ impl PartitionLog {
     ) -> Result<Arc<Self>> {
         let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
         if shared.disk.is_link(&dir) {
-            let cause = std::io::Error::other("it is a symbolic link; put the folder itself there");
+            let cause = odd("it is a symbolic link; put the folder itself there");
             return Err(StorageError::io("open", &dir, &cause));
         }
         let mut opening = Opening::new(shared, (at, topic_id), dir.clone(), &config);
