@@ -153,13 +153,16 @@ class Native:
     """What a native server was told."""
 
     def __init__(self):
-        self.topics, self.view, self.lease, self.answers = {}, None, 0, {}
+        self.topics, self.view, self.lease, self.answers, self.groups = {}, None, 0, {}, {}
 
     def apply_topics(self, topics_json):
         self.topics.update({one["name"]: one for one in json.loads(topics_json)})
 
     def set_cleaner_backoff(self, backoff_ms):
         self.cleaner_backoff_ms = backoff_ms
+
+    def apply_group_configs(self, configs_json):
+        self.groups = json.loads(configs_json)
 
     def remove_topic(self, name):
         self.topics.pop(name, None)
