@@ -196,15 +196,16 @@ class LocalCluster:
 
     def describe_topic(self, topic: str) -> list[dict[str, Any]]:
         """Its partitions as a broker that runs tells them: partition, leader, leader_epoch, replicas, isr."""
-        return self._partitions([topic])
+        return list(self._partitions([topic], ",".join(self._asked())).values())
 
-    def _partitions(self, topics: list[str] | None = None) -> list[dict[str, Any]]:
-        """Those of some topics, or of all."""
+    def _partitions(self, topics: list[str] | None, bootstrap_servers: str) -> dict[tuple[str, int], dict[str, Any]]:
+        """Those of some topics, or of all, by topic and number, as one of these brokers tells them."""
         from pylog_spark._native import Client
 
-        client = Client({"bootstrap.servers": self._running_servers(), "default.api.timeout.ms": "5000"})
+        client = Client({"bootstrap.servers": bootstrap_servers, "default.api.timeout.ms": "5000"})
         try:
-            return [one for found in client.describe_topics(topics) for one in found["partitions"]]
+            described = client.describe_topics(topics)
+            return {(topic["name"], one["partition"]): one for topic in described for one in topic["partitions"]}
         finally:
             client.close()
 
@@ -217,7 +218,7 @@ class LocalCluster:
         """The broker that controls the cluster now; None while nobody does."""
         from pylog_spark._native import Client
 
-        client = Client({"bootstrap.servers": self._running_servers(), "default.api.timeout.ms": "5000"})
+        client = Client({"bootstrap.servers": ",".join(self._asked()), "default.api.timeout.ms": "5000"})
         try:
             number = client.describe_cluster()["controller_id"]
         finally:
@@ -246,13 +247,16 @@ class LocalCluster:
         raise ProcessError(f"After {timeout_s:g} s still not: {what} (last error: {last}).\n{self.logs()}")
 
     def wait_in_sync(self, topic: str | None = None, timeout_s: float = WAIT_TIMEOUT_S) -> None:
-        """Wait until every replica of every partition of `topic`, or of all topics that there are, is in sync."""
+        """Wait until every replica of every partition of `topic`, or of all topics that there are, is in sync, and every
+        broker that runs says so: one may know of new partitions before another."""
+        topics = None if topic is None else [topic]
 
         def in_sync() -> bool:
-            found = self.describe_topic(topic) if topic is not None else self._partitions()
-            whole = all(set(one["isr"]) == set(one["replicas"]) and one["leader"] != -1 for one in found)
+            views = [self._partitions(topics, servers) for servers in self._asked()]
+            every = [one for view in views for one in view.values()]
+            whole = all(set(one["isr"]) == set(one["replicas"]) and one["leader"] != -1 for one in every)
             # A broker that does not know the topic yet shows no partition of it.
-            return whole and (bool(found) or topic is None)
+            return whole and all(view.keys() == views[0].keys() for view in views) and (bool(every) or topic is None)
 
         self.wait_for(in_sync, f"all replicas of {topic or 'all topics'} in sync", timeout_s)
 
@@ -285,13 +289,15 @@ class LocalCluster:
                 return False
         return True
 
-    def _running_servers(self) -> str:
+    def _asked(self) -> list[str]:
+        """The addresses of the brokers that answer."""
         running = [broker for broker in self.brokers if broker.running]
         if not running:
             raise ProcessError("No broker runs.")
         # One that stands still would be waited for.
-        asked = [broker for broker in running if not broker.paused] or running
-        return ",".join(broker.bootstrap_servers for broker in asked)
+        return [broker.bootstrap_servers for broker in running if not broker.paused] or [
+            broker.bootstrap_servers for broker in running
+        ]
 
     def _end(self) -> None:
         """Make sure that nothing runs."""

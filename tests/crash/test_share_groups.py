@@ -95,21 +95,22 @@ class Member:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
+        try:
+            while not self._stopped.is_set():
                 # The broker is dead, or dies: there is another session when it is back.
                 with suppress(NativeError):
                     self._session()
-            except Exception as error:  # noqa: BLE001  # the test tells of it
-                self._seen.wrong.append(f"{self._name}: {error!r}")
-                return
+        except Exception as error:  # noqa: BLE001  # the test tells of it
+            self._seen.wrong.append(f"{self._name}: {error!r}")
 
     def _session(self) -> None:
         connection = RawConnection(self._broker.host, self._broker.port)
         try:
             said = {"group_id": GROUP, "member_id": self._name, "subscribed_topic_names": [TOPIC]}
-            while (answer := ask(connection, "ShareGroupHeartbeat", 1, member_epoch=0, **said))["error_code"] in _LOADING:
+            answer = ask(connection, "ShareGroupHeartbeat", 1, member_epoch=0, **said)
+            while answer["error_code"] in _LOADING:
                 ask(connection, "FindCoordinator", 6, key_type=0, coordinator_keys=[GROUP])
+                answer = ask(connection, "ShareGroupHeartbeat", 1, member_epoch=0, **said)
             assert answer["error_code"] == 0, answer
             epoch, fates = 0, dict[int, int]()
             while not self._stopped.is_set():

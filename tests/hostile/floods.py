@@ -1,12 +1,16 @@
 """What floods send, and what they look at in the answers. Whoever sends it is a socket's matter: `connect` chooses the address."""
 
 import contextlib
+import json
 import socket
 import struct
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from pylog_spark._native import RawConnection
 from pylog_spark.testing import LocalBroker
 from tests.hostile.requests import framed
 from tests.peers.probe import read_exactly
@@ -15,6 +19,8 @@ MIB = 1024 * 1024
 PATIENCE_S = 120.0
 SERVED_WITHIN_S = 1.0
 NONE, INVALID_COMMIT_OFFSET_SIZE, POLICY_VIOLATION, MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED = 0, 28, 44, 79, 81
+COORDINATOR_NOT_AVAILABLE, SHARE_SESSION_LIMIT_REACHED = 15, 133
+_RELEASE = 2
 
 
 def connect(broker: LocalBroker, from_host: str = "127.0.0.1") -> socket.socket:
@@ -95,6 +101,29 @@ def init(name: str) -> bytes:
     return framed(struct.pack(">hhih", 22, 0, 1, -1) + text(name.ljust(1_000, "t")) + struct.pack(">i", 60_000))
 
 
+def compact(value: str) -> bytes:
+    """A string of a flexible version, shorter than 16383 bytes."""
+    length = len(value) + 1
+    size = bytes([length]) if length < 0x80 else bytes([length & 0x7F | 0x80, length >> 7])
+    return size + value.encode()
+
+
+def _flexible(key: int, version: int, body: bytes) -> bytes:
+    return framed(struct.pack(">hhih", key, version, 1, -1) + b"\0" + body + b"\0")
+
+
+def share_heartbeat(group: str) -> bytes:
+    """ShareGroupHeartbeat v1 of the first member of a group, which stands in a rack with a long name."""
+    topics = b"\x02" + compact("honest")
+    return _flexible(76, 1, compact(f"share-{group}") + compact("member") + struct.pack(">i", 0) + compact("r" * 1_000) + topics)
+
+
+def share_fetch(member: str) -> bytes:
+    """ShareFetch v2 that opens a session without partitions."""
+    limits = struct.pack(">iiiiiibb", 0, 0, 1, 1_000, 1, 1, 0, 0)
+    return _flexible(78, 2, compact("group") + compact(member) + limits + b"\x01\x01")
+
+
 def last_code(answered: bytes) -> int:
     """The last thing in the answer."""
     return int(struct.unpack(">h", answered[-2:])[0])
@@ -103,6 +132,45 @@ def last_code(answered: bytes) -> int:
 def code_behind_throttle(answered: bytes) -> int:
     """Behind the correlation id and the throttle time."""
     return int(struct.unpack_from(">h", answered, 8)[0])
+
+
+def code_behind_tags(answered: bytes) -> int:
+    """As `code_behind_throttle`, of a flexible version."""
+    return int(struct.unpack_from(">h", answered, 9)[0])
+
+
+def records_in_flight(broker: LocalBroker, topic: str, groups: int) -> set[int]:
+    """Share groups that each take all records of the topic and give back every second one, so that each has to be remembered by itself;
+    the error codes that came back.
+    """
+    raw = RawConnection(broker.host, broker.port)
+
+    def ask(api: str, version: int, **fields: Any) -> Any:
+        return json.loads(raw.call(api, version, json.dumps(fields)))
+
+    topic_id = ask("Metadata", 12, topics=[{"topic_id": str(uuid.UUID(int=0)), "name": topic}])["topics"][0]["topic_id"]
+    limits = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500}
+    start = [{"topic_name": topic, "partitions": [{"partition_index": 0, "start_offset": 0}]}]
+    codes = set()
+    for number in range(groups):
+        who = {"group_id": f"in-flight-{number}", "member_id": "member"}
+        moved = ask("AlterShareGroupOffsets", 0, group_id=who["group_id"], topics=start)
+        codes.add(moved["error_code"])
+        taken = range(0)
+        for epoch in range(4):
+            topics = [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": []}]}]
+            found = ask("ShareFetch", 2, **who, share_session_epoch=epoch, **limits, topics=topics)
+            assert found["error_code"] == NONE
+            runs = [run for one in found["responses"] for each in one["partitions"] for run in each["acquired_records"]]
+            taken = range(runs[-1]["last_offset"] + 1) if runs else taken
+        said = [{"first_offset": at, "last_offset": at, "acknowledge_types": [_RELEASE]} for at in taken[::2]]
+        topics = [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": said}]}]
+        answered = (
+            ask("ShareAcknowledge", 2, **who, share_session_epoch=4, topics=topics) if said else {"responses": []}
+        )
+        codes |= {each["error_code"] for one in answered["responses"] for each in one["partitions"]}
+    raw.close()
+    return codes
 
 
 @dataclass(frozen=True)
@@ -128,6 +196,12 @@ FLOODS = {
     "offsets": Flood(commit, last_code, NONE, INVALID_COMMIT_OFFSET_SIZE, "group.coordinator.max.bytes"),
     "members": Flood(
         join, code_behind_throttle, MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, "group.coordinator.max.bytes"
+    ),
+    "share members": Flood(
+        share_heartbeat, code_behind_tags, NONE, GROUP_MAX_SIZE_REACHED, "group.coordinator.max.bytes"
+    ),
+    "share sessions": Flood(
+        share_fetch, code_behind_tags, NONE, SHARE_SESSION_LIMIT_REACHED, "group.share.max.share.sessions"
     ),
     "transactional ids": Flood(init, code_behind_throttle, NONE, POLICY_VIOLATION, "transaction.coordinator.max.bytes"),
 }

@@ -13,7 +13,9 @@ from pylog_spark.testing import LocalBroker
 from tests.harness.waiting import until
 from tests.hostile.batches import batch_of_producer, error_code, produce_request, swollen_batch
 from tests.hostile.floods import (
+    COORDINATOR_NOT_AVAILABLE,
     FLOODS,
+    GROUP_MAX_SIZE_REACHED,
     MIB,
     NONE,
     SERVED_WITHIN_S,
@@ -25,6 +27,7 @@ from tests.hostile.floods import (
     find_coordinator,
     list_offsets_request,
     peak_bytes,
+    records_in_flight,
     send_what_is_taken,
 )
 from tests.hostile.neighbour import NeighbourProcess
@@ -38,14 +41,16 @@ _LIMITS = {
     "transaction_coordinator_max_bytes": 16 * MIB,
     "fetch_wait_max_partitions": 50_000,
     "producer_id_max_count": 1_000,
+    "group_share_max_share_sessions": 1_000,
     "num_io_threads": 4,
     "num_network_threads": 2,
     "socket_request_receive_timeout_ms": 5_000,
 }
-#: What one of a number takes at most: a partition of a fetch that waits, a producer, a thread that opens a batch, a connection.
+#: What one of a number takes at most: a partition of a fetch that waits, a producer, a share session, a thread that opens a batch, a connection.
 _EACH = {
     "fetch_wait_max_partitions": 400,
     "producer_id_max_count": 1_000,
+    "group_share_max_share_sessions": 1_000,
     "num_io_threads": 2 * MIB,
     "num_network_threads": 8 * MIB,
     "connections": 128 * 1024,
@@ -102,6 +107,7 @@ class Attack:
             self.lookups_by_time,
             self.batches_that_open_to_much,
             self.producers,
+            self.records_in_flight,
             *(lambda host, flood=flood: self.coordinators(host, flood) for flood in FLOODS.values()),
         ]
 
@@ -158,6 +164,11 @@ class Attack:
                 batches = (batch_of_producer(number) for number in range(first, first + 100))
                 sock.sendall(b"".join(produce_request("attacked", batch) for batch in batches))
                 assert {error_code(answer(sock), "attacked") for _ in range(100)} == {NONE}
+
+    def records_in_flight(self, _host: str) -> None:
+        # The room for groups is used up by others, too, or at once.
+        codes = records_in_flight(self._broker, "attacked", 20)
+        assert codes <= {NONE, GROUP_MAX_SIZE_REACHED, COORDINATOR_NOT_AVAILABLE}
 
     def coordinators(self, host: str, flood: Flood) -> None:
         with connect(self._broker, host) as sock:

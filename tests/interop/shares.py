@@ -40,7 +40,7 @@ class ShareMember:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
         )  # fmt: skip
 
-    def _told(self, command: str) -> list[list[str]]:
+    def _answers_to(self, command: str) -> list[list[str]]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(command + "\n")
@@ -57,20 +57,20 @@ class ShareMember:
 
     def poll(self, ms: int = 30_000) -> list[Delivered]:
         """Records, or none after `ms`."""
-        return [Delivered(int(one[1]), int(one[2]), int(one[3]), one[4]) for one in self._told(f"poll {ms}")]
+        return [Delivered(int(one[1]), int(one[2]), int(one[3]), one[4]) for one in self._answers_to(f"poll {ms}")]
 
     def acknowledge(self, how: str, *records: Delivered) -> None:
         """What became of records; it is sent with the next poll or commit."""
         for one in records:
-            self._told(f"{how} {one.partition} {one.offset}")
+            self._answers_to(f"{how} {one.partition} {one.offset}")
 
     def commit(self) -> dict[int, str]:
         """Send it now: the outcome by partition, ``ok`` or the name of an exception."""
-        return {int(one[1]): one[2] for one in self._told("commit")}
+        return {int(one[1]): one[2] for one in self._answers_to("commit")}
 
     def close(self) -> None:
         """Say farewell."""
-        self._told("close")
+        self._answers_to("close")
         self._end()
 
     def kill(self) -> None:

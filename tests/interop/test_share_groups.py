@@ -1,6 +1,7 @@
 """Share groups (KIP-932) with Kafka's own client: the same program on pylog and on Apache Kafka gives the same.
 
-A record is acquired by one member, which accepts, releases, rejects or keeps it; who is gone gives back what it held.
+A record is acquired by one member, which accepts, releases, rejects or keeps it; who is gone gives back what it held. They take more than a
+minute together: each is there for both brokers, and locks run out by the clock.
 """
 
 from collections.abc import Iterator

@@ -134,6 +134,22 @@ impl Accumulator {
         handle
     }
 
+    /// The name of a topic that lacks `partition`, as far as is known here.
+    #[inline]
+    pub fn lacks(&self, handle: usize, partition: i32) -> Option<Arc<str>> {
+        let topic = self.topics.get(handle)?;
+        let count = topic.partitions.len();
+        usize::try_from(partition).is_ok_and(|at| at >= count).then(|| topic.name.clone())
+    }
+
+    /// Takes partitions that the topic got since it was added; none when it is another one with the same name.
+    pub fn grow(&mut self, handle: usize, id: Uuid, leaders: Vec<Option<Address>>) {
+        let Some(topic) = self.topics.get_mut(handle).filter(|topic| topic.id == id) else { return };
+        let known = topic.partitions.len();
+        let partition = |leader| Partition { leader, ..Partition::default() };
+        topic.partitions.extend(leaders.into_iter().skip(known).map(partition));
+    }
+
     /// Bytes in open batches.
     pub fn open_bytes(&self) -> usize {
         self.open_bytes

@@ -13,9 +13,11 @@ use super::admin::groups;
 use super::admin::topics::describe_topics;
 use super::admin::transactions::{self, Filter};
 use super::cluster::Cluster;
+use super::config::Isolation;
 use super::error::Result;
 use super::fake::{Answer, Asked, FakeBroker, metadata};
 use super::fetcher::Target;
+use super::offsets::list_offsets;
 use super::producer::Producer;
 use super::range::{Leg, Plan, RangeReader};
 use super::stop::Stop;
@@ -25,8 +27,9 @@ use crate::wire::ErrorCode;
 use crate::wire::api::AnyRequest;
 use crate::wire::messages::fetch::{FetchRequest, FetchableTopicResponse, NodeEndpoint, PartitionData};
 use crate::wire::messages::list_groups::ListedGroup;
+use crate::wire::messages::list_offsets::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use crate::wire::messages::list_transactions::TransactionState as Listed;
-use crate::wire::messages::metadata::MetadataResponseBroker;
+use crate::wire::messages::metadata::{MetadataResponseBroker, MetadataResponsePartition};
 use crate::wire::messages::offset_for_leader_epoch::{EpochEndOffset, OffsetForLeaderTopicResult};
 use crate::wire::messages::produce::{
     NodeEndpoint as ProduceEndpoint, PartitionProduceResponse, TopicProduceResponse,
@@ -227,6 +230,69 @@ fn a_broker_that_is_behind_is_not_believed_when_another_knows_better() {
         _ => None,
     });
     assert_eq!(read(&pair, 20, &[]).unwrap(), 20);
+}
+
+/// A topic that got a second partition, of which broker `behind` does not learn.
+fn grown(behind: impl Fn(i32) -> bool + Send + Sync + 'static) -> Pair {
+    Pair::start(move |node, ports, asked| match &asked.request {
+        AnyRequest::Metadata(_) => {
+            let mut known = shown(ports, 2, 1);
+            let first = known.topics[0].partitions[0].clone();
+            let second = MetadataResponsePartition { partition_index: 1, ..first };
+            known.topics[0].partitions.extend((!behind(node)).then_some(second));
+            asked.answer(&known)
+        }
+        AnyRequest::InitProducerId(_) => {
+            asked.answer(&InitProducerIdResponse { producer_id: 9, producer_epoch: 0, ..Default::default() })
+        }
+        AnyRequest::Produce(request) => {
+            let topic = &request.topic_data[0];
+            let one = PartitionProduceResponse { index: topic.partition_data[0].index, ..Default::default() };
+            let response = TopicProduceResponse {
+                name: topic.name.clone(),
+                topic_id: topic.topic_id,
+                partition_responses: vec![one],
+            };
+            asked.answer(&ProduceResponse { responses: vec![response], ..Default::default() })
+        }
+        AnyRequest::ListOffsets(_) => {
+            let partition =
+                ListOffsetsPartitionResponse { partition_index: 1, offset: 7, ..Default::default() };
+            let topic = ListOffsetsTopicResponse { name: "t".into(), partitions: vec![partition] };
+            asked.answer(&ListOffsetsResponse { topics: vec![topic], ..Default::default() })
+        }
+        _ => None,
+    })
+}
+
+/// Writes one record to partition 1.
+fn write_to_the_second(pair: &Pair) -> Result<u64> {
+    let mut producer = Producer::new(pair.settings(&[]))?;
+    let topic = producer.topic("t")?;
+    let row = Row { partition: Some(1), timestamp_ms: 1, key: None, value: Some(b"v"), headers: &[] };
+    producer.append(topic, &row)?;
+    producer.begin_flush()?;
+    Ok(producer.wait_flushed(Duration::from_secs(20))?.expect("nothing was answered within 20 s").records)
+}
+
+#[test]
+fn a_new_partition_is_written_to_although_the_first_broker_does_not_know_it_yet() {
+    assert_eq!(write_to_the_second(&grown(|node| node == 1)).unwrap(), 1);
+}
+
+#[test]
+fn a_partition_that_no_broker_knows_is_refused_by_its_number() {
+    let error = write_to_the_second(&grown(|_| true)).unwrap_err();
+    assert_eq!(error.kind, "INVALID_ARGUMENT");
+    assert!(error.message.contains("has partitions 0 to 0, not 1"), "{}", error.message);
+}
+
+#[test]
+fn the_end_of_a_new_partition_is_found_although_the_first_broker_does_not_know_it_yet() {
+    let pair = grown(|node| node == 1);
+    let mut cluster = Cluster::new(pair.settings(&[]), Stop::default()).unwrap();
+    let found = list_offsets(&mut cluster, &[("t".into(), 1, -1)], Isolation::ReadUncommitted).unwrap();
+    assert_eq!(found[0].offset, 7);
 }
 
 #[test]

@@ -48,8 +48,7 @@ fn attempt(
     found: &mut [Option<Found>],
 ) -> Result<()> {
     let mut rounds: BTreeMap<i32, Vec<Vec<usize>>> = BTreeMap::new();
-    let may_be_behind = cluster.has_several() && begun.elapsed() < UNKNOWN_TOPIC_GRACE;
-    let leaders = leaders(cluster, wanted, may_be_behind)?;
+    let leaders = leaders(cluster, wanted, begun)?;
     for (index, leader) in leaders.into_iter().enumerate() {
         if found.get(index).is_some_and(Option::is_none) {
             spread(rounds.entry(leader).or_default(), wanted, index);
@@ -81,16 +80,24 @@ fn spread(requests: &mut Vec<Vec<usize>>, wanted: &[Wanted], index: usize) {
 }
 
 /// The leader of each of `wanted`, in their order: those that metadata showed last, else metadata is asked for.
-fn leaders(cluster: &mut Cluster, wanted: &[Wanted], may_be_behind: bool) -> Result<Vec<i32>> {
+fn leaders(cluster: &mut Cluster, wanted: &[Wanted], begun: Instant) -> Result<Vec<i32>> {
     let known: Option<Vec<i32>> =
         wanted.iter().map(|(topic, partition, _)| cluster.leader(topic, *partition)).collect();
-    match known {
-        Some(known) => Ok(known),
-        None => asked_leaders(cluster, wanted, may_be_behind),
+    if let Some(known) = known {
+        return Ok(known);
     }
+    let mut found = asked_leaders(cluster, wanted);
+    if let Err(error) = &mut found
+        && error.kind == ErrorCode::UnknownTopicOrPartition.name()
+    {
+        // Unknown to the only broker is believed: the caller asked for metadata before. One of several may be behind.
+        error.retriable = cluster.has_several() && begun.elapsed() < UNKNOWN_TOPIC_GRACE;
+        cluster.doubt_metadata();
+    }
+    found
 }
 
-fn asked_leaders(cluster: &mut Cluster, wanted: &[Wanted], may_be_behind: bool) -> Result<Vec<i32>> {
+fn asked_leaders(cluster: &mut Cluster, wanted: &[Wanted]) -> Result<Vec<i32>> {
     let mut names: Vec<&str> = wanted.iter().map(|(topic, _, _)| topic.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -101,13 +108,9 @@ fn asked_leaders(cluster: &mut Cluster, wanted: &[Wanted], may_be_behind: bool) 
     for (name, partition, _) in wanted {
         let unknown = ErrorCode::UnknownTopicOrPartition;
         let topic = topics.get(name.as_str()).ok_or_else(|| topic_error(name, unknown, false))?;
-        match code(topic.error_code) {
-            ErrorCode::None => {}
-            // Unknown to the only broker is believed: the caller asked for metadata before. One of several may be behind.
-            error if error == unknown => {
-                return Err(ClientError { retriable: may_be_behind, ..topic_error(name, error, false) });
-            }
-            error => return Err(topic_error(name, error, false)),
+        let error = code(topic.error_code);
+        if error != ErrorCode::None {
+            return Err(topic_error(name, error, false));
         }
         let shown = topic.partitions.iter().find(|shown| shown.partition_index == *partition);
         let shown = shown.ok_or_else(|| {

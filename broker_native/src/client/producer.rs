@@ -192,13 +192,44 @@ impl Producer {
         Ok((topic.topic_id, leaders))
     }
 
-    /// Appends a row to a topic; may block for `buffer.memory`.
+    /// Looks a topic up again that lacks the partition of a row: it may have been added since, and the broker that is
+    /// asked may learn of it later than others. Leaves it to the accumulator to refuse what is still unknown then.
+    #[cold]
+    fn look_for(&mut self, topic: usize, name: &str, partition: i32) -> Result<()> {
+        self.check()?;
+        let limit = millis(self.settings.max_block_ms);
+        let mut retry = Retry::new(format!("look up partition {name}-{partition}"), limit, &self.stop);
+        let started = Instant::now();
+        loop {
+            let error = match self.look_up(name, false) {
+                Ok((id, leaders)) => {
+                    self.accumulator.grow(topic, id, leaders);
+                    let grace = self.cluster.lock().news_take();
+                    if self.accumulator.lacks(topic, partition).is_none() || started.elapsed() >= grace {
+                        return Ok(());
+                    }
+                    self.cluster.lock().doubt_metadata();
+                    let unknown = ErrorCode::UnknownTopicOrPartition.name();
+                    ClientError::retriable(unknown, format!("topic {name} has no partition {partition} yet"))
+                }
+                Err(error) => error,
+            };
+            retry.after(error, &self.settings)?;
+        }
+    }
+
+    /// Appends a row to a topic; may block for `buffer.memory`, and to look up a partition that is not known yet.
     ///
     /// # Errors
     /// Those of the row ([`Accumulator::append`]); the first delivery error of earlier rows; `TIMED_OUT` when memory
     /// does not become free within `max.block.ms`.
     #[inline]
     pub fn append(&mut self, topic: usize, row: &Row<'_>) -> Result<()> {
+        if let Some(partition) = row.partition
+            && let Some(name) = self.accumulator.lacks(topic, partition)
+        {
+            self.look_for(topic, &name, partition)?;
+        }
         if let Some(ready) = self.accumulator.append(topic, row)? {
             self.push(vec![ready])?;
         }

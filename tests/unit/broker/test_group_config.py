@@ -62,8 +62,8 @@ def test_what_a_group_sets_is_told_kept_and_shown(controller, native, tmp_path):
     assert (
         alter(controller, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
     )
-    told = {"share_auto_offset_reset": {"by_duration_ms": 3_600_000}, "share_isolation_level": "read_committed"}
-    assert native.groups == {"g": told}
+    handed_over = {"share_auto_offset_reset": {"by_duration_ms": 3_600_000}, "share_isolation_level": "read_committed"}
+    assert native.groups == {"g": handed_over}
     shown = described(controller, "g")
     assert shown["share.isolation.level"] == ("read_committed", 8)
     assert shown["share.delivery.count.limit"] == ("7", 4)

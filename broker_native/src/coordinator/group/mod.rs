@@ -7,6 +7,7 @@
 //! | [`state`] | one group: [`Kind`] and offsets; what every kind can be asked |
 //! | [`context`] | what one step of a group works with: time, settings, timers, effects |
 //! | [`requests`] | events and answers |
+//! | [`refusal`] | why a request about members is refused |
 //! | [`offsets`] | committed offsets: commit, fetch, delete, expiry |
 //! | [`classic`], [`consumer`], [`share`] | members of the classic and of the KIP-848 protocol, and of share groups |
 //!
@@ -17,6 +18,7 @@ pub mod consumer;
 pub mod context;
 pub mod machine;
 pub mod offsets;
+pub mod refusal;
 pub mod requests;
 pub mod share;
 pub mod state;

@@ -4,7 +4,8 @@
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use uuid::Uuid;
 
-use super::share::{Membership, Refusal};
+use super::refusal::Refusal;
+use super::share::Membership;
 use crate::coordinator::{Caller, Ticket};
 use crate::wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use crate::wire::messages::describe_groups::DescribedGroup;

@@ -146,20 +146,26 @@ impl ShareMachine {
             kept.settings = settings;
         }
         let before = self.offered(&key);
-        let known = self.kept.get_mut(&key).map(|kept| &mut kept.partition);
+        let (known, room) = (self.kept.get_mut(&key).map(|kept| &mut kept.partition), &self.room);
         let reply = match request {
             ShareRequest::Next { log, begin: _ } => ShareReply::Next(self.next(&key, settings, log)),
             ShareRequest::Acquire { member_id, from, batches, max_records, exact } => {
-                let (max_in_flight, delivery_count_limit) =
-                    (settings.max_record_locks, settings.delivery_count_limit);
+                let delivery_count_limit = settings.delivery_count_limit;
+                // Where there is no room for more, what is in flight already is still delivered again.
+                let max_in_flight = if room.has(RUN_BYTES) { settings.max_record_locks } else { 0 };
                 let wish = Wish { max_records, exact, max_in_flight, delivery_count_limit, until_ms };
                 let member = Arc::from(member_id);
-                let acquired = known.map(|partition| partition.acquire(&member, from, &batches, wish));
+                let acquired = known.and_then(|partition| {
+                    bounded(partition, room, |partition| partition.acquire(&member, from, &batches, wish))
+                });
                 ShareReply::Acquired(acquired.unwrap_or_default())
             }
             ShareRequest::Acknowledge { member_id, batches } => {
-                let outcome = known.map(|partition| partition.acknowledge(&member_id, &batches, terms));
-                let outcome = outcome.unwrap_or(Err(ErrorCode::UnknownTopicOrPartition));
+                let taken = |partition| {
+                    bounded(partition, room, |partition| partition.acknowledge(&member_id, &batches, terms))
+                        .unwrap_or(Err(ErrorCode::CoordinatorNotAvailable))
+                };
+                let outcome = known.map_or(Err(ErrorCode::UnknownTopicOrPartition), taken);
                 ShareReply::Done(outcome.err().unwrap_or(ErrorCode::None))
             }
             ShareRequest::Release { member_id } => {
@@ -209,6 +215,24 @@ impl ShareMachine {
         }
         effects
     }
+}
+
+/// Takes a step of a share partition. Where memory is used up, it is not taken if it leaves more than there was: `None`.
+fn bounded<T>(
+    partition: &mut SharePartition,
+    room: &Room,
+    step: impl FnOnce(&mut SharePartition) -> T,
+) -> Option<T> {
+    if room.has_reserve(RUN_BYTES) {
+        return Some(step(partition));
+    }
+    let before = partition.clone();
+    let outcome = step(partition);
+    if partition.runs.len() > before.runs.len() {
+        *partition = before;
+        return None;
+    }
+    Some(outcome)
 }
 
 /// What a share partition costs in memory, about.

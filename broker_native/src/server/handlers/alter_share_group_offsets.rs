@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::group_call;
 use super::internal_topic;
-use super::share_admin::{Refusal, check_count, check_id};
+use super::share_admin::{Refusal, check_count, check_id, check_loaded};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::coordinator::share::ShareKey;
 use crate::server::dispatch::{Call, Outcome};
@@ -59,19 +59,20 @@ fn has(topic: &Option<Arc<Topic>>, asked: &AlterShareGroupOffsetsRequestPartitio
     topic.as_ref().is_some_and(|topic| topic.partition(asked.partition_index).is_some())
 }
 
-/// Asks the group, which may be the first of all. Not before its offsets can be written: clients try again when all of the request is
-/// refused, not when one partition is.
+/// Asks the group, which may be the first of all.
 async fn may_move(call: &Call, group_id: &str, moves: bool) -> Result<(), Refusal> {
     let shares = &call.shared.coordinators.shares;
     if let Some(topic) = internal_topic::missing(shares).filter(|_| moves) {
         internal_topic::make(call, topic).await;
     }
-    let plain = |error: ErrorCode| (error, error.sentence().to_owned());
-    shares.for_each_loaded(|_| ()).map_err(plain)?;
+    check_loaded(&call.shared)?;
     let asked = GroupRequest::ShareMove { group_id: group_id.to_owned(), moves };
     match group_call::ask(call, asked).await {
         Ok(GroupReply::ShareMove(answer)) => answer.map_err(|refusal| (refusal.error, refusal.message)),
-        other => Err(plain(other.err().unwrap_or(ErrorCode::UnknownServerError))),
+        other => {
+            let error = other.err().unwrap_or(ErrorCode::UnknownServerError);
+            Err((error, error.sentence().to_owned()))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! partition that is not there has no offsets, which is no error.
 use std::collections::BTreeMap;
 
-use super::share_admin::{Refusal, check_coordinated, check_count, check_kept};
+use super::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};
 use super::share_log_ends::end_of;
 use crate::coordinator::share::ShareKey;
 use crate::coordinator::share::state::UNKNOWN;
@@ -52,6 +52,7 @@ type Topics = Vec<DescribeShareGroupOffsetsResponseTopic>;
 async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> Result<Topics, Refusal> {
     check_kept(call)?;
     check_coordinated(call, &group.group_id)?;
+    check_loaded(&call.shared)?;
     let mut answers = Topics::new();
     for (name, partitions) in asked(call, &group).await? {
         let topic = call.shared.topics.now().named(&name).cloned();

@@ -79,6 +79,16 @@ pub fn check_count(partitions: usize) -> Result<(), Refusal> {
     }
 }
 
+/// Whether all is known that share groups did. Asked before an answer about many partitions: clients try again when all of a request is
+/// refused, not when one partition is.
+///
+/// # Errors
+/// COORDINATOR_LOAD_IN_PROGRESS.
+pub fn check_loaded(shared: &Shared) -> Result<(), Refusal> {
+    let plain = |error: ErrorCode| (error, error.sentence().to_owned());
+    shared.coordinators.shares.for_each_loaded(|_| ()).map_err(plain)
+}
+
 /// Whether this broker coordinates the group, whatever it is.
 ///
 /// # Errors

@@ -61,7 +61,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         Ok(partitions) => partitions,
         Err(error) => {
             if error == ErrorCode::ShareSessionLimitReached {
-                notice("a member of a share group is refused: group.share.max.share.sessions are open");
+                notice("a member of a share group is refused: group.share.max.share.sessions are in use");
             }
             return Outcome::Now(call.answer(&refused(error, error.sentence())));
         }

@@ -30,8 +30,12 @@ pub async fn release(shared: &Shared, session: &SessionKey, partitions: &Turn) {
     }
 }
 
-/// The connection is no more, and with it its sessions.
+/// The connection is no more, and with it its sessions. Not when the broker stops: its end is no failure of members, and what they hold is
+/// available after the start with the count that it had.
 pub async fn disconnected(shared: &Shared, connection: u64) {
+    if shared.shutdown.is_given() {
+        return;
+    }
     for (session, partitions) in shared.share_groups.sessions.disconnected(connection) {
         release(shared, &session, &partitions).await;
     }

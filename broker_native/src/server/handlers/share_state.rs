@@ -18,8 +18,12 @@ use crate::wire::{ErrorCode, messages};
 fn begin(call: &Call, group_id: &str, topic_id: Uuid, partition: i32, request: StateRequest) -> Waiting<StateReply> {
     let makes = matches!(request, StateRequest::Initialize { .. });
     let is_senseless = group_id.is_empty() || topic_id.is_nil() || partition < 0;
-    if is_senseless || check_kept(call).is_err() {
+    if is_senseless {
         return Waiting::now(Err(ErrorCode::InvalidRequest));
+    }
+    // Who asks has heard of the cluster's level before this broker.
+    if check_kept(call).is_err() {
+        return Waiting::now(Err(ErrorCode::CoordinatorNotAvailable));
     }
     let picture = call.shared.topics.now();
     // This broker may hear of a topic later than the one that leads it.
@@ -27,12 +31,14 @@ fn begin(call: &Call, group_id: &str, topic_id: Uuid, partition: i32, request: S
         return Waiting::now(Err(ErrorCode::UnknownTopicOrPartition));
     }
     let key = ShareKey { group_id: group_id.to_owned(), topic_id, partition };
-    if matches!(request, StateRequest::Initialize { .. } | StateRequest::Delete) {
+    let sets = makes || request == StateRequest::Delete;
+    let event = |ticket| StateEvent { ticket, key: key.clone(), request };
+    let waiting = call.shared.coordinators.shares.call(&key.text(), event);
+    if sets {
         // What is led here of it is read anew.
         call.shared.coordinators.share_leading.forget(&key);
     }
-    let text = key.text();
-    call.shared.coordinators.shares.call(&text, |ticket| StateEvent { ticket, key, request })
+    waiting
 }
 
 /// The error of an answer, or none.
@@ -46,7 +52,7 @@ fn error_of(answer: &Result<StateReply, ErrorCode>) -> ErrorCode {
 /// Declares the handler of one of the requests: what a partition of it asks, and what the answer has besides its error.
 macro_rules! keeper_of {
     ($(#[$doc:meta])* $name:ident, $request:ident -> $response:ident, $module:ident :: $topic:ident,
-        |$one:ident| $asks:expr, |$answer:ident, $result:ident| $fill:expr) => {
+        |$one:ident| $asks:expr, $fill:ident) => {
         $(#[$doc])*
         pub fn $name(call: Call, request: messages::$request) -> Outcome {
             let group_id = request.group_id;
@@ -64,16 +70,16 @@ macro_rules! keeper_of {
                 for (topic_id, waiting) in asked {
                     let mut partitions = Vec::with_capacity(waiting.len());
                     for (partition, waiting) in waiting {
-                        let $answer = waiting.await;
-                        let error = error_of(&$answer);
-                        let mut $result = $module::PartitionResult {
+                        let answer = waiting.await;
+                        let error = error_of(&answer);
+                        let mut result = $module::PartitionResult {
                             partition,
                             error_code: error.code(),
                             error_message: (error != ErrorCode::None).then(|| error.sentence().to_owned()),
                             ..Default::default()
                         };
-                        $fill;
-                        partitions.push($result);
+                        $fill(answer, &mut result);
+                        partitions.push(result);
                     }
                     results.push($module::$topic { topic_id, partitions });
                 }
@@ -88,14 +94,14 @@ keeper_of!(
     initialize, InitializeShareGroupStateRequest -> InitializeShareGroupStateResponse,
     initialize_share_group_state::InitializeStateResult,
     |one| StateRequest::Initialize { state_epoch: one.state_epoch, start_offset: one.start_offset },
-    |answer, result| { let _ = (&answer, &mut result); }
+    nothing_more
 );
 keeper_of!(
     /// Answers when leaders before are fenced.
     read, ReadShareGroupStateRequest -> ReadShareGroupStateResponse,
     read_share_group_state::ReadStateResult,
     |one| StateRequest::Read { leader_epoch: one.leader_epoch },
-    |answer, result| tell_state(answer, &mut result)
+    tell_state
 );
 keeper_of!(
     /// Answers when it is written down.
@@ -107,22 +113,24 @@ keeper_of!(
         start_offset: one.start_offset,
         batches: one.state_batches,
     }),
-    |answer, result| { let _ = (&answer, &mut result); }
+    nothing_more
 );
 keeper_of!(
     /// Answers when they are forgotten.
     delete, DeleteShareGroupStateRequest -> DeleteShareGroupStateResponse,
     delete_share_group_state::DeleteStateResult,
-    |_one| StateRequest::Delete,
-    |answer, result| { let _ = (&answer, &mut result); }
+    |one| StateRequest::Delete,
+    nothing_more
 );
 keeper_of!(
     /// Answers where they are.
     summary, ReadShareGroupStateSummaryRequest -> ReadShareGroupStateSummaryResponse,
     read_share_group_state_summary::ReadStateSummaryResult,
-    |_one| StateRequest::Summary,
-    |answer, result| tell_summary(answer, &mut result)
+    |one| StateRequest::Summary,
+    tell_summary
 );
+
+fn nothing_more<T>(_answer: Result<StateReply, ErrorCode>, _result: &mut T) {}
 
 fn tell_state(answer: Result<StateReply, ErrorCode>, result: &mut read_share_group_state::PartitionResult) {
     if let Ok(StateReply::Read(Ok(Kept { state_epoch, start_offset, batches }))) = answer {

@@ -12,9 +12,10 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::store::Store;
+use super::store::{Begun, Store};
 use super::waking::Waking;
 use crate::coordinator::share::leader::{LeaderEffects, failed};
+use crate::coordinator::share::state::Written;
 use crate::coordinator::share::{
     GroupSettings, LeaderAction, ShareEvent, ShareKey, ShareLeader, ShareReply, ShareRequest,
 };
@@ -109,11 +110,12 @@ impl Leading {
 
     /// Asks the share partition. It has taken the request when this returns.
     pub fn ask(&self, key: ShareKey, settings: GroupSettings, request: ShareRequest) -> Waiting<ShareReply> {
-        let Some(leader_epoch) = self.epoch_of(&self.topics.now(), &key) else {
+        let epoch = self.epoch_of(&self.topics.now(), &key);
+        let (Some(leader_epoch), Some(shard)) = (epoch, self.shard(&key)) else {
             return Waiting::now(Ok(failed(&request, ErrorCode::NotLeaderOrFollower)));
         };
         let (own, receiver, actions) = {
-            let mut shard = self.shard(&key).lock();
+            let mut shard = shard.lock();
             let ticket = Ticket(shard.next_ticket);
             shard.next_ticket += 1;
             let event = ShareEvent { ticket, key, settings, request };
@@ -163,10 +165,9 @@ impl Leading {
         self.led_in(picture, key).filter(|_| self.cluster.may_lead())
     }
 
-    fn shard(&self, key: &ShareKey) -> &Mutex<Shard> {
+    fn shard(&self, key: &ShareKey) -> Option<&Mutex<Shard>> {
         let number = self.hasher.hash_one(key) % SHARDS as u64;
-        // There are so many.
-        &self.shards[usize::try_from(number).unwrap_or(0)]
+        self.shards.get(usize::try_from(number).unwrap_or(0))
     }
 
     fn now(&self) -> Now {
@@ -184,16 +185,17 @@ impl Leading {
 
     fn step_all(&self, step: impl Fn(&mut ShareLeader) -> LeaderEffects) {
         for shard in &self.shards {
-            let actions = self.stepped(shard, &step);
+            let actions = self.stepped(Some(shard), &step);
             self.act(actions);
         }
     }
 
     fn stepped(
         &self,
-        shard: &Mutex<Shard>,
+        shard: Option<&Mutex<Shard>>,
         step: impl FnOnce(&mut ShareLeader) -> LeaderEffects,
     ) -> Vec<LeaderAction> {
+        let Some(shard) = shard else { return Vec::new() };
         let mut shard = shard.lock();
         let effects = step(&mut shard.leader);
         let (_none, actions) = shard.settle(effects, None);
@@ -226,12 +228,7 @@ impl Leading {
         self.when_done(begun, taken)
     }
 
-    fn save(
-        &self,
-        key: ShareKey,
-        version: u64,
-        written: crate::coordinator::share::state::Written,
-    ) -> Vec<LeaderAction> {
+    fn save(&self, key: ShareKey, version: u64, written: Written) -> Vec<LeaderAction> {
         let begun = self.store.write(&key, written);
         let taken = move |me: &Self, outcome| {
             me.stepped(me.shard(&key), |leader| leader.saved(&key, version, outcome))
@@ -242,12 +239,12 @@ impl Leading {
     /// Hands the outcome over: now when it is there, and gives what is to be done then; later else.
     fn when_done<T: Send + 'static>(
         &self,
-        begun: super::store::Begun<T>,
+        begun: Begun<T>,
         taken: impl FnOnce(&Self, Result<T, ErrorCode>) -> Vec<LeaderAction> + Send + 'static,
     ) -> Vec<LeaderAction> {
         let work = match begun {
-            super::store::Begun::Done(outcome) => return taken(self, outcome),
-            super::store::Begun::Later(work) => work,
+            Begun::Done(outcome) => return taken(self, outcome),
+            Begun::Later(work) => work,
         };
         let (Some(runtime), Some(me)) = (self.runtime.get(), self.me.upgrade()) else {
             return Vec::new();

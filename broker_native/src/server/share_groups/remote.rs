@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 use crate::coordinator::share::ShareKey;
+use crate::coordinator::share::merge::complete_count;
 use crate::coordinator::share::state::{Kept, StateReply, StateRequest, Summary, UNKNOWN, Written};
 use crate::server::notice::notice;
 use crate::server::peers::Peers;
@@ -39,8 +40,8 @@ pub async fn ask(
             let partitions = vec![initialize::PartitionData { partition, state_epoch, start_offset }];
             let topics = vec![initialize::InitializeStateData { topic_id, partitions }];
             let answer = call(peers, id, &InitializeShareGroupStateRequest { group_id, topics }).await?;
-            let mut partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            Ok(StateReply::Done(partitions.next().map_or(ErrorCode::UnknownServerError, |one| code(one.error_code))))
+            let partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
+            Ok(done(partitions.map(|one| one.error_code)))
         }
         StateRequest::Read { leader_epoch } => {
             let partitions = vec![read::PartitionData { partition, leader_epoch: *leader_epoch }];
@@ -63,20 +64,20 @@ pub async fn ask(
                 state_epoch: *state_epoch,
                 leader_epoch: *leader_epoch,
                 start_offset: *start_offset,
-                delivery_complete_count: crate::coordinator::share::merge::complete_count(batches),
+                delivery_complete_count: complete_count(batches),
                 state_batches: batches.clone(),
             };
             let topics = vec![write::WriteStateData { topic_id, partitions: vec![data] }];
             let answer = call(peers, id, &WriteShareGroupStateRequest { group_id, topics }).await?;
-            let mut partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            Ok(StateReply::Done(partitions.next().map_or(ErrorCode::UnknownServerError, |one| code(one.error_code))))
+            let partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
+            Ok(done(partitions.map(|one| one.error_code)))
         }
         StateRequest::Delete => {
             let partitions = vec![delete::PartitionData { partition }];
             let topics = vec![delete::DeleteStateData { topic_id, partitions }];
             let answer = call(peers, id, &DeleteShareGroupStateRequest { group_id, topics }).await?;
-            let mut partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            Ok(StateReply::Done(partitions.next().map_or(ErrorCode::UnknownServerError, |one| code(one.error_code))))
+            let partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
+            Ok(done(partitions.map(|one| one.error_code)))
         }
         StateRequest::Summary => {
             let mut all = summaries(peers, id, &key.group_id, std::slice::from_ref(key)).await?;
@@ -140,6 +141,11 @@ async fn call<Q: Request>(peers: &Peers, id: i32, request: &Q) -> Result<Q::Resp
         notice(&format!("{} is sent again: {error}", Q::API.key.name()));
         error.of_coordinator()
     })
+}
+
+/// The outcome of the only partition.
+fn done(mut codes: impl Iterator<Item = i16>) -> StateReply {
+    StateReply::Done(codes.next().map_or(ErrorCode::UnknownServerError, code))
 }
 
 fn code(number: i16) -> ErrorCode {

@@ -2,7 +2,7 @@
 //! connection that it was opened on; what the member holds of its partitions is given back then.
 //!
 //! Pure but for its lock; any thread may call it. There are at most `group.share.max.share.sessions` of them, half of them at most of one
-//! client address, with [`PARTITIONS_MAX`] partitions together.
+//! client address, with [`PARTITIONS_MAX`] partitions together; who finds no room gets SHARE_SESSION_LIMIT_REACHED.
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -163,10 +163,15 @@ impl Sessions {
         let session = inner.sessions.get_mut(key).ok_or(ErrorCode::ShareSessionNotFound)?;
         let before = session.partitions.len();
         if !(added.is_empty() && forgotten.is_empty()) {
-            change(Arc::make_mut(&mut session.partitions), added, forgotten, room);
+            change(Arc::make_mut(&mut session.partitions), added, forgotten);
         }
         let (id, all) = (session.id, Arc::clone(&session.partitions));
         inner.partitions = inner.partitions + all.len() - before;
+        if all.len() > before && all.len() - before > room {
+            // Opened anew it may find room: what its member holds is given back when the locks are over.
+            drop(inner.remove(key));
+            return Err(ErrorCode::ShareSessionLimitReached);
+        }
         let first = usize::try_from(epoch).unwrap_or(0).checked_rem(all.len()).unwrap_or(0);
         Ok(Turn { session: id, all, first })
     }
@@ -212,20 +217,14 @@ impl Session {
     }
 }
 
-/// At most `room` come in.
-fn change(
-    partitions: &mut Vec<TopicPartition>,
-    added: &[TopicPartition],
-    forgotten: &[TopicPartition],
-    room: usize,
-) {
+fn change(partitions: &mut Vec<TopicPartition>, added: &[TopicPartition], forgotten: &[TopicPartition]) {
     let gone: HashSet<_> = forgotten.iter().collect();
     if !gone.is_empty() {
         partitions.retain(|one| !gone.contains(one));
     }
     let mut known: HashSet<_> = partitions.iter().copied().collect();
     let new = added.iter().copied().filter(|one| !gone.contains(one) && known.insert(*one));
-    partitions.extend(new.take(room));
+    partitions.extend(new);
 }
 
 #[cfg(test)]
@@ -290,7 +289,7 @@ mod tests {
         );
         assert!(sessions.read(&key("d"), 0, other, &[], &[]).is_ok(), "somebody else has room");
         assert!(sessions.read(&key("a"), 0, over(9), &[partition(2)], &[]).is_ok(), "it has a place");
-        assert!(sessions.disconnected(7).is_empty(), "it was opened anew elsewhere");
+        assert!(sessions.disconnected(7).is_empty(), "it was opened anew on another connection");
         let ended = sessions.disconnected(9);
         let ended: Vec<_> =
             ended.iter().map(|(key, turn)| (&**key, turn.iter().copied().collect::<Vec<_>>())).collect();
@@ -298,6 +297,25 @@ mod tests {
         assert!(sessions.disconnected(9).is_empty());
         assert!(sessions.read(&key("c"), 0, over(8), &[], &[]).is_ok());
         assert_eq!(sessions.inner.lock().connections.len(), 2);
+    }
+
+    #[test]
+    fn all_sessions_together_have_so_many_partitions() {
+        let sessions = Sessions::new(4);
+        let many: Vec<_> = (0..PARTITIONS_MAX as i32).map(partition).collect();
+        assert_eq!(
+            numbers(sessions.read(&key("a"), 0, over(1), &many[1..], &[])).map(|all| all.len()),
+            Ok(many.len() - 1)
+        );
+        assert!(sessions.read(&key("b"), 0, over(2), &many[..1], &[]).is_ok());
+        let refused = Err(ErrorCode::ShareSessionLimitReached);
+        assert_eq!(numbers(sessions.read(&key("b"), 1, over(2), &many[1..2], &[])), refused);
+        assert_eq!(
+            numbers(sessions.read(&key("b"), 2, over(2), &[], &[])),
+            Err(ErrorCode::ShareSessionNotFound)
+        );
+        assert!(sessions.read(&key("b"), 0, over(2), &many[..1], &[]).is_ok());
+        assert_eq!(sessions.inner.lock().partitions, PARTITIONS_MAX);
     }
 
     #[test]

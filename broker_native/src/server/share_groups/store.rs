@@ -3,6 +3,7 @@
 //!
 //! What does not get through for want of a leader is tried again for [`PATIENCE`]. Nothing of it can do harm when it comes twice or
 //! late: see [`crate::coordinator::share::state`].
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::coordinator::share::leader::is_passing;
 use crate::coordinator::share::state::{
     Kept, StateEvent, StateMachine, StateReply, StateRequest, Summary, UNKNOWN, Written,
 };
-use crate::coordinator::share::{ShareKey, state};
+use crate::coordinator::share::ShareKey;
 use crate::server::coordinators::{Coordinator, Waiting};
 use crate::server::peers::Peers;
 use crate::server::topics::Topics;
@@ -210,7 +211,7 @@ impl Store {
     pub async fn keys(self: &Arc<Self>, group_id: &str) -> Result<Vec<ShareKey>, ErrorCode> {
         let mut keys = Vec::new();
         self.states.for_each_loaded(|states| keys.extend(states.keys_of(group_id).cloned()))?;
-        let mut elsewhere: std::collections::BTreeMap<i32, Vec<ShareKey>> = Default::default();
+        let mut elsewhere: BTreeMap<i32, Vec<ShareKey>> = BTreeMap::new();
         for key in self.possible(group_id) {
             if let Keeper::At(id) = self.keeper(&key)? {
                 elsewhere.entry(id).or_default().push(key);
@@ -265,7 +266,7 @@ fn kept(answer: Result<StateReply, ErrorCode>) -> Result<Kept, ErrorCode> {
 /// Why a keeper did not do it.
 fn refusal_of(reply: &StateReply) -> Option<ErrorCode> {
     match reply {
-        StateReply::Done(code) | state::StateReply::Read(Err(code)) => Some(*code),
+        StateReply::Done(code) | StateReply::Read(Err(code)) => Some(*code),
         _ => None,
     }
 }

@@ -298,9 +298,9 @@ fn acknowledgements_that_make_no_sense_are_refused_where_they_are() {
     ] {
         assert_eq!(member.acknowledge(epoch, &[said]), refused(error), "{said:?}");
     }
-    let elsewhere = std::mem::replace(&mut member.topic_id, Uuid::from_u128(7));
+    let topic_id = std::mem::replace(&mut member.topic_id, Uuid::from_u128(7));
     assert_eq!(member.acknowledge(5, &[(0, 0, ACCEPT)]), refused(ErrorCode::UnknownTopicId));
-    member.topic_id = elsewhere;
+    member.topic_id = topic_id;
     assert_eq!(member.acknowledge(6, &[(0, 1, ACCEPT)]), (0, 0));
 }
 
@@ -315,14 +315,14 @@ fn a_partition_that_is_not_there_is_told_and_others_are_read() {
         .topics
         .push(FetchTopic { topic_id: Uuid::from_u128(7), partitions: vec![FetchPartition::default()] });
     let answer = member.client.call(&request, 2);
-    let mut told: Vec<_> = answer
+    let mut answered: Vec<_> = answer
         .responses
         .iter()
         .flat_map(|topic| topic.partitions.iter().map(|one| (one.error_code, one.acquired_records.len())))
         .collect();
-    told.sort_unstable();
+    answered.sort_unstable();
     let (unknown, no_topic) = (ErrorCode::UnknownTopicOrPartition, ErrorCode::UnknownTopicId);
-    assert_eq!(told, [(0, 1), (unknown.code(), 0), (no_topic.code(), 0)]);
+    assert_eq!(answered, [(0, 1), (unknown.code(), 0), (no_topic.code(), 0)]);
 }
 
 #[test]

@@ -2,10 +2,11 @@
 use std::sync::Arc;
 
 use super::super::context::{Context, TopicsView};
+use super::super::refusal::{not_found, not_of_this_kind};
 use super::super::state::{Group, Kind};
+use super::CONSUMER;
 use super::assignor;
 use super::group::ConsumerGroup;
-use super::heartbeat::{not_found, not_of_this_kind};
 use super::member::Member as GroupMember;
 use crate::wire::messages::consumer_group_describe::{Assignment, DescribedGroup, Member, TopicPartitions};
 use uuid::Uuid;
@@ -17,8 +18,8 @@ const OF_THIS_PROTOCOL: i8 = 1;
 pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
     let refusal = match &group.kind {
         Kind::Consumer(group) => return describe(group, cx),
-        Kind::Classic(_) | Kind::Share(_) => not_of_this_kind(cx.group_id),
-        Kind::Simple if !group.offsets.is_empty() => not_of_this_kind(cx.group_id),
+        Kind::Classic(_) | Kind::Share(_) => not_of_this_kind(cx.group_id, CONSUMER),
+        Kind::Simple if !group.offsets.is_empty() => not_of_this_kind(cx.group_id, CONSUMER),
         Kind::Simple => not_found(cx.group_id),
     };
     DescribedGroup {

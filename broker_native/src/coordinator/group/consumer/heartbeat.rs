@@ -1,13 +1,14 @@
 //! A heartbeat: a member joins or stays, the group gets a new target when it needs one, the member takes its next step.
 use super::super::context::Context;
+use super::super::refusal::{Refusal, no_room, not_found, not_of_this_kind};
 use super::super::state::{Group, Kind};
 use super::assignor;
 use super::change::Change;
 use super::group::{ConsumerGroup, RECORD_BYTES_MAX, size};
 use super::member::{LEAVES, LEFT_FOR_A_WHILE, Member, MemberState, Owned, is_subset};
 use super::reconcile::Goal;
-use super::request::{self, Refusal};
-use super::{REBALANCE, SESSION};
+use super::request;
+use super::{CONSUMER, REBALANCE, SESSION};
 use crate::coordinator::Caller;
 use crate::wire::ErrorCode;
 use crate::wire::messages::consumer_group_heartbeat::{Assignment, TopicPartitions};
@@ -22,7 +23,7 @@ pub fn handle(
     cx: &mut Context<'_>,
 ) -> ConsumerGroupHeartbeatResponse {
     if let Err(refusal) = request::check(&request, who.version) {
-        return refusal.answer();
+        return refusal.into();
     }
     if request.member_id.is_empty() {
         request.member_id = fresh_member_id;
@@ -31,7 +32,7 @@ pub fn handle(
         LEAVES | LEFT_FOR_A_WHILE => super::leave::handle(group, &request, cx),
         _ => take(group, who, &request, cx),
     };
-    taken.unwrap_or_else(Refusal::answer)
+    taken.unwrap_or_else(Into::into)
 }
 
 fn take(
@@ -44,8 +45,8 @@ fn take(
     // Nothing changes before all that can be refused was.
     let admitted = match &group.kind {
         Kind::Consumer(group) => group.admit(request, cx)?,
-        Kind::Classic(classic) if !classic.is_empty() => return Err(not_of_this_kind(cx.group_id)),
-        Kind::Share(_) => return Err(not_of_this_kind(cx.group_id)),
+        Kind::Classic(classic) if !classic.is_empty() => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
+        Kind::Share(_) => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
         _ if !joins => return Err(not_found(cx.group_id)),
         _ => ConsumerGroup::default().admit(request, cx)?,
     };
@@ -60,16 +61,6 @@ fn take(
     let answer = members.heartbeat(admitted, who, request, cx);
     group.kind = Kind::Consumer(members);
     answer
-}
-
-/// There is no such group.
-pub(super) fn not_found(group_id: &str) -> Refusal {
-    Refusal::new(ErrorCode::GroupIdNotFound, format!("Group {group_id} not found."))
-}
-
-/// The group is of another kind.
-pub(super) fn not_of_this_kind(group_id: &str) -> Refusal {
-    Refusal::new(ErrorCode::GroupIdNotFound, format!("Group {group_id} is not a consumer group."))
 }
 
 /// Who heartbeats.
@@ -144,10 +135,7 @@ impl ConsumerGroup {
         let before = admitted.member;
         let known_bytes = self.members.get(&before.member_id).map_or(0, Member::bytes);
         if !cx.room.has(before.updated(request, who).bytes().saturating_sub(known_bytes)) {
-            return Err(Refusal::new(
-                ErrorCode::GroupMaxSizeReached,
-                "The coordinator has no room for more (group.coordinator.max.bytes).".to_owned(),
-            ));
+            return Err(no_room());
         }
         if let Some(old_id) = admitted.replaces {
             self.replace(&old_id, &before, cx);

@@ -1,12 +1,12 @@
 //! Leaving a group: for good, for a while (static members), or because the coordinator says so.
 use super::super::context::Context;
+use super::super::refusal::{Refusal, not_found, not_of_this_kind};
 use super::super::state::{Group, Kind};
 use super::change::Change;
 use super::group::{ConsumerGroup, owned_since};
-use super::heartbeat::{check_holder, not_found, not_of_this_kind, unknown_instance, unknown_member};
+use super::heartbeat::{check_holder, unknown_instance, unknown_member};
 use super::member::{LEFT_FOR_A_WHILE, Member, Owned};
-use super::request::Refusal;
-use super::{REBALANCE, SESSION};
+use super::{CONSUMER, REBALANCE, SESSION};
 use crate::wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
 /// Takes the heartbeat of a member that leaves.
@@ -20,7 +20,7 @@ pub fn handle(
 ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
     let group = match &mut group.kind {
         Kind::Consumer(group) => group,
-        Kind::Classic(_) | Kind::Share(_) => return Err(not_of_this_kind(cx.group_id)),
+        Kind::Classic(_) | Kind::Share(_) => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
         Kind::Simple => return Err(not_found(cx.group_id)),
     };
     let member_id = &request.member_id;

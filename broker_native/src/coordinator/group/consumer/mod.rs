@@ -43,6 +43,8 @@ use super::requests::{GroupReply, GroupRequest};
 use super::state::{Group, Kind};
 use crate::coordinator::{Caller, Record, Ticket};
 
+/// As Kafka calls the kind.
+const CONSUMER: &str = "consumer";
 /// A member did not report in time.
 const SESSION: &str = "session";
 /// A member did not give partitions back in time.

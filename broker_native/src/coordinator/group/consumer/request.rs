@@ -2,38 +2,15 @@
 use super::assignor;
 use super::member::{LEAVES, LEFT_FOR_A_WHILE};
 use super::subscription;
+use crate::coordinator::group::refusal::{Refusal, check_sizes};
 use crate::wire::ErrorCode;
 use crate::wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
 /// First version whose members make their ids themselves.
 const FIRST_WITH_OWN_ID: i16 = 1;
-/// Names of topics that a member's record has room for.
-const NAMES_BYTES_MAX: usize = 500_000;
-/// Longest text that a record has room for.
-const TEXT_BYTES_MAX: usize = i16::MAX as usize;
-
-/// Why a heartbeat is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Its code.
-    pub error: ErrorCode,
-    /// A sentence for the client's log.
-    pub message: String,
-}
-
-impl Refusal {
-    /// With a sentence of its own.
-    pub fn new(error: ErrorCode, message: impl Into<String>) -> Self {
-        Self { error, message: message.into() }
-    }
-
-    /// The answer.
-    pub fn answer(self) -> ConsumerGroupHeartbeatResponse {
-        ConsumerGroupHeartbeatResponse {
-            error_code: self.error.code(),
-            error_message: Some(self.message),
-            ..Default::default()
-        }
+impl From<Refusal> for ConsumerGroupHeartbeatResponse {
+    fn from(refusal: Refusal) -> Self {
+        Self { error_code: refusal.error.code(), error_message: Some(refusal.message), ..Default::default() }
     }
 }
 
@@ -98,22 +75,11 @@ fn check_join(request: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
 fn check_lengths(request: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
     let names = request.subscribed_topic_names.iter().flatten();
     let optional = [&request.instance_id, &request.rack_id, &request.subscribed_topic_regex];
-    let mut texts = [&request.group_id, &request.member_id]
+    let texts = [&request.group_id, &request.member_id]
         .into_iter()
         .chain(optional.into_iter().flatten())
-        .chain(names);
-    if texts.any(|text| text.len() > TEXT_BYTES_MAX) {
-        return invalid(
-            "A text is longer than 32767 bytes, which is all that a group's records have room for.",
-        );
-    }
-    let names = request.subscribed_topic_names.iter().flatten();
-    if names.map(|name| name.len() + 2).sum::<usize>() > NAMES_BYTES_MAX {
-        return invalid(
-            "The subscribed topics' names are longer than 500000 bytes together: use a regular expression.",
-        );
-    }
-    Ok(())
+        .chain(names.clone());
+    check_sizes(texts, names, ": use a regular expression")
 }
 
 fn check_regex(request: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {

@@ -1,9 +1,10 @@
 //! ShareGroupDescribe, one group of it.
 use super::super::context::Context;
+use super::super::refusal::{not_found, not_of_this_kind};
 use super::super::state::{Group, Kind};
+use super::SHARE;
 use super::assignor;
 use super::group::{Member as GroupMember, ShareGroup};
-use super::refusal::{not_found, not_of_this_kind};
 use crate::wire::messages::share_group_describe::{Assignment, DescribedGroup, Member, TopicPartitions};
 
 /// Describes the group; GROUP_ID_NOT_FOUND when it is none of this kind.
@@ -11,7 +12,7 @@ pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
     let refusal = match &group.kind {
         Kind::Share(group) => return describe(group, cx),
         Kind::Simple if group.offsets.is_empty() => not_found(cx.group_id),
-        _ => not_of_this_kind(cx.group_id),
+        _ => not_of_this_kind(cx.group_id, SHARE),
     };
     DescribedGroup {
         error_code: refusal.error.code(),

@@ -1,10 +1,10 @@
 //! A heartbeat: a member joins, stays or leaves; the group gets a new assignment when it needs one.
 use super::super::context::Context;
+use super::super::refusal::{Refusal, check_sizes, no_room, not_found, not_of_this_kind};
 use super::super::state::{Group, Kind};
 use super::change::Change;
 use super::group::{Member, ShareGroup};
-use super::refusal::{Refusal, no_room, not_found, not_of_this_kind};
-use super::{Membership, SESSION};
+use super::{Membership, SESSION, SHARE};
 use crate::coordinator::Caller;
 use crate::coordinator::group::consumer::Partitions;
 use crate::coordinator::group::consumer::group::RECORD_BYTES_MAX;
@@ -14,10 +14,6 @@ use crate::wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatRespo
 
 /// The epoch with which a member leaves.
 const LEAVES: i32 = -1;
-/// Names of topics that a member's record has room for.
-const NAMES_BYTES_MAX: usize = 500_000;
-/// Longest text that a record has room for.
-const TEXT_BYTES_MAX: usize = i16::MAX as usize;
 
 /// Takes a heartbeat.
 pub fn handle(
@@ -27,7 +23,7 @@ pub fn handle(
     membership: Membership,
     cx: &mut Context<'_>,
 ) -> ShareGroupHeartbeatResponse {
-    take(group, who, request, membership, cx).unwrap_or_else(refused)
+    take(group, who, request, membership, cx).unwrap_or_else(Into::into)
 }
 
 fn take(
@@ -58,11 +54,9 @@ fn take(
     answer
 }
 
-fn refused(refusal: Refusal) -> ShareGroupHeartbeatResponse {
-    ShareGroupHeartbeatResponse {
-        error_code: refusal.error.code(),
-        error_message: Some(refusal.message),
-        ..Default::default()
+impl From<Refusal> for ShareGroupHeartbeatResponse {
+    fn from(refusal: Refusal) -> Self {
+        Self { error_code: refusal.error.code(), error_message: Some(refusal.message), ..Default::default() }
     }
 }
 
@@ -81,7 +75,7 @@ pub(super) fn find<'a>(group: &'a Group, cx: &Context<'_>) -> Result<Option<&'a 
         // A classic group without members and offsets makes room.
         Kind::Classic(classic) if classic.is_empty() && group.offsets.is_empty() => Ok(None),
         Kind::Simple if group.offsets.is_empty() => Ok(None),
-        _ => Err(not_of_this_kind(cx.group_id)),
+        _ => Err(not_of_this_kind(cx.group_id, SHARE)),
     }
 }
 
@@ -213,17 +207,8 @@ fn check(request: &ShareGroupHeartbeatRequest) -> Result<(), Refusal> {
         return invalid("SubscribedTopicNames must be set in first request.");
     }
     let names = || request.subscribed_topic_names.iter().flatten();
-    let mut texts =
-        [&request.group_id, &request.member_id].into_iter().chain(&request.rack_id).chain(names());
-    if texts.any(|text| text.len() > TEXT_BYTES_MAX) {
-        return invalid(
-            "A text is longer than 32767 bytes, which is all that a group's records have room for.",
-        );
-    }
-    if names().map(|name| name.len() + 2).sum::<usize>() > NAMES_BYTES_MAX {
-        return invalid("The subscribed topics' names are longer than 500000 bytes together.");
-    }
-    Ok(())
+    let texts = [&request.group_id, &request.member_id].into_iter().chain(&request.rack_id).chain(names());
+    check_sizes(texts, names(), "")
 }
 
 /// The member must be at the epoch it says, or the answer that told it the next one may have been lost. Epoch 0 begins anew.

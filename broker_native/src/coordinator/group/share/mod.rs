@@ -10,7 +10,6 @@
 //! | [`change`] | each change as a record of `__consumer_offsets`, and back |
 //! | [`heartbeat`] | joining, staying, leaving, being fenced |
 //! | [`moving`] | AlterShareGroupOffsets: whether the group may be moved |
-//! | [`refusal`] | why a request is refused |
 //! | [`assignor`] | who reads what |
 //! | [`describe`] | ShareGroupDescribe |
 pub mod assignor;
@@ -19,13 +18,11 @@ pub mod describe;
 pub mod group;
 pub mod heartbeat;
 pub mod moving;
-pub mod refusal;
 #[cfg(test)]
 mod tests;
 
 pub use change::Change;
 pub use group::{Member, ShareGroup};
-pub use refusal::Refusal;
 
 use super::context::{Context, Settings};
 use super::requests::{GroupReply, GroupRequest};
@@ -50,6 +47,8 @@ impl From<&Settings> for Membership {
     }
 }
 
+/// As Kafka calls the kind.
+const SHARE: &str = "share";
 /// A member did not report in time.
 const SESSION: &str = "share session";
 

@@ -1,10 +1,10 @@
 //! AlterShareGroupOffsets, what the group says to it: one with members stays where it is, one that is not there is made (Kafka 4.2 on), so
 //! that it can be given offsets before its first member reads.
 use super::super::context::Context;
+use super::super::refusal::{Refusal, no_room};
 use super::super::state::{Group, Kind};
 use super::change::Change;
 use super::heartbeat::{find, take_out};
-use super::refusal::{Refusal, no_room};
 use crate::wire::ErrorCode;
 
 /// What a group without members costs, about.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use super::scene::{Scene, key, next, settings};
 use crate::coordinator::Machine;
 use crate::coordinator::share::state::StateRequest;
-use crate::coordinator::share::{ShareReply, ShareRequest};
+use crate::coordinator::share::{Batch, ShareReply, ShareRequest};
 use crate::wire::ErrorCode;
 
 #[test]
@@ -181,4 +181,28 @@ fn the_share_partitions_of_a_group_are_found_without_those_of_others() {
     }
     assert_eq!(scene.keeper.machine.keys_of("g").collect::<Vec<_>>(), [&key("g")]);
     assert_eq!(scene.keeper.machine.keys_of("i").count(), 0);
+}
+
+#[test]
+fn where_memory_is_used_up_nothing_new_is_delivered_and_what_takes_more_is_refused() {
+    let mut scene = Scene::new(2_000);
+    assert_eq!(scene.next(Some(0)), Ok(Some(0)));
+    assert_eq!(scene.acquire("a", 0), [(0, 9, 1)]);
+    assert_eq!(scene.acknowledge("a", 5, 9, 2), ErrorCode::None);
+    scene.room.changed(0, 2_000);
+    let batches = vec![Batch { first_offset: 10, last_offset: 19, is_void: false }];
+    let member_id = "b".to_owned();
+    let new = ShareRequest::Acquire { member_id, from: 10, batches, max_records: 500, exact: false };
+    assert_eq!(scene.ask("g", new.clone()), ShareReply::Acquired(Vec::new()));
+    assert_eq!(scene.acquire("b", 5), [(5, 9, 2)], "what is in flight goes on");
+    assert_eq!(scene.acknowledge("a", 2, 2, 1), ErrorCode::None, "there is a reserve for who is known");
+    scene.room.changed(0, 2_000);
+    let used = scene.room.used();
+    assert_eq!(scene.acknowledge("b", 7, 7, 1), ErrorCode::CoordinatorNotAvailable, "two runs more");
+    assert_eq!(scene.room.used(), used);
+    assert_eq!(scene.acknowledge("b", 5, 9, 1), ErrorCode::None, "no run more");
+    assert_eq!(scene.acknowledge("a", 0, 1, 1), ErrorCode::None);
+    assert!(scene.room.used() < used);
+    scene.room.changed(4_000, 0);
+    assert!(matches!(scene.ask("g", new), ShareReply::Acquired(runs) if runs.len() == 1));
 }

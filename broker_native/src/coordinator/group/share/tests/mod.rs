@@ -142,9 +142,9 @@ fn members_share_the_partitions_and_a_partition_has_several_readers_when_there_a
     assert_eq!(first.heartbeat_interval_ms, 5_000);
     let second = stage.join("b", &["foo"]);
     assert_eq!(partitions(&second), [1]);
-    let told = stage.beat("a", first.member_epoch, None);
-    assert_eq!((partitions(&told), told.member_epoch), (vec![0], second.member_epoch));
-    assert_eq!(stage.beat("a", told.member_epoch, None).assignment, None, "nothing changed");
+    let next = stage.beat("a", first.member_epoch, None);
+    assert_eq!((partitions(&next), next.member_epoch), (vec![0], second.member_epoch));
+    assert_eq!(stage.beat("a", next.member_epoch, None).assignment, None, "nothing changed");
     let third = stage.join("c", &["foo"]);
     assert_eq!(partitions(&third), [0]);
     let described = stage.describe();
@@ -187,11 +187,11 @@ fn a_group_may_have_a_session_timeout_and_an_interval_of_its_own() {
 fn a_group_with_members_is_not_moved_and_one_that_is_not_there_is_made_when_something_moves() {
     let mut stage = Stage::new();
     stage.topics.set("foo", 1);
-    let ask = |stage: &mut Stage, moves| {
-        match stage.ask(GroupRequest::ShareMove { group_id: GROUP.into(), moves }) {
-            GroupReply::ShareMove(answer) => answer.map_err(|refusal| refusal.error),
-            other => panic!("{other:?}"),
-        }
+    let ask = |stage: &mut Stage, moves| match stage
+        .ask(GroupRequest::ShareMove { group_id: GROUP.into(), moves })
+    {
+        GroupReply::ShareMove(answer) => answer.map_err(|refusal| refusal.error),
+        other => panic!("{other:?}"),
     };
     assert_eq!(ask(&mut stage, false), Ok(()));
     assert_eq!(stage.describe().error_code, ErrorCode::GroupIdNotFound.code());
@@ -214,8 +214,8 @@ fn a_member_is_at_the_epoch_that_it_was_told_or_the_one_before() {
     stage.topics.set("foo", 1);
     let first = stage.join("a", &["foo"]).member_epoch;
     stage.topics.set("foo", 2);
-    let told = stage.beat("a", first, None);
-    assert_eq!((told.member_epoch, partitions(&told)), (first + 1, vec![0, 1]));
+    let next = stage.beat("a", first, None);
+    assert_eq!((next.member_epoch, partitions(&next)), (first + 1, vec![0, 1]));
     assert_eq!(error(&stage.beat("a", first, None)), ErrorCode::None, "the answer may have been lost");
     assert_eq!(error(&stage.beat("a", first + 2, None)), ErrorCode::FencedMemberEpoch);
     let again = stage.beat("a", 0, Some(&["foo"]));
