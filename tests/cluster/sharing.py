@@ -8,6 +8,7 @@ import json
 import threading
 import time
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,6 +147,8 @@ def offsets(found: dict[str, Any]) -> dict[int, int]:
 class Seen:
     """What all members saw; `wrong` is what must not be."""
 
+    #: What was said to be accepted; who said it may have got no answer.
+    said: set[Place] = field(default_factory=set)
     #: When the answer was there that says so.
     accepted: dict[Place, float] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
@@ -156,6 +159,16 @@ class Seen:
         with self.lock:
             if self.accepted.get(place, asked) < asked:
                 self.wrong.append(f"{place} was accepted and came again")
+
+    def say(self, places: Iterable[Place]) -> None:
+        """Somebody is about to accept them."""
+        with self.lock:
+            self.said.update(places)
+
+    def answered(self, places: Iterable[Place]) -> None:
+        """The answer is there that they are accepted."""
+        with self.lock:
+            self.accepted.update(dict.fromkeys(places, time.perf_counter()))
 
     def has(self, enough: int) -> bool:
         """Whether so many are accepted; fails at what is wrong."""
@@ -201,12 +214,11 @@ class Member:
         with Session(leader, self._group, self._name, self._topic_id, self._partition) as session:
             fates: dict[int, int] = {}
             while not self._stopped.is_set():
+                self._seen.say((self._partition, offset) for offset in fates)
                 asked = time.perf_counter()
                 found = session.fetch(fates)
                 if fates and found["acknowledge_error_code"] == 0:
-                    with self._seen.lock:
-                        at = time.perf_counter()
-                        self._seen.accepted.update(((self._partition, offset), at) for offset in fates)
+                    self._seen.answered((self._partition, offset) for offset in fates)
                 if NOT_LEADER in (found["error_code"], found["acknowledge_error_code"]):
                     return
                 came = offsets(found)

@@ -102,8 +102,7 @@ def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders(
         for member in members:
             member.close()
     assert sorted(accepted) == [(number, offset) for number in range(PARTITIONS) for offset in range(10)]
-    with Admin(cluster.bootstrap_servers) as admin:
-        assert {lag for _, lag in admin.share_group_offsets(group.name).values()} == {0}
+    assert lags(cluster, group.name) == {0}
 
 
 def _take(member, accepted, all_of_them):
@@ -165,13 +164,20 @@ def test_what_was_accepted_is_not_delivered_again_whichever_broker_is_killed(clu
                 broker.start()
                 cluster.wait_in_sync()
             _wait_for_more(seen)
-        until(lambda: seen.has(0) and writer.written <= seen.accepted.keys(), "everything is accepted", _WAIT_S)
+        cluster.wait_for(lambda: seen.has(0) and lags(cluster, topic) == {0}, "everything is done with")
     finally:
         for member in members:
             member.stop()
     assert seen.wrong == []
+    # An answer that died with its broker leaves open what it said.
+    assert writer.written <= seen.said
+    assert len(seen.accepted) > len(seen.said) * 0.9
+
+
+def lags(cluster: LocalCluster, group: str) -> set[int | None]:
+    """How far the group is behind in its partitions."""
     with Admin(cluster.bootstrap_servers) as admin:
-        assert {lag for _, lag in admin.share_group_offsets(topic).values()} == {0}
+        return {lag for _, lag in admin.share_group_offsets(group).values()}
 
 
 def _wait_for_more(seen: Seen) -> None:

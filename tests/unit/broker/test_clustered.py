@@ -322,7 +322,7 @@ def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members,
 
 
 def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_register_again(members, world):
-    world.put(documents.FEATURES, documents.encode_number("level", 2), world.documents[documents.FEATURES].revision)
+    world.put(documents.FEATURES, documents.encode_number("level", NEXT), world.documents[documents.FEATURES].revision)
     members[2].store.expire()
     turn(members)
     assert not members[2].native.may_lead()

@@ -277,6 +277,11 @@ impl StateMachine {
         if state_batches.len() > RUNS_MAX {
             return Err(ErrorCode::InvalidRequest);
         }
+        // Who is known goes on; where even the reserve is used up, with what takes no more.
+        if !self.room.has_reserve(RUN_BYTES * state_batches.len().saturating_sub(before.state_batches.len()))
+        {
+            return Err(ErrorCode::CoordinatorNotAvailable);
+        }
         let value = ShareSnapshotValue {
             state_epoch: written.state_epoch,
             leader_epoch: written.leader_epoch,
@@ -317,7 +322,8 @@ impl Machine for StateMachine {
     fn handle(&mut self, event: StateEvent, now: Now) -> StateEffects {
         let StateEvent { ticket, key, request } = event;
         let mut effects = Effects::default();
-        let done = |outcome: Result<(), ErrorCode>| StateReply::Done(outcome.err().unwrap_or(ErrorCode::None));
+        let done =
+            |outcome: Result<(), ErrorCode>| StateReply::Done(outcome.err().unwrap_or(ErrorCode::None));
         let reply = match request {
             StateRequest::Initialize { state_epoch, start_offset } => {
                 done(self.initialize(&key, state_epoch, start_offset, now, &mut effects))

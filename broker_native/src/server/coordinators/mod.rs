@@ -122,8 +122,7 @@ impl Coordinators {
             peers: Arc::clone(peers),
             states: Arc::clone(&shares),
         });
-        let make =
-            || ShareLeader::new(ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone)));
+        let make = || ShareLeader::new(ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone)));
         let share_leading = Leading::new(
             node_id,
             Arc::clone(topics),

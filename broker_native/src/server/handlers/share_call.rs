@@ -30,9 +30,10 @@ pub fn is_refused(call: &Call) -> bool {
     !are_kept(&call.shared.cluster)
 }
 
-/// Whether share groups are kept: by a broker that is alone, or by all of a cluster.
+/// Whether share groups are kept: by a broker that is alone, or by all of a cluster. One that has not heard of the level yet, at its
+/// start, does not say no: members would take it for good.
 pub fn are_kept(cluster: &Cluster) -> bool {
-    !cluster.is_clustered() || cluster.now().level.is_some_and(|level| level.now >= LEVEL)
+    !cluster.is_clustered() || cluster.now().level.is_none_or(|level| level.now >= LEVEL)
 }
 
 /// Asks the share partition, if this broker leads its partition. It has taken the request when this returns.

@@ -15,7 +15,12 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
     }
     let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
     let request = GroupRequest::ShareHeartbeat { request, membership };
-    let Some(topic) = internal_topic::missing(&call.shared.coordinators.shares) else {
+    // Only the group's coordinator has it made.
+    let groups = &call.shared.coordinators.groups;
+    let is_ours =
+        groups.partition_of(request.group_id()).is_some_and(|number| groups.shard(number).is_some());
+    let missing = internal_topic::missing(&call.shared.coordinators.shares).filter(|_| is_ours);
+    let Some(topic) = missing else {
         return answer(call, request, response_of);
     };
     Outcome::in_order(async move {

@@ -2,7 +2,7 @@
 //! of partitions, and coordinators of groups, ask the broker that keeps the states of share partitions.
 use uuid::Uuid;
 
-use super::share_admin::check_kept;
+use super::share_admin::{NAMED_MAX, check_kept};
 use crate::coordinator::share::ShareKey;
 use crate::coordinator::share::state::{Kept, StateEvent, StateReply, StateRequest, UNKNOWN, Written};
 use crate::server::coordinators::Waiting;
@@ -15,7 +15,13 @@ use crate::wire::messages::{
 use crate::wire::{ErrorCode, messages};
 
 /// Begins to ask whoever keeps the state here.
-fn begin(call: &Call, group_id: &str, topic_id: Uuid, partition: i32, request: StateRequest) -> Waiting<StateReply> {
+fn begin(
+    call: &Call,
+    group_id: &str,
+    topic_id: Uuid,
+    partition: i32,
+    request: StateRequest,
+) -> Waiting<StateReply> {
     let makes = matches!(request, StateRequest::Initialize { .. });
     let is_senseless = group_id.is_empty() || topic_id.is_nil() || partition < 0;
     if is_senseless {
@@ -56,6 +62,10 @@ macro_rules! keeper_of {
         $(#[$doc])*
         pub fn $name(call: Call, request: messages::$request) -> Outcome {
             let group_id = request.group_id;
+            if request.topics.iter().map(|topic| topic.partitions.len()).sum::<usize>() > NAMED_MAX {
+                // Brokers ask for fewer.
+                return Outcome::Now(call.answer(&messages::$response::default()));
+            }
             let mut asked = Vec::new();
             for topic in request.topics {
                 let of_partition = |$one: $module::PartitionData| {
@@ -72,12 +82,10 @@ macro_rules! keeper_of {
                     for (partition, waiting) in waiting {
                         let answer = waiting.await;
                         let error = error_of(&answer);
-                        let mut result = $module::PartitionResult {
-                            partition,
-                            error_code: error.code(),
-                            error_message: (error != ErrorCode::None).then(|| error.sentence().to_owned()),
-                            ..Default::default()
-                        };
+                        let mut result = $module::PartitionResult::default();
+                        result.partition = partition;
+                        result.error_code = error.code();
+                        result.error_message = (error != ErrorCode::None).then(|| error.sentence().to_owned());
                         $fill(answer, &mut result);
                         partitions.push(result);
                     }
@@ -134,7 +142,8 @@ fn nothing_more<T>(_answer: Result<StateReply, ErrorCode>, _result: &mut T) {}
 
 fn tell_state(answer: Result<StateReply, ErrorCode>, result: &mut read_share_group_state::PartitionResult) {
     if let Ok(StateReply::Read(Ok(Kept { state_epoch, start_offset, batches }))) = answer {
-        (result.state_epoch, result.start_offset, result.state_batches) = (state_epoch, start_offset, batches);
+        (result.state_epoch, result.start_offset, result.state_batches) =
+            (state_epoch, start_offset, batches);
     }
 }
 

@@ -80,7 +80,10 @@ mod tests {
         assert_eq!(of("share.version", 1, UPGRADE), None, "it is so already");
         assert!(of("share.version", 2, UPGRADE).is_some());
         let in_an_old_cluster = refused(&update("share.version", 2, UPGRADE), /* with_shares */ false);
-        assert_eq!(in_an_old_cluster, None, "a cluster of a lower level has no such feature, which the controller says");
+        assert_eq!(
+            in_an_old_cluster, None,
+            "a cluster of a lower level has no such feature, which the controller says"
+        );
         for (level, kind, why) in [
             (1, UPGRADE, "never changes"),
             (1, 2, "never changes"),

@@ -212,7 +212,9 @@ impl Leading {
                     self.waking.wake(&group_id);
                     continue;
                 }
-                LeaderAction::Load { key, leader_epoch, life, makes } => self.load(key, leader_epoch, life, makes),
+                LeaderAction::Load { key, leader_epoch, life, makes } => {
+                    self.load(key, leader_epoch, life, makes)
+                }
                 LeaderAction::Save { key, version, written } => self.save(key, version, written),
             };
             left.extend(more);

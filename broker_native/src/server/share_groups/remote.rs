@@ -90,7 +90,12 @@ pub async fn ask(
 ///
 /// # Errors
 /// As [`ask`], and the first error that it tells.
-pub async fn known(peers: &Peers, id: i32, group_id: &str, keys: &[ShareKey]) -> Result<Vec<ShareKey>, ErrorCode> {
+pub async fn known(
+    peers: &Peers,
+    id: i32,
+    group_id: &str,
+    keys: &[ShareKey],
+) -> Result<Vec<ShareKey>, ErrorCode> {
     Ok(summaries(peers, id, group_id, keys).await?.into_iter().map(|(key, _)| key).collect())
 }
 
@@ -107,7 +112,8 @@ async fn summaries(
     }
     let topics = topics.into_iter();
     let topics = topics.map(|(topic_id, partitions)| summary::ReadStateSummaryData { topic_id, partitions });
-    let request = ReadShareGroupStateSummaryRequest { group_id: group_id.to_owned(), topics: topics.collect() };
+    let request =
+        ReadShareGroupStateSummaryRequest { group_id: group_id.to_owned(), topics: topics.collect() };
     let answer = call(peers, id, &request).await?;
     let asked: HashSet<&ShareKey> = keys.iter().collect();
     let mut found = Vec::new();

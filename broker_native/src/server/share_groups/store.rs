@@ -12,11 +12,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::remote;
+use crate::coordinator::share::ShareKey;
 use crate::coordinator::share::leader::is_passing;
 use crate::coordinator::share::state::{
     Kept, StateEvent, StateMachine, StateReply, StateRequest, Summary, UNKNOWN, Written,
 };
-use crate::coordinator::share::ShareKey;
 use crate::server::coordinators::{Coordinator, Waiting};
 use crate::server::peers::Peers;
 use crate::server::topics::Topics;

@@ -115,7 +115,9 @@ pub use offset_fetch::{OffsetFetchRequest, OffsetFetchResponse};
 pub use offset_for_leader_epoch::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 pub use produce::{ProduceRequest, ProduceResponse};
 pub use read_share_group_state::{ReadShareGroupStateRequest, ReadShareGroupStateResponse};
-pub use read_share_group_state_summary::{ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse};
+pub use read_share_group_state_summary::{
+    ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse,
+};
 pub use share_acknowledge::{ShareAcknowledgeRequest, ShareAcknowledgeResponse};
 pub use share_fetch::{ShareFetchRequest, ShareFetchResponse};
 pub use share_group_describe::{ShareGroupDescribeRequest, ShareGroupDescribeResponse};

@@ -145,7 +145,12 @@ impl Bed {
             control.servers.lock().unwrap().insert(node_id, Arc::downgrade(&broker.server));
             (node_id, broker)
         };
-        let bed = Self { brokers: real.iter().map(start).collect(), control, reached: Mutex::default(), level: Mutex::default() };
+        let bed = Self {
+            brokers: real.iter().map(start).collect(),
+            control,
+            reached: Mutex::default(),
+            level: Mutex::default(),
+        };
         bed.tell(registered);
         bed
     }

@@ -431,6 +431,7 @@ fn groups_with_settings_of_their_own_are_listed_and_use_them() {
 #[test]
 fn a_broker_of_a_cluster_whose_level_is_too_low_says_that_it_keeps_no_share_groups() {
     let bed = Bed::all(2);
+    bed.raise(1);
     bed.tell(&[1, 2]);
     let broker = bed.broker(1);
     let unsupported = ErrorCode::UnsupportedVersion;

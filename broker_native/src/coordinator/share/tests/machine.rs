@@ -136,7 +136,11 @@ fn what_was_done_with_a_deleted_topic_is_forgotten_and_does_not_come_back() {
     scene.acquire("a", 0);
     scene.delete_topic();
     assert_eq!((scene.room.used(), scene.leader.machine.next_deadline_ms()), (0, None));
-    assert_eq!(scene.next(Some(0)), Err(ErrorCode::UnknownTopicId), "who read it at that moment makes it anew");
+    assert_eq!(
+        scene.next(Some(0)),
+        Err(ErrorCode::UnknownTopicId),
+        "who read it at that moment makes it anew"
+    );
     assert_eq!(scene.acknowledge("a", 0, 9, 1), ErrorCode::InvalidRecordState);
     scene.restart();
     assert_eq!(scene.keeper.machine.keys_of("g").count(), 0);

@@ -10,8 +10,8 @@ use crate::coordinator::share::state::{
     Kept, StateEffects, StateEvent, StateReply, StateRequest, Summary, UNKNOWN,
 };
 use crate::coordinator::share::{
-    Batch, GroupSettings, LeaderAction, Settings, ShareEvent, ShareKey, ShareLeader, ShareMachine, ShareReply,
-    ShareRequest, StateMachine, leader,
+    Batch, GroupSettings, LeaderAction, Settings, ShareEvent, ShareKey, ShareLeader, ShareMachine,
+    ShareReply, ShareRequest, StateMachine, leader,
 };
 use crate::coordinator::{Entry, Machine, Now, Record, Room, Ticket};
 use crate::wire::ErrorCode;

@@ -40,7 +40,8 @@ fn member(name: &str) -> Arc<str> {
 
 /// The state after a crash.
 pub fn reloaded(partition: &SharePartition) -> SharePartition {
-    let Written { state_epoch, start_offset, batches, .. } = stored::written(partition, /* leader epoch */ 3);
+    let Written { state_epoch, start_offset, batches, .. } =
+        stored::written(partition, /* leader epoch */ 3);
     stored::partition_of(&Kept { state_epoch, start_offset, batches })
 }
 
