@@ -128,8 +128,11 @@ impl Store {
             Ok(Keeper::Here) => {
                 let mut waiting = self.here(key, request.clone());
                 match waiting.take() {
-                    Some(Ok(reply)) => return Begun::Done(read(Ok(reply))),
-                    Some(Err(code)) => Some(Waiting::now(Err(code))),
+                    // What may get through later is tried again, and not at once.
+                    Some(Ok(reply)) if !refusal_of(&reply).is_some_and(is_passing) => {
+                        return Begun::Done(read(Ok(reply)));
+                    }
+                    Some(answer) => Some(Waiting::now(answer)),
                     None => Some(waiting),
                 }
             }
