@@ -377,7 +377,9 @@ class Controller:
             return Refusal(ErrorCode.POLICY_VIOLATION, sentence)
         write = Write(documents.GROUPS, documents.encode_groups(wanted), self._groups_revision)
         try:
-            [self._groups_revision] = self.store.write_all([write], None, notice([], groups=True) if self.shared else None)
+            [self._groups_revision] = self.store.write_all(
+                [write], None, notice([], groups=True) if self.shared else None
+            )
         except RevisionConflict:
             return CONFLICT
         except StoreError as error:

@@ -72,7 +72,9 @@ def move_leader(cluster: LocalCluster, topic: str, partition: int) -> LocalBroke
 
 def configure(broker: LocalBroker, group: str, **settings: object) -> None:
     """Settings of a group, set at this broker."""
-    configs = [{"name": name.replace("_", "."), "config_operation": SET, "value": str(text)} for name, text in settings.items()]
+    configs = [
+        {"name": name.replace("_", "."), "config_operation": SET, "value": str(text)} for name, text in settings.items()
+    ]
     resource = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configs": configs}
     answer = once(broker, "IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
     assert answer["responses"][0]["error_code"] == 0, answer

@@ -4,6 +4,7 @@ them, a third one coordinates the group; each of them may die.
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,12 @@ from tests.cluster.sharing import (
     topic_id,
 )
 from tests.harness.waiting import until
-from tests.interop.shares import ShareGroup
+from tests.interop.shares import ShareGroup, ShareMember
+from tests.peers.tools import java
 
 PARTITIONS = 3
 SHARES = "__share_group_state"
+TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 # Accepted while a broker is down, and with all of them.
 _SOME = 60
 _WAIT_S = 30.0
@@ -86,7 +89,7 @@ def acquired(cluster: LocalCluster, session: Session, enough: int) -> dict[int, 
 
 
 @pytest.mark.peers
-def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders(
+def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders_and_its_tool_moves_the_group(
     cluster: LocalCluster, topic: str, tmp_path: Path
 ) -> None:
     produce(cluster, topic, 10)
@@ -103,9 +106,18 @@ def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders(
             member.close()
     assert sorted(accepted) == [(number, offset) for number in range(PARTITIONS) for offset in range(10)]
     assert lags(cluster, group.name) == {0}
+    tool = partial(java, TOOL, "--bootstrap-server", cluster.bootstrap_servers)
+    of_group = ("--group", group.name)
+    assert tool("--describe", *of_group).count(topic) >= PARTITIONS
+    with Admin(cluster.bootstrap_servers) as admin:
+        cluster.wait_for(lambda: admin.group(group.name)["state"] == "Empty", "the group is empty")
+    tool("--reset-offsets", *of_group, "--topic", topic, "--to-earliest", "--execute")
+    assert lags(cluster, group.name) == {10}
+    tool("--delete", *of_group)
+    assert lags(cluster, group.name) == set()
 
 
-def _take(member, accepted, all_of_them):
+def _take(member: ShareMember, accepted: list[tuple[int, int]], all_of_them: int) -> None:
     while len(accepted) < all_of_them:
         records = member.poll(500)
         member.acknowledge("accept", *records)
@@ -240,13 +252,17 @@ def test_a_setting_of_a_group_that_is_set_at_one_broker_acts_at_all(cluster: Loc
         lock_ms = str(20_000 + setter.broker_id)
         configure(setter, new_topic, share_record_lock_duration_ms=lock_ms)
         for broker in cluster.brokers:
-            until(lambda at=broker, ms=lock_ms: shown(at, "share.record.lock.duration.ms") == ms, "all have heard of it")
+            until(
+                lambda at=broker, ms=lock_ms: shown(at, "share.record.lock.duration.ms") == ms, "all have heard of it"
+            )
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
     for partition in range(PARTITIONS):
         with opened(cluster, new_topic, partition, f"member-{partition}") as session:
-            answer = session._send("ShareFetch", {}, max_wait_ms=0, min_bytes=0, max_bytes=1, max_records=1, batch_size=1)
+            answer = session._send(
+                "ShareFetch", {}, max_wait_ms=0, min_bytes=0, max_bytes=1, max_records=1, batch_size=1
+            )
             assert answer["acquisition_lock_timeout_ms"] == 20_003
 
 

@@ -98,7 +98,9 @@ def test_a_cluster_is_upgraded_under_load_and_back_and_up_for_good(bench: Bench)
         change(bench, topic, "900000000")
         assert next_version.FIELD in document(bench, documents.registration_path(1))
         assert next_version.FIELD not in document(bench, documents.topic_path(topic))
-        with pytest.raises(LogError, match=rf"Level {next_version.LEVEL} is not understood by broker 2 {_KNOWS}, broker 3 {_KNOWS}:"):
+        with pytest.raises(
+            LogError, match=rf"Level {next_version.LEVEL} is not understood by broker 2 {_KNOWS}, broker 3 {_KNOWS}:"
+        ):
             raise_level(bench)
         # Back, as if the next version had disappointed.
         replace(bench, 1, PROGRAM, topic)

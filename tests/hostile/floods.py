@@ -115,7 +115,9 @@ def _flexible(key: int, version: int, body: bytes) -> bytes:
 def share_heartbeat(group: str) -> bytes:
     """ShareGroupHeartbeat v1 of the first member of a group, which stands in a rack with a long name."""
     topics = b"\x02" + compact("honest")
-    return _flexible(76, 1, compact(f"share-{group}") + compact("member") + struct.pack(">i", 0) + compact("r" * 1_000) + topics)
+    return _flexible(
+        76, 1, compact(f"share-{group}") + compact("member") + struct.pack(">i", 0) + compact("r" * 1_000) + topics
+    )
 
 
 def share_fetch(member: str) -> bytes:

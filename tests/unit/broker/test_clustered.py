@@ -298,6 +298,7 @@ def test_a_cluster_of_the_level_before_share_groups_has_no_settings_of_groups(me
         one.controller.level = documents.LEVEL_OF_SHARE_GROUPS - 1
     assert "need level 2 of pylog.version" in set_of_group(members[0], "g", "earliest")["error_message"]
 
+
 def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members, world, tmp_path, monkeypatch):
     late, raising = members[2].clustered.membership, members[0]
     get = raising.store.get
