@@ -16,7 +16,7 @@ MANIFEST := --manifest-path broker_native/Cargo.toml --locked
 RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos powercut simulate fuzz librdkafka parity clean
+.PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos powercut simulate fuzz attack librdkafka parity clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -144,8 +144,11 @@ simulate: export PYLOG_TEST_LONG = 1
 simulate: develop ## 10,000 simulated clusters under faults (PYLOG_SIM_SEEDS=..., PYLOG_SIM_FIRST=...)
 	PYLOG_SIM_SEEDS=$${PYLOG_SIM_SEEDS:-10000} $(BIN)/python -m pytest tests/simulation -s
 
-fuzz: ## Random and mutated bytes at every decoder for a long while (FUZZ_CASES=...)
-	PROPTEST_CASES=$${FUZZ_CASES:-20000} $(CARGO) test $(MANIFEST) --release -- fuzz random mutated any_damage
+fuzz: develop ## An hour of each fuzz target with ever new seeds: cases, peak memory, failures (FUZZ_SECONDS=..., FUZZ_JOBS=2, FUZZ_ARGS=--list)
+	$(BIN)/python -m tests.hostile.fuzz --seconds $${FUZZ_SECONDS:-3600} --jobs $${FUZZ_JOBS:-1} $(FUZZ_ARGS)
+
+attack: preflight-test develop ## An hour of each attack on a broker beside an honest client (ATTACK_ARGS="--seconds 60 --peer groups", PROFILE=dist for figures)
+	$(BIN)/python -m tests.hostile.attack $(ATTACK_ARGS)
 
 librdkafka: develop ## librdkafka's own test programs against pylog (about 20 minutes; LIBRDKAFKA_ARGS="--peer 0052")
 	$(BIN)/python -m tests.interop.librdkafka.suite $(LIBRDKAFKA_ARGS)

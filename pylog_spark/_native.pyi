@@ -38,6 +38,11 @@ class NativeBroker:
     def apply_cluster(self, view_json: str) -> None:
         """Replace what is known of the brokers: {"controller_id" (-1: none), "controller_epoch", "brokers": [{id, host, port, rack,
         epoch}]}, this one included, "dead": [the same of those that belong to the cluster and do not live], "level"}."""
+    def expect_topics(self, topics_json: str) -> None:
+        """Of these topics (as `apply_topics` takes them) this broker had its replicas in a data directory that is gone: it serves none
+        of them before it is put back or given up."""
+    def offline_partitions(self) -> list[tuple[str, int]]:
+        """The partitions that this broker has a replica of and cannot serve."""
     def lease_clock_ms(self) -> int:
         """What the clock of the lease shows; it is monotonic."""
     def lease_until(self, clock_ms: int) -> None:

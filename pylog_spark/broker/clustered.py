@@ -32,6 +32,8 @@ log = logging.getLogger("pylog.broker")
 _SESSIONS_AWAITED = 1.5
 _RETRY_S = 0.2
 BOOT = os.path.join(".pylog", "boot")
+#: In the data directory from its first log on.
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
 class Heard:
@@ -119,9 +121,13 @@ class Clustered:
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
         strays.put_aside(self._data_dir, self._controller.topics, self.membership.me.id)
+        if not os.path.exists(os.path.join(self._data_dir, RECOVERY_POINTS)):
+            # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone. Before any is served.
+            self._controller.expect_all()
         self.membership.rejoin(kept)
         self._controller.set_throttles()
         self._controller.apply_all()
+        self.membership.give_up(self._native.offline_partitions())
 
     def join(self, host: str, port: int) -> None:
         """Register as reached at `host`:`port` and lead from now on."""

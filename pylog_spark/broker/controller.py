@@ -54,6 +54,7 @@ _UNCLEAN = "unclean.leader.election.enable"
 class NativeTopics(Protocol):
     """What the controller needs of `NativeBroker`."""
 
+    def expect_topics(self, topics_json: str) -> None: ...
     def apply_topics(self, topics_json: str) -> None: ...
     def remove_topic(self, name: str) -> None: ...
     def set_throttles(self, leader: int, follower: int) -> None: ...
@@ -157,6 +158,10 @@ class Controller:
         self._serve([self.topics[name] for name in changed if name in self.topics])
         if changed:
             self.on_change(changed)
+
+    def expect_all(self) -> None:
+        """Tell the native server that all logs of this broker were in a data directory that is gone."""
+        self._native.expect_topics(json.dumps([self._native_topic(topic) for topic in self.topics.values()]))
 
     def apply_all(self) -> None:
         """Hand all topics to the native server."""

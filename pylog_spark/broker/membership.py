@@ -12,7 +12,7 @@ import logging
 import queue
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from pylog_spark.broker.controller import CONFLICTS_MAX, Controller, notice, sto
 from pylog_spark.broker.lease import Lease, NativeLease
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
-from pylog_spark.cluster.election import Liveness, rejoin
+from pylog_spark.cluster.election import Liveness, rejoin, without_log
 from pylog_spark.cluster.features import not_understood
 from pylog_spark.cluster.known import remembered
 from pylog_spark.cluster.model import BrokerInfo
@@ -131,6 +131,17 @@ class Membership:
                     "Stop that one, or give this one another --broker-id."
                 )
             time.sleep(_LOOK_S)
+
+    def give_up(self, lost: Collection[tuple[str, int]]) -> None:
+        """Before registering: of these partitions the logs are damaged, so this broker is not in sync. Raises `StoreError`..."""
+        by_topic: dict[str, set[int]] = {}
+        for topic, partition in lost:
+            by_topic.setdefault(topic, set()).add(partition)
+        rules = self._controller.partition_rules
+        self._controller.revise(
+            list(by_topic),
+            lambda topic: without_log(topic, self.me.id, by_topic[topic.name], self.liveness(), rules(topic)),
+        )
 
     def rejoin(self, clean: bool) -> None:
         """Before registering: give up what cannot be kept over a restart. `clean`: the logs are what they were.

@@ -94,6 +94,21 @@ def rejoin(topic: Topic, broker_id: int, clean: bool, live: Liveness, rules: Par
     return with_partitions(topic, [_rejoined(one, broker_id, clean, others, rules) for one in topic.partitions])
 
 
+def without_log(
+    topic: Topic, broker_id: int, partitions: Collection[int], live: Liveness, rules: PartitionRules
+) -> Topic:
+    """Before `broker_id` registers again and has not what it had of these partitions: it leads none of them and leaves ISR and ELR,
+    unless it is the last. Who leads fills it then; the last one serves nothing until its files are back."""
+    if topic.deleting:
+        return topic
+    others = live.active - {broker_id}
+
+    def left(one: Partition) -> Partition:
+        return _rejoined(one, broker_id, False, others, rules) if one.partition in partitions else one
+
+    return with_partitions(topic, [left(one) for one in topic.partitions])
+
+
 def reconfigured(topic: Topic, rules: PartitionRules) -> Topic:
     """Before a topic with other settings is stored, in the same write: by laxer rules nobody is eligible any more who was.
 

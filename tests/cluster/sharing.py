@@ -172,10 +172,11 @@ class Seen:
         with self.lock:
             self.accepted.update(dict.fromkeys(places, time.perf_counter()))
 
-    def has(self, enough: int) -> bool:
-        """Whether so many are accepted; fails at what is wrong."""
+    def count(self, partition: int) -> int:
+        """How many of a partition are accepted; fails at what is wrong."""
         assert self.wrong == []
-        return len(self.accepted) >= enough
+        with self.lock:
+            return sum(number == partition for number, _ in self.accepted)
 
 
 class Member:

@@ -4,16 +4,20 @@ A wrong checksum would be refused before anything interesting is read. Written f
 pylog's code.
 """
 
+import functools
 import random
 import struct
 import zlib
 from collections.abc import Iterator
 
+import zstandard
+
 from tests.hostile.requests import Frame, framed
 
-_CRC_AT, _CRC_FROM = 17, 21
+#: Where the checksum lies, and from where on it covers a batch.
+_CRC_AT, CHECKED_FROM = 17, 21
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_GZIP = 1
+_CODECS = {"gzip": 1, "zstd": 4}
 # name -> (place in the batch, bytes)
 LENGTH_FIELDS = {
     "batch_length": (8, 4),
@@ -23,19 +27,31 @@ LENGTH_FIELDS = {
 }
 
 
+def _crc32c_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+_CRC32C = [_crc32c_of(byte) for byte in range(256)]
+
+
 def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli), bit by bit."""
+    """CRC-32C (Castagnoli), byte by byte."""
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = _CRC32C[(crc ^ byte) & 0xFF] ^ crc >> 8
     return crc ^ 0xFFFFFFFF
 
 
 def good_batch() -> bytes:
     """One record, no key, value "hostile"."""
     return _batch_of(b"hostile")
+
+
+def numbered_batch(number: int) -> bytes:
+    """One record, no key, the number as its value."""
+    return _batch_of(str(number).encode())
 
 
 def plain_batch(value_bytes: int) -> bytes:
@@ -57,19 +73,25 @@ def _batch_of(value: bytes, producer_id: int = -1) -> bytes:
     return with_crc(header + body)
 
 
-def swollen_batch(opened_bytes: int, value_bytes: int = 16 * 1024) -> bytes:
-    """Records of zeros that gzip makes small, `opened_bytes` in all; the last one is of the millisecond 1, all others of 0."""
+def swollen_batch(
+    opened_bytes: int, value_bytes: int = 16 * 1024, codec: str = "gzip", key: bytes | None = None
+) -> bytes:
+    """Records of zeros that the codec makes small, `opened_bytes` in all; the last one is of the millisecond 1, all others of 0.
+    All have the same key, or none.
+    """
     value = bytes(value_bytes)
     count = opened_bytes // value_bytes
-    packer = zlib.compressobj(wbits=31)
+    packer = zlib.compressobj(wbits=31) if codec == "gzip" else zstandard.ZstdCompressor().compressobj()
+    keyed = bytes([1]) if key is None else _zigzag(len(key)) + key
     body = bytearray()
     for number in range(count):
         delta = bytes([2 if number == count - 1 else 0])
-        fields = bytes([0]) + delta + _zigzag(number) + bytes([1]) + _zigzag(value_bytes)
+        fields = bytes([0]) + delta + _zigzag(number) + keyed + _zigzag(value_bytes)
         record = _zigzag(len(fields) + value_bytes + 1) + fields + value + bytes([0])
         body += packer.compress(record)
     body += packer.flush()
-    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, _GZIP, count - 1, 0, 1, -1, -1, -1, count)
+    attributes = _CODECS[codec]
+    header = _HEADER.pack(0, _HEADER.size - 12 + len(body), 0, 2, 0, attributes, count - 1, 0, 1, -1, -1, -1, count)
     return with_crc(header + bytes(body))
 
 
@@ -84,7 +106,7 @@ def _zigzag(number: int) -> bytes:
 
 def with_crc(batch: bytes) -> bytes:
     """The batch with its checksum made right."""
-    return batch[:_CRC_AT] + struct.pack(">I", crc32c(batch[_CRC_FROM:])) + batch[_CRC_FROM:]
+    return batch[:_CRC_AT] + struct.pack(">I", crc32c(batch[CHECKED_FROM:])) + batch[CHECKED_FROM:]
 
 
 def lying_batches(values: tuple[int, ...]) -> Iterator[tuple[str, bytes]]:
@@ -96,18 +118,37 @@ def lying_batches(values: tuple[int, ...]) -> Iterator[tuple[str, bytes]]:
             yield f"{name} = {value}", with_crc(good[:place] + new + good[place + size :])
 
 
-def mutated_batch(randomness: random.Random) -> bytes:
-    """A good batch with some bytes changed."""
-    batch = bytearray(good_batch())
+def mutated_batch(randomness: random.Random, batch: bytes | None = None) -> bytes:
+    """A good batch (a small one without compression when none is given) with some bytes changed."""
+    mutated = bytearray(batch or good_batch())
     for _ in range(randomness.randint(1, 4)):
-        batch[randomness.randrange(len(batch))] = randomness.randrange(256)
-    return with_crc(bytes(batch))
+        mutated[randomness.randrange(len(mutated))] = randomness.randrange(256)
+    return with_crc(bytes(mutated))
 
 
-def produce_request(topic: str, batch: bytes) -> bytes:
-    """Produce v3 of `batch` to partition 0, acks=1."""
+@functools.cache
+def compressed_batches() -> tuple[bytes, ...]:
+    """Good batches of a few records, one of each codec that is at hand here."""
+    return tuple(swollen_batch(1_000, 100, codec, b"key") for codec in _CODECS)
+
+
+#: The first version of Produce that takes zstd, with the fields of version 3.
+TAKES_ZSTD = 7
+
+
+def produce_request(topic: str, batch: bytes, version: int = 3) -> bytes:
+    """Produce of `batch` to partition 0, acks=1."""
     frame = Frame()
-    for layout, value in ((">h", 0), (">h", 3), (">i", 1), (">h", -1), (">h", -1), (">h", 1), (">i", 1_000), (">i", 1)):
+    for layout, value in (
+        (">h", 0),
+        (">h", version),
+        (">i", 1),
+        (">h", -1),
+        (">h", -1),
+        (">h", 1),
+        (">i", 1_000),
+        (">i", 1),
+    ):
         frame.number(layout, value)
     frame.length(len(topic), "int16")
     frame.data += topic.encode()
@@ -116,7 +157,20 @@ def produce_request(topic: str, batch: bytes) -> bytes:
     return framed(bytes(frame.data) + batch)
 
 
+def fetch_from(topic: str, offset: int, max_bytes: int) -> bytes:
+    """Fetch v4 of partition 0 from `offset` on; the batches are the last thing in the answer."""
+    wait = struct.pack(">iiiib", -1, 10_000, 1, max_bytes, 0)
+    name = struct.pack(">h", len(topic)) + topic.encode()
+    partition = struct.pack(">iiqi", 1, 0, offset, max_bytes)
+    return framed(struct.pack(">hhih", 1, 4, 1, -1) + wait + struct.pack(">i", 1) + name + partition)
+
+
 def error_code(answer: bytes, topic: str) -> int:
     """The partition's error code in the answer to `produce_request` (without its size field)."""
     place = 4 + 4 + 2 + len(topic) + 4 + 4
     return int(struct.unpack_from(">h", answer, place)[0])
+
+
+def produced_offset(answer: bytes, topic: str) -> int:
+    """Where the batch lies, by the same answer."""
+    return int(struct.unpack_from(">q", answer, 4 + 4 + 2 + len(topic) + 4 + 4 + 2)[0])

@@ -5,6 +5,7 @@ import json
 import socket
 import struct
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 from pylog_spark._native import RawConnection
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
+from tests.hostile.neighbour import Address
 from tests.hostile.requests import framed
 from tests.peers.probe import read_exactly
 
@@ -23,7 +26,7 @@ COORDINATOR_NOT_AVAILABLE, SHARE_SESSION_LIMIT_REACHED = 15, 133
 _RELEASE = 2
 
 
-def connect(broker: LocalBroker, from_host: str = "127.0.0.1") -> socket.socket:
+def connect(broker: LocalBroker | Address, from_host: str = "127.0.0.1") -> socket.socket:
     """A connection from that address."""
     return socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S, source_address=(from_host, 0))
 
@@ -34,11 +37,21 @@ def answer(sock: socket.socket) -> bytes:
     return read_exactly(sock, size)
 
 
-def peak_bytes(broker: LocalBroker) -> int:
+def peak_bytes(broker: LocalBroker | Address) -> int:
     """The most memory that the broker has had so far."""
-    lines = Path(f"/proc/{broker.pid}/status").read_text().splitlines()
-    (peak,) = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    return peak * 1024
+    peak = peak_of(broker.pid)
+    assert peak > 0, "the broker is gone"
+    return peak
+
+
+def peak_of(pid: int) -> int:
+    """The most memory in bytes that a process has had so far; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    # One that has ended and was not waited for has no such line.
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def send_what_is_taken(sock: socket.socket, data: bytes) -> None:
@@ -76,8 +89,22 @@ def text(value: str) -> bytes:
 
 def find_coordinator(sock: socket.socket, kind: int) -> int:
     """FindCoordinator v1 for a group (0) or a transactional id (1): its error code."""
-    sock.sendall(framed(struct.pack(">hhih", 10, 1, 1, -1) + text("first") + struct.pack(">b", kind)))
-    return code_behind_throttle(answer(sock))
+    request = framed(struct.pack(">hhih", 10, 1, 1, -1) + text("first") + struct.pack(">b", kind))
+    return ask(sock, request, code_behind_throttle)
+
+
+def ask(sock: socket.socket, request: bytes, code: Callable[[bytes], int]) -> int:
+    """The error code of the answer."""
+    sock.sendall(request)
+    return code(answer(sock))
+
+
+def until_coordinators_serve(sock: socket.socket) -> None:
+    """Wait for those of groups and of transactional ids; a group "first" and an id "first" are known then."""
+    for kind in (0, 1):
+        until(lambda kind=kind: find_coordinator(sock, kind) == NONE, "the coordinator is there")
+    until(lambda: ask(sock, commit("first"), last_code) == NONE, "it has loaded its groups")
+    until(lambda: ask(sock, init("first"), code_behind_throttle) == NONE, "it has loaded its ids")
 
 
 def commit(group: str) -> bytes:
@@ -185,12 +212,12 @@ class Flood:
     refused: int
     setting: str
 
-    def send(self, sock: socket.socket, requests: int, together: int = 200) -> set[int]:
-        """Ask for one new thing after the other; the error codes that came back."""
-        codes = set()
-        for first in range(0, requests, together):
-            sock.sendall(b"".join(self.make(f"flood-{number}") for number in range(first, first + together)))
-            codes |= {self.code(answer(sock)) for _ in range(together)}
+    def send(self, sock: socket.socket, requests: int, together: int = 200, first: int = 0) -> Counter[int]:
+        """Ask for one new thing after the other, numbered from `first` on; how often each error code came back."""
+        codes: Counter[int] = Counter()
+        for begin in range(first, first + requests, together):
+            sock.sendall(b"".join(self.make(f"flood-{number}") for number in range(begin, begin + together)))
+            codes.update(self.code(answer(sock)) for _ in range(together))
         return codes
 
 
@@ -199,11 +226,14 @@ FLOODS = {
     "members": Flood(
         join, code_behind_throttle, MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, "group.coordinator.max.bytes"
     ),
+    "transactional ids": Flood(init, code_behind_throttle, NONE, POLICY_VIOLATION, "transaction.coordinator.max.bytes"),
+}
+#: Of share groups, which not every broker has.
+SHARE_FLOODS = {
     "share members": Flood(
         share_heartbeat, code_behind_tags, NONE, GROUP_MAX_SIZE_REACHED, "group.coordinator.max.bytes"
     ),
     "share sessions": Flood(
         share_fetch, code_behind_tags, NONE, SHARE_SESSION_LIMIT_REACHED, "group.share.max.share.sessions"
     ),
-    "transactional ids": Flood(init, code_behind_throttle, NONE, POLICY_VIOLATION, "transaction.coordinator.max.bytes"),
 }

@@ -1,10 +1,14 @@
-"""An honest client beside a flood: it produces a small batch again and again, and knows how long the slowest one took.
+"""An honest client beside a flood: it produces a small batch and fetches it, again and again, and knows how long the slowest
+answer took.
 
 `Neighbour` is a thread. `NeighbourProcess` is a process of its own (this module, run as a program), for a test whose own threads
 send so much that a thread beside them would wait for Python and not for the broker.
 
 What an answer takes is counted without the time for which other processes had the processors: of a second in which half of them was
-somebody else's, half a second counts. On a machine that does nothing else it is the time on the wall.
+somebody else's, half a second counts. On a machine that does nothing else it is the time on the wall, which is noted as well.
+
+Its records are numbered, from 0 on, and nobody else writes to its topic meanwhile: its first record has the number 0, the next one the
+number 1 and so on, and all below `Neighbour.count` were acknowledged.
 """
 
 import json
@@ -22,7 +26,14 @@ from pathlib import Path
 from types import TracebackType
 
 from pylog_spark.testing import LocalBroker
-from tests.hostile.batches import error_code, good_batch, produce_request
+from tests.hostile.batches import (
+    CHECKED_FROM,
+    error_code,
+    fetch_from,
+    numbered_batch,
+    produce_request,
+    produced_offset,
+)
 from tests.peers.probe import read_exactly
 
 _DEADLINE_S = 120.0
@@ -66,31 +77,34 @@ class Clock:
 
 
 class Neighbour:
-    """Produces to partition 0 of `topic` for as long as the block lasts.
+    """Produces to partition 0 of `topic`, and fetches what it produced, for as long as the block lasts.
 
     Attributes
     ----------
     slowest_s : float
         The longest time from a request to its answer, by a `Clock` of the broker, this process and `attacker`.
+    slowest_wall_s : float
+        The same by the clock on the wall.
     count : int
-        Answers so far.
+        How many of its records were acknowledged.
     """
 
     def __init__(
         self, broker: LocalBroker | Address, topic: str, batch: bytes | None = None, attacker: int | None = None
     ) -> None:
-        self.slowest_s = 0.0
+        self.slowest_s = self.slowest_wall_s = 0.0
         self.count = 0
         self._clock = Clock({broker.pid, os.getpid(), attacker or os.getpid()})
         self._address = (broker.host, broker.port)
         self._topic = topic
-        self._request = produce_request(topic, batch or good_batch())
+        self._batch = batch
+        self._first: int | None = None
         self._over = threading.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="neighbour")
         self._work: Future[None] | None = None
 
     def __enter__(self) -> "Neighbour":
-        self._work = self._pool.submit(self._produce)
+        self._work = self._pool.submit(self._serve_itself)
         return self
 
     def __exit__(
@@ -101,20 +115,36 @@ class Neighbour:
         if self._work is not None and error is None:
             self._work.result()
 
-    def _produce(self) -> None:
+    def _serve_itself(self) -> None:
         with socket.create_connection(self._address, timeout=_DEADLINE_S) as sock:
             while not self._over.is_set() or self.count == 0:
                 self._once(sock)
 
     def _once(self, sock: socket.socket) -> None:
-        begun = self._clock.read()
-        sock.sendall(self._request)
-        (size,) = struct.unpack(">i", read_exactly(sock, 4))
-        code = error_code(read_exactly(sock, size), self._topic)
-        self.slowest_s = max(self.slowest_s, self._clock.read() - begun)
+        batch = self._batch or numbered_batch(self.count)
+        produced = self._ask(sock, produce_request(self._topic, batch))
+        code, offset = error_code(produced, self._topic), produced_offset(produced, self._topic)
         if code != 0:
             raise AssertionError(f"the honest client was refused with error {code}")
+        self._first = offset if self._first is None else self._first
+        if offset != self._first + self.count:
+            raise AssertionError(f"the honest client's record {self.count} was given the offset {offset}")
         self.count += 1
+        fetched = self._ask(sock, fetch_from(self._topic, offset, len(batch)))
+        # The broker writes the offset and the epoch in front of what the checksum covers.
+        if not fetched.endswith(batch[CHECKED_FROM:]):
+            raise AssertionError(f"the honest client did not get its record at offset {offset} back")
+
+    def _ask(self, sock: socket.socket, request: bytes) -> bytes:
+        begun, begun_wall = self._clock.read(), time.perf_counter()
+        try:
+            sock.sendall(request)
+            (size,) = struct.unpack(">i", read_exactly(sock, 4))
+            return read_exactly(sock, size)
+        finally:
+            # A request without an answer counts for as long as it was waited for.
+            self.slowest_s = max(self.slowest_s, self._clock.read() - begun)
+            self.slowest_wall_s = max(self.slowest_wall_s, time.perf_counter() - begun_wall)
 
 
 class NeighbourProcess:
@@ -122,12 +152,13 @@ class NeighbourProcess:
 
     Attributes
     ----------
-    slowest_s : float
-        Known after the block.
+    slowest_s, slowest_wall_s, count
+        As of `Neighbour`; known after the block.
     """
 
-    def __init__(self, broker: LocalBroker, topic: str) -> None:
-        self.slowest_s = 0.0
+    def __init__(self, broker: LocalBroker | Address, topic: str) -> None:
+        self.slowest_s = self.slowest_wall_s = 0.0
+        self.count = 0
         pids = map(str, (broker.pid, os.getpid()))
         command = [sys.executable, "-m", "tests.hostile.neighbour", broker.host, str(broker.port), topic, *pids]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -140,18 +171,25 @@ class NeighbourProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        result, _ = self._process.communicate("", timeout=_DEADLINE_S)
+        result, _ = self._process.communicate("", timeout=2 * _DEADLINE_S)
+        assert self._process.returncode == 0, "the honest client came to an end"
+        seen = json.loads(result)
+        self.slowest_s, self.slowest_wall_s, self.count = seen["slowest_s"], seen["slowest_wall_s"], seen["count"]
         if error is None:
-            assert self._process.returncode == 0, "the honest client was refused"
-            self.slowest_s = json.loads(result)["slowest_s"]
+            assert seen["error"] is None, seen["error"]
 
 
 def main(host: str, port: str, topic: str, pid: str, attacker: str) -> None:
-    """Produce until the standard input ends, and say how long the slowest one took."""
-    with Neighbour(Address(host, int(port), int(pid)), topic, attacker=int(attacker)) as neighbour:
-        print("begun", flush=True)
-        sys.stdin.read()
-    print(json.dumps({"slowest_s": neighbour.slowest_s, "count": neighbour.count}))
+    """Produce and fetch until the standard input ends; say how long the slowest one took, and what went wrong."""
+    neighbour, wrong = Neighbour(Address(host, int(port), int(pid)), topic, attacker=int(attacker)), None
+    try:
+        with neighbour:
+            print("begun", flush=True)
+            sys.stdin.read()
+    except (AssertionError, OSError) as error:
+        wrong = f"{error}" if isinstance(error, AssertionError) else f"the honest client was cut off: {error!r}"
+    seen = {name: getattr(neighbour, name) for name in ("slowest_s", "slowest_wall_s", "count")}
+    print(json.dumps({**seen, "error": wrong}))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ being written down again, and nothing of pylog's own codec is used.
 
 import functools
 import json
+import random
 import re
 import struct
 import zipfile
@@ -159,7 +160,33 @@ def _value(frame: Frame, kind: str, one: dict[str, Any], version: int, flexible:
         _fields(frame, structs.get(kind) or one["fields"], version, flexible, structs)
 
 
-def hostile_requests(ranges: dict[int, tuple[int, int]], values: tuple[int, ...]) -> Iterator[tuple[str, bytes]]:
+Ranges = dict[int, tuple[int, int]]
+
+
+def requests_that_are_answered(ranges: Ranges) -> list[tuple[int, int]]:
+    """(API key, version) of all of `ranges`, but for Produce before 3: advertised only, as Apache Kafka does (KAFKA-18659)."""
+    versions = (
+        (key, version) for key, (low, high) in ranges.items() for version in range(max(low, _oldest(key)), high + 1)
+    )
+    return [(key, version) for key, version in versions if key != 0 or version >= 3]
+
+
+def mutated_request(versions: list[tuple[int, int]], randomness: random.Random) -> tuple[str, bytes]:
+    """(what it is, bytes) of a good request of one of `versions` with some bytes behind its key and version changed."""
+    key, version = randomness.choice(versions)
+    data = bytearray(request(key, version).data)
+    for _ in range(randomness.randint(1, 4)):
+        data[randomness.randrange(4, len(data))] = randomness.randrange(256)
+    return f"a mutation of API {key} v{version}", framed(bytes(data))
+
+
+def random_request(randomness: random.Random) -> bytes:
+    """Bytes that are no request, behind their size or not."""
+    data = randomness.randbytes(randomness.randrange(1, 300))
+    return framed(data) if randomness.randrange(2) else data
+
+
+def hostile_requests(ranges: Ranges, values: tuple[int, ...]) -> Iterator[tuple[str, bytes]]:
     """(what it is, bytes) of every length field of every version in `ranges`, set to each of `values`."""
     for api_key, (low, high) in sorted(ranges.items()):
         for version in range(max(low, _oldest(api_key)), high + 1):

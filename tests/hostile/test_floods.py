@@ -9,7 +9,7 @@ import pytest
 
 from pylog_spark.client.admin import Admin
 from pylog_spark.testing import LocalBroker
-from tests.hostile.batches import batch_of_producer, error_code, plain_batch, produce_request, swollen_batch
+from tests.hostile.batches import error_code, plain_batch, produce_request
 from tests.hostile.floods import (
     MIB,
     SERVED_WITHIN_S,
@@ -21,11 +21,10 @@ from tests.hostile.floods import (
     send_what_is_taken,
 )
 from tests.hostile.neighbour import Neighbour
+from tests.hostile.together import flood, send_producers, swollen
 from tests.interop.clients import create_topic
 from tests.peers.probe import answers, read_exactly
 
-# Opened, the records of one swollen batch have nearly as much as a broker takes (256 MiB).
-_OPENED_BYTES = 250 * MIB
 _FLOOD_CONNECTIONS = 4
 _FLOOD_REQUESTS = 6
 _PRODUCERS_MAX = 1_000
@@ -41,19 +40,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
         yield broker
 
 
-@pytest.fixture(scope="module")
-def swollen() -> bytes:
-    """A batch that is small on the wire and large when it is opened; only its last record is of the millisecond 1."""
-    return swollen_batch(_OPENED_BYTES)
-
-
 def _flood(broker: LocalBroker, request: bytes) -> list[bytes]:
-    """Send the request several times on several connections before any answer is read; all answers."""
-    with contextlib.ExitStack() as stack:
-        attackers = [stack.enter_context(connect(broker)) for _ in range(_FLOOD_CONNECTIONS)]
-        for attacker in attackers:
-            attacker.sendall(request * _FLOOD_REQUESTS)
-        return [answer(attacker) for attacker in attackers for _ in range(_FLOOD_REQUESTS)]
+    """All answers to a flood of the request."""
+    return list(flood(broker, "127.0.0.1", request, _FLOOD_CONNECTIONS, _FLOOD_REQUESTS))
 
 
 def test_requests_that_claim_much_and_hardly_arrive_hold_nobody_up(broker: LocalBroker) -> None:
@@ -88,10 +77,7 @@ def test_an_address_that_fills_memory_with_requests_that_never_end_holds_no_othe
 def test_producers_without_end_are_remembered_up_to_the_bound_and_hold_nobody_up(broker: LocalBroker) -> None:
     before = peak_bytes(broker)
     with Neighbour(broker, "honest") as neighbour, connect(broker) as attacker:
-        for first in range(0, 4 * _PRODUCERS_MAX, 100):
-            batches = (batch_of_producer(number) for number in range(first, first + 100))
-            attacker.sendall(b"".join(produce_request("attacked", batch) for batch in batches))
-            assert {error_code(answer(attacker), "attacked") for _ in range(100)} == {0}
+        assert set(send_producers(attacker, 4 * _PRODUCERS_MAX)) == {0}
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
     assert "more producers than producer.id.max.count" in broker.logs()
@@ -116,10 +102,10 @@ def test_fetches_of_many_partitions_that_wait_for_records_hold_nobody_up_and_tak
 
 
 def test_lookups_by_time_in_compressed_batches_hold_nobody_up_and_take_little_memory(
-    broker: LocalBroker, swollen: bytes
+    broker: LocalBroker,
 ) -> None:
     with connect(broker) as sock:
-        sock.sendall(produce_request("attacked", swollen))
+        sock.sendall(produce_request("attacked", swollen()))
         assert error_code(answer(sock), "attacked") == 0
     before = peak_bytes(broker)
     with Neighbour(broker, "honest") as neighbour:
@@ -129,8 +115,8 @@ def test_lookups_by_time_in_compressed_batches_hold_nobody_up_and_take_little_me
     assert peak_bytes(broker) - before < 64 * MIB
 
 
-def test_produced_batches_that_open_to_much_hold_nobody_up(broker: LocalBroker, swollen: bytes) -> None:
+def test_produced_batches_that_open_to_much_hold_nobody_up(broker: LocalBroker) -> None:
     with Neighbour(broker, "honest") as neighbour:
-        answered = _flood(broker, produce_request("attacked", swollen))
+        answered = _flood(broker, produce_request("attacked", swollen()))
     assert {error_code(one, "attacked") for one in answered} == {0}
     assert neighbour.slowest_s < SERVED_WITHIN_S

@@ -4,14 +4,22 @@ import random
 import socket
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from pylog_spark.testing import LocalBroker
 from tests.harness.runs import rounds, seed
 from tests.hostile.batches import error_code, good_batch, lying_batches, mutated_batch, produce_request
-from tests.hostile.requests import framed, hostile_requests, request
+from tests.hostile.exchange import advertised, exchange
+from tests.hostile.floods import peak_bytes
+from tests.hostile.requests import (
+    framed,
+    hostile_requests,
+    mutated_request,
+    random_request,
+    request,
+    requests_that_are_answered,
+)
 from tests.interop.clients import create_topic
 from tests.peers.probe import answers, read_exactly
 
@@ -30,48 +38,19 @@ class Victim:
 
     def __init__(self, broker: LocalBroker) -> None:
         self.broker = broker
-        self.ranges = _advertised(broker)
-        self._base_bytes = self._peak_bytes()
+        self.ranges = advertised(broker)
+        self._base_bytes = peak_bytes(self.broker)
 
     def attack(self, data: bytes, what: str, end: bool = False) -> str:
-        """Send `data` on a fresh connection: "answered" or "closed". Fails when neither happens.
-
-        `end` tells the broker that nothing more will come: for bytes that may claim to be longer than they are.
-        """
-        with socket.create_connection((self.broker.host, self.broker.port), timeout=_ANSWER_DEADLINE_S) as sock:
-            try:
-                sock.sendall(data)
-                if end:
-                    sock.shutdown(socket.SHUT_WR)
-                read_exactly(sock, 4)
-            except TimeoutError:
-                pytest.fail(f"{what}: neither answered nor closed within {_ANSWER_DEADLINE_S} s")
-            except OSError:
-                return "closed"
-        return "answered"
+        """As `exchange`."""
+        return exchange(self.broker, data, what, end)
 
     def check(self, after: str) -> None:
         """Alive, not swollen, and serving."""
         assert self.broker.running, f"the broker died after {after}: {self.broker.logs()[-3000:]}"
-        grown = self._peak_bytes() - self._base_bytes
+        grown = peak_bytes(self.broker) - self._base_bytes
         assert grown < RSS_OVER_BASE_MAX_BYTES, f"the broker grew by {grown:,} bytes until {after}"
         assert answers(self.broker.host, self.broker.port, _SERVED_WITHIN_S), f"no answer within 1 s after {after}"
-
-    def _peak_bytes(self) -> int:
-        lines = Path(f"/proc/{self.broker.pid}/status").read_text().splitlines()
-        (peak,) = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-        return peak * 1024
-
-
-def _advertised(broker: LocalBroker) -> dict[int, tuple[int, int]]:
-    """API key -> (lowest, highest version), as ApiVersions v0 says."""
-    with socket.create_connection((broker.host, broker.port), timeout=5) as sock:
-        sock.sendall(framed(struct.pack(">hhih", 18, 0, 1, -1)))
-        (size,) = struct.unpack(">i", read_exactly(sock, 4))
-        answer = read_exactly(sock, size)
-    (count,) = struct.unpack_from(">i", answer, 6)
-    rows = (struct.unpack_from(">hhh", answer, 10 + 6 * number) for number in range(count))
-    return {key: (low, high) for key, low, high in rows}
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +62,9 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
 
 
 def test_the_honest_request_of_every_advertised_version_is_answered(victim: Victim) -> None:
-    for api_key, (low, high) in victim.ranges.items():
-        for version in range(low, high + 1):
-            if api_key == 0 and version < 3:
-                continue  # advertised only, as Apache Kafka does (KAFKA-18659)
-            data = framed(bytes(request(api_key, version).data))
-            assert victim.attack(data, f"API {api_key} v{version}") == "answered", f"API {api_key} v{version}"
+    for api_key, version in requests_that_are_answered(victim.ranges):
+        data = framed(bytes(request(api_key, version).data))
+        assert victim.attack(data, f"API {api_key} v{version}") == "answered", f"API {api_key} v{version}"
     victim.check("the honest requests")
 
 
@@ -116,17 +92,10 @@ def test_a_hostile_frame_size_closes_the_connection(victim: Victim, size: int) -
 def test_mutated_requests_harm_nobody(victim: Victim) -> None:
     randomness = random.Random(SEED)
     print(f"seed {SEED}: set PYLOG_HOSTILE_SEED to repeat")
-    versions = [
-        (key, version)
-        for key, (low, high) in victim.ranges.items()
-        for version in range(max(low, 3 if key == 0 else 0), high + 1)
-    ]
+    versions = requests_that_are_answered(victim.ranges)
     for number in range(MUTATIONS):
-        key, version = randomness.choice(versions)
-        data = bytearray(request(key, version).data)
-        for _ in range(randomness.randint(1, 4)):
-            data[randomness.randrange(4, len(data))] = randomness.randrange(256)
-        victim.attack(framed(bytes(data)), f"mutation {number} of API {key} v{version}, seed {SEED}", end=True)
+        what, data = mutated_request(versions, randomness)
+        victim.attack(data, f"{what}, number {number}, seed {SEED}", end=True)
         if number % _CHECK_EVERY == 0:
             victim.check(f"mutation {number}, seed {SEED}")
     victim.check("the last mutation")
@@ -135,8 +104,7 @@ def test_mutated_requests_harm_nobody(victim: Victim) -> None:
 def test_random_bytes_harm_nobody(victim: Victim) -> None:
     randomness = random.Random(SEED)
     for number in range(MUTATIONS // 3):
-        data = randomness.randbytes(randomness.randrange(1, 300))
-        victim.attack(framed(data) if number % 2 else data, f"random bytes {number}, seed {SEED}", end=True)
+        victim.attack(random_request(randomness), f"random bytes {number}, seed {SEED}", end=True)
     victim.check("the random bytes")
 
 

@@ -24,13 +24,13 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 HEADERS = (("source", b"interop"), ("kind", b"text"))
 
 
-def create_topic(servers: str, topic: str, partitions: int = 1) -> None:
+def create_topic(servers: str, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
     """A topic of its own, once its leaders serve it: Apache Kafka answers a little before, and may not know it then."""
     from confluent_kafka import KafkaException, TopicPartition
     from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-    admin = AdminClient({"bootstrap.servers": servers})
-    for made in admin.create_topics([NewTopic(topic, partitions)]).values():
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    for made in admin.create_topics([NewTopic(topic, partitions, config=dict(config or {}))]).values():
         made.result(30)
     ends = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
 

@@ -86,6 +86,18 @@ DIFFERENCES: dict[str, Difference] = {
         "is noticed by the topic's id: `PYLOG_TOPIC_RECREATED`; with `failOnDataLoss` false it is read from its beginning",
         "Offsets carry topic ids (the key `@pylog` of the offsets' JSON).",
     ),
+    "a target that is made again": Difference(
+        "a topic that is deleted and made again under a running write, by hand or by brokers that make topics themselves, is written "
+        "on to silently",
+        "the write stops: `PYLOG_TOPIC_RECREATED`; where the topic is only deleted, `PYLOG_TOPIC_DELETED`, and it is not made again",
+        "What was written before is gone, and the checkpoint says that it was written.",
+    ),
+    "tasks of a micro-batch": Difference(
+        "each log partition with new records is a Spark partition",
+        "ranges of fewer than 1000 offsets share one, until there is work for more; `minRecordsPerPartition` sets the number, and "
+        "with 1 each log partition is a Spark partition. In a batch read it always is, unless the option is given",
+        "A Python task of a few records costs more to start than to run. The rows and offsets are the same.",
+    ),
     "a time that Spark cannot hold": Difference(
         "fails the read (a producer that writes nanoseconds where milliseconds belong)",
         "is read as the last time that Spark can hold",

@@ -135,6 +135,32 @@ def test_partitions_of_a_stream_are_cut_as_in_a_batch(ways: Ways) -> None:
     assert len(cut) >= 6
 
 
+def tasks_of(way: Way, **options: Any) -> list[int]:
+    """How many tasks each micro-batch of three partitions with five records each has."""
+    from pyspark.sql.functions import spark_partition_id
+
+    filled(way, 5, 5, 5)
+    seen: list[int] = []
+    query = Query(way, way.folder / "tasks")
+    query._keep = lambda frame, _: seen.append(  # type: ignore[method-assign]
+        frame.select(spark_partition_id()).distinct().count()
+    )
+    query.run(way.stream_reader(startingOffsets="earliest", **options).load())
+    return seen
+
+
+def test_small_partitions_of_a_stream_share_a_task(ways: Ways) -> None:
+    connector, pylog = ways.differ("tasks of a micro-batch", tasks_of)
+    assert (connector, pylog) == ([3], [1])
+
+
+def test_each_partition_of_a_stream_has_a_task_of_its_own_where_that_is_asked_for(ways: Ways) -> None:
+    def scenario(way: Way) -> object:
+        return tasks_of(way, **({} if way.is_connector else {"minRecordsPerPartition": 1}))
+
+    assert ways.same(scenario) == [3]
+
+
 def test_progress_tells_starts_ends_and_the_latest_alike(ways: Ways) -> None:
     import json
 

@@ -290,3 +290,27 @@ def test_the_sinks_progress_counts_rows(ways: Ways) -> None:
         return max(progress["sink"]["numOutputRows"] for progress in query.query.recentProgress)
 
     assert ways.same(scenario) == 3
+
+
+def test_a_target_that_is_made_again_under_a_running_stream_is_noticed(ways: Ways) -> None:
+    def scenario(way: Way) -> object:
+        way.topic()
+        query = Query(way, way.folder / "again")
+        writer = way.writer(way.lines("before").writeStream).option("checkpointLocation", str(query.checkpoint))
+        query.query = writer.start()
+
+        def gone_on() -> object:
+            query.query.processAllAvailable()
+            return [row[2] for row in written(way)]
+
+        try:
+            assert gone_on() == [b"before"]
+            way.delete()
+            way.topic()
+            way.lines("after")
+            return outcome(gone_on, "PYLOG_TOPIC_RECREATED")
+        finally:
+            query.stop()
+
+    connector, pylog = ways.differ("a target that is made again", scenario)
+    assert (connector, pylog) == ([b"after"], "refused")

@@ -80,6 +80,11 @@ class KafkaBroker:
             raise RuntimeError("the broker is not running")
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> float:
         """Start and wait until it answers; returns the seconds that took (without formatting the folder)."""
         if not (self.data_dir / "meta.properties").exists():

@@ -136,7 +136,8 @@ impl Connection {
         let frame = request_frame(request, version, correlation_id, Some(&self.client_id));
         let frame =
             frame.map_err(|error| ClientError::invalid(format!("cannot send this request: {error}")))?;
-        write_all(&mut self.stream, &frame).map_err(|error| self.broken("write to", &error))?;
+        write_all(&mut self.stream, &frame, self.patience)
+            .map_err(|error| self.broken("write to", &error))?;
         Ok(Sent { correlation_id, version })
     }
 
@@ -261,8 +262,10 @@ fn silent(error: ClientError, broker: &str) -> ClientError {
     ClientError { message, ..error }
 }
 
-/// Sends all parts of a frame without joining them.
-pub(super) fn write_all(stream: &mut TcpStream, frame: &[Chunk]) -> std::io::Result<()> {
+/// Sends all parts of a frame without joining them. The socket's own time-out counts for each piece that is taken; a peer
+/// that takes them in drips is given up after `patience`, too.
+pub(super) fn write_all(stream: &mut TcpStream, frame: &[Chunk], patience: Duration) -> std::io::Result<()> {
+    let begun = Instant::now();
     let parts = frame.iter().map(|chunk| match chunk {
         Chunk::Bytes(bytes) => &bytes[..],
         Chunk::Records { .. } => &[],
@@ -276,6 +279,9 @@ pub(super) fn write_all(stream: &mut TcpStream, frame: &[Chunk]) -> std::io::Res
             Ok(written) => IoSlice::advance_slices(&mut rest, written),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
+        }
+        if !rest.is_empty() && begun.elapsed() >= patience {
+            return Err(ErrorKind::TimedOut.into());
         }
     }
     Ok(())

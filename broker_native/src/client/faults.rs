@@ -1,5 +1,5 @@
 //! What the client makes of brokers that lie, move, fall silent or hang up.
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::advance::{Wish, advance};
 use super::config::{Isolation, Settings};
-use super::connection::Connection;
+use super::connection::{Connection, write_all};
 use super::error::{ClientError, Result, kind};
 use super::fake::{Answer, Asked, FakeBroker, frame, metadata};
 use super::fetcher::Target;
@@ -17,10 +17,10 @@ use super::range::{Leg, Plan, RangeReader};
 use super::stop::Stop;
 use crate::columnar::Column;
 use crate::record::{BatchBuilder, Codec};
-use crate::wire::ErrorCode;
 use crate::wire::api::AnyRequest;
 use crate::wire::messages::fetch::{FetchableTopicResponse, PartitionData};
 use crate::wire::messages::{FetchResponse, ListOffsetsResponse, MetadataResponse};
+use crate::wire::{Chunk, ErrorCode};
 
 /// A batch of `count` records whose first offset is `base_offset`.
 fn batch(base_offset: i64, count: usize) -> Vec<u8> {
@@ -324,6 +324,30 @@ fn an_answer_that_drips_is_given_up_when_its_time_is_over() {
     let opened = Connection::open("127.0.0.1", address.port(), &settings, &Stop::default());
     assert_eq!(opened.unwrap_err().kind, kind::TIMED_OUT);
     assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    broker.join().unwrap();
+}
+
+#[test]
+fn a_request_that_is_taken_in_drips_is_given_up_when_its_time_is_over() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let broker = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // Enough at a time that the sender's socket has room again and again.
+        let mut taken = vec![0; 256 << 10];
+        while matches!(stream.read(&mut taken), Ok(1..)) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let patience = Duration::from_millis(500);
+    stream.set_write_timeout(Some(patience)).unwrap();
+    let frame = vec![Chunk::Bytes(Bytes::from(vec![0; 256 << 20]))];
+    let begun = Instant::now();
+    assert_eq!(write_all(&mut stream, &frame, patience).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert!(begun.elapsed() >= patience);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    drop(stream);
     broker.join().unwrap();
 }
 

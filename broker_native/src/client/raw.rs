@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -32,6 +33,7 @@ struct Sent {
 pub struct RawConnection {
     stream: TcpStream,
     broker: String,
+    patience: Duration,
     next_correlation_id: i32,
     unanswered: VecDeque<Sent>,
     frames: Frames,
@@ -48,6 +50,7 @@ impl RawConnection {
         Ok(Self {
             stream,
             broker,
+            patience: settings.request_timeout(),
             next_correlation_id: 0,
             unanswered: VecDeque::new(),
             frames: Frames::default(),
@@ -72,7 +75,7 @@ impl RawConnection {
         let correlation_id = self.next_correlation_id;
         let frame = request_frame_from_json(key, version, correlation_id, Some(client_id), json)
             .map_err(|error| ClientError::invalid(format!("cannot make this {api} request: {error}")))?;
-        write_all(&mut self.stream, &frame).map_err(|error| self.broken(&error))?;
+        write_all(&mut self.stream, &frame, self.patience).map_err(|error| self.broken(&error))?;
         self.next_correlation_id = correlation_id.wrapping_add(1);
         if answered {
             self.unanswered.push_back(Sent { key, version, correlation_id });

@@ -101,6 +101,12 @@ impl Now {
         self.steady_ms.saturating_add(wall_ms.saturating_sub(self.wall_ms))
     }
 
+    /// When it was by the steady clock what the wall clock of a coordinator showed then: at the latest now, although the
+    /// wall clock of this one may be behind.
+    pub fn past(self, wall_ms: i64) -> i64 {
+        self.steady_of(wall_ms).min(self.steady_ms)
+    }
+
     /// A moment at which both clocks show the same.
     #[cfg(test)]
     pub fn same(ms: i64) -> Self {

@@ -19,6 +19,7 @@ use crate::client::error::Owner;
 use crate::server::Server;
 use crate::server::decide::{Decider, Question};
 use crate::server::settings::Settings;
+use crate::server::topics::{Topic, TopicSpec};
 use crate::storage::{RealDisk, SystemClock};
 
 /// Most events that wait for the control loop.
@@ -140,6 +141,24 @@ impl NativeBroker {
             self.check()?;
             Ok::<_, Failure>(self.server.apply_topics(serde_json::from_str(topics_json)?)?)
         })
+    }
+
+    fn expect_topics(&self, py: Python<'_>, topics_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            let specs: Vec<TopicSpec> = serde_json::from_str(topics_json)?;
+            Ok::<_, Failure>(self.server.expect_topics(&specs)?)
+        })
+    }
+
+    fn offline_partitions(&self) -> PyResult<Vec<(String, i32)>> {
+        self.check()?;
+        let picture = self.server.shared().topics.now();
+        let of = |topic: &Topic| {
+            let offline = topic.partitions.iter().filter(|one| one.is_offline());
+            offline.map(|one| (topic.name.clone(), one.spec.partition)).collect::<Vec<_>>()
+        };
+        Ok(picture.all().flat_map(|topic| of(topic)).collect())
     }
 
     fn apply_cluster(&self, py: Python<'_>, view_json: &str) -> PyResult<()> {

@@ -62,3 +62,6 @@ pub const ATTR_TRANSACTIONAL: i16 = 0x10;
 pub const ATTR_CONTROL: i16 = 0x20;
 /// The base timestamp is the delete horizon: when tombstones and markers of the batch may go.
 pub const ATTR_DELETE_HORIZON: i16 = 0x40;
+
+/// The timestamp of a record that has none.
+pub const NO_TIMESTAMP: i64 = -1;

@@ -10,9 +10,6 @@ use super::layout as at;
 use super::reader::{RecordRef, take_record};
 use super::varint;
 
-/// The base timestamp of a batch without records.
-const NO_TIMESTAMP: i64 = -1;
-
 /// What [`filter`] saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filtered {
@@ -37,7 +34,7 @@ pub fn filter(
     mut keep: impl FnMut(&RecordRef<'_>) -> bool,
 ) -> Result<Filtered, BatchError> {
     kept.clear();
-    let mut seen = Filtered { kept: 0, dropped: 0, tombstones: false, max_timestamp: NO_TIMESTAMP };
+    let mut seen = Filtered { kept: 0, dropped: 0, tombstones: false, max_timestamp: at::NO_TIMESTAMP };
     let mut rest = body;
     for _ in 0..header.records_count {
         let before = rest;
@@ -109,7 +106,7 @@ pub fn without_records(header: &BatchHeader, out: &mut Vec<u8>) -> BatchHeader {
     let kept_bits = at::ATTR_LOG_APPEND_TIME | at::ATTR_TRANSACTIONAL | at::ATTR_CONTROL;
     let written = BatchHeader {
         attributes: header.attributes & kept_bits,
-        base_timestamp: NO_TIMESTAMP,
+        base_timestamp: at::NO_TIMESTAMP,
         records_count: 0,
         ..*header
     };

@@ -13,13 +13,12 @@
 use super::batches::{batches, body};
 use super::compression::Codec;
 use super::header::{BatchError, BatchHeader};
+use super::layout::NO_TIMESTAMP;
 use super::opened::{Looked, Opened};
 use super::reader::take_record;
 
 /// To how much the records of one batch may open: what readers of this project take, too (`decompressed.batch.max.bytes`).
 pub const OPENED_BYTES_MAX: usize = /* 256 MiB */ 256 << 20;
-/// The timestamp of a record without one.
-const NO_TIMESTAMP: i64 = -1;
 
 /// What is known of a batch that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::background::keep_running;
 use super::notice::notice;
 use super::shared::Shared;
 use crate::storage::{Cleaning, Pace};
@@ -33,9 +34,11 @@ impl Compaction {
         for i in 0..count {
             let (shared, brake) = (Arc::clone(shared), Arc::clone(&compaction.brake));
             let name = format!("pylog-cleaner-{i}");
-            compaction
-                .threads
-                .push(std::thread::Builder::new().name(name).spawn(move || work(&shared, &brake))?);
+            compaction.threads.push(
+                std::thread::Builder::new()
+                    .name(name)
+                    .spawn(move || keep_running("compaction", || work(&shared, &brake)))?,
+            );
         }
         Ok(compaction)
     }
@@ -49,7 +52,7 @@ impl Compaction {
     pub fn stop(&mut self) {
         self.brake.stop();
         for thread in self.threads.drain(..) {
-            // A panic inside was printed by the hook; there is nothing left to stop.
+            // It does not panic.
             let _ = thread.join();
         }
     }

@@ -4,6 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::background::keep_running;
 use super::notice::{notice, report};
 use super::shared::Shared;
 use crate::storage::types::{Kept, Retired};
@@ -32,9 +33,11 @@ impl Maintenance {
         }));
         let (stop, stopped) = mpsc::channel::<()>();
         let work = move || {
-            while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
-                shared.logs.run_maintenance().iter().for_each(|error| notice(&error.to_string()));
-            }
+            keep_running("maintenance of the logs", || {
+                while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
+                    shared.logs.run_maintenance().iter().for_each(|error| notice(&error.to_string()));
+                }
+            });
         };
         let thread = std::thread::Builder::new().name("pylog-maintenance".into()).spawn(work)?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
@@ -44,7 +47,7 @@ impl Maintenance {
     pub fn stop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic inside was printed by the hook; there is nothing left to stop.
+            // It does not panic.
             let _ = thread.join();
         }
     }

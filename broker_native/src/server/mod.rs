@@ -23,6 +23,7 @@
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod background;
 pub mod budget;
 pub mod buffers;
 pub mod cluster;
@@ -65,7 +66,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 use crate::replica::following::ReplicaManager;
-use crate::storage::{Clock, Disk, LogManager, StorageError};
+use crate::storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 use budget::Budget;
 use cluster::{Cluster, ClusterView};
 use compaction::Compaction;
@@ -195,9 +196,22 @@ impl Server {
         let ids: Vec<_> = specs.iter().map(|topic| topic.topic_id).collect();
         following::let_go(&self.replicas, node_id, &specs);
         let applied = self.shared.topics.apply(&self.shared.logs, &self.shared.replication, specs, threads);
+        let applied = applied.and(self.shared.logs.note_made());
         following::follow(&self.replicas, node_id, &self.shared.topics.now(), &ids);
         self.shared.coordinators.apply(&self.shared.topics.now());
         Ok(applied?)
+    }
+
+    /// Of these topics this broker had its replicas in a data directory that is gone: it serves none that is not put back.
+    ///
+    /// # Errors
+    /// [`ServerError`] of the list that says so.
+    pub fn expect_topics(&self, specs: &[TopicSpec]) -> Result<(), ServerError> {
+        let node_id = self.shared.settings.node_id;
+        let here = specs.iter().flat_map(|topic| topic.partitions.iter().map(move |one| (topic, one)));
+        let here = here.filter(|(_, one)| one.replicas.contains(&node_id));
+        let logs = here.map(|(topic, one)| (TopicPartition::new(&topic.name, one.partition), topic.topic_id));
+        Ok(self.shared.logs.expect(logs)?)
     }
 
     /// Takes over who is alive and who controls.

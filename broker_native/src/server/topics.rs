@@ -3,6 +3,7 @@
 //! Request handlers take the picture once ([`Topics::now`]) and work on it without a lock; what Python applies is seen
 //! by the next request.
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -272,13 +273,23 @@ impl Topics {
 
 /// Whether the partition's own files are at fault: the broker serves the others.
 fn is_damage(error: &StorageError) -> bool {
-    matches!(
-        error,
+    match error {
         StorageError::Corrupt { .. }
-            | StorageError::ChangedWhileStopped { .. }
-            | StorageError::Malformed { .. }
-            | StorageError::Poisoned { .. }
-    )
+        | StorageError::ChangedWhileStopped { .. }
+        | StorageError::Malformed { .. }
+        | StorageError::Mismatch { .. }
+        | StorageError::Poisoned { .. } => true,
+        // A link, a pipe, a folder in place of a file, or a file in place of a folder; the disk itself works.
+        StorageError::Io { kind, .. } => {
+            matches!(kind, ErrorKind::InvalidInput | ErrorKind::IsADirectory | ErrorKind::NotADirectory)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a replica that nobody counts on may give up what is there: it is not somebody else's.
+fn is_own_damage(error: &StorageError) -> bool {
+    is_damage(error) && !matches!(error, StorageError::Mismatch { .. })
 }
 
 /// Wakes those who wait for something of a partition that is not what it was.
@@ -324,7 +335,7 @@ fn open(
     };
     let opened = match open() {
         // Nobody counts on this copy, and the leader has all of it.
-        Err(error) if role == Role::Follower && is_damage(&error) && !spec.isr.contains(&node_id) => {
+        Err(error) if role == Role::Follower && is_own_damage(&error) && !spec.isr.contains(&node_id) => {
             report(&format!("a damaged replica begins anew and is filled by its leader: {error}"));
             give_up(logs, topic, spec).and_then(|()| open())
         }

@@ -104,6 +104,16 @@ pub trait DiskFile: Send + Sync {
     }
 }
 
+/// A pipe or a folder where a file should be.
+pub(super) fn not_a_file() -> io::Error {
+    odd("it is no regular file; move it away")
+}
+
+/// Something that is no file where one should be: nothing is wrong with the disk.
+fn odd(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
 /// The file system of this machine.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct RealDisk;
@@ -121,11 +131,11 @@ impl Disk for RealDisk {
         // What a link leads to is not ours to change; a pipe would be waited for.
         options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         let file = options.open(path).map_err(|cause| match cause.raw_os_error() {
-            Some(libc::ELOOP) => io::Error::other("it is a symbolic link; put the file itself there"),
+            Some(libc::ELOOP) => odd("it is a symbolic link; put the file itself there"),
             _ => cause,
         })?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no regular file; move it away"));
+            return Err(not_a_file());
         }
         Ok(Arc::new(RealFile(file)))
     }

@@ -55,14 +55,12 @@ pub enum StorageError {
         reason: String,
     },
     /// What is there is not what was there when the broker stopped cleanly. Nothing was changed.
-    #[error("{at}: since the broker stopped, {what}; the log ended at offset {end}. Put back what was there, or accept what is there now: take the partition out of {} while the broker is stopped", inventory.display())]
+    #[error("{at}: since the broker stopped, {what}. Put back what was there, or accept what is there now: take the partition out of {} while the broker is stopped", inventory.display())]
     ChangedWhileStopped {
         /// Partition.
         at: TopicPartition,
-        /// Which file is missing, shorter, longer or new.
+        /// Which file is missing, shorter, longer or new, and where the log ended.
         what: String,
-        /// Where the log ended.
-        end: i64,
         /// The list of what was there.
         inventory: PathBuf,
     },

@@ -4,6 +4,7 @@
 //! A log is queued at most once per due time it asked for; a flush that finds nothing unflushed costs nothing.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -117,8 +118,10 @@ impl Drop for Flusher {
 impl State {
     fn work(&self) {
         while let Some(log) = self.next() {
-            if let Some(log) = log.upgrade() {
-                log.flush_as_scheduled();
+            let Some(log) = log.upgrade() else { continue };
+            // What it synced is unknown then, as after a failed sync; the other logs go on.
+            if catch_unwind(AssertUnwindSafe(|| log.flush_as_scheduled())).is_err() {
+                log.panicked();
             }
         }
     }

@@ -6,6 +6,11 @@
 //!
 //! The list stands for one clean stop only, known by the time of its marker; a directory that was copied without its times, or used
 //! by Apache Kafka since, is not compared. What was refused stays in the list, whoever stops how, until it is put right or removed.
+//!
+//! One thing is written down while logs are used, too, whenever their recovery points are: how many aborted transactions the index of
+//! each segment has, and their sum. An index is no file that must be there, so one that is lost after a kill would make aborted records
+//! committed ones. Others than the list says are no proof (compaction removes some): such a log has its indexes made anew from its
+//! batches.
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -33,6 +38,9 @@ pub(super) struct HeldSegment {
     pub bytes: u64,
     /// Transactions in the `.txnindex`.
     pub aborted: u64,
+    /// CRC-32C of them.
+    #[serde(default)]
+    pub aborted_sum: Option<u32>,
 }
 
 /// One log.
@@ -44,11 +52,24 @@ pub(super) struct Held {
     topic_id: Uuid,
     /// First readable offset.
     pub log_start: i64,
-    /// One past the last.
-    pub log_end: i64,
+    /// One past the last; None when nobody knows.
+    pub log_end: Option<i64>,
     /// The CRC field of the first batch: two partitions of one topic differ in it, whatever their lengths. None without a batch.
     first_crc: Option<u32>,
     pub segments: Vec<HeldSegment>,
+}
+
+/// What is known of a log that is used: how many aborted transactions each segment has and their CRC-32C, by its base offset (those
+/// without any are left out), and the first batch's CRC with the base offset of its segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AbortedCounts {
+    topic: String,
+    partition: i32,
+    topic_id: Uuid,
+    segments: BTreeMap<i64, (u64, u32)>,
+    #[serde(default)]
+    first: Option<(i64, u32)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -58,6 +79,16 @@ struct Document {
     stopped_at_ms: i64,
     logs: Vec<Held>,
     refused: Vec<Held>,
+    #[serde(default)]
+    aborted: Vec<AbortedCounts>,
+}
+
+/// What is in the file whoever stops how.
+#[derive(Default)]
+struct Kept {
+    /// Those that were not as they should be.
+    refused: BTreeMap<TopicPartition, Held>,
+    aborted: BTreeMap<TopicPartition, AbortedCounts>,
 }
 
 /// See the module. May be used from any thread.
@@ -65,8 +96,30 @@ pub(super) struct Inventory {
     file: PathBuf,
     /// Of the last stop, when that was clean; who was opened is not in it any more.
     stopped: Mutex<HashMap<TopicPartition, Held>>,
-    /// Those that were not as they should be.
-    refused: Mutex<BTreeMap<TopicPartition, Held>>,
+    kept: Mutex<Kept>,
+}
+
+impl AbortedCounts {
+    /// Those of `segments`, and the first batch's.
+    pub fn new(
+        at: &TopicPartition,
+        topic_id: Uuid,
+        segments: impl Iterator<Item = HeldSegment>,
+        first: Option<(i64, u32)>,
+    ) -> Self {
+        let segments = segments.filter(|one| one.aborted > 0);
+        let segments = segments.filter_map(|one| Some((one.base_offset, (one.aborted, one.aborted_sum?))));
+        let segments = segments.collect();
+        Self { topic: at.topic.to_string(), partition: at.partition, topic_id, segments, first }
+    }
+
+    fn at(&self) -> TopicPartition {
+        TopicPartition::new(&self.topic, self.partition)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.first.is_none()
+    }
 }
 
 impl Held {
@@ -84,12 +137,32 @@ impl Held {
         }
         let first_crc = first_crc(disk, dir, &segments);
         let (topic, partition) = (at.topic.to_string(), at.partition);
-        let (log_start, log_end) = (offsets.start, offsets.end);
+        let (log_start, log_end) = (offsets.start, Some(offsets.end));
         Ok(Self { topic, partition, topic_id, log_start, log_end, first_crc, segments })
     }
 
     fn at(&self) -> TopicPartition {
         TopicPartition::new(&self.topic, self.partition)
+    }
+
+    /// A log of which nothing is known but that it was here.
+    pub fn unknown(at: &TopicPartition, topic_id: Uuid) -> Self {
+        let (topic, partition) = (at.topic.to_string(), at.partition);
+        Self {
+            topic,
+            partition,
+            topic_id,
+            log_start: 0,
+            log_end: None,
+            first_crc: None,
+            segments: Vec::new(),
+        }
+    }
+
+    fn aborted(&self) -> AbortedCounts {
+        let first = self.segments.iter().find(|segment| segment.bytes > 0).map(|segment| segment.base_offset);
+        let first = first.zip(self.first_crc);
+        AbortedCounts::new(&self.at(), self.topic_id, self.segments.iter().cloned(), first)
     }
 
     /// The first thing in `dir`, which has these `files`, that is not as it was, and where. None when all is.
@@ -99,10 +172,16 @@ impl Held {
         dir: &Path,
         files: Option<&[String]>,
     ) -> Option<(PathBuf, String)> {
-        let is_empty = self.log_end == 0;
+        let is_empty = self.log_end == Some(0);
         let Some(files) = files else {
             return (!is_empty).then(|| (dir.to_path_buf(), "is gone".to_owned()));
         };
+        if self.log_end.is_none() {
+            let is_segment = |name: &String| {
+                names::parse_segment_file(name).is_some_and(|(_, what)| what == names::LOG_SUFFIX)
+            };
+            return (!files.iter().any(is_segment)).then(|| (dir.to_path_buf(), "is empty".to_owned()));
+        }
         for segment in &self.segments {
             let path = names::segment_file(dir, segment.base_offset, names::LOG_SUFFIX);
             let bytes = segment.bytes;
@@ -133,7 +212,12 @@ impl Held {
 /// The CRC field of the first batch; none where none can be read.
 fn first_crc(disk: &dyn Disk, dir: &Path, segments: &[HeldSegment]) -> Option<u32> {
     let first = segments.iter().find(|segment| segment.bytes > 0)?;
-    let path = names::segment_file(dir, first.base_offset, names::LOG_SUFFIX);
+    crc_of_first_batch(disk, dir, first.base_offset)
+}
+
+/// The CRC field of the first batch of a segment; none where none can be read.
+pub(super) fn crc_of_first_batch(disk: &dyn Disk, dir: &Path, base_offset: i64) -> Option<u32> {
+    let path = names::segment_file(dir, base_offset, names::LOG_SUFFIX);
     let mut crc = [0; CRC_BYTES];
     disk.open(&path, OpenMode::Read).and_then(|file| file.read_exact_at(&mut crc, CRC_AT)).ok()?;
     Some(u32::from_be_bytes(crc))
@@ -146,7 +230,7 @@ impl Inventory {
     /// [`StorageError::Malformed`], [`StorageError::Io`].
     pub fn take(disk: &dyn Disk, dir: &Path) -> Result<Self> {
         let file = dir.join(names::INVENTORY);
-        let empty = || Self { file: file.clone(), stopped: Mutex::default(), refused: Mutex::default() };
+        let empty = || Self { file: file.clone(), stopped: Mutex::default(), kept: Mutex::default() };
         let Some(text) = read_text(disk, &file)? else { return Ok(empty()) };
         let document: Document =
             serde_json::from_str(&text).map_err(|error| malformed(&file, error.to_string()))?;
@@ -156,28 +240,45 @@ impl Inventory {
         let marked_ms = disk.modified_ms(&dir.join(names::CLEAN_SHUTDOWN));
         let is_of_last_stop = marked_ms.is_ok_and(|ms| ms == document.stopped_at_ms);
         let by_place = |logs: Vec<Held>| logs.into_iter().map(|held| (held.at(), held));
+        // After a clean stop the list of that stop says it.
+        let counts: Vec<_> = match is_of_last_stop {
+            true => document.logs.iter().map(Held::aborted).collect(),
+            false => document.aborted,
+        };
         let stopped = if is_of_last_stop { by_place(document.logs).collect() } else { HashMap::new() };
         let refused = by_place(document.refused).collect();
-        let inventory =
-            Self { file: file.clone(), stopped: Mutex::new(stopped), refused: Mutex::new(refused) };
-        inventory.store(disk, Vec::new(), 0)?;
+        let counts = counts.into_iter().filter(|counts| !counts.is_empty());
+        let aborted = counts.map(|counts| (counts.at(), counts)).collect();
+        let kept = Mutex::new(Kept { refused, aborted });
+        let inventory = Self { file: file.clone(), stopped: Mutex::new(stopped), kept };
+        inventory.store(disk, &inventory.kept.lock(), Vec::new(), 0)?;
         Ok(inventory)
     }
 
     /// What the log was; none when nothing is known of it, or of one with that name only.
     pub fn expected(&self, at: &TopicPartition, topic_id: Uuid) -> Option<Held> {
-        let refused = self.refused.lock().get(at).cloned();
+        let refused = self.kept.lock().refused.get(at).cloned();
         let held = refused.or_else(|| self.stopped.lock().get(at).cloned())?;
         (topic_id.is_nil() || held.topic_id == topic_id).then_some(held)
     }
 
     /// The log is not as it was: every start says so until it is, or until the list does not ask for it any more.
     pub fn refuse(&self, disk: &dyn Disk, held: Held) -> Result<()> {
-        let at = held.at();
-        if self.refused.lock().insert(at, held).is_some() {
+        let mut kept = self.kept.lock();
+        if kept.refused.insert(held.at(), held).is_some() {
             return Ok(());
         }
-        self.store(disk, Vec::new(), 0)
+        self.store(disk, &kept, Vec::new(), 0)
+    }
+
+    /// These logs were here; all that told of them is gone. Each is refused until it is put back, or given up.
+    pub fn expect(&self, disk: &dyn Disk, logs: impl Iterator<Item = (TopicPartition, Uuid)>) -> Result<()> {
+        let mut kept = self.kept.lock();
+        for (at, topic_id) in logs {
+            let unknown = Held::unknown(&at, topic_id);
+            kept.refused.entry(at).or_insert(unknown);
+        }
+        self.store(disk, &kept, Vec::new(), 0)
     }
 
     /// Nothing is expected of these logs any more: they are as they were, or given up.
@@ -187,18 +288,50 @@ impl Inventory {
         logs: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> Result<()> {
         let mut changed = false;
+        let mut kept = self.kept.lock();
         for at in logs {
             self.stopped.lock().remove(at);
-            changed |= self.refused.lock().remove(at).is_some();
+            changed |= kept.refused.remove(at).is_some();
         }
-        if changed { self.store(disk, Vec::new(), 0) } else { Ok(()) }
+        if changed { self.store(disk, &kept, Vec::new(), 0) } else { Ok(()) }
+    }
+
+    /// How many aborted transactions the index of a segment had at least, of a log with that id, and their CRC-32C.
+    pub fn aborted(&self, at: &TopicPartition, topic_id: Uuid, base_offset: i64) -> (u64, u32) {
+        let kept = self.kept.lock();
+        let counts = kept.aborted.get(at).filter(|counts| topic_id.is_nil() || counts.topic_id == topic_id);
+        counts.and_then(|counts| counts.segments.get(&base_offset)).copied().unwrap_or((0, 0))
+    }
+
+    /// Base offset of the first segment with a batch and that batch's CRC, of a log with that id, when they were written down last.
+    pub fn first(&self, at: &TopicPartition, topic_id: Uuid) -> Option<(i64, u32)> {
+        let kept = self.kept.lock();
+        kept.aborted.get(at).filter(|known| topic_id.is_nil() || known.topic_id == topic_id)?.first
+    }
+
+    /// Writes down how many aborted transactions logs have, all of them on the device.
+    pub fn note_aborted(&self, disk: &dyn Disk, counts: impl Iterator<Item = AbortedCounts>) -> Result<()> {
+        let mut kept = self.kept.lock();
+        let mut changed = false;
+        for counts in counts {
+            let at = counts.at();
+            if counts.is_empty() {
+                changed |= kept.aborted.remove(&at).is_some();
+            } else if kept.aborted.get(&at) != Some(&counts) {
+                kept.aborted.insert(at, counts);
+                changed = true;
+            }
+        }
+        if changed { self.store(disk, &kept, Vec::new(), 0) } else { Ok(()) }
     }
 
     /// Writes what `logs` are, behind the marker of a clean stop.
     pub fn leave(&self, disk: &dyn Disk, dir: &Path, logs: Vec<Held>) -> Result<()> {
         let marker = dir.join(names::CLEAN_SHUTDOWN);
         let marked_ms = disk.modified_ms(&marker).map_err(|e| StorageError::io("read", &marker, &e))?;
-        self.store(disk, logs, marked_ms)
+        let mut kept = self.kept.lock();
+        kept.aborted.clear();
+        self.store(disk, &kept, logs, marked_ms)
     }
 
     /// Where the list is.
@@ -206,9 +339,12 @@ impl Inventory {
         &self.file
     }
 
-    fn store(&self, disk: &dyn Disk, logs: Vec<Held>, stopped_at_ms: i64) -> Result<()> {
-        let refused: Vec<Held> = self.refused.lock().values().cloned().collect();
-        if logs.is_empty() && refused.is_empty() {
+    /// Writes the file. Who calls it holds the lock of `kept`: logs are opened by many threads, and two that wrote at once
+    /// would take the file beside it from each other.
+    fn store(&self, disk: &dyn Disk, kept: &Kept, logs: Vec<Held>, stopped_at_ms: i64) -> Result<()> {
+        let refused: Vec<Held> = kept.refused.values().cloned().collect();
+        let aborted: Vec<AbortedCounts> = kept.aborted.values().cloned().collect();
+        if logs.is_empty() && refused.is_empty() && aborted.is_empty() {
             return match disk.remove_file(&self.file) {
                 Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(()),
                 removed => removed
@@ -216,7 +352,7 @@ impl Inventory {
                     .map_err(|e| StorageError::io("remove", &self.file, &e)),
             };
         }
-        let document = Document { version: VERSION, stopped_at_ms, logs, refused };
+        let document = Document { version: VERSION, stopped_at_ms, logs, refused, aborted };
         let text =
             serde_json::to_string(&document).map_err(|error| malformed(&self.file, error.to_string()))?;
         let at = TopicPartition::new("data directory", 0);

@@ -49,6 +49,17 @@ pub struct LogManager {
 /// Called with what retention removed from a log.
 pub type RetiredListener = Box<dyn Fn(&Retired) + Send + Sync>;
 
+/// Whether `interval_ms` has passed since `last_ms`, which is `now_ms` from then on. A clock that was set back does not
+/// put it off.
+fn is_due(last_ms: &AtomicI64, interval_ms: i64, now_ms: i64) -> bool {
+    let since_ms = now_ms.saturating_sub(last_ms.load(Ordering::Acquire));
+    let due = !(0..interval_ms).contains(&since_ms);
+    if due {
+        last_ms.store(now_ms, Ordering::Release);
+    }
+    due
+}
+
 impl LogManager {
     /// Makes or opens the data directory and locks it.
     ///
@@ -164,6 +175,23 @@ impl LogManager {
         Ok(entries.into_iter().filter(|e| e.is_dir).map(|e| e.name).collect())
     }
 
+    /// These logs are known to have been in the directory, which is a new one: each is refused, by this start and later ones, until
+    /// it is put back or given up.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn expect(&self, logs: impl Iterator<Item = (TopicPartition, Uuid)>) -> Result<()> {
+        self.shared.inventory.expect(&*self.shared.disk, logs)
+    }
+
+    /// Writes down which logs were made since the last call, so that one whose folder is lost is missed.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn note_made(&self) -> Result<()> {
+        self.shared.note_made()
+    }
+
     /// Nothing is expected of a log that this broker does not have: it moved away.
     ///
     /// # Errors
@@ -189,8 +217,11 @@ impl LogManager {
     pub fn remove_partitions(&self, topic: &str, partitions: impl IntoIterator<Item = i32>) -> Result<()> {
         let mut first = Ok(());
         let mut removed = Vec::new();
-        for partition in partitions {
-            let at = TopicPartition::new(topic, partition);
+        let going: Vec<_> = partitions.into_iter().map(|number| TopicPartition::new(topic, number)).collect();
+        // First: a kill behind the renames must not leave a checkpoint that misses what was removed. On a full disk it may.
+        let _ =
+            self.shared.update_recovery_points(|points| going.iter().for_each(|at| _ = points.remove(at)));
+        for at in going {
             match self.bring_to_grave(&at) {
                 Ok((grave, delay_ms)) => removed.push((at, grave, delay_ms)),
                 Err(error) if matches!(first, Ok(()) | Err(StorageError::NotFound { .. })) => {
@@ -280,18 +311,14 @@ impl LogManager {
         self.shared.unlink_due();
         let mut keep = |done: Result<()>| errors.extend(done.err());
         logs.iter().for_each(|log| keep(log.roll_if_old(now_ms)));
-        let since_ms = now_ms.saturating_sub(self.retention_ms.load(Ordering::Acquire));
-        // A clock that was set back does not put it off.
-        if !(0..self.shared.config.retention_check_interval_ms).contains(&since_ms) {
-            self.retention_ms.store(now_ms, Ordering::Release);
+        if is_due(&self.retention_ms, self.shared.config.retention_check_interval_ms, now_ms) {
             self.retain(&logs, now_ms, &mut keep);
         }
         let before_ms = now_ms.saturating_sub(self.shared.config.checkpoint_interval_ms);
         let dirty: Vec<_> = logs.into_iter().filter(|log| log.is_dirty_since(before_ms)).collect();
         self.write_recovery_points(&dirty, PartitionLog::checkpoint, &mut keep);
         let interval_ms = self.shared.config.replica_high_watermark_checkpoint_interval_ms;
-        if now_ms.saturating_sub(self.high_watermarks_ms.load(Ordering::Acquire)) >= interval_ms {
-            self.high_watermarks_ms.store(now_ms, Ordering::Release);
+        if is_due(&self.high_watermarks_ms, interval_ms, now_ms) {
             keep(self.write_high_watermarks());
         }
         errors
@@ -350,6 +377,8 @@ impl LogManager {
                 logs.chunks(per_thread).map(|chunk| scope.spawn(move || each(chunk, how))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
         });
+        // What the checkpoint tells of must have come to the device.
+        keep(self.shared.sync_names());
         let mut points = Vec::new();
         for (log, result) in results {
             match result {
@@ -357,6 +386,8 @@ impl LogManager {
                 Err(error) => keep(Err(error)),
             }
         }
+        let counts = points.iter().map(|(log, _)| log.aborted_counts());
+        keep(self.shared.inventory.note_aborted(&*self.shared.disk, counts));
         keep(self.shared.update_recovery_points(|offsets| {
             // A log that was truncated since is on the device only up to there.
             let now = |log: &PartitionLog, offset: i64| log.flushed().min(offset);
@@ -425,4 +456,17 @@ fn grave_name(at: &TopicPartition) -> String {
     // Topic names are ASCII.
     let room = MAX_FILE_NAME_BYTES.saturating_sub(suffix.len()).min(at.topic.len());
     format!("{}{suffix}", at.topic.get(..room).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_is_so_once_in_each_interval_and_when_the_clock_was_set_back() {
+        let last_ms = AtomicI64::new(0);
+        let due: Vec<bool> =
+            [100, 101, 109, 110, 50, 59, 60].map(|now_ms| is_due(&last_ms, 10, now_ms)).to_vec();
+        assert_eq!(due, [true, false, false, true, true, false, true]);
+    }
 }

@@ -36,6 +36,8 @@ pub(super) struct Shared {
     pub inventory: Inventory,
     /// Whether a partition's directory was made, and its name may not be on the device.
     pub unsynced: AtomicBool,
+    /// Logs that were made, and of which no checkpoint tells yet.
+    pub made: Mutex<Vec<TopicPartition>>,
     graveyard: Mutex<Vec<Doomed>>,
     /// Told when a partition had more producers than it may remember.
     pub on_crowded: OnceLock<CrowdedListener>,
@@ -96,6 +98,24 @@ impl Shared {
             self.unsynced.store(true, Ordering::Release);
             StorageError::io("sync", &self.dir, &e)
         })
+    }
+
+    /// Writes down which logs were made: a folder that is gone later was there.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::update`].
+    pub fn note_made(&self) -> Result<()> {
+        let made = std::mem::take(&mut *self.made.lock());
+        if made.is_empty() {
+            return Ok(());
+        }
+        // A loss of power must not leave a checkpoint that tells of a folder which never came to the device.
+        let noted = self.sync_names().and_then(|()| {
+            self.update_recovery_points(|points| {
+                made.iter().for_each(|at| _ = points.entry(at.clone()).or_insert(0))
+            })
+        });
+        noted.inspect_err(|_| self.made.lock().extend(made.iter().cloned()))
     }
 
     /// Changes the first readable offsets, on the device when this returns.
@@ -194,6 +214,7 @@ impl Shared {
             dir: dir.to_path_buf(),
             config,
             unsynced: AtomicBool::new(false),
+            made: Mutex::default(),
             graveyard: Mutex::default(),
             on_crowded: OnceLock::new(),
         })

@@ -155,6 +155,12 @@ class Native:
     def __init__(self):
         self.topics, self.view, self.lease, self.answers, self.groups = {}, None, 0, {}, {}
 
+    def expect_topics(self, topics_json):
+        self.expected = [one["name"] for one in json.loads(topics_json)]
+
+    def offline_partitions(self):
+        return []
+
     def apply_topics(self, topics_json):
         self.topics.update({one["name"]: one for one in json.loads(topics_json)})
 

@@ -335,12 +335,12 @@ def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_
     [
         ([], 0),
         ([{"feature": "no.such", "max_version_level": 1}], ErrorCode.INVALID_UPDATE_VERSION),
-        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 1}], 0),
-        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 7}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": NOW, "upgrade_type": 1}], 0),
+        ([{"feature": FEATURE, "max_version_level": NOW, "upgrade_type": 7}], ErrorCode.INVALID_UPDATE_VERSION),
         ([{"feature": FEATURE, "max_version_level": 0, "upgrade_type": 3}], ErrorCode.INVALID_UPDATE_VERSION),
         ([{"feature": FEATURE, "max_version_level": -1}], ErrorCode.INVALID_UPDATE_VERSION),
-        ([{"feature": FEATURE, "max_version_level": 2, "upgrade_type": 2}], ErrorCode.INVALID_UPDATE_VERSION),
-        ([{"feature": FEATURE, "max_version_level": 2, "allow_downgrade": True}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": NEXT, "upgrade_type": 2}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": NEXT, "allow_downgrade": True}], ErrorCode.INVALID_UPDATE_VERSION),
     ],
 )
 def test_only_the_level_of_pylog_can_be_raised(members, updates, code):

@@ -132,10 +132,10 @@ impl TransactionMachine {
             self.begun.remove(transactional_id);
             let expires = metadata.is_some_and(|metadata| metadata.state.can_expire());
             let expiration_ms = self.settings.expiration_ms(transactional_id);
-            return expires.then(|| now.steady_of(since_ms).saturating_add(expiration_ms));
+            return expires.then(|| now.past(since_ms).saturating_add(expiration_ms));
         };
         let noted = self.begun.get(transactional_id).filter(|(start_ms, _)| *start_ms == metadata.start_ms);
-        let begun_ms = noted.map_or_else(|| now.steady_of(metadata.start_ms), |(_, begun_ms)| *begun_ms);
+        let begun_ms = noted.map_or_else(|| now.past(metadata.start_ms), |(_, begun_ms)| *begun_ms);
         self.begun.insert(transactional_id.to_owned(), (metadata.start_ms, begun_ms));
         (!metadata.never_times_out()).then(|| begun_ms.saturating_add(i64::from(metadata.timeout_ms)))
     }

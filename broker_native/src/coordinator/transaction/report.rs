@@ -2,6 +2,7 @@
 use super::machine::TransactionMachine;
 use super::metadata::Metadata;
 use super::state::State;
+use crate::coordinator::Now;
 use crate::wire::ErrorCode;
 use crate::wire::messages::describe_transactions::{TopicData, TransactionState};
 use crate::wire::messages::list_transactions::TransactionState as Listed;
@@ -18,24 +19,24 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn lets_through(&self, metadata: &Metadata, now_ms: i64) -> bool {
+    fn lets_through(&self, metadata: &Metadata, age_ms: impl FnOnce() -> i64) -> bool {
         (self.states.is_empty() || self.states.contains(&metadata.state))
             && (self.producer_ids.is_empty() || self.producer_ids.contains(&metadata.producer.id))
-            && (self.duration_ms < 0 || self.is_open_long(metadata, now_ms))
+            && (self.duration_ms < 0 || self.is_open_long(metadata, age_ms))
     }
 
-    fn is_open_long(&self, metadata: &Metadata, now_ms: i64) -> bool {
+    fn is_open_long(&self, metadata: &Metadata, age_ms: impl FnOnce() -> i64) -> bool {
         let open = metadata.state == State::Ongoing || metadata.state.is_ending();
-        open && now_ms.saturating_sub(metadata.start_ms) > self.duration_ms
+        open && age_ms() > self.duration_ms
     }
 }
 
 impl TransactionMachine {
     /// The ids that the filter and `name_matches` let through.
-    pub fn list(&self, filter: &Filter, name_matches: impl Fn(&str) -> bool, now_ms: i64) -> Vec<Listed> {
+    pub fn list(&self, filter: &Filter, name_matches: impl Fn(&str) -> bool, now: Now) -> Vec<Listed> {
         let wanted = self.transactions.iter().filter(|(transactional_id, metadata)| {
             metadata.producer.epoch >= 0
-                && filter.lets_through(metadata, now_ms)
+                && filter.lets_through(metadata, || self.age_ms(transactional_id, metadata, now))
                 && name_matches(transactional_id)
         });
         wanted
@@ -45,6 +46,14 @@ impl TransactionMachine {
                 transaction_state: metadata.state.name().to_owned(),
             })
             .collect()
+    }
+
+    /// How long a transaction is open: by the steady clock while it waits for its program, whatever the time of the day is
+    /// set to.
+    fn age_ms(&self, transactional_id: &str, metadata: &Metadata, now: Now) -> i64 {
+        let begun = self.begun.get(transactional_id).filter(|(start_ms, _)| *start_ms == metadata.start_ms);
+        let begun_ms = begun.map_or_else(|| now.past(metadata.start_ms), |(_, begun_ms)| *begun_ms);
+        now.steady_ms.saturating_sub(begun_ms)
     }
 
     pub(super) fn describe(&self, transactional_id: String) -> TransactionState {

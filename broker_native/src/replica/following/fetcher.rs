@@ -3,6 +3,7 @@
 //! A request that waits for records is broken off when there is another partition to follow, so that no new partition
 //! waits for the others' silence. The connection is then opened anew, and a full request ends the old session.
 use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::machine::{Need, Step};
 use super::manager::Context;
 use super::session::{Key, Session};
 use super::slot::Slot;
-use crate::client::error::{ClientError, Result, code};
+use crate::client::error::{ClientError, Result, code, kind};
 use crate::client::stop::Stop;
 use crate::wire::ErrorCode;
 use crate::wire::messages::FetchResponse;
@@ -24,6 +25,8 @@ use crate::wire::messages::fetch::PartitionData;
 const FIRST_PAUSE_MS: u64 = 20;
 /// A leader that does not answer so many times in a row is worth a line: the first times are usual when it stops.
 const TOLD_AT: u32 = 5;
+/// What a round that panicked failed with.
+const PANICKED: &str = "a bug of this broker (see the panic above); please report it";
 /// Threads that sync the logs of one answer.
 const SYNC_THREADS: usize = 4;
 /// How long a throttled partition is left out when too much was copied.
@@ -168,7 +171,9 @@ impl Worker {
                 self.inbox.wait(next.map(|ms| Duration::from_millis(ms.max(1))));
                 continue;
             }
-            match self.round() {
+            // The next round begins with a connection and a session of its own; the logs keep what they have.
+            let round = catch_unwind(AssertUnwindSafe(|| self.round()));
+            match round.unwrap_or_else(|_panic| Err(ClientError::fatal(kind::INTERNAL, PANICKED))) {
                 Ok(()) => self.failures = 0,
                 Err(error) => self.give_up_round(&error),
             }

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::markers::{Tally, is_over};
 use crate::record::control::Marker;
+use crate::server::background::kept_running;
 use crate::server::notice::notice;
 use crate::server::peers::Peers;
 use crate::storage::TxnMarker;
@@ -35,10 +36,10 @@ pub struct ToSend {
     pub tally: Arc<Tally>,
 }
 
-impl ToSend {
-    /// None of the partitions has it.
-    pub fn failed(self) {
-        for partition in self.partitions {
+/// A marker that is let go of has failed in the partitions that are left: their tally is told in any case.
+impl Drop for ToSend {
+    fn drop(&mut self) {
+        for partition in self.partitions.drain(..) {
             self.tally.done(Some(partition));
         }
     }
@@ -64,7 +65,7 @@ impl MarkerQueue {
 
     /// Sends it soon; its tally is told in any case.
     pub fn send(self: &Arc<Self>, one: ToSend) {
-        let Some(runtime) = self.peers.runtime() else { return one.failed() };
+        let Some(runtime) = self.peers.runtime() else { return };
         let id = one.broker_id;
         let is_begun = {
             let mut queues = self.queues.lock();
@@ -75,7 +76,8 @@ impl MarkerQueue {
             !begins
         };
         if !is_begun {
-            runtime.spawn(Arc::clone(self).send_all(id));
+            let me = Arc::clone(self);
+            runtime.spawn(kept_running("the sending of markers", move || Arc::clone(&me).send_all(id)));
         }
     }
 
@@ -86,7 +88,6 @@ impl MarkerQueue {
                 Ok(answer) => settle(batch, answer),
                 Err(error) => {
                     notice(&format!("{} markers are sent again: {error}", batch.len()));
-                    batch.into_iter().for_each(ToSend::failed);
                 }
             }
         }
@@ -136,11 +137,12 @@ fn marker(one: &ToSend) -> WritableTxnMarker {
 /// Tells each marker's tally what became of it; an answer that lacks a partition says that it failed.
 fn settle(batch: Vec<ToSend>, answer: WriteTxnMarkersResponse) {
     let mut results = answer.markers.into_iter();
-    for one in batch {
+    for mut one in batch {
         let result = results.next().filter(|result| result.producer_id == one.marker.producer_id);
-        for (topic, number) in one.partitions {
-            let is_there = result.as_ref().is_some_and(|result| is_written(result, &topic, number));
-            one.tally.done((!is_there).then_some((topic, number)));
+        while let Some((topic, number)) = one.partitions.last() {
+            let is_there = result.as_ref().is_some_and(|result| is_written(result, topic, *number));
+            let partition = one.partitions.pop();
+            one.tally.done(partition.filter(|_| !is_there));
         }
     }
 }

@@ -196,8 +196,12 @@ impl<M: Machine> Shard<M> {
         let appended = self.log.append_marker(marker, how).map_err(|error| of_storage(&error))?;
         live.last_offset = Some(appended.last_offset);
         let TxnMarker { producer_id, producer_epoch, marker, .. } = marker;
-        if let Err(why) = live.machine.replay(&Entry::Marker { producer_id, producer_epoch, marker }) {
-            notice(&format!("a coordinator cannot read what it wrote: {why}"));
+        let entry = Entry::Marker { producer_id, producer_epoch, marker };
+        match catch_unwind(AssertUnwindSafe(|| live.machine.replay(&entry))) {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => notice(&format!("a coordinator cannot read what it wrote: {why}")),
+            // The marker is written: the machine finds it when it is loaded.
+            Err(_panic) => _ = self.fail(&mut state, Effects::default(), ErrorCode::UnknownServerError, BUG),
         }
         Ok(appended)
     }

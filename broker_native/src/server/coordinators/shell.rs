@@ -12,6 +12,7 @@ use super::patience::Patience;
 use super::shard::{Shard, Start, Stepped};
 use super::waiting::Waiting;
 use crate::coordinator::{Effects, Machine, Now, Ticket};
+use crate::server::background::kept_running;
 use crate::server::cluster::Cluster;
 use crate::server::topics::Picture;
 use crate::storage::{Appended, Clock, PartitionLog, TxnMarker};
@@ -231,7 +232,9 @@ where
         }
         self.load_in_background();
         if let Some(me) = self.me.upgrade() {
-            tokio::spawn(me.watch_deadlines());
+            tokio::spawn(kept_running("the clock of a coordinator", move || {
+                Arc::clone(&me).watch_deadlines()
+            }));
         }
     }
 

@@ -1,4 +1,5 @@
 //! ListTransactions: the transactional ids that this broker coordinates.
+use crate::coordinator::Now;
 use crate::coordinator::transaction::{Filter, State};
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -23,10 +24,11 @@ pub fn handle(call: &Call, request: &ListTransactionsRequest) -> Outcome {
     let mut transaction_states = Vec::new();
     // Only unknown states were asked for: nothing is in them.
     let wanted = request.state_filters.is_empty() || !known.is_empty();
-    let now_ms = call.shared.clock.now_ms();
+    let clock = &call.shared.clock;
+    let now = Now { wall_ms: clock.now_ms(), steady_ms: clock.steady_ms() };
     let looked = call.shared.coordinators.transactions.for_each_loaded(|machine| {
         if wanted {
-            transaction_states.extend(machine.list(&filter, &name_matches, now_ms));
+            transaction_states.extend(machine.list(&filter, &name_matches, now));
         }
     });
     Outcome::Now(call.answer(&match looked {

@@ -25,6 +25,7 @@ use tokio::runtime::Handle;
 use self::failure::Failure;
 use self::leading::Leading;
 use self::proposals::Proposals;
+use super::background::kept_running;
 use super::cluster::Cluster;
 use super::settings::Settings;
 use super::shared::Shared;
@@ -133,9 +134,17 @@ pub fn start(shared: &Arc<Shared>) {
     }
     // A server listens once.
     let _ = shared.replication.runtime.set(Handle::current());
-    tokio::spawn(proposals::send_all(Arc::clone(shared)));
-    tokio::spawn(failure::report(Arc::clone(shared)));
-    tokio::spawn(look_for_laggards(Arc::clone(shared)));
+    watch(shared, "changes of in-sync replicas", proposals::send_all);
+    watch(shared, "the report of a failed disk", failure::report);
+    watch(shared, "the look for slow followers", look_for_laggards);
+}
+
+fn watch<F>(shared: &Arc<Shared>, what: &'static str, work: fn(Arc<Shared>) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let shared = Arc::clone(shared);
+    tokio::spawn(kept_running(what, move || work(Arc::clone(&shared))));
 }
 
 /// Twice per `replica.lag.time.max.ms` asks who does not keep up.

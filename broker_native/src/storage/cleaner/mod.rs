@@ -33,6 +33,7 @@ mod stream;
 mod transactions;
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -133,7 +134,13 @@ impl Cleaner {
         let at = log.topic_partition().clone();
         let mut stats = Stats::default();
         let now_ms = shared.clock.now_ms();
-        match clean(shared, &log, &dirt, settings, pace, &mut stats) {
+        let cleaned =
+            catch_unwind(AssertUnwindSafe(|| clean(shared, &log, &dirt, settings, pace, &mut stats)));
+        // It stays excluded, as one that fails for good: others get their turn.
+        let cleaned = cleaned.unwrap_or_else(|_panic| {
+            Err(StorageError::Poisoned { at: at.clone(), reason: "its compaction panicked".into() })
+        });
+        match cleaned {
             Ok(true) => {
                 self.forget(&at);
                 Cleaning::Done(at, stats)

@@ -142,7 +142,9 @@ impl PartitionLog {
         if size > limit {
             return Err(StorageError::LargerThanSegment { at: at(), size, limit });
         }
-        if config.message_timestamp_type == TimestampType::CreateTime && header.max_timestamp >= 0 {
+        if config.message_timestamp_type == TimestampType::CreateTime
+            && header.max_timestamp != layout::NO_TIMESTAMP
+        {
             let earliest_ms = now_ms.saturating_sub(config.message_timestamp_before_max_ms);
             let latest_ms = now_ms.saturating_add(config.message_timestamp_after_max_ms);
             for timestamp_ms in [min_timestamp.unwrap_or(header.base_timestamp), header.max_timestamp] {

@@ -7,19 +7,36 @@ use super::PartitionLog;
 use super::open::Opening;
 use crate::storage::disk::{DirEntry, Disk};
 use crate::storage::error::{Result, StorageError};
-use crate::storage::inventory::{Held, HeldSegment};
+use crate::storage::inventory::{AbortedCounts, Held, HeldSegment, crc_of_first_batch};
 use crate::storage::names;
 use crate::storage::segment::Segment;
 
+/// A segment, but for its bytes.
+fn held_segment(segment: &Segment) -> HeldSegment {
+    HeldSegment {
+        base_offset: segment.base_offset,
+        bytes: 0,
+        aborted: segment.aborted_count(),
+        aborted_sum: Some(segment.aborted_sum()),
+    }
+}
+
 impl PartitionLog {
+    /// How many aborted transactions its segments have.
+    pub(in crate::storage) fn aborted_counts(&self) -> AbortedCounts {
+        let segments = self.segments();
+        // Compaction may take the first batch away at any time.
+        let first = segments.iter().find(|one| one.size() > 0 && !one.has_gaps()).map(|one| one.base_offset);
+        let crc =
+            first.and_then(|base_offset| crc_of_first_batch(&*self.shared.disk, &self.dir, base_offset));
+        let held = segments.iter().map(|segment| held_segment(segment));
+        AbortedCounts::new(&self.at, self.topic_id, held, first.zip(crc))
+    }
+
     /// What the log is, for the next start to compare.
     pub(in crate::storage) fn held(&self) -> Result<Held> {
         let segments = self.segments();
-        let held = segments.iter().map(|segment| HeldSegment {
-            base_offset: segment.base_offset,
-            bytes: 0,
-            aborted: segment.aborted_count(),
-        });
+        let held = segments.iter().map(|segment| held_segment(segment));
         let offsets = self.offsets();
         let offsets = offsets.log_start_offset..offsets.log_end_offset;
         Held::now(&*self.shared.disk, (&self.at, self.topic_id), &self.dir, offsets, held.collect())
@@ -39,15 +56,21 @@ impl Opening<'_> {
             return Ok(());
         };
         self.shared.inventory.refuse(&*self.shared.disk, held.clone())?;
-        let end = held.log_end;
+        if files.is_none() {
+            // The list is what asks for the folder from now on: who takes the partition out of it has given it up.
+            self.shared.update_recovery_points(|points| _ = points.remove(self.at))?;
+        }
+        let ended = held.log_end.map_or("nobody knows where the log ended".to_owned(), |end| {
+            format!("the log ended at offset {end}")
+        });
         let inventory = self.shared.inventory.file().to_path_buf();
-        let what = format!("{} {what}", file.display());
-        Err(StorageError::ChangedWhileStopped { at: self.at.clone(), what, end, inventory })
+        let what = format!("{} {what}; {ended}", file.display());
+        Err(StorageError::ChangedWhileStopped { at: self.at.clone(), what, inventory })
     }
 
     /// The log begins where it did, whatever the checkpoint says now.
     pub fn mend_start(&mut self) -> Result<()> {
-        let Some(held) = &self.held else { return Ok(()) };
+        let Some(held) = self.held.as_ref().filter(|held| held.log_end.is_some()) else { return Ok(()) };
         let (start, found) = (held.log_start, self.log_start_offset);
         if start != found {
             self.notes.push(format!(
@@ -79,11 +102,18 @@ impl Opening<'_> {
         Err(StorageError::Malformed { file: self.shared.dir.join(names::LOG_START_CHECKPOINT), reason })
     }
 
-    /// Whether the index of aborted transactions of `segment` has fewer or more of them than it had.
-    pub fn has_other_aborted(&self, segment: &Segment) -> bool {
+    /// Whether the index of aborted transactions of `segment` has not those that it had at the last clean stop, or lacks some that
+    /// were known to be on the device before an unclean one.
+    pub fn has_other_aborted(&self, segment: &Segment) -> Result<bool> {
+        let (base_offset, found) = (segment.base_offset, segment.aborted_count());
         let held = self.held.iter().flat_map(|held| &held.segments);
-        let held = held.into_iter().find(|held| held.base_offset == segment.base_offset);
-        held.is_some_and(|held| held.aborted != segment.aborted_count())
+        if let Some(held) = held.into_iter().find(|held| held.base_offset == base_offset) {
+            let same_sum = held.aborted_sum.is_none_or(|sum| sum == segment.aborted_sum());
+            return Ok(held.aborted != found || !same_sum);
+        }
+        let (known, sum) = self.shared.inventory.aborted(self.at, self.topic_id, base_offset);
+        let first = if known == 0 { Ok(sum) } else { segment.aborted_sum_of_first(known) };
+        Ok(known > found || first.map_err(|error| error.of(self.at))? != sum)
     }
 }
 

@@ -36,6 +36,7 @@ mod durable;
 mod follow;
 mod open;
 mod open_aborted;
+mod open_checks;
 mod read;
 mod replay;
 mod replicated;

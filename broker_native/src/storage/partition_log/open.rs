@@ -40,13 +40,15 @@ const NO_DELAY: i64 = 0;
 pub(super) struct Opening<'a> {
     pub shared: &'a Arc<Shared>,
     pub at: &'a TopicPartition,
-    dir: Arc<Path>,
+    /// What the opener was told; may be nil.
+    pub topic_id: Uuid,
+    pub dir: Arc<Path>,
     config: &'a LogConfig,
     pub segments: Vec<Arc<Segment>>,
     pub log_start_offset: i64,
-    recovery_point: i64,
+    pub recovery_point: i64,
     pub next_offset: i64,
-    epochs: LeaderEpochs,
+    pub epochs: LeaderEpochs,
     producers: Producers,
     /// Base offsets of the segments with an index of aborted transactions.
     pub with_aborted: Vec<i64>,
@@ -87,7 +89,7 @@ impl PartitionLog {
         clean: bool,
     ) -> Result<Arc<Self>> {
         let dir: Arc<Path> = names::partition_dir(&shared.dir, at)?.into();
-        let mut opening = Opening::new(shared, at, dir.clone(), &config);
+        let mut opening = Opening::new(shared, (at, topic_id), dir.clone(), &config);
         opening.held = shared.inventory.expected(at, topic_id);
         let topic_id = match shared.disk.list(&dir) {
             Ok(mut entries) => {
@@ -103,6 +105,7 @@ impl PartitionLog {
             }
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
                 opening.compare(None, &dir)?;
+                opening.check_missing(&dir, clean)?;
                 opening.make(topic_id)?
             }
             Err(cause) => return Err(StorageError::io("list", &dir, &cause)),
@@ -122,10 +125,16 @@ impl PartitionLog {
 }
 
 impl<'a> Opening<'a> {
-    fn new(shared: &'a Arc<Shared>, at: &'a TopicPartition, dir: Arc<Path>, config: &'a LogConfig) -> Self {
+    fn new(
+        shared: &'a Arc<Shared>,
+        (at, topic_id): (&'a TopicPartition, Uuid),
+        dir: Arc<Path>,
+        config: &'a LogConfig,
+    ) -> Self {
         Self {
             shared,
             at,
+            topic_id,
             dir,
             config,
             segments: Vec::new(),
@@ -153,6 +162,7 @@ impl<'a> Opening<'a> {
         let made = self.shared.disk.create_dir_all(&self.dir);
         made.map_err(|e| StorageError::io("make", &self.dir, &e))?;
         self.shared.unsynced.store(true, std::sync::atomic::Ordering::Release);
+        self.shared.made.lock().push(self.at.clone());
         write_topic_id(&*self.shared.disk, &self.dir, topic_id, SyncWhen::Later, self.at)?;
         self.topic_id_unsynced = true;
         self.begin_at(0)?;
@@ -193,21 +203,30 @@ impl<'a> Opening<'a> {
 
     fn load(&mut self, entries: Vec<DirEntry>, topic_id: Uuid, clean: bool) -> Result<Uuid> {
         self.clean = clean;
-        self.recovery_point = self.shared.recovery_points.get(self.at).unwrap_or(0);
+        let ended = self.held.as_ref().and_then(|held| held.log_end);
+        self.recovery_point = self.shared.recovery_points.get(self.at).max(ended).unwrap_or(0);
         self.log_start_offset = self.shared.log_starts.get(self.at).unwrap_or(0);
+        self.check_files(&entries)?;
         let topic_id = self.check_topic_id(topic_id)?;
-        let bases = self.sort_files(entries);
+        let bases = self.sort_files(&entries);
         for base_offset in bases {
             let settings = self.settings();
             let found = Segment::existing(&self.shared.pool, &self.dir, base_offset, settings);
             self.segments.push(Arc::new(found.map_err(|error| error.of(self.at))?));
         }
+        if !clean {
+            self.check_first()?;
+        }
         self.epochs = LeaderEpochs::load(&*self.shared.disk, &self.dir, clean, self.recovery_point)?;
+        self.note_no_segment();
         self.mend_start()?;
         if clean {
             self.check_start()?;
         }
-        self.drop_before_start();
+        self.drop_before_start()?;
+        if !clean {
+            self.note_lost_active(&entries);
+        }
         self.adopt_aborted()?;
         if clean {
             self.open_clean()?;
@@ -215,6 +234,7 @@ impl<'a> Opening<'a> {
             self.recover()?;
         }
         self.mend_aborted()?;
+        self.mend_epochs()?;
         self.epochs.clip(self.log_start_offset, self.next_offset.max(self.log_start_offset + 1));
         Ok(topic_id)
     }
@@ -242,7 +262,7 @@ impl<'a> Opening<'a> {
     }
 
     /// The base offsets of the segments; removes what an interrupted change left, notes the snapshots.
-    fn sort_files(&mut self, entries: Vec<DirEntry>) -> Vec<i64> {
+    fn sort_files(&mut self, entries: &[DirEntry]) -> Vec<i64> {
         let is = |name: &str, wanted: &str| names::parse_segment_file(name).is_some_and(|(_, s)| s == wanted);
         let offset = |name: &str| names::parse_segment_file(name).map(|(offset, _)| offset);
         let mut bases: Vec<i64> = entries
@@ -270,7 +290,7 @@ impl<'a> Opening<'a> {
     }
 
     /// Removes segments that end before the log's start: retention was interrupted.
-    fn drop_before_start(&mut self) {
+    fn drop_before_start(&mut self) -> Result<()> {
         let bases = self.segments.iter().skip(1).map(|s| s.base_offset);
         let count = bases.take_while(|base| *base <= self.log_start_offset).count();
         for segment in self.segments.drain(..count).collect::<Vec<_>>() {
@@ -279,8 +299,10 @@ impl<'a> Opening<'a> {
         // Kafka does not write down what retention removed.
         let first = self.segments.first().map(|s| s.base_offset);
         if let Some(first) = first.filter(|first| *first <= self.recovery_point || self.clean) {
+            self.note_later_start(first)?;
             self.log_start_offset = self.log_start_offset.max(first);
         }
+        Ok(())
     }
 
     fn remove(&self, segment: &Segment) {
@@ -344,11 +366,13 @@ impl<'a> Opening<'a> {
             self.next_offset = self.recovery_point;
             let from = self.load_snapshot(self.next_offset);
             self.drop_snapshots_behind();
+            self.check_ends(self.segments.len())?;
             return self.replay_producers(from);
         }
         let from = self.load_snapshot(self.recovery_point);
         let from_offset = from.min(self.recovery_point);
         let first = self.segments.partition_point(|s| s.base_offset <= from_offset).saturating_sub(1);
+        self.check_ends(first)?;
         let segments = self.segments.clone();
         // A first segment behind the log's start stands there for no record that was ever on the device.
         let bases = segments.get(first).map(|segment| segment.base_offset);
@@ -357,8 +381,8 @@ impl<'a> Opening<'a> {
             _ => self.log_start_offset,
         };
         self.unsynced_from = self.next_offset;
-        // What the batches say is written anew from there on.
-        self.bad_aborted.retain(|base_offset| *base_offset < self.unsynced_from);
+        // What the batches say is written anew from there on; of the first of them only what lies behind the snapshot.
+        self.bad_aborted.retain(|base_offset| *base_offset < from);
         for (i, segment) in segments.iter().enumerate().skip(first) {
             if let Some(end) = self.recover_one(segment, from, from_offset)? {
                 self.cut_behind(i, segment, end)?;
@@ -481,17 +505,6 @@ impl<'a> Opening<'a> {
             self.remove(&segment);
         }
         self.begin_at(self.log_start_offset)
-    }
-
-    fn check_reaches_recovery_point(&self) -> Result<()> {
-        let end = self.next_offset.max(self.log_start_offset);
-        if end >= self.recovery_point {
-            return Ok(());
-        }
-        let reason =
-            format!("the log ends here, but records up to {} were on the device", self.recovery_point);
-        let file = self.segments.last().map_or(self.dir.to_path_buf(), |s| s.path_of(names::LOG_SUFFIX));
-        Err(StorageError::Corrupt { at: self.at.clone(), offset: end, file, reason })
     }
 
     fn corrupt(&self, segment: &Segment, offset: i64, reason: String) -> StorageError {

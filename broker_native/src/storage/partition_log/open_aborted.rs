@@ -12,11 +12,7 @@ impl Opening<'_> {
         for segment in &self.segments {
             let found = self.with_aborted.contains(&segment.base_offset);
             let plausible = !found || segment.adopt_aborted().map_err(|error| error.of(self.at))?;
-            if !plausible || self.has_other_aborted(segment) {
-                self.notes.push(format!(
-                    "{} is not what it was and is made anew from the batches",
-                    segment.path_of(names::TXN_INDEX_SUFFIX).display()
-                ));
+            if !plausible || self.has_other_aborted(segment)? {
                 self.bad_aborted.push(segment.base_offset);
             }
         }
@@ -32,7 +28,7 @@ impl Opening<'_> {
             let Some(active) = self.segments.last() else { return Ok(()) };
             let mut aborted = active.aborted_txns().map_err(wrong)?;
             aborted.retain(|txn| txn.last_offset < self.next_offset);
-            return active.replace_aborted(&aborted).map_err(wrong);
+            return active.replace_aborted(&aborted).map(drop).map_err(wrong);
         }
         let now_ms = self.shared.clock.now_ms();
         let mut producers = Producers::default();
@@ -43,7 +39,12 @@ impl Opening<'_> {
                 aborted.extend(producers.note(header, end, now_ms).and_then(|ended| ended.aborted()));
             });
             walked.map_err(wrong)?;
-            segment.replace_aborted(&aborted).map_err(wrong)?;
+            if segment.replace_aborted(&aborted).map_err(wrong)? {
+                self.notes.push(format!(
+                    "{} was not what the batches say and is made anew",
+                    segment.path_of(names::TXN_INDEX_SUFFIX).display()
+                ));
+            }
         }
         self.unsynced_names = true;
         self.unsynced_from = self.segments.first().map_or(0, |s| s.base_offset).min(self.unsynced_from);

@@ -93,7 +93,7 @@ impl PartitionLog {
         aborted: &[AbortedTxn],
     ) -> Result<bool> {
         let whole = cleaned.retire(false);
-        let whole = whole.and_then(|()| cleaned.replace_aborted(aborted)).and_then(|()| cleaned.sync(true));
+        let whole = whole.and_then(|()| cleaned.replace_aborted(aborted)).and_then(|_| cleaned.sync(true));
         if let Err(error) = whole {
             self.discard(&cleaned);
             return Err(self.wrong(error));

@@ -23,6 +23,20 @@ impl PartitionLog {
     }
 }
 
+impl PartitionLog {
+    /// Work on this log panicked: what it holds is unknown until it is opened anew, and it takes nothing more.
+    pub(in crate::storage) fn panicked(&self) {
+        // Who is told of it may be what panicked.
+        let told = catch_unwind(AssertUnwindSafe(|| self.poison(PANICKED.into())));
+        if told.is_err() {
+            self.retire(PANICKED.into());
+        }
+        if !std::thread::panicking() {
+            self.poisoned().into_iter().for_each(|error| self.fail_waiters(&error));
+        }
+    }
+}
+
 impl Deref for Writing<'_> {
     type Target = Writer;
 
@@ -40,11 +54,7 @@ impl DerefMut for Writing<'_> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.is_cleanup {
-            // Who is told of it may be what panicked.
-            let told = catch_unwind(AssertUnwindSafe(|| self.log.poison(PANICKED.into())));
-            if told.is_err() {
-                self.log.retire(PANICKED.into());
-            }
+            self.log.panicked();
         }
     }
 }

@@ -10,11 +10,12 @@
 //! `last_stable_offset >= upto`.
 //!
 //! An entry is written before its marker, so that no marker that is in the log lacks it; nobody sees it before, since
-//! its transaction still holds the last stable offset back. Nothing protects the file: recovery writes the entries behind
-//! the recovery point anew from the batches, and a file that cannot be right is made anew from all batches.
+//! its transaction still holds the last stable offset back. Nothing in the file protects it: its sum is written down elsewhere
+//! (`inventory`), recovery writes the entries behind the recovery point anew from the batches, and a file that is not what it was is
+//! made anew from all batches.
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::MutexGuard;
 
@@ -35,6 +36,9 @@ pub(super) struct AbortedIndex {
     file: Arc<FileSlot>,
     exists: AtomicBool,
     entries: AtomicU64,
+    /// CRC-32C of the entries, and what it was before the newest.
+    sum: AtomicU32,
+    sum_before: AtomicU32,
 }
 
 impl AbortedIndex {
@@ -81,6 +85,7 @@ impl Segment {
         let len = self.aborted_file()?.len().map_err(|cause| self.failed("read", TXN_INDEX_SUFFIX, cause))?;
         self.aborted.entries.store(len / ENTRY_BYTES as u64, Ordering::Release);
         let found = self.aborted_txns()?;
+        self.aborted.sum.store(sum_of(&found), Ordering::Release);
         let whole = len % ENTRY_BYTES as u64 == 0 && found.len() as u64 == len / ENTRY_BYTES as u64;
         Ok(whole
             && found.last().is_none_or(|last| last.last_offset - self.base_offset <= i64::from(i32::MAX)))
@@ -91,13 +96,17 @@ impl Segment {
         let is_new = !self.aborted.exists.load(Ordering::Acquire);
         let entries = self.aborted.entries.load(Ordering::Acquire);
         let mode = if is_new { OpenMode::Create } else { OpenMode::ReadWrite };
-        let written = self.open_aborted(mode)?.write_all_at(&txn.encode(), position_of(entries));
+        let entry = txn.encode();
+        let written = self.open_aborted(mode)?.write_all_at(&entry, position_of(entries));
         if let Err(cause) = written {
             self.cut_aborted();
             return Err(self.failed("write", TXN_INDEX_SUFFIX, cause));
         }
         self.aborted.exists.store(true, Ordering::Release);
         self.aborted.entries.store(entries + 1, Ordering::Release);
+        let before = self.aborted.sum.load(Ordering::Acquire);
+        self.aborted.sum_before.store(before, Ordering::Release);
+        self.aborted.sum.store(crc32c::crc32c_append(before, &entry), Ordering::Release);
         Ok(is_new)
     }
 
@@ -106,10 +115,23 @@ impl Segment {
         self.aborted.entries.load(Ordering::Acquire)
     }
 
+    /// CRC-32C of all entries.
+    pub fn aborted_sum(&self) -> u32 {
+        self.aborted.sum.load(Ordering::Acquire)
+    }
+
+    /// CRC-32C of the first `count` entries that the file has now.
+    pub fn aborted_sum_of_first(&self, count: u64) -> Result<u32> {
+        let mut found = self.aborted_txns()?;
+        found.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        Ok(sum_of(&found))
+    }
+
     /// Takes the newest entry away: its marker was not written.
     pub fn drop_last_aborted(&self) {
         let entries = self.aborted.entries.load(Ordering::Acquire);
         self.aborted.entries.store(entries.saturating_sub(1), Ordering::Release);
+        self.aborted.sum.store(self.aborted.sum_before.load(Ordering::Acquire), Ordering::Release);
         self.cut_aborted();
     }
 
@@ -131,12 +153,13 @@ impl Segment {
 
     /// Makes the file hold exactly these, on the device when that changes it: a process that is killed before its first
     /// checkpoint leaves nothing behind that tells the next one (power cut, seed 2936). What the file holds of them
-    /// already is not written again.
-    pub fn replace_aborted(&self, txns: &[AbortedTxn]) -> Result<()> {
+    /// already is not written again; whether anything was.
+    pub fn replace_aborted(&self, txns: &[AbortedTxn]) -> Result<bool> {
         let held = self.aborted_txns()?;
         let entries = self.aborted.entries.load(Ordering::Acquire);
+        self.aborted.sum.store(sum_of(txns), Ordering::Release);
         if held == txns && held.len() as u64 == entries {
-            return Ok(());
+            return Ok(false);
         }
         let same = held.iter().zip(txns).take_while(|(a, b)| a == b).count();
         let bytes: Vec<u8> = txns.iter().skip(same).flat_map(AbortedTxn::encode).collect();
@@ -147,7 +170,7 @@ impl Segment {
         written.map_err(|cause| self.failed("rebuild", TXN_INDEX_SUFFIX, cause))?;
         self.aborted.exists.store(true, Ordering::Release);
         self.aborted.entries.store(txns.len() as u64, Ordering::Release);
-        Ok(())
+        Ok(true)
     }
 
     /// Adds to `out` the transactions aborted in this segment that overlap `offsets`; `true` when none of a later segment
@@ -227,6 +250,11 @@ impl Segment {
         let opened = self.aborted.file.get(&self.pool, mode, || self.path_of(TXN_INDEX_SUFFIX));
         opened.map_err(|cause| self.failed("open", TXN_INDEX_SUFFIX, cause))
     }
+}
+
+/// CRC-32C of entries.
+fn sum_of(txns: &[AbortedTxn]) -> u32 {
+    txns.iter().fold(0, |sum, txn| crc32c::crc32c_append(sum, &txn.encode()))
 }
 
 /// Bytes before an entry.

@@ -96,7 +96,7 @@ impl Segment {
         if self.aborted.exists() {
             left.adopt_aborted()?;
         }
-        left.replace_aborted(&aborted)?;
+        left.replace_aborted(&aborted).map(drop)?;
         let scanned = left.recover(end.offset, end.offset, |_, _| {})?;
         if scanned.next_offset != end.offset {
             let reason = scanned.torn.unwrap_or_else(|| "the batches end before".into());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use broker_native::wire::messages::ApiVersionsResponse;
@@ -50,7 +50,17 @@ struct Shared {
     newest: BTreeMap<ApiKey, i16>,
     asked: Mutex<BTreeMap<i16, BTreeSet<i16>>>,
     told: Mutex<BTreeSet<i16>>,
+    gate: Mutex<Gate>,
+    opened: Condvar,
     ended: AtomicBool,
+}
+
+/// Where requests of one API stand still.
+#[derive(Default)]
+struct Gate {
+    closed_for: Option<i16>,
+    /// How many of each API came there so far.
+    came: BTreeMap<i16, usize>,
 }
 
 impl Middle {
@@ -64,6 +74,8 @@ impl Middle {
             newest: newest.iter().copied().collect(),
             asked: Mutex::default(),
             told: Mutex::default(),
+            gate: Mutex::default(),
+            opened: Condvar::new(),
             ended: AtomicBool::new(false),
         });
         let listening = Arc::clone(&shared);
@@ -101,6 +113,22 @@ impl Middle {
         asked.get(&key.code()).into_iter().flatten().copied().collect()
     }
 
+    /// From now on requests of `key` are passed on only after [`Middle::release`].
+    pub fn hold(&self, key: ApiKey) {
+        self.shared.gate.lock().unwrap().closed_for = Some(key.code());
+    }
+
+    /// Passes on what was held.
+    pub fn release(&self) {
+        self.shared.gate.lock().unwrap().closed_for = None;
+        self.shared.opened.notify_all();
+    }
+
+    /// How many requests of `key` have come, passed on or held.
+    pub fn count(&self, key: ApiKey) -> usize {
+        self.shared.gate.lock().unwrap().came.get(&key.code()).copied().unwrap_or(0)
+    }
+
     /// The errors of whole answers to fetches that were passed on.
     pub fn told(&self) -> BTreeSet<i16> {
         self.shared.told.lock().unwrap().clone()
@@ -110,6 +138,7 @@ impl Middle {
 impl Drop for Middle {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::SeqCst);
+        self.release();
         // The listener looks up.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
@@ -127,6 +156,7 @@ impl Shared {
             let request = read(&mut asker)?;
             let (key, version) = (number(&request[..2]), number(&request[2..4]));
             self.asked.lock().unwrap().entry(key).or_default().insert(version);
+            self.pass_the_gate(key);
             let mut answer = self.ask(&mut broker, &request)?;
             if key == ApiKey::ApiVersions.code() {
                 answer = self.aged(&answer, version);
@@ -151,6 +181,13 @@ impl Shared {
             }
             asker.write_all(&framed(&answer))?;
         }
+    }
+
+    fn pass_the_gate(&self, key: i16) {
+        let mut gate = self.gate.lock().unwrap();
+        *gate.came.entry(key).or_default() += 1;
+        let closed = |gate: &mut Gate| gate.closed_for == Some(key) && !self.is_over();
+        drop(self.opened.wait_timeout_while(gate, PATIENCE, closed).unwrap());
     }
 
     /// What is to be done to this answer.

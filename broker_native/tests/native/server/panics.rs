@@ -3,12 +3,12 @@ use std::io;
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use broker_native::server::settings::Settings;
 use broker_native::storage::disk::{DirEntry, DiskFile, DiskLock, OpenMode};
-use broker_native::storage::{Disk, RealDisk};
+use broker_native::storage::{Disk, Durability, RealDisk};
 use broker_native::wire::ErrorCode;
 use broker_native::wire::messages::CreateTopicsRequest;
 use broker_native::wire::messages::create_topics::CreatableTopic;
@@ -18,14 +18,35 @@ use crate::server::support::{Broker, topic};
 /// A record with this in it panics when it is written.
 const MISTAKE: &str = "a planted mistake";
 
-/// The disk of this machine, but for [`MISTAKE`].
-struct Mined;
+/// The disk of this machine, but for [`MISTAKE`] and what is planted.
+#[derive(Default, Clone)]
+struct Mined(Arc<Planted>);
 
-struct MinedFile(Arc<dyn DiskFile>);
+/// What panics the next time.
+#[derive(Default)]
+struct Planted {
+    /// A sync of a file of topic `mined`.
+    sync: AtomicBool,
+    /// The writing of a checkpoint.
+    checkpoint: AtomicBool,
+    /// How many checkpoints were written.
+    checkpoints: AtomicUsize,
+}
+
+fn step_on(mine: &AtomicBool) {
+    assert!(!mine.swap(false, Ordering::SeqCst), "{MISTAKE}");
+}
+
+struct MinedFile {
+    file: Arc<dyn DiskFile>,
+    planted: Arc<Planted>,
+    is_mined: bool,
+}
 
 impl Disk for Mined {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(MinedFile(RealDisk.open(path, mode)?)))
+        let (file, planted) = (RealDisk.open(path, mode)?, Arc::clone(&self.0));
+        Ok(Arc::new(MinedFile { file, planted, is_mined: path.to_string_lossy().contains("mined-0") }))
     }
 
     fn file_len(&self, path: &Path) -> io::Result<u64> {
@@ -45,6 +66,10 @@ impl Disk for Mined {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if to.ends_with("recovery-point-offset-checkpoint") {
+            step_on(&self.0.checkpoint);
+            self.0.checkpoints.fetch_add(1, Ordering::SeqCst);
+        }
         RealDisk.rename(from, to)
     }
 
@@ -69,41 +94,44 @@ impl DiskFile for MinedFile {
     fn write_all_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
         let is_mistake = bytes.windows(MISTAKE.len()).any(|part| part == MISTAKE.as_bytes());
         assert!(!is_mistake, "{MISTAKE}");
-        self.0.write_all_at(bytes, position)
+        self.file.write_all_at(bytes, position)
     }
 
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
-        self.0.read_at(buf, position)
+        self.file.read_at(buf, position)
     }
 
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        self.file.len()
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        if self.is_mined {
+            step_on(&self.planted.sync);
+        }
+        self.file.sync_data()
     }
 
     fn reserve(&self, len: u64) -> io::Result<()> {
-        self.0.reserve(len)
+        self.file.reserve(len)
     }
 
     fn drop_cache(&self) -> io::Result<()> {
-        self.0.drop_cache()
+        self.file.drop_cache()
     }
 
     fn as_raw_fd(&self) -> Option<RawFd> {
-        self.0.as_raw_fd()
+        self.file.as_raw_fd()
     }
 }
 
 #[test]
 fn a_panic_while_a_batch_is_appended_is_told_and_ends_that_log_only() {
-    let mut broker = Broker::on(Arc::new(Mined), Settings::default());
+    let mut broker = Broker::on(Arc::new(Mined::default()), Settings::default());
     let topics = vec![topic("mined", 1), topic("sound", 1)];
     broker.server.apply_topics(topics.clone()).unwrap();
     let mut client = broker.client();
@@ -132,4 +160,39 @@ fn a_panic_of_a_request_that_takes_time_is_told_and_harms_nobody() {
         assert_eq!(client.produce("sound", &["on"]).error_code, 0);
     }
     assert_eq!(broker.count("panics"), 1);
+}
+
+#[test]
+fn a_panic_of_a_sync_ends_that_log_and_those_of_other_topics_are_synced_on() {
+    let mined = Mined::default();
+    let broker = Broker::on(Arc::new(mined.clone()), Settings::default());
+    let specs = ["mined", "sound"].map(|name| {
+        let mut spec = topic(name, 1);
+        spec.config.durability = Durability::Flushed;
+        spec
+    });
+    broker.server.apply_topics(specs.to_vec()).unwrap();
+    let mut client = broker.client();
+    mined.0.sync.store(true, Ordering::SeqCst);
+    assert_eq!(client.produce("mined", &["not synced"]).error_code, ErrorCode::KafkaStorageError.code());
+    for turn in 0..20 {
+        assert_eq!(client.produce("sound", &["on"]).error_code, 0, "{turn}");
+    }
+    assert!(broker.server.close(Duration::from_secs(5)).is_err(), "the stop is not a clean one");
+}
+
+#[test]
+fn maintenance_goes_on_after_a_panic() {
+    let mined = Mined::default();
+    mined.0.checkpoint.store(true, Ordering::SeqCst);
+    let settings = Settings { log_flush_offset_checkpoint_interval_ms: 5, ..Settings::default() };
+    let broker = Broker::on(Arc::new(mined.clone()), settings);
+    broker.server.apply_topics(vec![topic("sound", 1)]).unwrap();
+    let mut client = broker.client();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while mined.0.checkpoints.load(Ordering::SeqCst) == 0 {
+        assert!(Instant::now() < deadline, "no checkpoint within 30 s");
+        assert_eq!(client.produce("sound", &["on"]).error_code, 0);
+    }
+    assert!(!mined.0.checkpoint.load(Ordering::SeqCst), "a checkpoint panicked before");
 }

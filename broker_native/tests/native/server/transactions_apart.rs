@@ -9,7 +9,7 @@ use broker_native::wire::messages::txn_offset_commit::{
 };
 use broker_native::wire::messages::{
     AddPartitionsToTxnRequest, EndTxnRequest, EndTxnResponse, FetchRequest, InitProducerIdRequest,
-    TxnOffsetCommitRequest,
+    ProduceRequest, TxnOffsetCommitRequest,
 };
 use broker_native::wire::{ApiKey, ErrorCode};
 
@@ -60,14 +60,19 @@ fn init(bed: &Bed) -> Producer {
 }
 
 fn produce(bed: &Bed, leader: i32, topic: &str, producer: &Producer, version: i16) -> i16 {
+    let mut answer = bed.broker(leader).client().call(&transactional(topic, producer), version);
+    answer.responses.remove(0).partition_responses.remove(0).error_code
+}
+
+/// One record in partition 0.
+fn transactional(topic: &str, producer: &Producer) -> ProduceRequest {
     let mut builder = BatchBuilder::new();
     builder.set_producer(producer.id, producer.epoch, 0);
     builder.set_transactional(true);
     builder.append(Clock::now_ms(&SystemClock), None, Some(b"row"), &[]).unwrap();
     let mut request = produce_request(topic, 0, builder.finish(Codec::None).unwrap(), -1);
     request.transactional_id = Some(ID.into());
-    let mut answer = bed.broker(leader).client().call(&request, version);
-    answer.responses.remove(0).partition_responses.remove(0).error_code
+    request
 }
 
 fn end(bed: &Bed, producer: &Producer, version: i16) -> EndTxnResponse {
@@ -146,6 +151,65 @@ fn brokers_of_an_older_version_are_asked_and_told_in_what_both_speak() {
     assert_eq!(leader.asked(ApiKey::WriteTxnMarkers), [1]);
 }
 
+/// The cluster with go-betweens before brokers 1, who keeps transactions, and `leader`.
+fn with_go_betweens(leader: i32) -> (Bed, Middle, Middle) {
+    let bed = cluster();
+    let before = |id: i32| {
+        let middle = Middle::before(bed.broker(id).port, &[]);
+        bed.reach(id, middle.port);
+        middle
+    };
+    let (coordinator, leader) = (before(1), before(leader));
+    bed.tell(&[1, 2, 3]);
+    (bed, coordinator, leader)
+}
+
+#[test]
+fn a_batch_of_the_next_transaction_that_meets_the_marker_of_the_last_one_is_verified_anew() {
+    let (bed, coordinator, leader) = with_go_betweens(2);
+    let producer = init(&bed);
+    assert_eq!(produce(&bed, 2, "x", &producer, ADDS), 0);
+    leader.hold(ApiKey::WriteTxnMarkers);
+    let ended = end(&bed, &producer, 5);
+    let next = Producer { id: ended.producer_id, epoch: ended.producer_epoch };
+    std::thread::scope(|scope| {
+        let next_batch = scope.spawn(|| produce(&bed, 2, "x", &next, ADDS));
+        wait_for(|| coordinator.count(ApiKey::AddPartitionsToTxn) == 2);
+        leader.release();
+        assert_eq!(next_batch.join().unwrap(), 0);
+    });
+    assert!(coordinator.count(ApiKey::AddPartitionsToTxn) > 2, "the marker ended the first verification");
+    assert_eq!(end(&bed, &next, 5).error_code, 0);
+    wait_for(|| committed(&bed, 2, "x") == (4, 4));
+}
+
+#[test]
+fn a_partition_that_moves_while_the_coordinator_is_asked_is_refused_as_moved_and_the_other_is_written() {
+    let (bed, coordinator, _leader) = with_go_betweens(2);
+    bed.serve(led_by("both", &[2, 2]));
+    let producer = init(&bed);
+    let mut request = transactional("both", &producer);
+    let mut second = request.topic_data[0].partition_data[0].clone();
+    second.index = 1;
+    request.topic_data[0].partition_data.push(second);
+    coordinator.hold(ApiKey::AddPartitionsToTxn);
+    let answer = std::thread::scope(|scope| {
+        let answer = scope.spawn(|| bed.broker(2).client().call(&request, ADDS));
+        wait_for(|| coordinator.count(ApiKey::AddPartitionsToTxn) == 1);
+        bed.change_one("both", 1, |partition| {
+            partition.leader = 3;
+            partition.leader_epoch += 1;
+            partition.replicas = vec![3];
+            partition.isr = vec![3];
+        });
+        coordinator.release();
+        answer.join().unwrap()
+    });
+    let codes: Vec<i16> =
+        answer.responses[0].partition_responses.iter().map(|partition| partition.error_code).collect();
+    assert_eq!(codes, [0, ErrorCode::NotLeaderOrFollower.code()]);
+}
+
 #[test]
 fn without_a_coordinator_that_answers_a_producer_is_told_to_try_again() {
     let bed = cluster();
@@ -170,13 +234,10 @@ fn a_marker_reaches_a_leader_that_was_away_when_the_transaction_ended() {
     wait_for(|| committed(&bed, 3, "y") == (2, 2));
 }
 
-#[test]
-fn offsets_are_committed_in_a_transaction_whose_coordinator_is_elsewhere() {
-    let bed = cluster();
-    bed.serve(led_by("__consumer_offsets", &[3]));
-    let producer = init(&bed);
+/// Offset 7 of `x`, for group `g`.
+fn offset(producer: &Producer) -> TxnOffsetCommitRequest {
     let partition = TxnOffsetCommitRequestPartition { committed_offset: 7, ..Default::default() };
-    let request = TxnOffsetCommitRequest {
+    TxnOffsetCommitRequest {
         transactional_id: ID.into(),
         group_id: "g".into(),
         producer_id: producer.id,
@@ -188,8 +249,38 @@ fn offsets_are_committed_in_a_transaction_whose_coordinator_is_elsewhere() {
             ..Default::default()
         }],
         ..Default::default()
+    }
+}
+
+#[test]
+fn offsets_of_the_next_transaction_that_meet_the_marker_of_the_last_one_are_verified_anew() {
+    let (bed, coordinator, leader) = with_go_betweens(3);
+    bed.serve(led_by("__consumer_offsets", &[3]));
+    let producer = init(&bed);
+    let commit = |producer: &Producer| {
+        let answer = bed.broker(3).client().call(&offset(producer), 5);
+        answer.topics[0].partitions[0].error_code
     };
-    let answer = bed.broker(3).client().call(&request, 5);
+    assert_eq!(commit(&producer), 0);
+    leader.hold(ApiKey::WriteTxnMarkers);
+    let ended = end(&bed, &producer, 5);
+    let next = Producer { id: ended.producer_id, epoch: ended.producer_epoch };
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| commit(&next));
+        wait_for(|| coordinator.count(ApiKey::AddPartitionsToTxn) == 2);
+        leader.release();
+        assert_eq!(late.join().unwrap(), 0);
+    });
+    assert!(coordinator.count(ApiKey::AddPartitionsToTxn) > 2, "the marker ended the first verification");
+    assert_eq!(end(&bed, &next, 5).error_code, 0);
+}
+
+#[test]
+fn offsets_are_committed_in_a_transaction_whose_coordinator_is_elsewhere() {
+    let bed = cluster();
+    bed.serve(led_by("__consumer_offsets", &[3]));
+    let producer = init(&bed);
+    let answer = bed.broker(3).client().call(&offset(&producer), 5);
     assert_eq!(answer.topics[0].partitions[0].error_code, 0);
     assert_eq!(end(&bed, &producer, 5).error_code, 0);
     let log = bed.broker(3).server.shared().logs.partition("__consumer_offsets", 0).unwrap();

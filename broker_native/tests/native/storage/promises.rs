@@ -143,9 +143,13 @@ fn a_timestamp_outside_the_allowed_range_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let config = LogConfig { message_timestamp_before_max_ms: DAY_MS, ..LogConfig::default() };
     let broker = Broker::real(dir.path(), config).unwrap();
-    for (timestamp, fits) in
-        [(NOW_MS - DAY_MS, true), (NOW_MS - DAY_MS - 1, false), (NOW_MS + 3_600_001, false)]
-    {
+    for (timestamp, fits) in [
+        (NOW_MS - DAY_MS, true),
+        (NOW_MS - DAY_MS - 1, false),
+        (NOW_MS + 3_600_001, false),
+        (/* none */ -1, true),
+        (-2, false),
+    ] {
         let done = append(&broker.log, batch_at(0, 1, 1, timestamp));
         assert_eq!(done.is_ok(), fits, "{timestamp}: {done:?}");
         assert!(fits || matches!(done, Err(StorageError::InvalidTimestamp { .. })));

@@ -227,7 +227,7 @@ impl Bench {
         self.take(effects);
     }
 
-    fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         Now { wall_ms: self.now_ms + self.set_ms, steady_ms: self.now_ms }
     }
 

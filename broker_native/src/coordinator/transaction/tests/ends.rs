@@ -1,7 +1,7 @@
 //! How transactions end, and that an end can be repeated.
 use super::bench::{Bench, ID, TIMEOUT_MS, V1, V2};
 use crate::coordinator::transaction::metadata::Producer;
-use crate::coordinator::transaction::{State, TransactionVersion};
+use crate::coordinator::transaction::{Filter, State, TransactionVersion};
 use crate::record::control::Marker;
 use crate::wire::ErrorCode;
 
@@ -181,6 +181,29 @@ fn a_batch_that_waits_for_too_long_is_told_to_come_again() {
     assert!(bench.late.iter().all(|(_, reply)| format!("{reply:?}").contains("ConcurrentTransactions")));
     bench.write_markers();
     assert_eq!((bench.late.len(), bench.metadata().state), (2, State::CompleteCommit));
+}
+
+#[test]
+fn a_coordinator_whose_wall_clock_is_behind_waits_no_longer_than_the_time_out() {
+    let (mut bench, _) = ongoing();
+    bench.set_ms = -3_600_000;
+    bench.restart();
+    bench.pass(i64::from(TIMEOUT_MS));
+    assert_eq!(bench.metadata().state, State::PrepareAbort);
+}
+
+#[test]
+fn the_age_of_an_open_transaction_is_the_same_whatever_the_wall_clock_is_set_to() {
+    let (mut bench, _) = ongoing();
+    let open_for = |bench: &Bench, ms: i64| {
+        let filter = Filter { duration_ms: ms, ..Filter::default() };
+        !bench.machine.list(&filter, |_| true, bench.now()).is_empty()
+    };
+    bench.pass(20);
+    for set_ms in [0, -3_600_000, 3_600_000] {
+        bench.set_ms = set_ms;
+        assert!(open_for(&bench, 19) && !open_for(&bench, 20), "the clock was set by {set_ms} ms");
+    }
 }
 
 #[test]

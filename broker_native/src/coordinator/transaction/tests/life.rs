@@ -1,7 +1,7 @@
 //! Restarts, and what tools see.
 use super::bench::{Bench, ID, TIMEOUT_MS, V2};
 use crate::coordinator::transaction::{Filter, State, TxnReply, TxnRequest};
-use crate::coordinator::{Entry, Machine, Record};
+use crate::coordinator::{Entry, Machine, Now, Record};
 use crate::record::control::Marker;
 use crate::wire::ErrorCode;
 
@@ -102,7 +102,7 @@ fn lists_are_filtered_by_state_producer_duration_and_name() {
     assert_eq!(bench.add(who, &[0]), ErrorCode::None);
     let all = Filter { duration_ms: -1, ..Filter::default() };
     let count = |filter: &Filter, later_ms: i64| {
-        bench.machine.list(filter, |name| name.starts_with("pay"), bench.now_ms + later_ms).len()
+        bench.machine.list(filter, |name| name.starts_with("pay"), Now::same(bench.now_ms + later_ms)).len()
     };
     assert_eq!(count(&all, 0), 1);
     assert_eq!(count(&Filter { states: vec![State::Ongoing], ..all.clone() }, 0), 1);
@@ -111,5 +111,5 @@ fn lists_are_filtered_by_state_producer_duration_and_name() {
     assert_eq!(count(&Filter { producer_ids: vec![who.id + 1], ..all.clone() }, 0), 0);
     assert_eq!(count(&Filter { duration_ms: 10, ..all.clone() }, 10), 0);
     assert_eq!(count(&Filter { duration_ms: 10, ..all.clone() }, 11), 1);
-    assert_eq!(bench.machine.list(&all, |_| false, bench.now_ms).len(), 0);
+    assert_eq!(bench.machine.list(&all, |_| false, Now::same(bench.now_ms)).len(), 0);
 }

@@ -1,0 +1,63 @@
+"""One request on a connection of its own: what becomes of it, and which requests a broker says that it takes."""
+
+import socket
+import struct
+
+from pylog_spark.testing import LocalBroker
+from tests.hostile.neighbour import Address
+from tests.hostile.requests import Ranges, framed
+from tests.peers.probe import read_exactly
+
+_ANSWER_DEADLINE_S = 10
+
+
+class Unanswered(AssertionError):
+    """A request was neither answered nor its connection closed in time."""
+
+
+def exchange(
+    broker: LocalBroker | Address, data: bytes, what: str, end: bool = False, from_host: str = "127.0.0.1"
+) -> str:
+    """Send `data` on a fresh connection: "answered" or "closed".
+
+    Parameters
+    ----------
+    broker : LocalBroker or Address
+        To whom.
+    data : bytes
+        As sent on the wire.
+    what : str
+        Its name for the error.
+    end : bool
+        Tell the broker that nothing more will come: for bytes that may claim to be longer than they are, or want no answer.
+    from_host : str
+        The client's address.
+
+    Raises
+    ------
+    Unanswered
+        When neither happens.
+    """
+    address = (broker.host, broker.port)
+    with socket.create_connection(address, timeout=_ANSWER_DEADLINE_S, source_address=(from_host, 0)) as sock:
+        try:
+            sock.sendall(data)
+            if end:
+                sock.shutdown(socket.SHUT_WR)
+            read_exactly(sock, 4)
+        except TimeoutError:
+            raise Unanswered(f"{what}: neither answered nor closed within {_ANSWER_DEADLINE_S} s") from None
+        except OSError:
+            return "closed"
+    return "answered"
+
+
+def advertised(broker: LocalBroker | Address) -> Ranges:
+    """API key -> (lowest, highest version), as ApiVersions v0 says."""
+    with socket.create_connection((broker.host, broker.port), timeout=5) as sock:
+        sock.sendall(framed(struct.pack(">hhih", 18, 0, 1, -1)))
+        (size,) = struct.unpack(">i", read_exactly(sock, 4))
+        answer = read_exactly(sock, size)
+    (count,) = struct.unpack_from(">i", answer, 6)
+    rows = (struct.unpack_from(">hhh", answer, 10 + 6 * number) for number in range(count))
+    return {key: (low, high) for key, low, high in rows}

@@ -1,0 +1,67 @@
+"""The runner of long attacks: its figures are whole, and a broker that does not live through an attack is told of."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.harness.waiting import until
+
+_SOME = ("random-bytes", "batches", "connections")
+
+
+def _attack(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.hostile.attack", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _broker_of(runner: int) -> int | None:
+    """The process id of the broker that the runner has started, if it has."""
+    # Of all its threads.
+    for children in Path(f"/proc/{runner}/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            if b"broker" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"):
+                return child
+    return None
+
+
+def test_some_attacks_of_a_second_give_a_table_and_figures_and_no_promise_is_broken(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    with _attack("--seconds", "1", "--seed", "7", "--json", str(file), *_SOME) as running:
+        printed, errors = running.communicate()
+    assert running.returncode == 0, f"{printed}{errors}"
+    # Nothing is drawn where there is no terminal.
+    assert errors == ""
+    figures = json.loads(file.read_text())
+    assert (figures["side"], figures["seed"]) == ("pylog", 7)
+    assert [one["name"] for one in figures["attacks"]] == list(_SOME)
+    for one in figures["attacks"]:
+        assert one["cases"] == sum(one["outcomes"].values()) > 0
+        assert one["acknowledged"] > 0
+        assert one["slowest_wall_ms"] > 0
+        assert one["peak_mib"] > 0
+        assert 0 <= one["grown_mib"] < one["ceiling_mib"]
+        assert one["panics"] == {"panicked": 0}
+        assert one["broken"] == []
+    rows = [line for line in printed.splitlines() if line.startswith("| ")]
+    assert len(rows) == 2 + len(_SOME)
+    assert len({row.count("|") for row in rows}) == 1
+
+
+def test_a_broker_that_is_killed_during_an_attack_ends_it_with_a_sentence_and_exit_code_1() -> None:
+    with _attack("--seconds", "60", "half-frames") as running:
+        broker = until(lambda: _broker_of(running.pid), "the attack has a broker")
+        until(lambda: _has_a_neighbour(running.pid), "the attack goes on")
+        os.kill(broker, signal.SIGKILL)
+        printed, _ = running.communicate()
+    assert running.returncode == 1
+    assert "the broker died" in printed
+
+
+def _has_a_neighbour(runner: int) -> bool:
+    """Whether the honest client beside the attack was started."""
+    children = (file.read_text() for file in Path(f"/proc/{runner}/task").glob("*/children"))
+    pids = [pid for text in children for pid in text.split()]
+    return any(b"tests.hostile.neighbour" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
