@@ -7,7 +7,8 @@ use broker_native::server::topics::{PartitionSpec, TopicSpec};
 use broker_native::wire::ErrorCode;
 use broker_native::wire::messages::describe_share_group_offsets::DescribeShareGroupOffsetsRequestGroup;
 use broker_native::wire::messages::{
-    DeleteGroupsRequest, DescribeShareGroupOffsetsRequest, FindCoordinatorRequest,
+    DeleteGroupsRequest, DescribeShareGroupOffsetsRequest, FindCoordinatorRequest, WriteShareGroupStateRequest,
+    write_share_group_state,
 };
 use uuid::Uuid;
 
@@ -86,6 +87,30 @@ fn what_was_accepted_stays_when_another_broker_leads_and_who_led_says_so() {
     assert_eq!(given(&mut second), [(1, 1, 1)]);
     assert_eq!(second.say(&[(1, 1, ACCEPT)]), (0, 0));
     assert_eq!(standing(&bed), [(3, 0)]);
+}
+
+#[test]
+fn a_late_write_of_who_led_before_is_refused_by_who_keeps_the_state() {
+    let (bed, topic_id) = cluster();
+    bed.broker(2).client().produce("t", &["a", "b"]);
+    given(&mut joined(&bed, 2, "m", topic_id));
+    bed.elect("t", 3);
+    given(&mut joined(&bed, 3, "n", topic_id));
+    let written = |leader_epoch| {
+        let partition = write_share_group_state::PartitionData { leader_epoch, start_offset: 2, ..Default::default() };
+        let partitions = vec![partition];
+        let topics = vec![write_share_group_state::WriteStateData { topic_id, partitions }];
+        WriteShareGroupStateRequest { group_id: GROUP.into(), topics }
+    };
+    let outcome = |broker: i32, leader_epoch| {
+        let mut answer = bed.broker(broker).client().call(&written(leader_epoch), 1);
+        ErrorCode::from_code(answer.results.remove(0).partitions.remove(0).error_code).unwrap()
+    };
+    assert_eq!(outcome(1, 3), ErrorCode::FencedLeaderEpoch);
+    assert_eq!(outcome(2, 4), ErrorCode::NotCoordinator);
+    assert_eq!(standing(&bed), [(0, 2)]);
+    assert_eq!(outcome(1, 4), ErrorCode::None);
+    assert_eq!(standing(&bed), [(2, 0)]);
 }
 
 #[test]
