@@ -6,7 +6,6 @@ use uuid::Uuid;
 use crate::coordinator::share::ShareKey;
 use crate::coordinator::share::merge::complete_count;
 use crate::coordinator::share::state::{Kept, StateReply, StateRequest, Summary, UNKNOWN, Written};
-use crate::server::notice::notice;
 use crate::server::peers::Peers;
 use crate::wire::messages::{
     DeleteShareGroupStateRequest, InitializeShareGroupStateRequest, ReadShareGroupStateRequest,
@@ -143,10 +142,7 @@ fn summary_of(one: &summary::PartitionResult) -> Summary {
 }
 
 async fn call<Q: Request>(peers: &Peers, id: i32, request: &Q) -> Result<Q::Response, ErrorCode> {
-    peers.call(id, request).await.map_err(|error| {
-        notice(&format!("{} is sent again: {error}", Q::API.key.name()));
-        error.of_coordinator()
-    })
+    peers.call(id, request).await.map_err(|error| error.of_coordinator())
 }
 
 /// The outcome of the only partition.

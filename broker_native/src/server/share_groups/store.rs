@@ -18,6 +18,7 @@ use crate::coordinator::share::state::{
     Kept, StateEvent, StateMachine, StateReply, StateRequest, Summary, UNKNOWN, Written,
 };
 use crate::server::coordinators::{Coordinator, Waiting};
+use crate::server::notice::notice;
 use crate::server::peers::Peers;
 use crate::server::topics::Topics;
 use crate::wire::ErrorCode;
@@ -174,6 +175,7 @@ impl Store {
             };
             if Instant::now() + wait >= until {
                 tokio::time::sleep_until(until).await;
+                notice(&format!("what share groups did is not read or written for now: {}", code.sentence()));
                 return Err(code);
             }
             tokio::time::sleep(wait).await;
@@ -239,7 +241,7 @@ impl Store {
         if !is_elsewhere {
             return Vec::new();
         }
-        let topics = picture.all().filter(|topic| !topic.internal);
+        let topics = picture.all();
         let keys = topics.flat_map(|topic| {
             topic.partitions.iter().map(|partition| ShareKey {
                 group_id: group_id.to_owned(),

@@ -7,8 +7,8 @@ use broker_native::server::topics::{PartitionSpec, TopicSpec};
 use broker_native::wire::ErrorCode;
 use broker_native::wire::messages::describe_share_group_offsets::DescribeShareGroupOffsetsRequestGroup;
 use broker_native::wire::messages::{
-    DeleteGroupsRequest, DescribeShareGroupOffsetsRequest, FindCoordinatorRequest, WriteShareGroupStateRequest,
-    write_share_group_state,
+    DeleteGroupsRequest, DescribeShareGroupOffsetsRequest, FindCoordinatorRequest,
+    WriteShareGroupStateRequest, write_share_group_state,
 };
 use uuid::Uuid;
 
@@ -97,7 +97,8 @@ fn a_late_write_of_who_led_before_is_refused_by_who_keeps_the_state() {
     bed.elect("t", 3);
     given(&mut joined(&bed, 3, "n", topic_id));
     let written = |leader_epoch| {
-        let partition = write_share_group_state::PartitionData { leader_epoch, start_offset: 2, ..Default::default() };
+        let partition =
+            write_share_group_state::PartitionData { leader_epoch, start_offset: 2, ..Default::default() };
         let partitions = vec![partition];
         let topics = vec![write_share_group_state::WriteStateData { topic_id, partitions }];
         WriteShareGroupStateRequest { group_id: GROUP.into(), topics }
