@@ -198,6 +198,16 @@ hostile_lengths! {
     share_acknowledge_survives_hostile_lengths ShareAcknowledgeRequest r#"{"group_id": "g", "member_id": "m", "topics": [{
         "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition_index": 1,
         "acknowledgement_batches": [{"first_offset": 1, "last_offset": 2, "acknowledge_types": [1, 2]}]}]}]}"#;
+    initialize_share_group_state_survives_hostile_lengths InitializeShareGroupStateRequest r#"{"group_id": "g", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition": 1}, {"partition": 2}]}]}"#;
+    read_share_group_state_survives_hostile_lengths ReadShareGroupStateRequest r#"{"group_id": "g", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition": 1}, {"partition": 2}]}]}"#;
+    write_share_group_state_survives_hostile_lengths WriteShareGroupStateRequest r#"{"group_id": "g", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition": 1, "state_batches": [{"first_offset": 1, "last_offset": 2}]}]}]}"#;
+    delete_share_group_state_survives_hostile_lengths DeleteShareGroupStateRequest r#"{"group_id": "g", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition": 1}, {"partition": 2}]}]}"#;
+    read_share_group_state_summary_survives_hostile_lengths ReadShareGroupStateSummaryRequest r#"{"group_id": "g", "topics": [{
+        "topic_id": "00000000-0000-0000-0000-000000000007", "partitions": [{"partition": 1}, {"partition": 2}]}]}"#;
     describe_share_group_offsets_survives_hostile_lengths DescribeShareGroupOffsetsRequest r#"{"groups": [{"group_id": "g",
         "topics": [{"topic_name": "a", "partitions": [0, 1]}]}, {"group_id": "h", "topics": null}]}"#;
     alter_share_group_offsets_survives_hostile_lengths AlterShareGroupOffsetsRequest r#"{"group_id": "g", "topics": [{

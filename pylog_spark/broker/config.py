@@ -381,8 +381,14 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "So many file descriptors are left to logs, other brokers and ZooKeeper: a connection that would take one of them is "
             "closed at once. Never more than half of those that the process may have (ulimit -n). Only pylog has this setting.",
             valid=at_least(0)),
+    Setting("share.coordinator.state.topic.min.isr", Type.INT, 2,
+            "min.insync.replicas of __share_group_state, at most its replication factor; counts when it is made.", "high",
+            at_least(1)),
     Setting("share.coordinator.state.topic.num.partitions", Type.INT, 50,
             "Partitions of __share_group_state; counts when it is made.", "high", at_least(1)),
+    Setting("share.coordinator.state.topic.replication.factor", Type.INT, 3,
+            "Replication factor of __share_group_state; counts when it is made. It is made when so many brokers are registered. A broker "
+            "without a cluster makes one replica.", "high", _FACTOR),
     Setting("share.coordinator.state.topic.segment.bytes", Type.INT, 100 * _MIB,
             "segment.bytes of __share_group_state; counts when it is made.", "high", at_least(14)),
     _server("socket.request.max.bytes", Type.INT, 100 * _MIB, "Largest request accepted.", "high", at_least(1)),

@@ -20,6 +20,7 @@ from pylog_spark.cluster import documents
 from pylog_spark.cluster.changes import ConfigRules
 from pylog_spark.cluster.election import Liveness, PartitionRules
 from pylog_spark.cluster.errors import ErrorCode, Refusal
+from pylog_spark.cluster.features import FEATURE
 from pylog_spark.cluster.model import BrokerInfo, Topic, topic_id_uuid
 from pylog_spark.cluster.store import (
     Guard,
@@ -119,6 +120,7 @@ class Controller:
         self.store = store
         self.shared = shared
         self._revisions: dict[str, int] = {}
+        self._groups_revision = 0
         # Topics of which a log could not be opened, for want of something that may be there later.
         self._unopened: set[str] = set()
         self._native = native
@@ -128,7 +130,6 @@ class Controller:
 
     def start(self) -> None:
         """Read all stored topics and hand them to the native server. Raises `StoreError`, `DocumentError`, `NativeError`."""
-        self._read_groups()
         self.read_all()
         unfinished = [topic for topic in self.topics.values() if topic.deleting]
         self.apply_all()
@@ -137,7 +138,8 @@ class Controller:
             self.remove(topic)
 
     def read_all(self) -> None:
-        """Read every stored topic; those that are gone are forgotten. Nothing is served yet that was not before."""
+        """Read every stored topic, and the settings of groups; those that are gone are forgotten. No topic is served yet that was not."""
+        self.read_groups()
         paths = self.store.paths(documents.TOPICS)
         gone = set(self.topics) - {path.removeprefix(documents.TOPICS) for path in paths}
         for path, stored in zip(paths, self.store.get_all(paths), strict=True):
@@ -348,16 +350,25 @@ class Controller:
         self._apply([topic for topic in self.topics.values() if not topic.deleting])
         return None
 
-    def _read_groups(self) -> None:
-        stored = None if self.shared else self.store.get(documents.GROUPS)
-        if stored is not None:
-            self.groups = documents.decode_groups(stored.data)
+    def read_groups(self) -> None:
+        """Read the settings of single groups and let them feel them."""
+        stored = self.store.get(documents.GROUPS)
+        groups = {} if stored is None else documents.decode_groups(stored.data)
+        self._groups_revision = 0 if stored is None else stored.revision
+        if groups != self.groups:
+            self.groups = groups
             self._apply_groups()
 
     def change_group(self, group: str, configs: Mapping[str, str]) -> Refusal | None:
-        """Store the settings of one group (all of them) and let it feel them."""
-        if self.shared:
-            sentence = "Only share groups have settings of their own, and a cluster keeps no share groups."
+        """Store the settings of one group (all of them) and let it feel them, here and at the other brokers.
+
+        `CONFLICT`: another broker changed some meanwhile; `read_groups` tells what there is now.
+        """
+        if self.shared and self.level < documents.LEVEL_OF_SHARE_GROUPS:
+            sentence = (
+                "Only share groups have settings of their own, and they need level "
+                f"{documents.LEVEL_OF_SHARE_GROUPS} of {FEATURE}: raise it when all brokers understand it."
+            )
             return Refusal(ErrorCode.INVALID_REQUEST, sentence)
         wanted = (
             {**self.groups, group: dict(configs)}
@@ -369,11 +380,13 @@ class Controller:
                 f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of others first."
             )
             return Refusal(ErrorCode.POLICY_VIOLATION, sentence)
-        stored = self.store.get(documents.GROUPS)
+        write = Write(documents.GROUPS, documents.encode_groups(wanted), self._groups_revision)
         try:
-            self.store.compare_and_set(
-                documents.GROUPS, documents.encode_groups(wanted), stored.revision if stored else 0
+            [self._groups_revision] = self.store.write_all(
+                [write], None, notice([], groups=True) if self.shared else None
             )
+        except RevisionConflict:
+            return CONFLICT
         except StoreError as error:
             return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         self.groups = wanted
@@ -500,9 +513,9 @@ class Controller:
         }
 
 
-def notice(names: Sequence[str], *, brokers: bool = False) -> bytes:
+def notice(names: Sequence[str], *, brokers: bool = False, groups: bool = False) -> bytes:
     """What the other brokers are told of a write: the topics that it changed, and whether what all brokers share changed."""
-    return documents.encode_notice(names, brokers, uuid.uuid4().hex)
+    return documents.encode_notice(names, brokers, uuid.uuid4().hex, groups=groups)
 
 
 def check_topic_config(name: str, text: str) -> str:

@@ -12,7 +12,7 @@ from pylog_spark.cluster.topics import NewTopic
 
 GROUPS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
-# What share groups did with records; only a broker without a cluster has it.
+# What share groups did with records.
 SHARES = "__share_group_state"
 # Decisions of exactly-once writes: made by a client, which leaves the factor to the broker.
 SINK = "__pylog_sink"
@@ -20,6 +20,7 @@ SINK = "__pylog_sink"
 FACTORS = {
     GROUPS: "offsets.topic.replication.factor",
     TRANSACTIONS: "transaction.state.log.replication.factor",
+    SHARES: "share.coordinator.state.topic.replication.factor",
 }
 
 
@@ -32,19 +33,17 @@ def new_topic(broker: BrokerConfig, name: str, alone: bool) -> NewTopic:
         prefix, configs = "offsets.topic", [("cleanup.policy", "compact"), ("compression.type", "producer")]
     elif name == TRANSACTIONS:
         prefix = "transaction.state.log"
-        configs = [
-            ("cleanup.policy", "compact"),
-            ("min.insync.replicas", str(min(broker.number(f"{prefix}.min.isr"), _factor(broker, prefix, alone)))),
-            ("unclean.leader.election.enable", "false"),
-        ]
+        unclean = [("unclean.leader.election.enable", "false")]
+        configs = [("cleanup.policy", "compact"), _min_isr(broker, prefix, alone), *unclean]
     elif name == SHARES:
-        prefix, configs = "share.coordinator.state.topic", [("cleanup.policy", "compact")]
+        prefix = "share.coordinator.state.topic"
+        configs = [("cleanup.policy", "compact"), _min_isr(broker, prefix, alone)]
     else:
         return NewTopic(name)
     return NewTopic(
         name,
         num_partitions=broker.number(f"{prefix}.num.partitions"),
-        replication_factor=1 if name == SHARES else _factor(broker, prefix, alone),
+        replication_factor=_factor(broker, prefix, alone),
         configs=[*configs, ("segment.bytes", str(broker.number(f"{prefix}.segment.bytes")))],
     )
 
@@ -54,6 +53,10 @@ def with_factor(broker: BrokerConfig, asked: NewTopic, alone: bool) -> NewTopic:
     if asked.name == SINK and asked.replication_factor == -1 and not asked.assignments:
         return replace(asked, replication_factor=_factor(broker, "offsets.topic", alone))
     return asked
+
+
+def _min_isr(broker: BrokerConfig, prefix: str, alone: bool) -> tuple[str, str]:
+    return "min.insync.replicas", str(min(broker.number(f"{prefix}.min.isr"), _factor(broker, prefix, alone)))
 
 
 def _factor(broker: BrokerConfig, prefix: str, alone: bool) -> int:

@@ -330,15 +330,17 @@ class Membership:
 
     def _follow(self, names: list[str]) -> None:
         topics: dict[str, None] = {}
-        registrations = False
+        registrations = groups = False
         paths = [documents.CHANGES + name for name in names]
         for path, stored in zip(paths, self.store.get_all(paths), strict=True):
             if stored is not None:
-                changed, brokers = documents.decode_notice(path, stored.data)
+                changed, brokers, of_groups = documents.decode_notice(path, stored.data)
                 topics.update(dict.fromkeys(changed))
-                registrations = registrations or brokers
+                registrations, groups = registrations or brokers, groups or of_groups
         if registrations:
             self._read_brokers()
+        if groups:
+            self._controller.read_groups()
         self._controller.refresh(list(topics))
 
     # What others ask

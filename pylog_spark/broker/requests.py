@@ -388,12 +388,17 @@ def _alter(
             return configs if isinstance(configs, Refusal) else None
         return controller.change_broker(configs)
     if kind == RESOURCE_GROUP:
-        configs = _no_group(name) or decide(
-            dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker)
-        )
-        if isinstance(configs, Refusal) or validate_only:
-            return configs if isinstance(configs, Refusal) else None
-        return controller.change_group(name, configs)
+        for _ in range(CONFLICTS_MAX):
+            configs = _no_group(name) or decide(
+                dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker)
+            )
+            if isinstance(configs, Refusal) or validate_only:
+                return configs if isinstance(configs, Refusal) else None
+            outcome = controller.change_group(name, configs)
+            if outcome is not CONFLICT:
+                return outcome
+            controller.read_groups()
+        return CONFLICT
     return _no_such_resource(kind)
 
 

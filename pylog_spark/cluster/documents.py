@@ -8,7 +8,7 @@ path                        JSON
                             "partitions": [{"partition", "replicas": [], "leader", "leader_epoch", "isr": []}]}; version 2 when
                             some have "partition_epoch", "adding": [], "removing": [] or "elr": [] that are not 0 or empty
 ``brokers/<id>/config``     {"version": 1, "configs": {name: text}}: changed while running; wins over the start's
-``groups``                  {"version": 1, "groups": {id: {name: text}}}: settings of single groups
+``groups``                  {"version": 1, "groups": {id: {name: text}}}: settings of single groups; in a cluster from level 2 on
 ==========================  =====================================================================================
 
 Only where several brokers share a store (the ephemeral ones last as long as their broker's session):
@@ -22,7 +22,8 @@ Only where several brokers share a store (the ephemeral ones last as long as the
 ``producer_ids``            {"version": 1, "next"}: the first id that no broker has
 ``known_brokers``           {"version": 1, "brokers": {id: {"host", "port", "rack"}}}: who has been registered, and was not
                             forgotten (`cluster.known`); it may be missing, or lack brokers of an older pylog
-``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "token"}: what a write changed; kept a while
+``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "groups": bool, "token"}: what a write changed; kept
+                            a while
 ==========================  =====================================================================================
 
 Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
@@ -43,7 +44,9 @@ TOPIC_VERSION = 2
 _PARTITION_FIELDS = 5
 
 #: For each level that this pylog understands, the newest version of a topic's document that such a cluster may hold.
-TOPIC_VERSIONS = {1: TOPIC_VERSION}
+TOPIC_VERSIONS = {1: TOPIC_VERSION, 2: TOPIC_VERSION}
+#: From this level on brokers keep share groups together: requests 83 to 87 between them, `groups` in the shared store.
+LEVEL_OF_SHARE_GROUPS = 2
 #: What its brokers store and say to each other. `features` holds the cluster's level.
 LEVEL_MIN = min(TOPIC_VERSIONS)
 LEVEL_MAX = max(TOPIC_VERSIONS)
@@ -252,15 +255,16 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     return found
 
 
-def encode_notice(topics: Iterable[str], brokers: bool, token: str) -> bytes:
-    """What a write changed: topics, and whether a registration was changed in place. `token` is no other notice's."""
-    return _encode({"topics": list(topics), "brokers": brokers, "token": token})
+def encode_notice(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
+    """What a write changed: topics, whether a registration in place, whether `groups`. `token` is no other notice's."""
+    more = {"groups": True} if groups else {}
+    return _encode({"topics": list(topics), "brokers": brokers, **more, "token": token})
 
 
-def decode_notice(path: str, data: bytes) -> tuple[list[str], bool]:
-    """The topics that a write changed, and whether it changed registrations. Raises `DocumentError`."""
+def decode_notice(path: str, data: bytes) -> tuple[list[str], bool, bool]:
+    """The topics that a write changed, whether it changed registrations, whether settings of groups. Raises `DocumentError`."""
     body = _decode(path, data, None)
-    return [str(name) for name in body.get("topics", ())], bool(body.get("brokers"))
+    return [str(name) for name in body.get("topics", ())], bool(body.get("brokers")), bool(body.get("groups"))
 
 
 def _encode(body: Mapping[str, Any], version: int = VERSION) -> bytes:

@@ -31,6 +31,9 @@ _QUICK: dict[str, object] = {
     "transaction_state_log_num_partitions": 4,
     "transaction_state_log_replication_factor": 3,
     "transaction_state_log_min_isr": 2,
+    "share_coordinator_state_topic_num_partitions": 4,
+    "share_coordinator_state_topic_replication_factor": 3,
+    "share_coordinator_state_topic_min_isr": 2,
     "replica_lag_time_max_ms": 3_000,
     "replica_fetch_backoff_ms": 100,
     "group_initial_rebalance_delay_ms": 0,
@@ -39,8 +42,9 @@ _FACTORS = (
     "default_replication_factor",
     "offsets_topic_replication_factor",
     "transaction_state_log_replication_factor",
+    "share_coordinator_state_topic_replication_factor",
 )
-_IN_SYNC = ("min_insync_replicas", "transaction_state_log_min_isr")
+_IN_SYNC = ("min_insync_replicas", "transaction_state_log_min_isr", "share_coordinator_state_topic_min_isr")
 
 Found = TypeVar("Found")
 

@@ -23,7 +23,8 @@ NAMES = {
     46: "ListPartitionReassignments", 47: "OffsetDelete", 55: "DescribeQuorum", 57: "UpdateFeatures", 60: "DescribeCluster", 61: "DescribeProducers",
     64: "UnregisterBroker", 65: "DescribeTransactions", 66: "ListTransactions", 68: "ConsumerGroupHeartbeat", 69: "ConsumerGroupDescribe",
     74: "ListConfigResources", 75: "DescribeTopicPartitions", 76: "ShareGroupHeartbeat", 77: "ShareGroupDescribe", 78: "ShareFetch",
-    79: "ShareAcknowledge", 90: "DescribeShareGroupOffsets", 91: "AlterShareGroupOffsets", 92: "DeleteShareGroupOffsets",
+    79: "ShareAcknowledge", 83: "InitializeShareGroupState", 84: "ReadShareGroupState", 85: "WriteShareGroupState",
+    86: "DeleteShareGroupState", 87: "ReadShareGroupStateSummary", 90: "DescribeShareGroupOffsets", 91: "AlterShareGroupOffsets", 92: "DeleteShareGroupOffsets",
 }  # fmt: skip
 # Requests that would wait, or that Kafka answers with nothing.
 HARMLESS = {"Produce": {"acks": 1}}

@@ -1,4 +1,4 @@
-"""Consumer groups and their offsets, whose coordinator may die; share groups, which a cluster has none of."""
+"""Consumer groups and their offsets, whose coordinator may die."""
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -8,8 +8,6 @@ from tests.cluster.coordinators import GROUPS, TRANSACTIONS, coordinator
 from tests.cluster.test_transactions import committed, retrying, transactional
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
-from tests.interop.shares import ShareGroup
-from tests.peers.tools import java
 
 PARTITIONS = 6
 WAIT_S = 60.0
@@ -162,25 +160,3 @@ def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators
     cluster.wait_for(
         lambda: offsets(cluster, topic) == dict.fromkeys(range(PARTITIONS), 1), "offsets of the transaction"
     )
-
-
-def share_group_tool(cluster, *words):
-    """What Kafka's tool shows; it does not always fail."""
-    try:
-        tool = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
-        return java(tool, "--bootstrap-server", cluster.bootstrap_servers, *words)
-    except RuntimeError as refused:
-        return str(refused)
-
-
-def test_members_and_kafkas_tool_are_told_that_a_cluster_keeps_no_share_groups(cluster, topic, tmp_path):
-    with ShareGroup(cluster.bootstrap_servers, topic, tmp_path) as group:
-        described = share_group_tool(cluster, "--describe", "--group", group.name)
-        assert "does not support SHARE_GROUP_DESCRIBE" in described
-        to_earliest = ("--topic", topic, "--to-earliest", "--execute")
-        moved = share_group_tool(cluster, "--reset-offsets", "--group", group.name, *to_earliest)
-        assert "does not support SHARE_GROUP_DESCRIBE" in moved
-        with pytest.raises((RuntimeError, ConnectionError)):
-            group.start().poll()
-        (log,) = tmp_path.glob("*.log")
-        assert "transitioned to fatal state" in log.read_text()

@@ -29,6 +29,7 @@ from tests.harness.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(180)]
 
+_KNOWS = rf"\(1 to {documents.LEVEL_MAX}\)"
 _topics = (f"upgrade-{number}" for number in count())
 
 
@@ -97,16 +98,18 @@ def test_a_cluster_is_upgraded_under_load_and_back_and_up_for_good(bench: Bench)
         change(bench, topic, "900000000")
         assert next_version.FIELD in document(bench, documents.registration_path(1))
         assert next_version.FIELD not in document(bench, documents.topic_path(topic))
-        with pytest.raises(LogError, match=r"Level 2 is not understood by broker 2 \(1 to 1\), broker 3 \(1 to 1\):"):
+        with pytest.raises(
+            LogError, match=rf"Level {next_version.LEVEL} is not understood by broker 2 {_KNOWS}, broker 3 {_KNOWS}:"
+        ):
             raise_level(bench)
         # Back, as if the next version had disappointed.
         replace(bench, 1, PROGRAM, topic)
-        assert document(bench, documents.FEATURES)["level"] == 1
+        assert document(bench, documents.FEATURES)["level"] == documents.LEVEL_MAX
         for broker in bench.ids:
             replace(bench, broker, next_version.PROGRAM, topic)
-        assert level(bench) == (1, 2)
+        assert level(bench) == (documents.LEVEL_MAX, next_version.LEVEL)
         raise_level(bench)
-        until(lambda: level(bench) == (2, 2), "all brokers know the new level")
+        until(lambda: level(bench) == (next_version.LEVEL,) * 2, "all brokers know the new level")
         change(bench, topic, "800000000")
         stored = document(bench, documents.topic_path(topic))
         assert (stored["version"], stored[next_version.FIELD]) == (next_version.VERSION, True)
@@ -120,7 +123,8 @@ def test_a_cluster_is_upgraded_under_load_and_back_and_up_for_good(bench: Bench)
     bench.stop(2)
     older.program = PROGRAM
     with pytest.raises(
-        ProcessError, match=r"The cluster is at level 2, this pylog understands 1 to 1: start a newer pylog\."
+        ProcessError,
+        match=rf"The cluster is at level {next_version.LEVEL}, this pylog understands 1 to {documents.LEVEL_MAX}: start a newer pylog\.",
     ):
         older.start()
     assert document(bench, documents.topic_path(topic))[next_version.FIELD] is True

@@ -47,6 +47,7 @@ SETTINGS: dict[str, Any] = {
     "transaction_state_log_num_partitions": 2,
     "transaction_state_log_replication_factor": 3,
     "transaction_state_log_min_isr": 2,
+    "share_coordinator_state_topic_num_partitions": 2,
     "group_initial_rebalance_delay_ms": 0,
     "group_min_session_timeout_ms": 1_000,
     "log_segment_bytes": 200_000,

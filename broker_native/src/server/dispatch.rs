@@ -71,6 +71,11 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::ShareGroupDescribe,
     ApiKey::ShareFetch,
     ApiKey::ShareAcknowledge,
+    ApiKey::InitializeShareGroupState,
+    ApiKey::ReadShareGroupState,
+    ApiKey::WriteShareGroupState,
+    ApiKey::DeleteShareGroupState,
+    ApiKey::ReadShareGroupStateSummary,
     ApiKey::DescribeShareGroupOffsets,
     ApiKey::AlterShareGroupOffsets,
     ApiKey::DeleteShareGroupOffsets,
@@ -350,6 +355,11 @@ fn serve_share_groups(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome
         ApiKey::ShareGroupDescribe => on::share_group_describe::handle(call, read(reader, version)?),
         ApiKey::ShareFetch => on::share_fetch::handle(call, read(reader, version)?),
         ApiKey::ShareAcknowledge => on::share_acknowledge::handle(call, read(reader, version)?),
+        ApiKey::InitializeShareGroupState => on::share_state::initialize(call, read(reader, version)?),
+        ApiKey::ReadShareGroupState => on::share_state::read(call, read(reader, version)?),
+        ApiKey::WriteShareGroupState => on::share_state::write(call, read(reader, version)?),
+        ApiKey::DeleteShareGroupState => on::share_state::delete(call, read(reader, version)?),
+        ApiKey::ReadShareGroupStateSummary => on::share_state::summary(call, read(reader, version)?),
         ApiKey::DescribeShareGroupOffsets => {
             on::describe_share_group_offsets::handle(call, read(reader, version)?)
         }

@@ -262,7 +262,8 @@ impl Server {
         if let Some(topic_id) = topic_id {
             // First said, then done: a machine is loaded before, or hears of it when it is.
             self.shared.share_groups.gone.add(topic_id);
-            self.shared.coordinators.shares.step_all(|shares, now| shares.forget_topic(&topic_id, now));
+            self.shared.coordinators.shares.step_all(|shares, _now| shares.forget_topic(&topic_id));
+            self.shared.coordinators.share_leading.forget_topic(&topic_id);
         }
         Ok(removed?)
     }

@@ -213,6 +213,11 @@ apis! {
     ShareGroupDescribe = 77, ShareGroupDescribeRequest -> ShareGroupDescribeResponse, 1-1, flexible 0+;
     ShareFetch = 78, ShareFetchRequest -> ShareFetchResponse, 1-2, flexible 0+;
     ShareAcknowledge = 79, ShareAcknowledgeRequest -> ShareAcknowledgeResponse, 1-2, flexible 0+;
+    InitializeShareGroupState = 83, InitializeShareGroupStateRequest -> InitializeShareGroupStateResponse, 0-0, flexible 0+;
+    ReadShareGroupState = 84, ReadShareGroupStateRequest -> ReadShareGroupStateResponse, 0-0, flexible 0+;
+    WriteShareGroupState = 85, WriteShareGroupStateRequest -> WriteShareGroupStateResponse, 0-1, flexible 0+;
+    DeleteShareGroupState = 86, DeleteShareGroupStateRequest -> DeleteShareGroupStateResponse, 0-0, flexible 0+;
+    ReadShareGroupStateSummary = 87, ReadShareGroupStateSummaryRequest -> ReadShareGroupStateSummaryResponse, 0-1, flexible 0+;
     DescribeShareGroupOffsets = 90, DescribeShareGroupOffsetsRequest -> DescribeShareGroupOffsetsResponse, 0-1, flexible 0+;
     AlterShareGroupOffsets = 91, AlterShareGroupOffsetsRequest -> AlterShareGroupOffsetsResponse, 0-0, flexible 0+;
     DeleteShareGroupOffsets = 92, DeleteShareGroupOffsetsRequest -> DeleteShareGroupOffsetsResponse, 0-0, flexible 0+;

@@ -153,7 +153,7 @@ class Native:
     """What a native server was told."""
 
     def __init__(self):
-        self.topics, self.view, self.lease, self.answers = {}, None, 0, {}
+        self.topics, self.view, self.lease, self.answers, self.groups = {}, None, 0, {}, {}
 
     def expect_topics(self, topics_json):
         self.expected = [one["name"] for one in json.loads(topics_json)]
@@ -166,6 +166,9 @@ class Native:
 
     def set_cleaner_backoff(self, backoff_ms):
         self.cleaner_backoff_ms = backoff_ms
+
+    def apply_group_configs(self, configs_json):
+        self.groups = json.loads(configs_json)
 
     def remove_topic(self, name):
         self.topics.pop(name, None)

@@ -12,6 +12,8 @@ from pylog_spark.cluster.features import FEATURE
 from pylog_spark.cluster.store import RevisionConflict, StoreError
 from tests.unit.broker.shared_world import Member, create, turn
 
+NOW, NEXT = documents.LEVEL_MAX, documents.LEVEL_MAX + 1
+
 
 def test_one_broker_controls_and_all_know_everybody(members):
     assert [one.clustered.elected.elected for one in members] == [True, False, False]
@@ -212,14 +214,14 @@ def test_an_unclean_stop_is_not_forgotten_by_a_start_that_failed(members, world,
 def test_a_broker_of_the_next_version_works_in_a_cluster_of_this_one(members, world, tmp_path, monkeypatch):
     encode = documents.encode_registration
     with monkeypatch.context() as newer:
-        newer.setattr(documents, "LEVEL_MAX", 2)
+        newer.setattr(documents, "LEVEL_MAX", NEXT)
         newer.setattr(documents, "encode_registration", lambda *given: with_more(encode(*given)))
         fourth = Member(world, 4, tmp_path / "4")
     turn([*members, fourth])
     assert create(fourth, "t", partitions=4, factor=4)["error_code"] == 0
     turn([*members, fourth])
     for one in (*members, fourth):
-        assert one.clustered.membership.brokers[4].level_max == 2
+        assert one.clustered.membership.brokers[4].level_max == NEXT
         assert {partition["leader"] for partition in one.partitions("t").values()} == {1, 2, 3, 4}
     fourth.close()
     turn(members)
@@ -233,9 +235,9 @@ def with_more(registration):
 
 def test_a_cluster_of_a_higher_level_refuses_a_broker_that_does_not_understand_it(world, tmp_path, monkeypatch):
     with monkeypatch.context() as newer:
-        newer.setattr(documents, "LEVEL_MAX", 2)
+        newer.setattr(documents, "LEVEL_MAX", NEXT)
         Member(world, 1, tmp_path / "1").close()
-    with pytest.raises(MembershipError, match=r"at level 2.*start a newer pylog"):
+    with pytest.raises(MembershipError, match=rf"at level {NEXT}.*start a newer pylog"):
         Member(world, 2, tmp_path / "2")
 
 
@@ -247,23 +249,54 @@ def raise_level(member, level, validate_only=False):
 
 
 def test_the_level_is_raised_when_every_broker_understands_it_and_all_hear_of_it(members, world, tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "LEVEL_MAX", 2)
-    answer = raise_level(members[1], 2)
+    monkeypatch.setattr(documents, "LEVEL_MAX", NEXT)
+    answer = raise_level(members[1], NEXT)
     assert answer["error_code"] == ErrorCode.INVALID_UPDATE_VERSION
     assert answer["error_message"].startswith(
-        "Level 2 is not understood by broker 1 (1 to 1), broker 2 (1 to 1), broker 3 (1 to 1):"
+        f"Level {NEXT} is not understood by broker 1 (1 to {NOW}), broker 2 (1 to {NOW}), broker 3 (1 to {NOW}):"
     )
     for number, one in enumerate(members, 1):
         one.close()
         members[number - 1] = Member(world, number, tmp_path / str(number))
     turn(members)
-    assert raise_level(members[1], 2, validate_only=True)["error_code"] == 0
+    assert raise_level(members[1], NEXT, validate_only=True)["error_code"] == 0
     turn(members)
-    assert {one.native.view["level"]["now"] for one in members} == {1}
-    assert raise_level(members[1], 2)["error_code"] == raise_level(members[2], 2)["error_code"] == 0
+    assert {one.native.view["level"]["now"] for one in members} == {NOW}
+    assert raise_level(members[1], NEXT)["error_code"] == raise_level(members[2], NEXT)["error_code"] == 0
     turn(members)
-    assert [one.native.view["level"] for one in members] == [{"now": 2, "min": 1, "max": 2}] * 3
+    assert [one.native.view["level"] for one in members] == [{"now": NEXT, "min": 1, "max": NEXT}] * 3
     assert "never goes back" in raise_level(members[0], 1)["error_message"]
+
+
+def set_of_group(member, group, value):
+    config = {"name": "share.auto.offset.reset", "config_operation": 0, "value": value}
+    resource = {"resource_type": requests.RESOURCE_GROUP, "resource_name": group, "configs": [config]}
+    answer = requests.HANDLERS["incremental_alter_configs"](
+        member.controller, {"resources": [resource], "validate_only": False}
+    )
+    (outcome,) = answer["responses"]
+    return outcome
+
+
+def test_the_settings_of_a_group_are_those_of_all_brokers(members, world, tmp_path):
+    assert set_of_group(members[0], "g", "earliest")["error_code"] == 0
+    # Nobody has heard of the first: who decides on what was there before decides again.
+    assert set_of_group(members[1], "h", "by_duration:PT1S")["error_code"] == 0
+    turn(members)
+    told = {
+        "g": {"share_auto_offset_reset": "earliest"},
+        "h": {"share_auto_offset_reset": {"by_duration_ms": 1_000}},
+    }
+    assert [one.native.groups for one in members] == [told] * 3
+    members[2].close()
+    members[2] = Member(world, 3, tmp_path / "3")
+    assert members[2].native.groups == told, "a broker that starts reads them"
+
+
+def test_a_cluster_of_the_level_before_share_groups_has_no_settings_of_groups(members):
+    for one in members:
+        one.controller.level = documents.LEVEL_OF_SHARE_GROUPS - 1
+    assert "need level 2 of pylog.version" in set_of_group(members[0], "g", "earliest")["error_message"]
 
 
 def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members, world, tmp_path, monkeypatch):
@@ -284,13 +317,13 @@ def test_a_broker_that_registers_while_the_level_is_raised_is_asked_too(members,
         "pylog_spark.broker.features.raised",
         lambda now, wanted, brokers, kind: asked.append([one.epoch for one in brokers]),
     )
-    assert raise_level(raising, 2)["error_code"] == 0
+    assert raise_level(raising, NEXT)["error_code"] == 0
     assert len(asked) == 2
     assert late.me.epoch in asked[1]
 
 
 def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_register_again(members, world):
-    world.put(documents.FEATURES, documents.encode_number("level", 2), world.documents[documents.FEATURES].revision)
+    world.put(documents.FEATURES, documents.encode_number("level", NEXT), world.documents[documents.FEATURES].revision)
     members[2].store.expire()
     turn(members)
     assert not members[2].native.may_lead()
@@ -302,12 +335,12 @@ def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_
     [
         ([], 0),
         ([{"feature": "no.such", "max_version_level": 1}], ErrorCode.INVALID_UPDATE_VERSION),
-        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 1}], 0),
-        ([{"feature": FEATURE, "max_version_level": 1, "upgrade_type": 7}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": NOW, "upgrade_type": 1}], 0),
+        ([{"feature": FEATURE, "max_version_level": NOW, "upgrade_type": 7}], ErrorCode.INVALID_UPDATE_VERSION),
         ([{"feature": FEATURE, "max_version_level": 0, "upgrade_type": 3}], ErrorCode.INVALID_UPDATE_VERSION),
         ([{"feature": FEATURE, "max_version_level": -1}], ErrorCode.INVALID_UPDATE_VERSION),
-        ([{"feature": FEATURE, "max_version_level": 2, "upgrade_type": 2}], ErrorCode.INVALID_UPDATE_VERSION),
-        ([{"feature": FEATURE, "max_version_level": 2, "allow_downgrade": True}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": NEXT, "upgrade_type": 2}], ErrorCode.INVALID_UPDATE_VERSION),
+        ([{"feature": FEATURE, "max_version_level": NEXT, "allow_downgrade": True}], ErrorCode.INVALID_UPDATE_VERSION),
     ],
 )
 def test_only_the_level_of_pylog_can_be_raised(members, updates, code):

@@ -47,12 +47,8 @@ pub struct SharePartition {
     pub(super) end_offset: i64,
     /// By their first offsets; they cover the window.
     pub(super) runs: BTreeMap<i64, Run>,
-    /// How often an administrator set the start offset.
+    /// How often an administrator set the start offset, or a crash took records from the end of the log.
     pub(super) state_epoch: i32,
-    /// How often it was written down.
-    pub(super) snapshot_epoch: i32,
-    /// Since when it is there, milliseconds since the epoch.
-    pub(super) created_ms: i64,
     /// Whether something is to be written down.
     pub(super) dirty: bool,
     /// Records that were delivered and are still in the window.
@@ -61,14 +57,12 @@ pub struct SharePartition {
 
 impl SharePartition {
     /// One that begins at `start_offset`.
-    pub fn new(start_offset: i64, now_ms: i64) -> Self {
+    pub fn new(start_offset: i64) -> Self {
         Self {
             start_offset,
             end_offset: start_offset,
             runs: BTreeMap::new(),
             state_epoch: 0,
-            snapshot_epoch: 0,
-            created_ms: now_ms,
             dirty: true,
             delivered: 0,
         }
@@ -89,15 +83,15 @@ impl SharePartition {
         self.runs.iter().map(|(first, run)| (*first, run))
     }
 
-    /// Offsets behind the start that are done with.
-    pub fn complete_count(&self) -> i64 {
-        self.runs().filter(|(_, run)| run.state.is_final()).map(|(first, run)| run.last - first + 1).sum()
-    }
-
     /// The first offset to be read for whoever comes next; `None` when so many records are in flight that none may be added.
     pub fn next_offset(&self, max_in_flight: i64) -> Option<i64> {
         let available = self.runs().find(|(_, run)| run.state == State::Available).map(|(first, _)| first);
         available.or_else(|| (self.delivered < max_in_flight).then_some(self.end_offset))
+    }
+
+    /// Whether a member holds a record.
+    pub fn is_held(&self) -> bool {
+        self.runs.values().any(|run| matches!(run.state, State::Acquired { .. }))
     }
 
     /// When the first lock is over.
@@ -109,15 +103,6 @@ impl SharePartition {
         self.runs.values().filter_map(until).min()
     }
 
-    /// An administrator moves it; everybody who holds a record loses it.
-    pub fn reset(&mut self, start_offset: i64) {
-        self.runs.clear();
-        self.delivered = 0;
-        (self.start_offset, self.end_offset) = (start_offset, start_offset);
-        self.state_epoch = self.state_epoch.saturating_add(1);
-        self.dirty = true;
-    }
-
     /// The log has the offsets `first..end` only: what was deleted is done with, and what a crash took from the log's end was
     /// never delivered.
     pub fn fit(&mut self, first: i64, end: i64) {
@@ -127,6 +112,8 @@ impl SharePartition {
             drop(self.runs.split_off(&end));
             self.end_offset = end;
             self.start_offset = self.start_offset.min(end);
+            // What is written down knows of more: this takes its place.
+            self.state_epoch = self.state_epoch.saturating_add(1);
             self.recount();
             self.dirty = true;
         }

@@ -95,7 +95,7 @@ pub struct ShareEvent {
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShareRequest {
-    /// From where on is to be read for whoever comes next. One that is not there is made.
+    /// From where on is to be read for whoever comes next. One that nobody has begun begins.
     Next {
         /// What the log has.
         log: LogRange,
@@ -127,15 +127,8 @@ pub enum ShareRequest {
         /// Who.
         member_id: String,
     },
-    /// An administrator asks.
-    Describe,
-    /// An administrator sets the start offset, or makes it with that.
-    Reset {
-        /// To what.
-        start_offset: i64,
-    },
-    /// An administrator, or the end of the group or topic.
-    Delete,
+    /// What nobody holds records of is read anew from where it is kept: somebody else may have set it.
+    Refresh,
 }
 
 /// What is answered.
@@ -145,26 +138,19 @@ pub enum ShareReply {
     Next(Result<Option<i64>, ErrorCode>),
     /// To [`ShareRequest::Acquire`].
     Acquired(Vec<Acquired>),
-    /// To [`ShareRequest::Acknowledge`], [`ShareRequest::Release`], [`ShareRequest::Reset`], [`ShareRequest::Delete`].
+    /// To [`ShareRequest::Acknowledge`], [`ShareRequest::Release`], [`ShareRequest::Refresh`].
     Done(ErrorCode),
-    /// To [`ShareRequest::Describe`]; `None`: it is not there.
-    Described(Option<Described>),
 }
 
-/// A share partition as an administrator sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Described {
-    /// Everything before it is done with.
-    pub start_offset: i64,
-    /// Offsets behind it that are done with.
-    pub complete_count: i64,
-}
-
-/// What the shell does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ShareAction {
-    /// Members of the group may find records that they did not find before.
-    Wake(String),
+/// What a step of the share partitions of a leader gives.
+#[derive(Debug, Default)]
+pub struct ShareEffects {
+    /// Those that are to be written down.
+    pub changed: Vec<ShareKey>,
+    /// Groups whose members may find records that they did not find before.
+    pub woken: Vec<String>,
+    /// Answers.
+    pub replies: Vec<(Ticket, ShareReply)>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! A share partition as a record of `__share_group_state`, and back.
+//! A share partition as a record of `__share_group_state` and as its leader says it, and back.
 use super::partition::{Run, SharePartition, State};
 use super::requests::ShareKey;
+use super::state::{Kept, Written};
 use crate::coordinator::Record;
 use crate::wire::WireError;
 use crate::wire::stored::Stored;
@@ -11,14 +12,14 @@ const ACKNOWLEDGED: i8 = 2;
 const ARCHIVED: i8 = 4;
 const VALUE: i16 = 0;
 
-/// The record that says how `partition` is now; `None`: that it is gone.
+/// The record that says how a share partition is now; `None`: that it is gone.
 ///
 /// # Errors
 /// [`WireError::TooLong`] for a group whose name is too long for a record.
-pub fn record(key: &ShareKey, partition: Option<&SharePartition>, now_ms: i64) -> Result<Record, WireError> {
+pub fn record(key: &ShareKey, value: Option<&ShareSnapshotValue>) -> Result<Record, WireError> {
     let stored_key =
         ShareSnapshotKey { group_id: key.group_id.clone(), topic_id: key.topic_id, partition: key.partition };
-    let value = partition.map(|partition| value_of(partition, now_ms).to_bytes(VALUE)).transpose()?;
+    let value = value.map(|value| value.to_bytes(VALUE)).transpose()?;
     Ok(Record { key: stored_key.to_bytes(SHARE_SNAPSHOT)?, value })
 }
 
@@ -26,22 +27,19 @@ pub fn record(key: &ShareKey, partition: Option<&SharePartition>, now_ms: i64) -
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(record: &Record) -> Result<(ShareKey, Option<SharePartition>), WireError> {
+pub fn read(record: &Record) -> Result<(ShareKey, Option<ShareSnapshotValue>), WireError> {
     let ShareSnapshotKey { group_id, topic_id, partition } = ShareSnapshotKey::from_bytes(&record.key)?;
     let value = record.value.as_ref().map(ShareSnapshotValue::from_bytes).transpose()?;
-    Ok((ShareKey { group_id, topic_id, partition }, value.map(|value| partition_of(&value))))
+    Ok((ShareKey { group_id, topic_id, partition }, value))
 }
 
-fn value_of(partition: &SharePartition, now_ms: i64) -> ShareSnapshotValue {
-    ShareSnapshotValue {
-        snapshot_epoch: partition.snapshot_epoch,
+/// What the leader of the partition says of a share partition.
+pub fn written(partition: &SharePartition, leader_epoch: i32) -> Written {
+    Written {
         state_epoch: partition.state_epoch,
-        leader_epoch: 0,
+        leader_epoch,
         start_offset: partition.start_offset,
-        delivery_complete_count: i32::try_from(partition.complete_count()).unwrap_or(i32::MAX),
-        create_timestamp: partition.created_ms,
-        write_timestamp: now_ms,
-        state_batches: partition.runs().filter_map(|(first, run)| batch_of(first, run)).collect(),
+        batches: partition.runs().filter_map(|(first, run)| batch_of(first, run)).collect(),
     }
 }
 
@@ -58,11 +56,11 @@ fn batch_of(first_offset: i64, run: &Run) -> Option<StateBatch> {
     (!is_untouched).then_some(batch)
 }
 
-fn partition_of(value: &ShareSnapshotValue) -> SharePartition {
-    let mut partition = SharePartition::new(value.start_offset, value.create_timestamp);
-    partition.state_epoch = value.state_epoch;
-    partition.snapshot_epoch = value.snapshot_epoch;
-    for batch in &value.state_batches {
+/// What a leader goes on with.
+pub fn partition_of(kept: &Kept) -> SharePartition {
+    let mut partition = SharePartition::new(kept.start_offset);
+    partition.state_epoch = kept.state_epoch;
+    for batch in &kept.batches {
         // What is not mentioned was not delivered; what is behind the start already, or upside down, counts for nothing.
         if batch.first_offset < partition.end_offset || batch.last_offset < batch.first_offset {
             continue;

@@ -61,10 +61,12 @@ use super::peers::Peers;
 use super::producer_ids::ProducerIds;
 use super::settings::Settings;
 use super::share_groups::ShareGroups;
+use super::share_groups::leading::Leading;
+use super::share_groups::store::Store;
 use super::topics::{Picture, Topics};
 use crate::coordinator::Room;
 use crate::coordinator::group::GroupMachine;
-use crate::coordinator::share::{GroupSettings, IsGone, ShareMachine};
+use crate::coordinator::share::{GroupSettings, IsGone, ShareLeader, ShareMachine, StateMachine};
 use crate::coordinator::transaction::TransactionMachine;
 use crate::storage::Clock;
 
@@ -79,8 +81,12 @@ pub const SHARES_TOPIC: &str = "__share_group_state";
 pub struct Coordinators {
     /// Groups.
     pub groups: Arc<Coordinator<GroupMachine>>,
-    /// What share groups did with records.
-    pub shares: Arc<Coordinator<ShareMachine>>,
+    /// What share groups did with records, as far as it is kept here.
+    pub shares: Arc<Coordinator<StateMachine>>,
+    /// The way to all of it.
+    pub share_store: Arc<Store>,
+    /// Who has which records of the partitions that this broker leads.
+    pub share_leading: Arc<Leading>,
     /// Transactional ids.
     pub transactions: Arc<Transactions>,
     /// Those of other brokers, when there may be some.
@@ -104,11 +110,28 @@ impl Coordinators {
             notice("a group has no room for more: group.coordinator.max.bytes are in use");
         });
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
+        let state_room = room.clone();
         let gone = Arc::clone(&share_groups.gone);
         let is_gone: IsGone = Arc::new(move |topic_id: &Uuid| gone.has(topic_id));
-        let make = move || ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone));
+        let of_states = Arc::clone(&is_gone);
+        let make = move || StateMachine::new(state_room.clone(), Arc::clone(&of_states));
         let shares = Coordinator::new(SHARES_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
-        shares.set_sink(Arc::clone(&share_groups.waking));
+        let share_store = Arc::new(Store {
+            node_id,
+            topics: Arc::clone(topics),
+            peers: Arc::clone(peers),
+            states: Arc::clone(&shares),
+        });
+        let make = || ShareLeader::new(ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone)));
+        let share_leading = Leading::new(
+            node_id,
+            Arc::clone(topics),
+            Arc::clone(cluster),
+            Arc::clone(clock),
+            Arc::clone(&share_store),
+            Arc::clone(&share_groups.waking),
+            make,
+        );
         let make =
             move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _, room.clone());
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
@@ -140,13 +163,14 @@ impl Coordinators {
             groups: Arc::clone(&groups),
             elsewhere: cluster.is_clustered().then(|| MarkerQueue::new(Arc::clone(peers))),
         });
-        Self { groups, shares, transactions, elsewhere }
+        Self { groups, shares, share_store, share_leading, transactions, elsewhere }
     }
 
     /// Coordinates what this broker leads in `picture`.
     pub fn apply(&self, picture: &Picture) {
         self.groups.apply(picture);
         self.shares.apply(picture);
+        self.share_leading.apply(picture);
         self.transactions.apply(picture);
     }
 
@@ -154,12 +178,14 @@ impl Coordinators {
     pub fn start(&self) {
         self.groups.start();
         self.shares.start();
+        self.share_leading.start();
         self.transactions.start();
     }
 
     /// Tells everybody who waits to look for the coordinator again; nothing is coordinated any more.
     pub fn stop(&self) {
         self.transactions.stop();
+        self.share_leading.stop();
         self.shares.stop();
         self.groups.stop();
     }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::group_call;
 use super::internal_topic;
 use super::share_admin::{Refusal, check_count, check_id, check_loaded};
-use super::share_call::{ask, error_of};
 use crate::coordinator::group::{GroupReply, GroupRequest};
-use crate::coordinator::share::{ShareKey, ShareRequest};
+use crate::coordinator::share::ShareKey;
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::topics::Topic;
 use crate::wire::ErrorCode;
@@ -88,11 +87,13 @@ async fn move_one(
     };
     let key =
         ShareKey { group_id: group_id.to_owned(), topic_id: topic.id, partition: asked.partition_index };
-    let request = match asked.start_offset {
-        ..0 => ShareRequest::Delete,
-        start_offset => ShareRequest::Reset { start_offset },
+    let store = &call.shared.coordinators.share_store;
+    let outcome = match asked.start_offset {
+        ..0 => store.delete(&key).await,
+        start_offset => store.reset(&key, start_offset).await,
     };
-    error_of(ask(&call.shared, key, request).await)
+    call.shared.coordinators.share_leading.forget(&key);
+    outcome.err().unwrap_or(ErrorCode::None)
 }
 
 fn refused((error, sentence): Refusal) -> AlterShareGroupOffsetsResponse {

@@ -1,4 +1,5 @@
 //! ApiVersions: what this broker speaks.
+use super::share_call::are_kept;
 use crate::server::cluster::Level;
 use crate::server::dispatch::{Call, Outcome, SERVED};
 use crate::wire::messages::api_versions::{FinalizedFeatureKey, SupportedFeatureKey};
@@ -11,7 +12,7 @@ type Feature = (&'static str, i16, i16);
 /// What clients and tools look at. The level of `metadata.version` is Kafka's 3.9-IV0, that of
 /// `inter.broker.protocol.version`: kafbat lets configs be edited only where it finds one of them.
 /// `group.version` 1 is KIP-848; `transaction.version` 2 is KIP-890: every end of a transaction raises the epoch.
-/// `share.version` 1 is KIP-932, which a broker without a cluster has only.
+/// `share.version` 1 is KIP-932, which the brokers of a cluster have from a level on.
 const FEATURES: &[Feature] =
     &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
 const SHARES: Feature = ("share.version", 1, 1);
@@ -30,13 +31,13 @@ const NO_NODE: i32 = -1;
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
 const LEVEL: &str = "pylog.version";
 
-fn features(is_clustered: bool) -> impl Iterator<Item = &'static Feature> {
-    FEATURES.iter().chain((!is_clustered).then_some(&SHARES))
+fn features(with_shares: bool) -> impl Iterator<Item = &'static Feature> {
+    FEATURES.iter().chain(with_shares.then_some(&SHARES))
 }
 
 /// The oldest level that this broker could have of a feature whose level never changes, and the one that it has.
-pub fn fixed(name: &str, is_clustered: bool) -> Option<(i16, i16)> {
-    features(is_clustered).find(|feature| feature.0 == name).map(|&(_, min, level)| (min, level))
+pub fn fixed(name: &str, with_shares: bool) -> Option<(i16, i16)> {
+    features(with_shares).find(|feature| feature.0 == name).map(|&(_, min, level)| (min, level))
 }
 
 /// Answers with the table; to a client that means another cluster or another broker (KIP-1242: an address that was given to
@@ -80,10 +81,10 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
         }
         advertisement
     };
-    let is_clustered = call.shared.cluster.is_clustered();
-    let features = || features(is_clustered);
+    let with_shares = are_kept(&call.shared.cluster);
+    let features = || features(with_shares);
     // Not what would only be refused: clients say at once that the broker does not know it.
-    let spoken = SERVED.iter().copied().filter(|key| !(is_clustered && OF_SHARE_GROUPS.contains(key)));
+    let spoken = SERVED.iter().copied().filter(|key| with_shares || !OF_SHARE_GROUPS.contains(key));
     ApiVersionsResponse {
         error_code: error.code(),
         supported_features: features().map(supported).chain(level.map(could_be)).collect(),

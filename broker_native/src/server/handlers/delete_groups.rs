@@ -41,7 +41,7 @@ pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
 }
 
 async fn forget(call: &Call, group_id: &str) -> ErrorCode {
-    match share_admin::keys(&call.shared, group_id) {
+    match call.shared.coordinators.share_store.keys(group_id).await {
         Ok(keys) => share_admin::delete(&call.shared, keys).await,
         Err(error) => error,
     }

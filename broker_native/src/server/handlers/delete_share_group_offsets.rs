@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::share_admin::{delete, keys, must_be_empty};
+use super::share_admin::{delete, must_be_empty};
 use crate::coordinator::share::ShareKey;
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -22,7 +22,7 @@ pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
     Outcome::later(async move {
         let mut response = DeleteShareGroupOffsetsResponse::default();
         let mut all = BTreeMap::<Uuid, Vec<ShareKey>>::new();
-        match keys(&call.shared, &request.group_id) {
+        match call.shared.coordinators.share_store.keys(&request.group_id).await {
             Ok(keys) => keys.into_iter().for_each(|key| all.entry(key.topic_id).or_default().push(key)),
             Err(error) => {
                 (response.error_code, response.error_message) =

@@ -2,10 +2,10 @@
 //! partition that is not there has no offsets, which is no error.
 use std::collections::BTreeMap;
 
-use super::share_admin::{Refusal, check_count, check_kept, check_loaded, keys};
-use super::share_call::ask;
-use crate::coordinator::share::requests::Described;
-use crate::coordinator::share::{ShareKey, ShareReply, ShareRequest};
+use super::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};
+use super::share_log_ends::end_of;
+use crate::coordinator::share::ShareKey;
+use crate::coordinator::share::state::UNKNOWN;
 use crate::server::dispatch::{Call, Outcome};
 use crate::server::topics::Topic;
 use crate::wire::ErrorCode;
@@ -51,9 +51,10 @@ type Topics = Vec<DescribeShareGroupOffsetsResponseTopic>;
 
 async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> Result<Topics, Refusal> {
     check_kept(call)?;
+    check_coordinated(call, &group.group_id)?;
     check_loaded(&call.shared)?;
     let mut answers = Topics::new();
-    for (name, partitions) in asked(call, &group)? {
+    for (name, partitions) in asked(call, &group).await? {
         let topic = call.shared.topics.now().named(&name).cloned();
         let mut answer = DescribeShareGroupOffsetsResponseTopic { topic_name: name, ..Default::default() };
         answer.topic_id = topic.as_ref().map(|topic| topic.id).unwrap_or_default();
@@ -66,14 +67,15 @@ async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> 
 }
 
 /// The partitions that are named, or all that the group has.
-fn asked(
+async fn asked(
     call: &Call,
     group: &DescribeShareGroupOffsetsRequestGroup,
 ) -> Result<BTreeMap<String, Vec<i32>>, Refusal> {
     if let Some(topics) = &group.topics {
         return Ok(topics.iter().map(|topic| (topic.topic_name.clone(), topic.partitions.clone())).collect());
     }
-    let all = keys(&call.shared, &group.group_id).map_err(|error| (error, error.sentence().to_owned()))?;
+    let all = call.shared.coordinators.share_store.keys(&group.group_id).await;
+    let all = all.map_err(|error| (error, error.sentence().to_owned()))?;
     let picture = call.shared.topics.now();
     let mut asked: BTreeMap<String, Vec<i32>> = BTreeMap::new();
     for key in all {
@@ -106,12 +108,13 @@ async fn one(
     let found = topic.and_then(|topic| topic.partition(partition_index).map(|partition| (topic, partition)));
     let Some((topic, partition)) = found else { return blank };
     let key = ShareKey { group_id: group_id.to_owned(), topic_id: topic.id, partition: partition_index };
-    match ask(&call.shared, key, ShareRequest::Describe).await {
-        Ok(ShareReply::Described(None)) => blank,
-        Ok(ShareReply::Described(Some(Described { start_offset, complete_count }))) => {
-            let end = partition.log.as_ref().map(|log| log.offsets().high_watermark);
-            let lag = end
-                .map_or(NONE, |end| end.saturating_sub(start_offset).saturating_sub(complete_count).max(0));
+    match call.shared.coordinators.share_store.summary(&key).await {
+        Ok(None) => blank,
+        Ok(Some(state)) if state.start_offset == UNKNOWN => blank,
+        Ok(Some(state)) => {
+            let (start_offset, done) = (state.start_offset, i64::from(state.complete_count));
+            let end = end_of(call, &topic.name, partition).await;
+            let lag = end.map_or(NONE, |end| end.saturating_sub(start_offset).saturating_sub(done).max(0));
             DescribeShareGroupOffsetsResponsePartition {
                 start_offset,
                 leader_epoch: partition.spec.leader_epoch,
@@ -119,7 +122,6 @@ async fn one(
                 ..blank
             }
         }
-        Ok(_) => failed(ErrorCode::UnknownServerError),
         Err(error) => failed(error),
     }
 }

@@ -2,7 +2,7 @@
 use super::brokers::{Brokers, Known};
 use super::internal_topic;
 use super::second_hand::{self, Heard};
-use super::share_call::{NOT_IN_A_CLUSTER, is_refused};
+use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::coordinator::Machine;
 use crate::coordinator::share::ShareKey;
 use crate::server::coordinators::Coordinator;
@@ -103,7 +103,7 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
         }
         _ => Err(ErrorCode::InvalidRequest),
     };
-    let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_IN_A_CLUSTER } else { "" };
+    let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_AT_THE_LEVEL } else { "" };
     let (key, error_message) = (key.to_owned(), Some(sentence.to_owned()));
     match keeper {
         Ok(Known { id: node_id, host, port, .. }) => {

@@ -1,12 +1,11 @@
 //! ShareAcknowledge: a member says what became of records.
 use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key};
+use super::share_leaders::Leaders;
 use super::share_release::release;
 use crate::server::dispatch::{Call, Outcome, Reply};
 use crate::server::share_groups::sessions::{CLOSES, SessionKey};
 use crate::wire::ErrorCode;
-use crate::wire::messages::share_acknowledge::{
-    LeaderIdAndEpoch, PartitionData, ShareAcknowledgeTopicResponse,
-};
+use crate::wire::messages::share_acknowledge::{PartitionData, ShareAcknowledgeTopicResponse};
 use crate::wire::messages::{ShareAcknowledgeRequest, ShareAcknowledgeResponse};
 
 /// Answers when it is written down.
@@ -55,13 +54,14 @@ async fn answer(call: &Call, session: &SessionKey, taken: Acknowledging) -> Repl
         acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),
         ..Default::default()
     };
+    let mut leaders = Leaders::of(call);
     for (topic_id, partition_index, waiting) in taken {
         let error = error_of(waiting.await);
         let data = PartitionData {
             partition_index,
             error_code: error.code(),
             error_message: (error != ErrorCode::None).then(|| error.sentence().to_owned()),
-            current_leader: LeaderIdAndEpoch::default(),
+            current_leader: leaders.tell(&topic_id, partition_index, error),
         };
         match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
             Some(topic) => topic.partitions.push(data),
@@ -70,6 +70,7 @@ async fn answer(call: &Call, session: &SessionKey, taken: Acknowledging) -> Repl
             }
         }
     }
+    response.node_endpoints = leaders.endpoints();
     call.answer(&response)
 }
 

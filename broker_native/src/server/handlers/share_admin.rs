@@ -1,7 +1,7 @@
 //! What administrators' requests about share groups have in common: the group as it is, and the share partitions that it has.
-use super::share_call::{NOT_IN_A_CLUSTER, ask, error_of, is_refused};
+use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::coordinator::group::Kind;
-use crate::coordinator::share::{ShareKey, ShareRequest};
+use crate::coordinator::share::ShareKey;
 use crate::server::dispatch::Call;
 use crate::server::shared::Shared;
 use crate::wire::ErrorCode;
@@ -15,10 +15,10 @@ pub type Refusal = (ErrorCode, String);
 /// Whether share groups are kept here.
 ///
 /// # Errors
-/// UNSUPPORTED_VERSION in a cluster.
+/// UNSUPPORTED_VERSION in a cluster of a lower level.
 pub fn check_kept(call: &Call) -> Result<(), Refusal> {
     match is_refused(call) {
-        true => Err((ErrorCode::UnsupportedVersion, NOT_IN_A_CLUSTER.to_owned())),
+        true => Err((ErrorCode::UnsupportedVersion, NOT_AT_THE_LEVEL.to_owned())),
         false => Ok(()),
     }
 }
@@ -43,13 +43,15 @@ pub fn is_empty(call: &Call, group_id: &str) -> Result<bool, Refusal> {
     check_id(call, group_id)?;
     let groups = &call.shared.coordinators.groups;
     let missing = || (ErrorCode::GroupIdNotFound, format!("Group {group_id} not found."));
-    let shard = groups.partition_of(group_id).and_then(|number| groups.shard(number)).ok_or_else(missing)?;
+    let plain = |error: ErrorCode| (error, error.sentence().to_owned());
+    let number = groups.partition_of(group_id).ok_or_else(missing)?;
+    let shard = groups.shard(number).ok_or_else(|| plain(ErrorCode::NotCoordinator))?;
     let looked = shard.look(|machine| match machine.group(group_id).map(|group| &group.kind) {
         Some(Kind::Share(group)) => Ok(group.is_empty()),
         Some(_) => Err((ErrorCode::GroupIdNotFound, format!("Group {group_id} is not a share group."))),
         None => Err(missing()),
     });
-    looked.unwrap_or_else(|error| Err((error, error.sentence().to_owned())))
+    looked.unwrap_or_else(|error| Err(plain(error)))
 }
 
 /// As [`is_empty`], for what is done to a group without members only.
@@ -87,24 +89,26 @@ pub fn check_loaded(shared: &Shared) -> Result<(), Refusal> {
     shared.coordinators.shares.for_each_loaded(|_| ()).map_err(plain)
 }
 
-/// The share partitions of a group.
+/// Whether this broker coordinates the group, whatever it is.
 ///
 /// # Errors
-/// COORDINATOR_LOAD_IN_PROGRESS while they are not all known.
-pub fn keys(shared: &Shared, group_id: &str) -> Result<Vec<ShareKey>, ErrorCode> {
-    let mut keys = Vec::new();
-    shared.coordinators.shares.for_each_loaded(|shares| keys.extend(shares.keys_of(group_id).cloned()))?;
-    keys.sort_unstable();
-    Ok(keys)
+/// NOT_COORDINATOR.
+pub fn check_coordinated(call: &Call, group_id: &str) -> Result<(), Refusal> {
+    let groups = &call.shared.coordinators.groups;
+    let is_elsewhere = groups.partition_of(group_id).is_some_and(|number| groups.shard(number).is_none());
+    match is_elsewhere {
+        true => Err((ErrorCode::NotCoordinator, ErrorCode::NotCoordinator.sentence().to_owned())),
+        false => Ok(()),
+    }
 }
 
 /// Forgets share partitions; the first error, or none.
 pub async fn delete(shared: &Shared, keys: Vec<ShareKey>) -> ErrorCode {
-    let asked: Vec<_> = keys.into_iter().map(|key| ask(shared, key, ShareRequest::Delete)).collect();
     let mut first = ErrorCode::None;
-    for waiting in asked {
-        let error = error_of(waiting.await);
-        if first == ErrorCode::None {
+    for key in keys {
+        let outcome = shared.coordinators.share_store.delete(&key).await;
+        shared.coordinators.share_leading.forget(&key);
+        if let (ErrorCode::None, Err(error)) = (first, outcome) {
             first = error;
         }
     }

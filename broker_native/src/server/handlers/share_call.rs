@@ -1,16 +1,20 @@
 //! What the requests of share groups have in common: ask the machine that keeps a share partition; take acknowledgements.
 use uuid::Uuid;
 
-use crate::coordinator::share::{ShareEvent, ShareKey, ShareReply, ShareRequest};
+use crate::coordinator::share::{ShareKey, ShareReply, ShareRequest};
+use crate::server::cluster::Cluster;
 use crate::server::coordinators::Waiting;
 use crate::server::dispatch::Call;
-use crate::server::share_groups::sessions::SessionKey;
+use crate::server::share_groups::sessions::{SessionKey, TopicPartition};
 use crate::server::shared::Shared;
 use crate::wire::ErrorCode;
 use crate::wire::messages::share_fetch::AcknowledgementBatch;
 
 /// Why a broker of a cluster keeps no share groups.
-pub const NOT_IN_A_CLUSTER: &str = "Share groups are kept by a broker without a cluster only: what they did with records would have to move with its leader.";
+pub const NOT_AT_THE_LEVEL: &str =
+    "Share groups need level 2 of pylog.version, which all brokers of the cluster must understand: raise it.";
+/// The first level of a cluster whose brokers keep share groups together.
+const LEVEL: i16 = 2;
 
 /// Longest id of a member, as in Kafka.
 const MEMBER_ID_MAX: usize = 36;
@@ -23,26 +27,41 @@ const RENEW: i8 = 4;
 
 /// Whether this broker keeps no share groups.
 pub fn is_refused(call: &Call) -> bool {
-    call.shared.cluster.is_clustered()
+    !are_kept(&call.shared.cluster)
 }
 
-/// Asks the machine that keeps the share partition. It has taken the request when this returns.
+/// Whether share groups are kept: by a broker that is alone, or by all of a cluster. One that has not heard of the level yet, at its
+/// start, does not say no: members would take it for good.
+pub fn are_kept(cluster: &Cluster) -> bool {
+    !cluster.is_clustered() || cluster.now().level.is_none_or(|level| level.now >= LEVEL)
+}
+
+/// Asks the share partition, if this broker leads its partition. It has taken the request when this returns.
 pub fn ask(shared: &Shared, key: ShareKey, request: ShareRequest) -> Waiting<ShareReply> {
     let settings = shared.share_groups.configs.of(&key.group_id);
-    shared.coordinators.shares.call(&key.text(), |ticket| ShareEvent { ticket, key, settings, request })
+    shared.coordinators.share_leading.ask(key, settings, request)
+}
+
+/// What nobody holds records of is read anew before the next member gets some: an administrator may have moved the group meanwhile.
+pub fn refresh<'a>(shared: &Shared, group_id: &str, partitions: impl Iterator<Item = &'a TopicPartition>) {
+    for (topic_id, partition) in partitions {
+        let key = ShareKey { group_id: group_id.to_owned(), topic_id: *topic_id, partition: *partition };
+        // It has happened when this returns.
+        drop(ask(shared, key, ShareRequest::Refresh));
+    }
 }
 
 /// Whose request it is.
 ///
 /// # Errors
-/// INVALID_REQUEST when it does not say so; UNSUPPORTED_VERSION in a cluster. With a sentence.
+/// INVALID_REQUEST when it does not say so; UNSUPPORTED_VERSION in a cluster of a lower level. With a sentence.
 pub fn session_key(
     call: &Call,
     group_id: Option<String>,
     member_id: Option<String>,
 ) -> Result<SessionKey, (ErrorCode, &'static str)> {
     if is_refused(call) {
-        return Err((ErrorCode::UnsupportedVersion, NOT_IN_A_CLUSTER));
+        return Err((ErrorCode::UnsupportedVersion, NOT_AT_THE_LEVEL));
     }
     let group_id = group_id.filter(|id| !id.is_empty() && i16::try_from(id.len()).is_ok());
     let member_id = member_id.filter(|id| !id.is_empty() && id.len() <= MEMBER_ID_MAX);
@@ -97,7 +116,7 @@ pub fn error_of(answer: Result<ShareReply, ErrorCode>) -> ErrorCode {
     match answer {
         Ok(ShareReply::Done(error)) => error,
         Ok(_) => ErrorCode::UnknownServerError,
-        // The client asks whoever leads the partition, which is this broker; it has to try again.
+        // The client has to try again.
         Err(ErrorCode::NotCoordinator) => ErrorCode::CoordinatorNotAvailable,
         Err(error) => error,
     }

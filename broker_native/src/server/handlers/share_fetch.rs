@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::share_admin::NAMED_MAX;
-use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key};
+use super::share_call::{
+    Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, refresh, session_key,
+};
+use super::share_leaders::Leaders;
 use super::share_read::{ANSWERED_MAX, Found, Wanted, gather};
 use super::share_release::release;
 use crate::server::dispatch::{Call, Outcome, Reply};
@@ -63,6 +66,9 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
             return Outcome::Now(call.answer(&refused(error, error.sentence())));
         }
     };
+    if epoch == OPENS {
+        refresh(&call.shared, &session.group_id, partitions.iter());
+    }
     let taken = acknowledge(&call, &session, said, request.is_renew_ack);
     if epoch == CLOSES {
         // What waits for records in this session ends.
@@ -232,8 +238,13 @@ async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: 
         ..Default::default()
     };
     let mut slices = Vec::with_capacity(answered.len());
-    for ((topic_id, _), (data, slice)) in answered {
+    let mut leaders = Leaders::of(call);
+    for ((topic_id, number), (mut data, slice)) in answered {
         slices.push(slice);
+        let errors = [data.error_code, data.acknowledge_error_code];
+        if errors.contains(&ErrorCode::NotLeaderOrFollower.code()) {
+            data.current_leader = leaders.tell(&topic_id, number, ErrorCode::NotLeaderOrFollower);
+        }
         match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
             Some(topic) => topic.partitions.push(data),
             None => {
@@ -241,6 +252,7 @@ async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: 
             }
         }
     }
+    response.node_endpoints = leaders.endpoints();
     with_records(call, &response, slices)
 }
 

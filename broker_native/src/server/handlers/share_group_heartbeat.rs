@@ -1,7 +1,7 @@
 //! ShareGroupHeartbeat: asks the group's coordinator; makes the topic in which what the group does is kept.
 use super::group_call::{answer, ask, error_of};
 use super::internal_topic;
-use super::share_call::{NOT_IN_A_CLUSTER, is_refused};
+use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::coordinator::group::{GroupReply, GroupRequest};
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -11,11 +11,16 @@ use crate::wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatRespo
 pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
     if is_refused(&call) {
         let error = ErrorCode::UnsupportedVersion;
-        return Outcome::Now(call.answer(&refused(error, NOT_IN_A_CLUSTER)));
+        return Outcome::Now(call.answer(&refused(error, NOT_AT_THE_LEVEL)));
     }
     let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
     let request = GroupRequest::ShareHeartbeat { request, membership };
-    let Some(topic) = internal_topic::missing(&call.shared.coordinators.shares) else {
+    // Only the group's coordinator has it made.
+    let groups = &call.shared.coordinators.groups;
+    let is_ours =
+        groups.partition_of(request.group_id()).is_some_and(|number| groups.shard(number).is_some());
+    let missing = internal_topic::missing(&call.shared.coordinators.shares).filter(|_| is_ours);
+    let Some(topic) = missing else {
         return answer(call, request, response_of);
     };
     Outcome::in_order(async move {

@@ -1,6 +1,9 @@
 //! The reading half of ShareFetch: from where on, which batches, and which of their records the member gets.
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::lookup::led;
 use super::share_call::ask;
@@ -17,6 +20,7 @@ use crate::server::share_groups::sessions::{SessionKey, TopicPartition, Turn};
 use crate::server::watch::Watchers;
 use crate::storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo, StorageError};
 use crate::wire::ErrorCode;
+use crate::wire::messages::ShareGroupDescribeRequest;
 use crate::wire::messages::share_fetch::{AcquiredRecords, PartitionData};
 
 /// A partition is looked at so often in one request: where it has nothing for members, the next look is behind that.
@@ -25,6 +29,8 @@ const LOOKS_MAX: usize = 64;
 const BATCHES_MAX: usize = 1_000;
 /// Most partitions that one answer tells of; the next request begins with another one.
 pub const ANSWERED_MAX: usize = 1_000;
+/// One look waits so long for states that are not read yet.
+const STATES_PATIENCE: Duration = Duration::from_millis(100);
 /// So many partitions at once; then other requests come in between.
 const AT_ONCE: usize = 100;
 
@@ -84,11 +90,14 @@ struct Left {
     bytes: usize,
     /// The first batch is given whatever its size.
     is_first: bool,
+    /// Until when states are waited for.
+    until: Instant,
 }
 
 /// Acquires records of one partition after the other, as far as the limits allow.
 pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
-    let mut left = Left { records: wanted.max_records, bytes: wanted.max_bytes, is_first: true };
+    let until = Instant::now() + STATES_PATIENCE;
+    let mut left = Left { records: wanted.max_records, bytes: wanted.max_bytes, is_first: true, until };
     let mut found = Vec::new();
     for (looks, at) in wanted.partitions.iter().enumerate() {
         let is_full = left.records <= 0 || (left.bytes == 0 && !left.is_first);
@@ -124,7 +133,7 @@ async fn one(
     let key = ShareKey { group_id: wanted.session.group_id.clone(), topic_id, partition };
     let mut before = None;
     for _ in 0..LOOKS_MAX {
-        let Some(from) = next(call, wanted, &key, &log).await? else { return Ok(None) };
+        let Some(from) = next(call, wanted, &key, &log, left.until).await? else { return Ok(None) };
         if before.replace(from) == Some(from) {
             return Ok(None);
         }
@@ -161,13 +170,21 @@ async fn next(
     wanted: &Wanted,
     key: &ShareKey,
     log: &Arc<PartitionLog>,
+    until: Instant,
 ) -> Result<Option<i64>, ErrorCode> {
     let offsets = log.offsets();
     let range = LogRange { start: offsets.log_start_offset, end: offsets.log_end_offset };
-    let asked = |begin| ask(&call.shared, key.clone(), ShareRequest::Next { log: range, begin });
+    // It comes when the state is read; who does not wait for it is woken then.
+    let asked = |begin| {
+        let waiting = ask(&call.shared, key.clone(), ShareRequest::Next { log: range, begin });
+        async move {
+            let answer = tokio::time::timeout_at(until, waiting).await;
+            answer.unwrap_or(Err(ErrorCode::CoordinatorLoadInProgress))
+        }
+    };
     let mut answer = asked(None).await;
     if let Ok(ShareReply::Next(Err(missing @ ErrorCode::UnknownTopicOrPartition))) = answer {
-        match is_member(call, &wanted.session) {
+        match is_member(call, &wanted.session).await {
             Ok(true) => {}
             Ok(false) => return Err(missing),
             Err(error) => return quiet(Err(error)),
@@ -180,6 +197,7 @@ async fn next(
             notice("a share group has no room for another partition: group.coordinator.max.bytes are in use");
             Err(ErrorCode::UnknownServerError)
         }
+        Ok(ShareReply::Next(Err(passing @ ErrorCode::CoordinatorNotAvailable))) => quiet(Err(passing)),
         Ok(ShareReply::Next(next)) => next,
         other => quiet(other),
     }
@@ -198,16 +216,33 @@ fn quiet<T>(answer: Result<ShareReply, ErrorCode>) -> Result<Option<T>, ErrorCod
     }
 }
 
-/// Whether the group knows the member.
-fn is_member(call: &Call, session: &SessionKey) -> Result<bool, ErrorCode> {
+/// Whether the group knows the member, which its coordinator says.
+async fn is_member(call: &Call, session: &SessionKey) -> Result<bool, ErrorCode> {
     let knows = |group: &Group| match &group.kind {
         Kind::Share(group) => group.members.contains_key(&session.member_id),
         _ => false,
     };
     let groups = &call.shared.coordinators.groups;
-    let shard = groups.partition_of(&session.group_id).and_then(|number| groups.shard(number));
-    let shard = shard.ok_or(ErrorCode::NotCoordinator)?;
+    let number = groups.partition_of(&session.group_id).ok_or(ErrorCode::NotCoordinator)?;
+    let Some(shard) = groups.shard(number) else {
+        let picture = call.shared.topics.now();
+        let topic = picture.named(groups.topic()).ok_or(ErrorCode::NotCoordinator)?;
+        let leader = topic.partition(number).ok_or(ErrorCode::NotCoordinator)?.spec.leader;
+        return is_member_at(call, leader, session).await;
+    };
     shard.look(|machine| machine.group(&session.group_id).is_some_and(knows))
+}
+
+async fn is_member_at(call: &Call, id: i32, session: &SessionKey) -> Result<bool, ErrorCode> {
+    let group_ids = vec![session.group_id.clone()];
+    let request = ShareGroupDescribeRequest { group_ids, ..Default::default() };
+    let answer = call.shared.peers.call(id, &request).await.map_err(|error| error.of_coordinator())?;
+    let group = answer.groups.into_iter().next().ok_or(ErrorCode::UnknownServerError)?;
+    match ErrorCode::from_code(group.error_code).unwrap_or(ErrorCode::UnknownServerError) {
+        ErrorCode::None => Ok(group.members.iter().any(|member| member.member_id == session.member_id)),
+        ErrorCode::GroupIdNotFound => Ok(false),
+        error => Err(error),
+    }
 }
 
 /// Where a share partition begins that is made; `None`: that cannot be told now.

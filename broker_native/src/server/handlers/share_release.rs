@@ -1,5 +1,5 @@
 //! What a member holds is given back when its session ends.
-use super::share_call::ask;
+use super::share_call::{ask, refresh};
 use crate::coordinator::share::{ShareKey, ShareRequest};
 use crate::server::share_groups::sessions::{SessionKey, Turn};
 use crate::server::shared::Shared;
@@ -11,7 +11,8 @@ const AT_ONCE: usize = 100;
 pub async fn release(shared: &Shared, session: &SessionKey, partitions: &Turn) {
     let mut left = partitions.iter();
     loop {
-        let some = left.by_ref().take(AT_ONCE).map(|(topic_id, partition)| {
+        let these: Vec<_> = left.by_ref().take(AT_ONCE).copied().collect();
+        let some = these.iter().map(|(topic_id, partition)| {
             let (group_id, member_id) = (session.group_id.clone(), session.member_id.clone());
             let key = ShareKey { group_id, topic_id: *topic_id, partition: *partition };
             ask(shared, key, ShareRequest::Release { member_id })
@@ -23,6 +24,8 @@ pub async fn release(shared: &Shared, session: &SessionKey, partitions: &Turn) {
         for waiting in some {
             let _ = waiting.await;
         }
+        // What nobody reads takes no memory.
+        refresh(shared, &session.group_id, these.iter());
         tokio::task::yield_now().await;
     }
 }

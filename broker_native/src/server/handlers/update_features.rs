@@ -2,6 +2,7 @@
 //! asked of them is refused with Kafka's error, or so already.
 use super::api_versions::fixed;
 use super::decided::decided;
+use super::share_call::are_kept;
 use crate::server::decide::Kind;
 use crate::server::dispatch::{Call, Outcome};
 use crate::wire::ErrorCode;
@@ -15,11 +16,11 @@ const DOWNGRADES: [i8; 2] = [2, 3];
 
 /// Asks for the levels. All is done that is asked, or nothing.
 pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
-    let is_clustered = call.shared.cluster.is_clustered();
-    if let Some(why) = request.feature_updates.iter().find_map(|update| refused(update, is_clustered)) {
+    let with_shares = are_kept(&call.shared.cluster);
+    if let Some(why) = request.feature_updates.iter().find_map(|update| refused(update, with_shares)) {
         return Outcome::Now(call.answer(&error(ErrorCode::InvalidUpdateVersion, &why)));
     }
-    let level = |update: &FeatureUpdateKey| fixed(&update.feature, is_clustered).is_none();
+    let level = |update: &FeatureUpdateKey| fixed(&update.feature, with_shares).is_none();
     if !request.feature_updates.is_empty() && !request.feature_updates.iter().any(level) {
         return Outcome::Now(call.answer(&all_so_already(&request)));
     }
@@ -29,9 +30,9 @@ pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
 }
 
 /// Why an update of a feature with a fixed level cannot be made.
-fn refused(update: &FeatureUpdateKey, is_clustered: bool) -> Option<String> {
+fn refused(update: &FeatureUpdateKey, with_shares: bool) -> Option<String> {
     let (name, wanted) = (&update.feature, update.max_version_level);
-    let (min, now) = fixed(name, is_clustered)?;
+    let (min, now) = fixed(name, with_shares)?;
     let downgrade = DOWNGRADES.contains(&update.upgrade_type) || update.allow_downgrade;
     let why = if !downgrade && update.upgrade_type != UPGRADE {
         format!("{} is no type of an update", update.upgrade_type)
@@ -69,7 +70,7 @@ mod tests {
     }
 
     fn of(feature: &str, max_version_level: i16, upgrade_type: i8) -> Option<String> {
-        refused(&update(feature, max_version_level, upgrade_type), /* is_clustered */ false)
+        refused(&update(feature, max_version_level, upgrade_type), /* with_shares */ true)
     }
 
     #[test]
@@ -78,8 +79,11 @@ mod tests {
         assert_eq!(of("pylog.version", 5, UPGRADE), None, "the controller decides that");
         assert_eq!(of("share.version", 1, UPGRADE), None, "it is so already");
         assert!(of("share.version", 2, UPGRADE).is_some());
-        let in_a_cluster = refused(&update("share.version", 2, UPGRADE), /* is_clustered */ true);
-        assert_eq!(in_a_cluster, None, "a cluster has no such feature, which the controller says");
+        let in_an_old_cluster = refused(&update("share.version", 2, UPGRADE), /* with_shares */ false);
+        assert_eq!(
+            in_an_old_cluster, None,
+            "a cluster of a lower level has no such feature, which the controller says"
+        );
         for (level, kind, why) in [
             (1, UPGRADE, "never changes"),
             (1, 2, "never changes"),

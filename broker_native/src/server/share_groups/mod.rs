@@ -3,13 +3,18 @@
 //! # Layout
 //! | file | what it owns |
 //! |---|---|
+//! | [`leading`] | the share partitions of the partitions that are led here; they are in `Coordinators` |
+//! | [`store`], [`remote`] | where their states are kept: here, or at another broker |
 //! | [`sessions`] | which partitions a member reads here; the order of its requests (pure) |
 //! | [`waking`] | long polls of a group |
 //! | [`configs`] | the groups' own settings |
 //! | [`gone`] | topics that were deleted a short while ago |
 pub mod configs;
 pub mod gone;
+pub mod leading;
+pub mod remote;
 pub mod sessions;
+pub mod store;
 pub mod waking;
 
 use std::sync::Arc;
@@ -19,9 +24,7 @@ use gone::Gone;
 use sessions::Sessions;
 use waking::Waking;
 
-use super::coordinators::{Coordinator, Sink};
 use super::settings::Settings;
-use crate::coordinator::share::{ShareAction, ShareMachine};
 
 /// See the module.
 pub struct ShareGroups {
@@ -44,13 +47,5 @@ impl ShareGroups {
             configs: Configs::new(&settings.shares, &settings.groups),
             gone: Arc::default(),
         }
-    }
-}
-
-/// Wakes who waits for what a machine has again.
-impl Sink<ShareMachine> for Arc<Waking> {
-    fn start(&self, _coordinator: &Arc<Coordinator<ShareMachine>>, _partition: i32, action: ShareAction) {
-        let ShareAction::Wake(group_id) = action;
-        self.wake(&group_id);
     }
 }

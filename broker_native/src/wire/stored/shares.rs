@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::Stored;
+pub use crate::wire::messages::read_share_group_state::StateBatch;
 use crate::wire::schema::messages;
 
 /// Key of [`ShareSnapshotValue`].
@@ -29,15 +30,6 @@ messages! {
         create_timestamp: i64 [0+],
         write_timestamp: i64 [0+],
         state_batches: Vec<StateBatch> [0+],
-    }
-
-    /// A run of offsets in the same state.
-    StateBatch {
-        first_offset: i64 [0+],
-        last_offset: i64 [0+],
-        /// 0: available, 2: acknowledged, 4: archived.
-        delivery_state: i8 [0+],
-        delivery_count: i16 [0+],
     }
 }
 

@@ -70,6 +70,19 @@ macro_rules! for_each_api {
         $test!(ShareFetch, ShareFetchRequest, ShareFetchResponse);
         $test!(ShareAcknowledge, ShareAcknowledgeRequest, ShareAcknowledgeResponse);
         $test!(
+            InitializeShareGroupState,
+            InitializeShareGroupStateRequest,
+            InitializeShareGroupStateResponse
+        );
+        $test!(ReadShareGroupState, ReadShareGroupStateRequest, ReadShareGroupStateResponse);
+        $test!(WriteShareGroupState, WriteShareGroupStateRequest, WriteShareGroupStateResponse);
+        $test!(DeleteShareGroupState, DeleteShareGroupStateRequest, DeleteShareGroupStateResponse);
+        $test!(
+            ReadShareGroupStateSummary,
+            ReadShareGroupStateSummaryRequest,
+            ReadShareGroupStateSummaryResponse
+        );
+        $test!(
             DescribeShareGroupOffsets,
             DescribeShareGroupOffsetsRequest,
             DescribeShareGroupOffsetsResponse

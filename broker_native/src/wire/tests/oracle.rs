@@ -26,6 +26,7 @@ fn ours_alone(message: &str) -> &'static [&'static str] {
         "ShareFetchRequest" => &["share_acquire_mode", "is_renew_ack"],
         "ShareAcknowledgeRequest" => &["is_renew_ack"],
         "ShareAcknowledgeResponse" => &["acquisition_lock_timeout_ms"],
+        "WriteShareGroupStateRequest" | "ReadShareGroupStateSummaryResponse" => &["delivery_complete_count"],
         "DescribeShareGroupOffsetsResponse" => &["lag"],
         "ApiVersionsRequest" => &["cluster_id", "node_id"],
         "TxnOffsetCommitRequest" | "TxnOffsetCommitResponse" => &["topic_id"],

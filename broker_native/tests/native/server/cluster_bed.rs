@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use broker_native::server::Server;
-use broker_native::server::cluster::{Broker as Live, ClusterView};
+use broker_native::server::cluster::{Broker as Live, ClusterView, Level};
 use broker_native::server::decide::{Decider, Question};
 use broker_native::server::settings::Settings;
 use broker_native::server::topics::{Partition, PartitionSpec, TopicSpec};
@@ -107,6 +107,8 @@ pub struct Bed {
     pub control: Arc<Control>,
     /// Ports by which others reach a broker, where it is not its own.
     reached: Mutex<BTreeMap<i32, u16>>,
+    /// The cluster's, when the brokers are told of one.
+    level: Mutex<Option<Level>>,
 }
 
 impl Bed {
@@ -143,7 +145,12 @@ impl Bed {
             control.servers.lock().unwrap().insert(node_id, Arc::downgrade(&broker.server));
             (node_id, broker)
         };
-        let bed = Self { brokers: real.iter().map(start).collect(), control, reached: Mutex::default() };
+        let bed = Self {
+            brokers: real.iter().map(start).collect(),
+            control,
+            reached: Mutex::default(),
+            level: Mutex::default(),
+        };
         bed.tell(registered);
         bed
     }
@@ -170,12 +177,18 @@ impl Bed {
         let view = ClusterView {
             controller_id,
             brokers: registered.iter().map(live).collect(),
+            level: *self.level.lock().unwrap(),
             ..Default::default()
         };
         for broker in self.brokers.values() {
             broker.server.apply_cluster(view.clone());
             broker.server.lease_until(Duration::from_secs(3600));
         }
+    }
+
+    /// The brokers are of this level from the next telling on.
+    pub fn raise(&self, now: i16) {
+        *self.level.lock().unwrap() = Some(Level { now, min: 1, max: now });
     }
 
     /// From the next telling on others reach broker `id` at `port`.

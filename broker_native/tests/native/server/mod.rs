@@ -20,6 +20,7 @@ mod panics;
 mod peers;
 mod produce_fetch;
 mod share_groups;
+mod share_groups_apart;
 mod stop;
 mod support;
 mod transactions;

@@ -22,10 +22,10 @@ use uuid::Uuid;
 use crate::server::cluster_bed::Bed;
 use crate::server::support::{Broker, Client, PATIENCE, topic};
 
-const GROUP: &str = "g";
+pub const GROUP: &str = "g";
 /// Longer than any test may take; a wait that is not ended fails by the clients' patience.
 const FOREVER_MS: i32 = 60_000;
-const ACCEPT: i8 = 1;
+pub const ACCEPT: i8 = 1;
 const RELEASE: i8 = 2;
 const RENEW: i8 = 4;
 const CLOSES: i32 = -1;
@@ -48,8 +48,8 @@ fn configure(broker: &Broker, own: &str) {
 }
 
 /// A member with a connection of its own.
-struct Member {
-    client: Client,
+pub struct Member {
+    pub client: Client,
     name: &'static str,
     topic_id: Uuid,
     /// The next request's.
@@ -57,7 +57,7 @@ struct Member {
 }
 
 /// What is answered when the coordinator has read its log.
-fn when_loaded<T>(mut ask: impl FnMut() -> (Option<ErrorCode>, T)) -> T {
+pub fn when_loaded<T>(mut ask: impl FnMut() -> (Option<ErrorCode>, T)) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match ask() {
@@ -70,9 +70,9 @@ fn when_loaded<T>(mut ask: impl FnMut() -> (Option<ErrorCode>, T)) -> T {
 }
 
 /// First and last offset, delivery count.
-type Run = (i64, i64, i16);
+pub type Run = (i64, i64, i16);
 
-fn heartbeat(client: &mut Client, name: &str, member_epoch: i32) -> ShareGroupHeartbeatResponse {
+pub fn heartbeat(client: &mut Client, name: &str, member_epoch: i32) -> ShareGroupHeartbeatResponse {
     let request = ShareGroupHeartbeatRequest {
         group_id: GROUP.into(),
         member_id: name.into(),
@@ -84,6 +84,10 @@ fn heartbeat(client: &mut Client, name: &str, member_epoch: i32) -> ShareGroupHe
 }
 
 impl Member {
+    pub fn of(client: Client, name: &'static str, topic_id: Uuid) -> Self {
+        Self { client, name, topic_id, epoch: 0 }
+    }
+
     fn join(broker: &Broker, name: &'static str, topic_id: Uuid) -> Self {
         let mut client = broker.client();
         let answer = when_loaded(|| {
@@ -94,7 +98,7 @@ impl Member {
         Self { client, name, topic_id, epoch: 0 }
     }
 
-    fn request(&mut self, max_wait_ms: i32, said: &[(i64, i64, i8)]) -> ShareFetchRequest {
+    pub fn request(&mut self, max_wait_ms: i32, said: &[(i64, i64, i8)]) -> ShareFetchRequest {
         let partition = FetchPartition { partition_index: 0, acknowledgement_batches: batches(said) };
         let topics = vec![FetchTopic { topic_id: self.topic_id, partitions: vec![partition] }];
         self.epoch += 1;
@@ -129,7 +133,13 @@ impl Member {
         runs(&only(self.client.receive(2).1))
     }
 
-    fn acknowledge(&mut self, epoch: i32, said: &[(i64, i64, i8)]) -> (i16, i16) {
+    /// As the next request of the session.
+    pub fn say(&mut self, said: &[(i64, i64, i8)]) -> (i16, i16) {
+        self.epoch += 1;
+        self.acknowledge(self.epoch - 1, said)
+    }
+
+    pub fn acknowledge(&mut self, epoch: i32, said: &[(i64, i64, i8)]) -> (i16, i16) {
         let partition = AcknowledgePartition { partition_index: 0, acknowledgement_batches: batches(said) };
         let request = ShareAcknowledgeRequest {
             group_id: Some(GROUP.into()),
@@ -154,12 +164,12 @@ fn batches(said: &[(i64, i64, i8)]) -> Vec<AcknowledgementBatch> {
 }
 
 /// The one partition of an answer; an empty one when there is none.
-fn only(mut answer: ShareFetchResponse) -> PartitionData {
+pub fn only(mut answer: ShareFetchResponse) -> PartitionData {
     assert_eq!(answer.error_code, 0, "{answer:?}");
     answer.responses.pop().map_or_else(PartitionData::default, |mut topic| topic.partitions.remove(0))
 }
 
-fn runs(partition: &PartitionData) -> Vec<Run> {
+pub fn runs(partition: &PartitionData) -> Vec<Run> {
     let run = partition.acquired_records.iter();
     run.map(|run| (run.first_offset, run.last_offset, run.delivery_count)).collect()
 }
@@ -419,8 +429,9 @@ fn groups_with_settings_of_their_own_are_listed_and_use_them() {
 }
 
 #[test]
-fn a_broker_of_a_cluster_says_that_it_keeps_no_share_groups() {
+fn a_broker_of_a_cluster_whose_level_is_too_low_says_that_it_keeps_no_share_groups() {
     let bed = Bed::all(2);
+    bed.raise(1);
     bed.tell(&[1, 2]);
     let broker = bed.broker(1);
     let unsupported = ErrorCode::UnsupportedVersion;
@@ -436,7 +447,7 @@ fn a_broker_of_a_cluster_says_that_it_keeps_no_share_groups() {
     let asked = FindCoordinatorRequest { key_type: 2, coordinator_keys, ..Default::default() };
     let found = member.client.call(&asked, 6).coordinators.remove(0);
     assert_eq!(found.error_code, unsupported.code());
-    assert!(found.error_message.unwrap().contains("without a cluster only"));
+    assert!(found.error_message.unwrap().contains("need level 2 of pylog.version"));
     let spoken = |client: &mut Client| -> Vec<i16> {
         let answer = client.call(&ApiVersionsRequest::default(), 4);
         assert!(answer.api_keys.len() > 40, "{answer:?}");

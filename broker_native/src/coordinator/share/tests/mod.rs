@@ -1,5 +1,7 @@
 //! Promises of share partitions.
+mod fencing;
 mod machine;
 mod property;
 mod replay;
+mod scene;
 mod window;

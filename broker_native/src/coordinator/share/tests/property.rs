@@ -170,7 +170,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn every_record_is_delivered_to_one_member_at_a_time_until_it_is_done_with(log in logs(), steps in steps()) {
-        let window = SharePartition::new(0, 0);
+        let window = SharePartition::new(0);
         let mut world =
             World { log, first: 0, window, now_ms: 0, held: BTreeMap::new(), done: BTreeSet::new() };
         for step in &steps {

@@ -1,19 +1,13 @@
-//! Whatever happens, the log gives the state of the live machine, but for who holds what.
+//! Whatever happens, what is kept is the state of the leader, but for who holds what.
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
-use uuid::Uuid;
 
+use super::scene::{Scene, key, settings};
 use super::window::batch;
 use crate::coordinator::share::partition::State;
 use crate::coordinator::share::requests::LogRange;
-use crate::coordinator::share::{
-    Batch, GroupSettings, Settings, ShareEvent, ShareKey, ShareMachine, SharePartition, ShareReply,
-    ShareRequest,
-};
-use crate::coordinator::{Effects, Entry, Machine, Now, Record, Room, Ticket};
-use crate::wire::messages::share_fetch::AcknowledgementBatch;
+use crate::coordinator::share::{Batch, GroupSettings, SharePartition, ShareReply, ShareRequest, stored};
 
 const MEMBERS: [&str; 2] = ["a", "b"];
 /// Offsets of the log: batches of three records, of which each fourth is void.
@@ -57,38 +51,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-struct World {
-    machine: ShareMachine,
-    log: Vec<Record>,
-    start: i64,
-    now_ms: i64,
-}
-
-fn key() -> ShareKey {
-    ShareKey { group_id: "g".into(), topic_id: Uuid::from_u128(1), partition: 0 }
-}
-
-fn settings() -> GroupSettings {
-    GroupSettings {
-        delivery_count_limit: 3,
-        max_record_locks: 10,
-        ..GroupSettings::from(&Settings::default())
-    }
-}
-
-fn empty() -> ShareMachine {
-    ShareMachine::new(settings(), Room::new(usize::MAX, || {}), Arc::new(|_topic: &Uuid| false))
-}
-
-fn replayed(log: &[Record]) -> ShareMachine {
-    let mut machine = empty();
-    for (offset, record) in (0..).zip(log) {
-        let record = record.clone();
-        machine.replay(&Entry::Record { offset, timestamp_ms: 0, transaction: None, record }).unwrap();
-    }
-    machine
-}
-
 /// Where it begins, and for each offset behind that whether it is done with and how often its delivery is known to have happened. What
 /// nobody was given, and offsets without records, are as if they were not there.
 type Durable = (i64, BTreeMap<i64, (bool, i16)>);
@@ -108,17 +70,15 @@ fn durable(partition: Option<&SharePartition>) -> Option<Durable> {
     Some((partition.start_offset(), offsets))
 }
 
-impl World {
-    fn ask(&mut self, request: ShareRequest) -> ShareReply {
-        let event = ShareEvent { ticket: Ticket(0), key: key(), settings: settings(), request };
-        let Effects { records, mut replies, .. } = self.machine.handle(event, Now::same(self.now_ms));
-        self.log.extend(records);
-        replies.remove(0).1
-    }
+struct World {
+    scene: Scene,
+    start: i64,
+}
 
+impl World {
     fn read(&mut self, member: usize, max_records: i64, exact: bool) {
         let log = LogRange { start: self.start, end: END };
-        let next = self.ask(ShareRequest::Next { log, begin: Some(self.start) });
+        let next = self.scene.ask("g", ShareRequest::Next { log, begin: Some(self.start) });
         let ShareReply::Next(Ok(Some(from))) = next else { return };
         let firsts = (0..END).step_by(LENGTH as usize).filter(|first| first + LENGTH > from.max(self.start));
         let batches = firsts.map(|first| {
@@ -126,44 +86,53 @@ impl World {
             Batch { is_void, ..batch(first, first + LENGTH - 1) }
         });
         let (member_id, batches) = (MEMBERS[member].to_owned(), batches.collect());
-        self.ask(ShareRequest::Acquire { member_id, from, batches, max_records, exact });
+        self.scene.ask("g", ShareRequest::Acquire { member_id, from, batches, max_records, exact });
     }
 
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Read { member, max_records, exact } => self.read(member, max_records, exact),
             Step::Acknowledge { member, first, length, fate } => {
-                let (first_offset, last_offset) = (first, first + length - 1);
-                let said = AcknowledgementBatch { first_offset, last_offset, acknowledge_types: vec![fate] };
-                let (member_id, batches) = (MEMBERS[member].to_owned(), vec![said]);
-                self.ask(ShareRequest::Acknowledge { member_id, batches });
+                self.scene.acknowledge(MEMBERS[member], first, first + length - 1, fate);
             }
             Step::Leave(member) => {
-                self.ask(ShareRequest::Release { member_id: MEMBERS[member].to_owned() });
+                self.scene.ask("g", ShareRequest::Release { member_id: MEMBERS[member].to_owned() });
             }
             Step::Wait(ms) => {
-                self.now_ms += ms;
-                let effects = self.machine.tick(Now::same(self.now_ms));
-                self.log.extend(effects.records);
+                self.scene.now_ms += ms;
+                self.scene.tick();
             }
             Step::Delete(more) => self.start = (self.start + more).min(END),
             Step::Reset(start_offset) => {
-                self.ask(ShareRequest::Reset { start_offset });
+                self.scene.keeper.reset(&key("g"), start_offset);
+                let effects = self.scene.leader.machine.forget(&key("g"));
+                self.scene.leader.take(effects);
             }
-            Step::Restart => self.machine = replayed(&self.log),
+            Step::Restart => self.scene.restart(),
         }
+    }
+
+    /// What the next leader finds.
+    fn kept(&mut self) -> Option<SharePartition> {
+        let epoch = self.scene.leader.epoch;
+        let kept = self.scene.keeper.read(&key("g"), epoch).ok()?;
+        Some(stored::partition_of(&kept))
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn the_log_gives_the_state_of_the_live_machine(steps in steps()) {
-        let mut world = World { machine: empty(), log: Vec::new(), start: 0, now_ms: 0 };
+    fn what_is_kept_is_the_state_of_the_leader(steps in steps()) {
+        let mut scene = Scene::new(usize::MAX >> 1);
+        scene.settings = GroupSettings { delivery_count_limit: 3, max_record_locks: 10, ..settings() };
+        let mut world = World { scene, start: 0 };
         for step in &steps {
             world.step(step);
-            let after = replayed(&world.log);
-            prop_assert_eq!(durable(world.machine.partition(&key())), durable(after.partition(&key())), "{:?}", step);
+            let kept = world.kept();
+            if let Some(led) = world.scene.leader.machine.windows().partition(&key("g")) {
+                prop_assert_eq!(durable(Some(led)), durable(kept.as_ref()), "{:?}", step);
+            }
         }
     }
 }

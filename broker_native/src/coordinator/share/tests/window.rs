@@ -4,7 +4,8 @@ use std::sync::Arc;
 use crate::coordinator::share::acknowledge::Terms;
 use crate::coordinator::share::acquire::Wish;
 use crate::coordinator::share::partition::State;
-use crate::coordinator::share::{Acquired, Batch, ShareKey, SharePartition, stored};
+use crate::coordinator::share::state::{Kept, Written};
+use crate::coordinator::share::{Acquired, Batch, SharePartition, merge, stored};
 use crate::wire::ErrorCode;
 use crate::wire::messages::share_fetch::AcknowledgementBatch;
 
@@ -39,16 +40,14 @@ fn member(name: &str) -> Arc<str> {
 
 /// The state after a crash.
 pub fn reloaded(partition: &SharePartition) -> SharePartition {
-    let key = ShareKey { group_id: "g".into(), topic_id: uuid::Uuid::from_u128(1), partition: 0 };
-    let record = stored::record(&key, Some(partition), 7).unwrap();
-    let (read_key, read) = stored::read(&record).unwrap();
-    assert_eq!(read_key, key);
-    read.unwrap()
+    let Written { state_epoch, start_offset, batches, .. } =
+        stored::written(partition, /* leader epoch */ 3);
+    stored::partition_of(&Kept { state_epoch, start_offset, batches })
 }
 
 #[test]
 fn two_members_get_different_records_in_whole_batches() {
-    let mut window = SharePartition::new(10, 0);
+    let mut window = SharePartition::new(10);
     let log = [batch(8, 12), batch(13, 14), batch(15, 30)];
     assert_eq!(runs(&window.acquire(&member("a"), 10, &log, wish(4))), [(10, 12, 1), (13, 14, 1)]);
     assert_eq!(window.next_offset(100), Some(15));
@@ -59,7 +58,7 @@ fn two_members_get_different_records_in_whole_batches() {
 
 #[test]
 fn who_wants_no_more_than_a_number_gets_no_more() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     let exact = Wish { exact: true, ..wish(3) };
     assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 9)], exact)), [(0, 2, 1)]);
     assert_eq!(runs(&window.acquire(&member("b"), 3, &[batch(0, 9)], exact)), [(3, 5, 1)]);
@@ -67,7 +66,7 @@ fn who_wants_no_more_than_a_number_gets_no_more() {
 
 #[test]
 fn no_more_records_are_in_flight_than_may_be() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     let few = Wish { max_in_flight: 4, ..wish(100) };
     assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 9), batch(10, 12)], few)), [(0, 3, 1)]);
     assert_eq!(window.next_offset(4), None);
@@ -82,20 +81,20 @@ fn no_more_records_are_in_flight_than_may_be() {
 
 #[test]
 fn each_record_of_a_batch_may_meet_another_fate() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     window.acquire(&member("a"), 0, &[batch(0, 5)], wish(10));
     let fates = [ACCEPT, RELEASE, REJECT, ACCEPT, RENEW, /* gap */ 0];
     assert_eq!(window.acknowledge("a", &[said(0, 5, &fates)], TERMS), Ok(()));
     assert_eq!(window.start_offset(), 1);
     assert_eq!(window.next_offset(100), Some(1));
-    assert_eq!(window.complete_count(), 3);
+    assert_eq!(merge::complete_count(&stored::written(&window, 0).batches), 3);
     assert_eq!(window.next_lock_ms(), Some(TERMS.until_ms));
     assert_eq!(runs(&window.acquire(&member("b"), 1, &[batch(0, 5)], wish(10))), [(1, 1, 2)]);
 }
 
 #[test]
 fn what_a_member_does_not_hold_it_cannot_acknowledge_and_nothing_of_the_request_counts() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     window.acquire(&member("a"), 0, &[batch(0, 4)], wish(10));
     let before = window.clone();
     let both = [said(0, 1, &[ACCEPT]), said(2, 9, &[ACCEPT])];
@@ -118,7 +117,7 @@ fn what_a_member_does_not_hold_it_cannot_acknowledge_and_nothing_of_the_request_
 
 #[test]
 fn acknowledgements_of_what_nobody_holds_are_refused_without_taking_memory() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     assert_eq!(window.acknowledge("a", &[said(0, 9, &[ACCEPT])], TERMS), Err(ErrorCode::InvalidRecordState));
     window.acquire(&member("a"), 0, &[batch(0, 1), batch(i64::MAX - 9, i64::MAX - 5)], wish(10));
     for wrong in [said(0, i64::MAX, &[ACCEPT]), said(3, i64::MAX - 1, &[ACCEPT])] {
@@ -133,7 +132,7 @@ fn acknowledgements_of_what_nobody_holds_are_refused_without_taking_memory() {
 
 #[test]
 fn what_is_done_with_already_is_passed_over_with_the_words_that_belong_to_it() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     window.acquire(&member("a"), 0, &[batch(0, 4)], wish(10));
     assert_eq!(window.acknowledge("a", &[said(0, 1, &[ACCEPT])], TERMS), Ok(()));
     let fates = [REJECT, REJECT, ACCEPT, RELEASE, ACCEPT];
@@ -143,7 +142,7 @@ fn what_is_done_with_already_is_passed_over_with_the_words_that_belong_to_it() {
 
 #[test]
 fn a_record_that_is_given_back_too_often_is_not_delivered_again() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     for delivery in 1..=LIMIT {
         let acquired = window.acquire(&member("a"), 0, &[batch(0, 0)], wish(10));
         assert_eq!(runs(&acquired), [(0, 0, delivery)]);
@@ -158,7 +157,7 @@ fn a_record_that_ends_each_member_that_gets_it_takes_none_of_its_neighbours_alon
     const POISON: i64 = 37;
     let limits = Wish { delivery_count_limit: 5, ..wish(100) };
     let terms = Terms { delivery_count_limit: 5, ..TERMS };
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     let (mut processed, mut ended) = (0, 0);
     while let Some(from) = window.next_offset(100).filter(|from| *from < 100) {
         let acquired = window.acquire(&member("a"), from, &[batch(0, 99)], limits);
@@ -179,7 +178,7 @@ fn a_record_that_ends_each_member_that_gets_it_takes_none_of_its_neighbours_alon
 
 #[test]
 fn records_near_their_last_delivery_come_with_no_others() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     let log = [batch(0, 3), batch(4, 7)];
     for _ in 0..2 {
         assert_eq!(window.acquire(&member("a"), 0, &log[..1], wish(4)).len(), 1);
@@ -196,7 +195,7 @@ fn records_near_their_last_delivery_come_with_no_others() {
 
 #[test]
 fn offsets_without_records_hold_nothing_up() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     let void = Batch { is_void: true, ..batch(6, 6) };
     let log = [batch(2, 3), void, batch(1_000_000, 1_000_001)];
     let few = Wish { max_in_flight: 10, ..wish(10) };
@@ -213,7 +212,7 @@ fn offsets_without_records_hold_nothing_up() {
 
 #[test]
 fn the_window_fits_into_the_log() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     window.acquire(&member("a"), 0, &[batch(0, 9), batch(10, 19)], wish(100));
     window.fit(5, 15);
     assert_eq!((window.start_offset(), window.end_offset()), (5, 15));
@@ -226,7 +225,7 @@ fn the_window_fits_into_the_log() {
 
 #[test]
 fn after_a_crash_what_was_held_is_delivered_again_and_what_was_done_is_not() {
-    let mut window = SharePartition::new(0, 0);
+    let mut window = SharePartition::new(0);
     window.acquire(&member("a"), 0, &[batch(0, 9)], wish(10));
     window
         .acknowledge("a", &[said(0, 1, &[ACCEPT]), said(3, 3, &[REJECT]), said(5, 5, &[RELEASE])], TERMS)
