@@ -32,6 +32,10 @@ pub fn grows(key: ApiKey) -> bool {
             | ApiKey::DescribeTransactions
             | ApiKey::DescribeTopicPartitions
             | ApiKey::ConsumerGroupDescribe
+            | ApiKey::ShareGroupDescribe
+            | ApiKey::DescribeShareGroupOffsets
+            | ApiKey::ReadShareGroupState
+            | ApiKey::ReadShareGroupStateSummary
     )
 }
 
