@@ -94,8 +94,8 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "tasks of a micro-batch": Difference(
         "each log partition with new records is a Spark partition",
-        "ranges of fewer than 1000 offsets share one, until there is work for more; `minRecordsPerPartition` sets the number, and "
-        "with 1 each log partition is a Spark partition. In a batch read it always is, unless the option is given",
+        "ranges of fewer than 1000 offsets and some 1 MiB share one, until there is work for more; `minRecordsPerPartition` sets the "
+        "number, and with 1 each log partition is a Spark partition. In a batch read it always is, unless the option is given",
         "A Python task of a few records costs more to start than to run. The rows and offsets are the same.",
     ),
     "a time that Spark cannot hold": Difference(
