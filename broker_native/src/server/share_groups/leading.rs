@@ -4,6 +4,7 @@
 //! [`Store`], whose outcome goes back the same way. What is kept by this broker itself and acknowledged at once is done at once.
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -20,10 +21,12 @@ use crate::coordinator::share::{
     GroupSettings, LeaderAction, ShareEvent, ShareKey, ShareLeader, ShareReply, ShareRequest,
 };
 use crate::coordinator::{Now, Ticket};
+use crate::server::background::kept_running;
 use crate::server::cluster::Cluster;
 use crate::server::coordinators::Waiting;
 use crate::server::coordinators::alarm::{Alarm, NEVER_MS};
 use crate::server::coordinators::shard::Sender;
+use crate::server::notice::{BUG, notice};
 use crate::server::topics::{Picture, Topics};
 use crate::storage::Clock;
 use crate::wire::ErrorCode;
@@ -55,6 +58,17 @@ struct Shard {
 }
 
 impl Shard {
+    /// Takes a step. A panic in it lets go of all share partitions of this lock: what the machine knows may be half changed, and is
+    /// read again for the next request; who waits is told to ask again.
+    fn step(&mut self, step: impl FnOnce(&mut ShareLeader) -> LeaderEffects) -> LeaderEffects {
+        let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut self.leader)));
+        stepped.unwrap_or_else(|_panic| {
+            notice(&format!("share partitions are read again: {BUG}"));
+            let left = catch_unwind(AssertUnwindSafe(|| self.leader.keep(|_key| None)));
+            left.unwrap_or_default()
+        })
+    }
+
     /// Sends the answers but that to `mine`; gives that, and what is to be done.
     fn settle(
         &mut self,
@@ -104,7 +118,9 @@ impl Leading {
     /// Begins to watch deadlines, in the runtime of the caller.
     pub fn start(&self) {
         if let (Ok(()), Some(me)) = (self.runtime.set(Handle::current()), self.me.upgrade()) {
-            tokio::spawn(me.watch_deadlines());
+            tokio::spawn(kept_running("the clock of share groups", move || {
+                Arc::clone(&me).watch_deadlines()
+            }));
         }
     }
 
@@ -119,7 +135,8 @@ impl Leading {
             let ticket = Ticket(shard.next_ticket);
             shard.next_ticket += 1;
             let event = ShareEvent { ticket, key, settings, request };
-            let effects = shard.leader.ask(event, leader_epoch, self.now());
+            let now = self.now();
+            let effects = shard.step(|leader| leader.ask(event, leader_epoch, now));
             let (own, actions) = shard.settle(effects, Some(ticket));
             let receiver = own.is_none().then(|| {
                 let (sender, receiver) = oneshot::channel();
@@ -197,7 +214,7 @@ impl Leading {
     ) -> Vec<LeaderAction> {
         let Some(shard) = shard else { return Vec::new() };
         let mut shard = shard.lock();
-        let effects = step(&mut shard.leader);
+        let effects = shard.step(step);
         let (_none, actions) = shard.settle(effects, None);
         self.note_deadline(&shard);
         actions
