@@ -15,7 +15,7 @@ from pylog_spark.testing import LocalBroker
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
-from tests.interop.shares import Delivered, ShareGroup
+from tests.interop.shares import Delivered, ShareGroup, ShareMember
 from tests.peers.tools import java
 
 pytestmark = pytest.mark.peers
@@ -57,6 +57,15 @@ def produce(group: ShareGroup, count: int, first: int = 0) -> None:
     assert producer.flush(30) == 0
 
 
+def poll_together(member: ShareMember, count: int) -> list[Delivered]:
+    """That many records, delivered at once: fewer are given back first."""
+    found = member.poll()
+    while len(found) < count:
+        member.acknowledge("release", *found)
+        found = member.poll()
+    return found
+
+
 def offsets(records: list[Delivered]) -> list[int]:
     """Where they are."""
     return [one.offset for one in records]
@@ -85,10 +94,7 @@ def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup) 
 def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup) -> None:
     produce(group, 4)
     member = group.start()
-    found = member.poll()
-    while len(found) < 4:
-        member.acknowledge("release", *found)
-        found = member.poll()
+    found = poll_together(member, 4)
     accepted, released, rejected, last = found
     member.acknowledge("accept", accepted, last)
     member.acknowledge("release", released)
@@ -165,10 +171,7 @@ def test_a_member_may_prolong_the_time_that_it_keeps_a_record(group: ShareGroup)
 def test_a_group_without_members_can_be_moved_and_deleted(group: ShareGroup) -> None:
     produce(group, 5)
     member = group.start()
-    found = member.poll()
-    while len(found) < 5:
-        member.acknowledge("release", *found)
-        found = member.poll()
+    found = poll_together(member, 5)
     member.acknowledge("accept", *found)
     member.commit()
     there = {"topic_name": group.topic, "partitions": [{"partition_index": 0, "start_offset": 3}]}
@@ -218,10 +221,7 @@ def tool(group: ShareGroup, *words: str) -> list[dict[str, str]]:
 def test_kafkas_own_tool_shows_moves_and_deletes_a_group(group: ShareGroup) -> None:
     produce(group, 5)
     member = group.start()
-    found = member.poll()
-    while len(found) < 5:
-        member.acknowledge("release", *found)
-        found = member.poll()
+    found = poll_together(member, 5)
     member.acknowledge("accept", *found[:3])
     member.acknowledge("release", *found[3:])
     assert member.commit() == {0: "ok"}
