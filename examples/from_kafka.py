@@ -53,13 +53,15 @@ def main() -> None:
         print(f"Streamed {sum(one['numInputRows'] for one in query.recentProgress)} rows of {stream.columns}.")
 
         result = spark.read.format(WORD).options(subscribe="audited-orders", **servers).load()
-        print(f"'audited-orders' has {result.count()} rows, {result.select('value').distinct().count()} different ones.")
+        print(
+            f"'audited-orders' has {result.count()} rows, {result.select('value').distinct().count()} different ones."
+        )
 
         try:
             spark.read.format(WORD).options(subscribe="orders", startingOffset="latest", **servers).load().count()
             print("A misspelt option is ignored.")
         except PySparkException as error:
-            print("A misspelt option is an error:", str(error).splitlines()[-1])
+            print("A misspelt option is an error:", *(line for line in str(error).splitlines() if "PYLOG_" in line))
     spark.stop()
 
 

@@ -19,7 +19,9 @@ MARCH = "2024-03-01T00:00:00Z..2024-04-01T00:00:00Z"  # the end is exclusive
 def write_history(spark: SparkSession, servers: dict[str, str]) -> None:
     """A measurement for each hour of 2024. The column `timestamp` is the record's time."""
     hour = sf.timestamp_seconds(sf.unix_timestamp(sf.lit("2024-01-01 00:00:00")) + sf.col("id") * 3600)
-    history = spark.range(HOURS).select(sf.expr("string(id) as key"), sf.expr("string(id) as value"), hour.alias("timestamp"))
+    history = spark.range(HOURS).select(
+        sf.expr("string(id) as key"), sf.expr("string(id) as value"), hour.alias("timestamp")
+    )
     history.write.format("pylog").options(topic="history", **servers).mode("append").save()
 
 
