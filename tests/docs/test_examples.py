@@ -1,4 +1,8 @@
-"""The small examples say what their page shows. They run in this process, one after the other, so that Java is started once."""
+"""The small examples say what their page shows.
+
+They run in this process, one after the other, in the Java that the files before have started; some half a minute in all, beside two
+other processes of tests.
+"""
 
 import re
 from pathlib import Path
