@@ -27,6 +27,12 @@ TRANSACTION_MAX_S = 1
 WAIT_S = 60.0
 
 
+@pytest.fixture(scope="module")
+def cluster_settings() -> dict[str, object]:
+    """What the load writes is removed soon: ten thousand transactions take minutes."""
+    return {"log_retention_check_interval_ms": 5_000}
+
+
 @contextmanager
 def beside(step: Callable[[], object]) -> Iterator[None]:
     """Does `step` again and again in a thread meanwhile."""
@@ -57,7 +63,7 @@ def load(cluster: LocalCluster, topic: str) -> AbstractContextManager[None]:
     """Other records for all partitions of another topic, on all replicas."""
     busy = f"{topic}-busy"
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.create_topic(busy, PARTITIONS, 3)
+        admin.create_topic(busy, PARTITIONS, 3, {"retention.bytes": "50000000", "segment.bytes": "10000000"})
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 1})
 
     def step() -> None:
