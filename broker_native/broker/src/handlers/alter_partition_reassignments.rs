@@ -1,0 +1,24 @@
+//! AlterPartitionReassignments: decided by Python; the replicas move afterwards.
+use super::decided::decided;
+use crate::decide::Kind;
+use crate::dispatch::{Call, Outcome};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse};
+
+/// Asks for the moves.
+pub fn handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Outcome {
+    let timeout_ms = request.timeout_ms;
+    decided(call, Kind::AlterPartitionReassignments, request, timeout_ms, refused)
+}
+
+fn refused(
+    _request: &AlterPartitionReassignmentsRequest,
+    error: ErrorCode,
+    why: &str,
+) -> AlterPartitionReassignmentsResponse {
+    AlterPartitionReassignmentsResponse {
+        error_code: error.code(),
+        error_message: Some(why.into()),
+        ..Default::default()
+    }
+}

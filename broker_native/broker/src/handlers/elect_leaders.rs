@@ -1,0 +1,14 @@
+//! ElectLeaders: decided by Python.
+use super::decided::decided;
+use crate::decide::Kind;
+use crate::dispatch::{Call, Outcome};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{ElectLeadersRequest, ElectLeadersResponse};
+
+/// Asks for the elections.
+pub fn handle(call: Call, request: ElectLeadersRequest) -> Outcome {
+    let timeout_ms = request.timeout_ms;
+    decided(call, Kind::ElectLeaders, request, timeout_ms, |_request, error: ErrorCode, _why| {
+        ElectLeadersResponse { error_code: error.code(), ..Default::default() }
+    })
+}

@@ -1,0 +1,26 @@
+//! EndTxn: a transaction is committed or aborted. Answered when that is decided. Markers that wait for nothing are written
+//! by then; those for other brokers, for logs that others copy or with `durability=flushed` may come later.
+use super::answered::answered;
+use super::transactions::{FENCED_FROM, ask, fenced_as};
+use pylog_coordinator::transaction::{TxnReply, TxnRequest};
+use crate::dispatch::{Call, Outcome, Reply};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};
+
+/// Hands the request to the coordinator.
+pub fn handle(call: Call, request: EndTxnRequest) -> Outcome {
+    let transactional_id = request.transactional_id.clone();
+    let waiting = ask(&call, &transactional_id, TxnRequest::EndTxn(request));
+    answered(call, waiting, reply)
+}
+
+fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {
+    let refused = |error: ErrorCode| EndTxnResponse { error_code: error.code(), ..Default::default() };
+    let mut response = match answer {
+        Ok(TxnReply::EndTxn(response)) => response,
+        Ok(_) => refused(ErrorCode::UnknownServerError),
+        Err(error) => refused(error),
+    };
+    response.error_code = fenced_as(response.error_code, call.version >= FENCED_FROM);
+    call.answer(&response)
+}

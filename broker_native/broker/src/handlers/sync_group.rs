@@ -1,0 +1,13 @@
+//! SyncGroup: answered when the leader has brought the assignments.
+use super::group_call::{answer, error_of};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
+use crate::dispatch::{Call, Outcome};
+use pylog_wire::messages::{SyncGroupRequest, SyncGroupResponse};
+
+/// Asks the group.
+pub fn handle(call: Call, request: SyncGroupRequest) -> Outcome {
+    answer(call, GroupRequest::SyncGroup(request), |reply| match reply {
+        Ok(GroupReply::SyncGroup(response)) => response,
+        other => SyncGroupResponse { error_code: error_of(other), ..Default::default() },
+    })
+}
