@@ -1,7 +1,7 @@
 //! Groups, share partitions and transactions as pure state machines: events in; records, answers and actions out.
 //!
 //! Nothing here has a socket, a file, a lock, a thread or a clock; the time is an argument. The shell that feeds the machines
-//! is `broker/coordinators`: it owns one machine for each partition of an internal topic that this broker leads.
+//! is `server/coordinators`: it owns one machine for each partition of an internal topic that this broker leads.
 //!
 //! # Layout
 //! | file | what it owns |

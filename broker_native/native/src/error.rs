@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 
 use pylog_client::error::ClientError;
 use pylog_record::header::BatchError;
-use pylog_broker::ServerError;
-use pylog_broker::errors::of_storage;
+use pylog_server::ServerError;
+use pylog_server::errors::of_storage;
 use pylog_storage::StorageError;
 
 create_exception!(_native, NativeError, PyException, "Raised by everything native: args == (kind, message).");

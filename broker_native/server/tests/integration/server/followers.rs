@@ -1,7 +1,7 @@
 //! A broker that follows another one over sockets that fail, a leader that restarts, a leader of another version.
 use std::time::Instant;
 
-use pylog_broker::settings::Settings;
+use pylog_server::settings::Settings;
 use pylog_wire::messages::offset_for_leader_epoch::{
     OffsetForLeaderPartition, OffsetForLeaderTopic,
 };

@@ -1,7 +1,7 @@
 //! A fetch without data waits, and wakes when data arrives.
 use std::time::{Duration, Instant};
 
-use pylog_broker::settings::Settings;
+use pylog_server::settings::Settings;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::FetchResponse;
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::server::cluster_bed::{Bed, led_by};
 use crate::server::support::Broker;
-use pylog_broker::cluster::{Broker as Live, ClusterView};
+use pylog_server::cluster::{Broker as Live, ClusterView};
 
 fn metadata(broker: &Broker) -> MetadataResponse {
     broker.client().call(&MetadataRequest { topics: None, ..Default::default() }, 12)

@@ -1,5 +1,5 @@
 //! Fetch sessions (KIP-227) over a socket: begin, go on, forget, errors, the bound.
-use pylog_broker::settings::Settings;
+use pylog_server::settings::Settings;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::{FetchPartition, FetchTopic, ForgottenTopic};
 use pylog_wire::messages::{FetchRequest, FetchResponse};

@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = /* 16 MiB */ 16 << 20;
 /// The version ApiVersions is asked in; every broker of a cluster knows it.
 const API_VERSIONS_VERSION: i16 = 3;
 /// How a broker calls itself to others: this and its number.
-pub const CLIENT_ID_PREFIX: &str = "pylog-broker-";
+pub const CLIENT_ID_PREFIX: &str = "pylog-server-";
 /// Frames that wait to be written; as many requests are allowed at once.
 const FRAMES_MAX: usize = super::IN_FLIGHT_MAX;
 

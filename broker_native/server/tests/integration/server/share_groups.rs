@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pylog_broker::share_groups::configs::Own;
+use pylog_server::share_groups::configs::Own;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsRequestTopic,

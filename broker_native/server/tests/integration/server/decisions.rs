@@ -1,6 +1,6 @@
 //! Requests that Python decides: the question goes up, the answer comes down.
-use pylog_broker::decide::Kind;
-use pylog_broker::settings::Settings;
+use pylog_server::decide::Kind;
+use pylog_server::settings::Settings;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::create_topics::CreatableTopic;
 use pylog_wire::messages::metadata::MetadataRequestTopic;

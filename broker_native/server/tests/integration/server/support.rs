@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use pylog_record::{BatchBuilder, Codec, batches};
-use pylog_broker::Server;
-use pylog_broker::decide::{Decider, Kind, Question};
-use pylog_broker::settings::Settings;
-use pylog_broker::topics::{PartitionSpec, TopicSpec};
+use pylog_server::Server;
+use pylog_server::decide::{Decider, Kind, Question};
+use pylog_server::settings::Settings;
+use pylog_server::topics::{PartitionSpec, TopicSpec};
 use pylog_storage::{Clock, Disk, LogConfig, RealDisk, SystemClock};
 use pylog_wire::messages::fetch::{FetchPartition, FetchTopic, PartitionData};
 use pylog_wire::messages::produce::{

@@ -2,8 +2,8 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pylog_broker::share_groups::configs::Own;
-use pylog_broker::topics::{PartitionSpec, TopicSpec};
+use pylog_server::share_groups::configs::Own;
+use pylog_server::topics::{PartitionSpec, TopicSpec};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::DescribeShareGroupOffsetsRequestGroup;
 use pylog_wire::messages::{

@@ -2,7 +2,7 @@
 use pylog_coordinator::Caller;
 use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest, Settings as GroupSettings};
 use pylog_record::control::Marker;
-use pylog_broker::settings::Settings;
+use pylog_server::settings::Settings;
 use pylog_storage::config::{CleanupPolicy, Durability};
 use pylog_storage::{LogConfig, TxnMarker};
 use pylog_wire::ErrorCode;
@@ -21,10 +21,10 @@ use crate::server::support::{Broker, Client, topic};
 
 const OFFSETS: &str = "__consumer_offsets";
 
-fn internal(partitions: i32, durability: Durability) -> pylog_broker::topics::TopicSpec {
+fn internal(partitions: i32, durability: Durability) -> pylog_server::topics::TopicSpec {
     let cleanup_policy = CleanupPolicy { delete: false, compact: true };
     let config = LogConfig { durability, cleanup_policy, ..LogConfig::default() };
-    pylog_broker::topics::TopicSpec { internal: true, config, ..topic(OFFSETS, partitions) }
+    pylog_server::topics::TopicSpec { internal: true, config, ..topic(OFFSETS, partitions) }
 }
 
 fn serving(partitions: i32, durability: Durability) -> Broker {

@@ -1,8 +1,8 @@
 //! What a client cannot make the broker do.
 use std::io::{Read, Write};
 
-use pylog_broker::handlers::large::TIMES;
-use pylog_broker::settings::Settings;
+use pylog_server::handlers::large::TIMES;
+use pylog_server::settings::Settings;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::FetchPartition;
 use pylog_wire::messages::metadata::MetadataRequestTopic;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use pylog_broker::settings::Settings;
+use pylog_server::settings::Settings;
 use pylog_storage::disk::{DirEntry, DiskFile, DiskLock, OpenMode};
 use pylog_storage::{Disk, Durability, RealDisk};
 use pylog_wire::ErrorCode;

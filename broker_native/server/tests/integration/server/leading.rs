@@ -1,12 +1,12 @@
 //! A leader and followers that the test plays: what acks=all means, who counts, who is refused.
 use std::time::Duration;
 
-use pylog_broker::decide::Kind;
+use pylog_server::decide::Kind;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::produce::PartitionProduceResponse;
 use pylog_wire::messages::{ProduceRequest, ProduceResponse};
 
-use pylog_broker::topics::PartitionSpec;
+use pylog_server::topics::PartitionSpec;
 
 use crate::server::cluster_bed::{Bed, Follower, Mode, spec, until};
 use crate::server::support::{Client, batch, produce_request, values};
