@@ -8,7 +8,7 @@
 //! | [`following`] | the follower's side: what to ask, what to do with the answer, the threads that ask |
 //! | [`throttle`] | how fast replicas may be copied, for both sides |
 //!
-//! The leader's half is pure; `server/replication` ties it to logs, requests and questions to Python.
+//! The leader's half is pure; `server/state/replication` ties it to logs, requests and questions to Python.
 pub mod follower;
 pub mod following;
 pub mod progress;

@@ -9,12 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::budget;
-use super::frames::Frame;
-use super::handlers;
-use super::notice::{BUG, notice};
-use super::outbox::{Answer, Part};
-use super::shared::Shared;
+use crate::handlers;
+use crate::io::budget;
+use crate::io::frames::Frame;
+use crate::io::outbox::{Answer, Part};
+use crate::notice::{BUG, notice};
+use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_wire::{ApiKey, Chunk, Message, Reader, RequestHeader, WireError, message};
 
@@ -274,8 +274,8 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
     if info.key == ApiKey::Produce {
         return Ok(handlers::produce::handle(call, read(reader, version)?, frame));
     }
-    if reader.left() > budget::FREE_BYTES && handlers::large::grows(info.key) {
-        return Ok(handlers::large::handle(call, info.key, reader));
+    if reader.left() > budget::FREE_BYTES && handlers::common::large::grows(info.key) {
+        return Ok(handlers::common::large::handle(call, info.key, reader));
     }
     answered(call, info.key, reader)
 }

@@ -4,60 +4,38 @@
 //! | file | what it owns |
 //! |---|---|
 //! | here | [`Server`]: open, apply topics, listen, close |
-//! | [`settings`], [`shared`], [`metrics`], [`notice`] | settings; what all connections share; counters; log lines |
-//! | [`topics`], [`cluster`] | what is served, as an immutable picture; the other brokers, and the lease to lead |
-//! | [`listener`], [`descriptors`], [`connection`] | accept; file descriptors that are not for connections; one task per connection |
-//! | [`frames`], [`buffers`], [`budget`] | bytes into requests, borrowed buffers, bytes in flight |
-//! | [`slow`], [`shares`] | requests that take long; what clients share |
-//! | [`dispatch`], [`handlers`] | the table of contents; one file per request |
-//! | [`outbox`], [`send`] | answers on their way out, records straight from their file |
-//! | [`coordinators`] | groups, share partitions and transactions: the machines' shell |
-//! | [`share_groups`] | sessions, long polls and settings of share groups |
-//! | [`watch`], [`fetch_sessions`] | long polls and what wakes them; what each consumer reads |
-//! | [`decide`], [`peers`] | questions to Python; requests to other brokers |
-//! | [`replication`] | what is led here and copied elsewhere |
-//! | [`following`] | what is copied from other brokers |
-//! | [`producer_ids`], [`errors`], [`shutdown`] | ids of producers; error codes; stop |
-//! | [`maintenance`], [`compaction`] | what is due by the clock; threads that compact |
+//! | [`network`] | accepts; one task per connection |
+//! | [`dispatch`], [`handlers`] | which request is handled where; one file per request |
+//! | [`shared`] | what all connections share |
+//! | [`coordinators`], [`share_groups`] | groups, share partitions and transactions: the machines' shell; sessions, long polls and settings of share groups |
+//! | [`upkeep`] | work that no request asks for |
+//! | [`fetch_sessions`] | what each consumer reads |
+//! | [`state`] | topics and partitions; what is led here and copied elsewhere, and the other way round |
+//! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python |
+//! | [`io`] | frames, answers, and the bounds of both |
+//! | [`settings`], [`metrics`], [`notice`], [`errors`], [`shutdown`] | settings; counters; log lines; error codes; stop |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
-pub mod background;
-pub mod budget;
-pub mod buffers;
 pub mod cluster;
-pub mod compaction;
-pub mod connection;
 pub mod coordinators;
 pub mod decide;
-pub mod descriptors;
 pub mod dispatch;
 pub mod errors;
 pub mod fetch_sessions;
-pub mod following;
-pub mod frames;
 pub mod handlers;
-pub mod listener;
-pub mod maintenance;
+pub mod io;
 pub mod metrics;
+pub mod network;
 pub mod notice;
-pub mod outbox;
-pub mod peers;
-pub mod producer_ids;
-pub mod replication;
-pub mod room;
-pub mod send;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;
-pub mod shares;
 pub mod shutdown;
-pub mod slow;
-pub mod topics;
-pub mod watch;
+pub mod state;
+pub mod upkeep;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,21 +44,24 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+use crate::cluster::peers::Peers;
+use crate::cluster::view::{Cluster, ClusterView};
+use crate::coordinators::Coordinators;
+use crate::decide::Decider;
+use crate::fetch_sessions::FetchSessions;
+use crate::io::budget::Budget;
+use crate::io::{buffers, room, shares, slow};
+use crate::network::listener;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::state::producer_ids::ProducerIds;
+use crate::state::replication::Replication;
+use crate::state::topics::TopicSpec;
+use crate::state::{following, replication, topics};
+use crate::upkeep::compaction::Compaction;
+use crate::upkeep::maintenance::Maintenance;
 use pylog_replica::following::ReplicaManager;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
-use budget::Budget;
-use cluster::{Cluster, ClusterView};
-use compaction::Compaction;
-use coordinators::Coordinators;
-use decide::Decider;
-use fetch_sessions::FetchSessions;
-use maintenance::Maintenance;
-use peers::Peers;
-use producer_ids::ProducerIds;
-use replication::Replication;
-use settings::Settings;
-use shared::Shared;
-use topics::TopicSpec;
 
 /// Why the server cannot start or stop as it should.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +71,7 @@ pub enum ServerError {
     Storage(#[from] StorageError),
     /// A socket or a thread.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(#[from] std::io::Error),
     /// It listens already, or is closed.
     #[error("the broker {0}")]
     State(&'static str),

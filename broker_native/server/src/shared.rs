@@ -1,23 +1,23 @@
 //! What all connections share.
 use std::sync::Arc;
 
-use super::budget::Budget;
-use super::buffers::Buffers;
-use super::cluster::Cluster;
-use super::coordinators::Coordinators;
-use super::decide::Decider;
-use super::fetch_sessions::FetchSessions;
-use super::metrics::Metrics;
-use super::peers::Peers;
-use super::producer_ids::ProducerIds;
-use super::replication::Replication;
-use super::room::Room;
-use super::settings::Settings;
-use super::share_groups::ShareGroups;
-use super::shares::Shares;
-use super::shutdown::Shutdown;
-use super::slow::Slow;
-use super::topics::Topics;
+use crate::cluster::peers::Peers;
+use crate::cluster::view::Cluster;
+use crate::coordinators::Coordinators;
+use crate::decide::Decider;
+use crate::fetch_sessions::FetchSessions;
+use crate::io::budget::Budget;
+use crate::io::buffers::Buffers;
+use crate::io::room::Room;
+use crate::io::shares::Shares;
+use crate::io::slow::Slow;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::share_groups::ShareGroups;
+use crate::shutdown::Shutdown;
+use crate::state::producer_ids::ProducerIds;
+use crate::state::replication::Replication;
+use crate::state::topics::Topics;
 use pylog_storage::{Clock, LogManager};
 
 /// The server's state. Every field may be used from any thread.

@@ -7,10 +7,10 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::waiting::Waiting;
-use pylog_coordinator::transaction::TxnReply;
+use crate::cluster::peers::Peers;
 use crate::notice::notice;
-use crate::peers::Peers;
-use crate::topics::Topics;
+use crate::state::topics::Topics;
+use pylog_coordinator::transaction::TxnReply;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 use pylog_wire::messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};

@@ -1,12 +1,12 @@
 //! A log into a machine: every entry from the log's start, in the order of the offsets.
 use bytes::Bytes;
 
+use crate::notice::notice;
 use pylog_coordinator::{Entry, Machine, Record};
 use pylog_record::batches::{BatchView, batches, body};
 use pylog_record::compression::{Codec, decompress};
 use pylog_record::header::BatchError;
 use pylog_record::{control, reader};
-use crate::notice::notice;
 use pylog_storage::{PartitionLog, ReadUpTo};
 
 /// Bytes of the log that are in memory at once, unless one batch has more.

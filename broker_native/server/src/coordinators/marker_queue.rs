@@ -8,10 +8,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::markers::{Tally, is_over};
-use pylog_record::control::Marker;
-use crate::background::kept_running;
+use crate::cluster::peers::Peers;
 use crate::notice::notice;
-use crate::peers::Peers;
+use crate::upkeep::background::kept_running;
+use pylog_record::control::Marker;
 use pylog_storage::TxnMarker;
 use pylog_wire::messages::write_txn_markers::{
     WritableTxnMarker, WritableTxnMarkerResult, WritableTxnMarkerTopic,

@@ -12,12 +12,12 @@ use super::shard::Shard;
 use super::shell::{Coordinator, Sink};
 use super::transactions::Transactions;
 use super::{GROUPS_TOPIC, commit};
-use pylog_coordinator::group::GroupMachine;
-use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnAction, TxnEvent};
-use crate::cluster::Cluster;
+use crate::cluster::view::Cluster;
 use crate::errors::{is_ours, of_storage};
 use crate::notice::notice;
-use crate::topics::Topics;
+use crate::state::topics::Topics;
+use pylog_coordinator::group::GroupMachine;
+use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnAction, TxnEvent};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
 

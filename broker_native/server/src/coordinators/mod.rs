@@ -14,6 +14,7 @@
 //! | [`markers`], [`marker_queue`] | markers into partitions: into the logs of this broker; to other brokers |
 //! | [`elsewhere`] | coordinators of transactions on other brokers |
 //! | [`commit`], [`patience`] | when what was appended counts; answers that must not wait for it for ever |
+//! | [`share`] | share partitions, and where their states are kept |
 //! | [`key`] | which partition keeps a key |
 //! | [`view`] | the topics, as the machines see them |
 //!
@@ -38,6 +39,7 @@ pub mod marker_queue;
 pub mod markers;
 pub mod patience;
 pub mod shard;
+pub mod share;
 pub mod shell;
 pub mod transactions;
 pub mod view;
@@ -55,15 +57,15 @@ use transactions::Transactions;
 use uuid::Uuid;
 pub use waiting::Waiting;
 
-use super::cluster::Cluster;
-use super::notice::notice;
-use super::peers::Peers;
-use super::producer_ids::ProducerIds;
-use super::settings::Settings;
-use super::share_groups::ShareGroups;
-use super::share_groups::leading::Leading;
-use super::share_groups::store::Store;
-use super::topics::{Picture, Topics};
+use self::share::leading::Leading;
+use self::share::store::Store;
+use crate::cluster::peers::Peers;
+use crate::cluster::view::Cluster;
+use crate::notice::notice;
+use crate::settings::Settings;
+use crate::share_groups::ShareGroups;
+use crate::state::producer_ids::ProducerIds;
+use crate::state::topics::{Picture, Topics};
 use pylog_coordinator::Room;
 use pylog_coordinator::group::GroupMachine;
 use pylog_coordinator::share::{GroupSettings, IsGone, ShareLeader, ShareMachine, StateMachine};

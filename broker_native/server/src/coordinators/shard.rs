@@ -12,11 +12,11 @@ use super::commit::{is_acknowledged, when_acknowledged};
 use super::load::load;
 use super::patience::Unanswered;
 use super::waiting::Waiting;
-use pylog_coordinator::{Effects, Entry, Machine, Now, Ticket};
-use pylog_record::{BatchBuilder, Codec};
 use crate::errors::of_storage;
 use crate::notice::{BUG, notice};
-use crate::replication::leading::Leading;
+use crate::state::replication::leading::Leading;
+use pylog_coordinator::{Effects, Entry, Machine, Now, Ticket};
+use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
 

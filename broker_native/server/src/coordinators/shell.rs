@@ -11,10 +11,10 @@ use super::key::partition_of;
 use super::patience::Patience;
 use super::shard::{Shard, Start, Stepped};
 use super::waiting::Waiting;
+use crate::cluster::view::Cluster;
+use crate::state::topics::Picture;
+use crate::upkeep::background::kept_running;
 use pylog_coordinator::{Effects, Machine, Now, Ticket};
-use crate::background::kept_running;
-use crate::cluster::Cluster;
-use crate::topics::Picture;
 use pylog_storage::{Appended, Clock, PartitionLog, TxnMarker};
 use pylog_wire::ErrorCode;
 

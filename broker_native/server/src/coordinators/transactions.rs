@@ -3,12 +3,12 @@
 use super::Coordinators;
 use super::shell::Coordinator;
 use super::waiting::Waiting;
+use crate::notice::notice;
+use crate::state::producer_ids::{NoId, ProducerIds};
 use pylog_coordinator::Caller;
 use pylog_coordinator::transaction::{
     ProducerIdSource, TransactionMachine, TransactionVersion, TxnEvent, TxnReply, TxnRequest,
 };
-use crate::notice::notice;
-use crate::producer_ids::{NoId, ProducerIds};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 

@@ -1,8 +1,8 @@
 //! The topics, as the machines see them.
 use uuid::Uuid;
 
+use crate::state::topics::{Topic, Topics};
 use pylog_coordinator::group::TopicsView;
-use crate::topics::{Topic, Topics};
 
 impl TopicsView for Topics {
     fn version(&self) -> u64 {

@@ -1,10 +1,10 @@
 //! AddOffsetsToTxn: the partition that keeps a group's offsets becomes part of a transaction.
-use super::answered::answered;
-use super::internal_topic;
-use super::transactions::{FENCED_FROM, fenced_as};
-use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
+use super::common::answered::answered;
+use super::common::internal_topic;
+use super::common::transactions::{FENCED_FROM, fenced_as};
 use crate::coordinators::GROUPS_TOPIC;
 use crate::dispatch::{Call, Outcome, Reply};
+use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use pylog_wire::messages::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};

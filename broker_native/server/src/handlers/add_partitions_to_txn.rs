@@ -1,11 +1,11 @@
 //! AddPartitionsToTxn: partitions become part of transactions, or are asked about.
 //!
 //! All partitions of a transaction are added, or none: when one does not exist, the others are OPERATION_NOT_ATTEMPTED.
-use super::transactions::{FENCED_FROM, fenced_as};
-use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
+use super::common::transactions::{FENCED_FROM, fenced_as};
 use crate::coordinators::Waiting;
 use crate::dispatch::{Call, Outcome, Reply};
-use crate::topics::Picture;
+use crate::state::topics::Picture;
+use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,

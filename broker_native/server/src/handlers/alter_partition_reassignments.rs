@@ -1,5 +1,5 @@
 //! AlterPartitionReassignments: decided by Python; the replicas move afterwards.
-use super::decided::decided;
+use super::common::decided::decided;
 use crate::decide::Kind;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;

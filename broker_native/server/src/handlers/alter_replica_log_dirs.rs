@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use crate::dispatch::{Call, Outcome};
-use crate::topics::Picture;
+use crate::state::topics::Picture;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_replica_log_dirs::{
     AlterReplicaLogDirPartitionResult, AlterReplicaLogDirTopicResult,

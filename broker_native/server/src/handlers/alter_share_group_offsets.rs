@@ -3,13 +3,13 @@
 //! and begins with it anew.
 use std::sync::Arc;
 
-use super::group_call;
-use super::internal_topic;
-use super::share_admin::{Refusal, check_count, check_id, check_loaded};
+use super::common::group_call;
+use super::common::internal_topic;
+use super::common::share_admin::{Refusal, check_count, check_id, check_loaded};
+use crate::dispatch::{Call, Outcome};
+use crate::state::topics::Topic;
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_coordinator::share::ShareKey;
-use crate::dispatch::{Call, Outcome};
-use crate::topics::Topic;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_share_group_offsets::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,

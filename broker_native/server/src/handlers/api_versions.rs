@@ -1,6 +1,6 @@
 //! ApiVersions: what this broker speaks.
-use super::share_call::are_kept;
-use crate::cluster::Level;
+use super::common::share_call::are_kept;
+use crate::cluster::view::Level;
 use crate::dispatch::{Call, Outcome, SERVED};
 use pylog_wire::messages::api_versions::{FinalizedFeatureKey, SupportedFeatureKey};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};

@@ -1,6 +1,6 @@
 //! ConsumerGroupDescribe: asks each group's coordinator.
-use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::consumer_group_describe::DescribedGroup;
 use pylog_wire::messages::{ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse};

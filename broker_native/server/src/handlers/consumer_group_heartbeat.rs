@@ -1,8 +1,8 @@
 //! ConsumerGroupHeartbeat: asks the group's coordinator.
 use uuid::Uuid;
 
-use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 

@@ -1,5 +1,5 @@
 //! CreatePartitions: decided by Python.
-use super::decided::decided;
+use super::common::decided::decided;
 use crate::decide::Kind;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;

@@ -1,5 +1,5 @@
 //! CreateTopics: decided by Python.
-use super::decided::decided_with;
+use super::common::decided::decided_with;
 use crate::decide::Kind;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;

@@ -1,8 +1,8 @@
 //! DeleteGroups: groups without members are forgotten, with their offsets; of share groups also what they did with records.
-use super::group_call::{ask, error_of};
-use super::share_admin;
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{ask, error_of};
+use super::common::share_admin;
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_groups::DeletableGroupResult;
 use pylog_wire::messages::{DeleteGroupsRequest, DeleteGroupsResponse};

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::lookup::led;
+use super::common::lookup::led;
 use crate::dispatch::{Call, Outcome, guarded_now};
 use crate::errors::of_storage;
-use crate::replication::leading::Leading;
-use crate::topics::Topic;
-use crate::watch::Watch;
+use crate::state::replication::leading::Leading;
+use crate::state::topics::Topic;
+use crate::state::watch::Watch;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_records::{
     DeleteRecordsPartition, DeleteRecordsPartitionResult, DeleteRecordsTopicResult,

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::share_admin::{delete, must_be_empty};
-use pylog_coordinator::share::ShareKey;
+use super::common::share_admin::{delete, must_be_empty};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::share::ShareKey;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_share_group_offsets::DeleteShareGroupOffsetsResponseTopic;
 use pylog_wire::messages::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};

@@ -1,6 +1,6 @@
 //! DescribeCluster: the live brokers, when asked for the dead ones too, and who controls.
-use super::brokers::{Brokers, Known};
-use super::operations::on_cluster;
+use super::common::brokers::{Brokers, Known};
+use super::common::operations::on_cluster;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_cluster::DescribeClusterBroker;

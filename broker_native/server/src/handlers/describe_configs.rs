@@ -1,7 +1,7 @@
 //! DescribeConfigs: answered by Python, which declares every setting.
 use std::collections::HashSet;
 
-use super::decided::decided_with;
+use super::common::decided::decided_with;
 use crate::decide::Kind;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;

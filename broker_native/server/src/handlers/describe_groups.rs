@@ -1,8 +1,8 @@
 //! DescribeGroups: classic groups, each asked by itself.
-use super::group_call::{ask, error_of};
-use super::operations;
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{ask, error_of};
+use super::common::operations;
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::describe_groups::DescribedGroup;
 use pylog_wire::messages::{DescribeGroupsRequest, DescribeGroupsResponse};
 

@@ -2,10 +2,10 @@
 //! transaction that nobody ends.
 use std::sync::Arc;
 
-use super::lookup::led;
+use super::common::lookup::led;
 use super::metadata::is_legal;
 use crate::dispatch::{Call, Outcome};
-use crate::topics::Topic;
+use crate::state::topics::Topic;
 use pylog_storage::ProducerInfo;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_producers::{PartitionResponse, ProducerState, TopicResponse};

@@ -3,7 +3,7 @@
 //! There is no log of metadata: offsets and times are told as not known (-1).
 use uuid::Uuid;
 
-use super::brokers::Brokers;
+use super::common::brokers::Brokers;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_quorum::{

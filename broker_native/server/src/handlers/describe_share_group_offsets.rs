@@ -2,12 +2,12 @@
 //! partition that is not there has no offsets, which is no error.
 use std::collections::BTreeMap;
 
-use super::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};
-use super::share_log_ends::end_of;
+use super::common::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};
+use super::common::share_log_ends::end_of;
+use crate::dispatch::{Call, Outcome};
+use crate::state::topics::Topic;
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::state::UNKNOWN;
-use crate::dispatch::{Call, Outcome};
-use crate::topics::Topic;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsResponseGroup,

@@ -2,11 +2,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::brokers::Brokers;
+use super::common::brokers::Brokers;
+use super::common::operations::on_topic;
 use super::metadata::{is_legal, state_of};
-use super::operations::on_topic;
 use crate::dispatch::{Call, Outcome};
-use crate::topics::{Partition, Picture, Topic};
+use crate::state::topics::{Partition, Picture, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_topic_partitions::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,

@@ -1,7 +1,7 @@
 //! DescribeTransactions: the state of transactional ids.
-use super::transactions::ask;
-use pylog_coordinator::transaction::{TxnReply, TxnRequest};
+use super::common::transactions::ask;
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::transaction::{TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_transactions::TransactionState;
 use pylog_wire::messages::{DescribeTransactionsRequest, DescribeTransactionsResponse};

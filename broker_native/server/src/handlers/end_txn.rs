@@ -1,9 +1,9 @@
 //! EndTxn: a transaction is committed or aborted. Answered when that is decided. Markers that wait for nothing are written
 //! by then; those for other brokers, for logs that others copy or with `durability=flushed` may come later.
-use super::answered::answered;
-use super::transactions::{FENCED_FROM, ask, fenced_as};
-use pylog_coordinator::transaction::{TxnReply, TxnRequest};
+use super::common::answered::answered;
+use super::common::transactions::{FENCED_FROM, ask, fenced_as};
 use crate::dispatch::{Call, Outcome, Reply};
+use pylog_coordinator::transaction::{TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};
 

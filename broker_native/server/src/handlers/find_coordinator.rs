@@ -1,12 +1,12 @@
 //! FindCoordinator: which broker keeps a group or a transaction; makes the internal topic that it is kept in.
-use super::brokers::{Brokers, Known};
-use super::internal_topic;
-use super::second_hand::{self, Heard};
-use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
-use pylog_coordinator::Machine;
-use pylog_coordinator::share::ShareKey;
+use super::common::brokers::{Brokers, Known};
+use super::common::internal_topic;
+use super::common::second_hand::{self, Heard};
+use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::coordinators::Coordinator;
 use crate::dispatch::{Call, Outcome, Reply};
+use pylog_coordinator::Machine;
+use pylog_coordinator::share::ShareKey;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::find_coordinator::Coordinator as Found;
 use pylog_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};

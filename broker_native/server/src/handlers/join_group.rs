@@ -1,9 +1,9 @@
 //! JoinGroup: answered when the group has agreed who is in it.
 use uuid::Uuid;
 
-use super::group_call::{answer, error_of};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer, error_of};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 
 /// First version in which a response may name no protocol.

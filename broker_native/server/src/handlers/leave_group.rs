@@ -1,7 +1,7 @@
 //! LeaveGroup: one member before version 3, several from then on.
-use super::group_call::{answer, error_of};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer, error_of};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::leave_group::MemberIdentity;
 use pylog_wire::messages::{LeaveGroupRequest, LeaveGroupResponse};
 

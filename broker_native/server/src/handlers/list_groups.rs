@@ -1,6 +1,6 @@
 //! ListGroups: all groups that this broker coordinates.
-use pylog_coordinator::group::Group;
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::Group;
 use pylog_wire::messages::list_groups::ListedGroup;
 use pylog_wire::messages::{ListGroupsRequest, ListGroupsResponse};
 

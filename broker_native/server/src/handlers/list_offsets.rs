@@ -2,11 +2,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::lookup::{is_replica, led};
+use super::common::lookup::{is_replica, led};
 use crate::dispatch::{Call, Outcome, Reply, guarded_now};
 use crate::errors::of_storage;
-use crate::slow::answered_slowly;
-use crate::topics::{Partition, Topic};
+use crate::io::slow::answered_slowly;
+use crate::state::topics::{Partition, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::list_offsets::{
     self as asks, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,

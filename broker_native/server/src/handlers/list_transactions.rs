@@ -1,7 +1,7 @@
 //! ListTransactions: the transactional ids that this broker coordinates.
+use crate::dispatch::{Call, Outcome};
 use pylog_coordinator::Now;
 use pylog_coordinator::transaction::{Filter, State};
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ListTransactionsRequest, ListTransactionsResponse};
 

@@ -2,14 +2,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::brokers::{Brokers, Known};
-use super::decided::room_for;
-use super::operations::{on_cluster, on_topic};
-use super::second_hand::{self, Heard};
+use super::common::brokers::{Brokers, Known};
+use super::common::decided::room_for;
+use super::common::operations::{on_cluster, on_topic};
+use super::common::second_hand::{self, Heard};
 use crate::decide::{Kind, ask};
 use crate::dispatch::{Call, Outcome, Reply};
 use crate::notice::notice;
-use crate::topics::{Partition, Picture, Topic};
+use crate::state::topics::{Partition, Picture, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::metadata::{
     MetadataRequestTopic, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,

@@ -1,7 +1,7 @@
 //! OffsetCommit: the group's coordinator writes the offsets down.
-use super::group_call::{answer, error_of};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer, error_of};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
 use pylog_wire::messages::{OffsetCommitRequest, OffsetCommitResponse};
 

@@ -1,7 +1,7 @@
 //! OffsetDelete: the group's coordinator forgets offsets.
-use super::group_call::{answer, error_of};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer, error_of};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
 

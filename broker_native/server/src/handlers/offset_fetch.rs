@@ -1,7 +1,7 @@
 //! OffsetFetch: committed offsets, of one group before version 8, of many since.
-use super::group_call::{answer_all, ask, error_of};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer_all, ask, error_of};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_fetch::{
     OffsetFetchRequestGroup, OffsetFetchRequestTopics, OffsetFetchResponseGroup,

@@ -1,9 +1,9 @@
 //! OffsetForLeaderEpoch: where an epoch ended, so that a consumer finds out whether what it read was truncated.
 use std::sync::Arc;
 
-use super::lookup::{is_replica, led};
+use super::common::lookup::{is_replica, led};
 use crate::dispatch::{Call, Outcome};
-use crate::topics::Topic;
+use crate::state::topics::Topic;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_for_leader_epoch::{
     EpochEndOffset, OffsetForLeaderPartition, OffsetForLeaderTopicResult,

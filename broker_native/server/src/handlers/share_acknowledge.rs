@@ -1,7 +1,9 @@
 //! ShareAcknowledge: a member says what became of records.
-use super::share_call::{Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key};
-use super::share_leaders::Leaders;
-use super::share_release::release;
+use super::common::share_call::{
+    Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key,
+};
+use super::common::share_leaders::Leaders;
+use super::common::share_release::release;
 use crate::dispatch::{Call, Outcome, Reply};
 use crate::share_groups::sessions::{CLOSES, SessionKey};
 use pylog_wire::ErrorCode;

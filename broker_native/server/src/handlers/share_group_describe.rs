@@ -1,8 +1,8 @@
 //! ShareGroupDescribe: asks each group's coordinator.
-use super::group_call::{answer_all, ask, error_of};
-use super::operations;
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer_all, ask, error_of};
+use super::common::operations;
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_group_describe::DescribedGroup;
 use pylog_wire::messages::{ShareGroupDescribeRequest, ShareGroupDescribeResponse};

@@ -1,9 +1,9 @@
 //! ShareGroupHeartbeat: asks the group's coordinator; makes the topic in which what the group does is kept.
-use super::group_call::{answer, ask, error_of};
-use super::internal_topic;
-use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer, ask, error_of};
+use super::common::internal_topic;
+use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
 

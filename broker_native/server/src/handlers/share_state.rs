@@ -2,12 +2,12 @@
 //! of partitions, and coordinators of groups, ask the broker that keeps the states of share partitions.
 use uuid::Uuid;
 
-use super::share_admin::{NAMED_MAX, check_kept};
+use super::common::share_admin::{NAMED_MAX, check_kept};
+use crate::coordinators::Waiting;
+use crate::coordinators::share::remote::NOT_THERE;
+use crate::dispatch::{Call, Outcome};
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::state::{Kept, StateEvent, StateReply, StateRequest, UNKNOWN, Written};
-use crate::coordinators::Waiting;
-use crate::dispatch::{Call, Outcome};
-use crate::share_groups::remote::NOT_THERE;
 use pylog_wire::messages::{
     delete_share_group_state, initialize_share_group_state, read_share_group_state,
     read_share_group_state_summary, write_share_group_state,

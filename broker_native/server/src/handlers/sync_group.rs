@@ -1,7 +1,7 @@
 //! SyncGroup: answered when the leader has brought the assignments.
-use super::group_call::{answer, error_of};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
+use super::common::group_call::{answer, error_of};
 use crate::dispatch::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::{SyncGroupRequest, SyncGroupResponse};
 
 /// Asks the group.

@@ -1,11 +1,11 @@
 //! TxnOffsetCommit: offsets that count when the producer's transaction commits. The transaction's coordinator is asked first
 //! (KIP-890): newer producers have the group's partition added by that, older ones must have added it.
-use super::group_call::{answer, error_of};
-use super::produce_verify::{MAX_QUESTIONS, in_words};
-use pylog_coordinator::group::{GroupReply, GroupRequest};
-use pylog_coordinator::transaction::TxnReply;
+use super::common::group_call::{answer, error_of};
+use super::produce::verify::{MAX_QUESTIONS, in_words};
 use crate::coordinators::{GROUPS_TOPIC, Waiting};
 use crate::dispatch::{Call, Outcome, Reply};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
+use pylog_coordinator::transaction::TxnReply;
 use pylog_storage::Verification;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};

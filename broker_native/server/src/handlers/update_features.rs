@@ -1,8 +1,8 @@
 //! UpdateFeatures: the level of the cluster is decided by Python; the levels of the other features never change, so what is
 //! asked of them is refused with Kafka's error, or so already.
 use super::api_versions::fixed;
-use super::decided::decided;
-use super::share_call::are_kept;
+use super::common::decided::decided;
+use super::common::share_call::are_kept;
 use crate::decide::Kind;
 use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;

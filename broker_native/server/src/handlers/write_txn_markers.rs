@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::lookup::led;
-use pylog_record::control::Marker;
+use super::common::lookup::led;
 use crate::coordinators::GROUPS_TOPIC;
 use crate::coordinators::commit::{is_acknowledged, when_acknowledged};
 use crate::coordinators::markers::write_marker;
 use crate::dispatch::{Call, Outcome};
 use crate::errors::of_storage;
+use pylog_record::control::Marker;
 use pylog_storage::{StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::write_txn_markers::{

@@ -3,18 +3,13 @@
 //! # Layout
 //! | file | what it owns |
 //! |---|---|
-//! | [`leading`] | the share partitions of the partitions that are led here; they are in `Coordinators` |
-//! | [`store`], [`remote`] | where their states are kept: here, or at another broker |
 //! | [`sessions`] | which partitions a member reads here; the order of its requests (pure) |
 //! | [`waking`] | long polls of a group |
 //! | [`configs`] | the groups' own settings |
 //! | [`gone`] | topics that were deleted a short while ago |
 pub mod configs;
 pub mod gone;
-pub mod leading;
-pub mod remote;
 pub mod sessions;
-pub mod store;
 pub mod waking;
 
 use std::sync::Arc;
@@ -24,7 +19,7 @@ use gone::Gone;
 use sessions::Sessions;
 use waking::Waking;
 
-use super::settings::Settings;
+use crate::settings::Settings;
 
 /// See the module.
 pub struct ShareGroups {

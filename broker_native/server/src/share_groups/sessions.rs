@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::shares::{Share, Shares};
+use crate::io::shares::{Share, Shares};
 use pylog_wire::ErrorCode;
 
 /// Most partitions of all sessions together.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::watch::Watchers;
+use crate::state::watch::Watchers;
 
 /// Groups that nobody waits in are let go of when there are so many, and twice as many as somebody waited in then.
 const GROUPS_MIN: usize = 64;

@@ -13,11 +13,11 @@ use pylog_replica::following::Position;
 use pylog_replica::following::machine::{Following, Need, Step};
 use pylog_replica::progress::{Answer, Ends, Moved, Progress, Proposal, Start, Stored};
 use pylog_storage::clock::ManualClock;
-use pylog_testkit::sim::SimDisk;
 use pylog_storage::{
     AppendOptions, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo, Role,
     StorageError,
 };
+use pylog_testkit::sim::SimDisk;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::{EpochEndOffset, PartitionData};
 use uuid::Uuid;

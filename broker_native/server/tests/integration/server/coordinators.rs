@@ -9,9 +9,7 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::join_group::JoinGroupRequestProtocol;
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use pylog_wire::messages::offset_fetch::{OffsetFetchRequestGroup, OffsetFetchRequestTopics};
-use pylog_wire::messages::txn_offset_commit::{
-    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
-};
+use pylog_wire::messages::txn_offset_commit::{TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic};
 use pylog_wire::messages::{
     JoinGroupRequest, JoinGroupResponse, ListGroupsRequest, OffsetCommitRequest, OffsetFetchRequest,
     TxnOffsetCommitRequest,
@@ -21,10 +19,10 @@ use crate::server::support::{Broker, Client, topic};
 
 const OFFSETS: &str = "__consumer_offsets";
 
-fn internal(partitions: i32, durability: Durability) -> pylog_server::topics::TopicSpec {
+fn internal(partitions: i32, durability: Durability) -> pylog_server::state::topics::TopicSpec {
     let cleanup_policy = CleanupPolicy { delete: false, compact: true };
     let config = LogConfig { durability, cleanup_policy, ..LogConfig::default() };
-    pylog_server::topics::TopicSpec { internal: true, config, ..topic(OFFSETS, partitions) }
+    pylog_server::state::topics::TopicSpec { internal: true, config, ..topic(OFFSETS, partitions) }
 }
 
 fn serving(partitions: i32, durability: Durability) -> Broker {

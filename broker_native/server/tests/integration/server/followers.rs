@@ -2,9 +2,7 @@
 use std::time::Instant;
 
 use pylog_server::settings::Settings;
-use pylog_wire::messages::offset_for_leader_epoch::{
-    OffsetForLeaderPartition, OffsetForLeaderTopic,
-};
+use pylog_wire::messages::offset_for_leader_epoch::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use pylog_wire::messages::{FetchRequest, OffsetForLeaderEpochRequest};
 use pylog_wire::{ApiKey, ErrorCode, Message};
 

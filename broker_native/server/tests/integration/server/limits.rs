@@ -1,7 +1,7 @@
 //! What a client cannot make the broker do.
 use std::io::{Read, Write};
 
-use pylog_server::handlers::large::TIMES;
+use pylog_server::handlers::common::large::TIMES;
 use pylog_server::settings::Settings;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::FetchPartition;

@@ -1,8 +1,6 @@
 //! What a broker of bed tells about the others: Metadata, DescribeCluster, FindCoordinator.
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::describe_quorum::{
-    AskedPartition as QuorumAsked, AskedTopic, ReplicaState,
-};
+use pylog_wire::messages::describe_quorum::{AskedPartition as QuorumAsked, AskedTopic, ReplicaState};
 use pylog_wire::messages::{
     DescribeClusterRequest, DescribeQuorumRequest, FindCoordinatorRequest, FindCoordinatorResponse,
     MetadataRequest, MetadataResponse,
@@ -12,7 +10,7 @@ use std::time::Duration;
 
 use crate::server::cluster_bed::{Bed, led_by};
 use crate::server::support::Broker;
-use pylog_server::cluster::{Broker as Live, ClusterView};
+use pylog_server::cluster::view::{Broker as Live, ClusterView};
 
 fn metadata(broker: &Broker) -> MetadataResponse {
     broker.client().call(&MetadataRequest { topics: None, ..Default::default() }, 12)

@@ -3,8 +3,8 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use pylog_server::cluster::{Broker as Live, ClusterView};
-use pylog_server::peers::PeerError;
+use pylog_server::cluster::peers::PeerError;
+use pylog_server::cluster::view::{Broker as Live, ClusterView};
 use pylog_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
 
 use crate::server::cluster_bed::Bed;

@@ -36,8 +36,7 @@ fn every_request_whose_answer_came_before_or_during_a_stop_was_carried_out() {
     server.close(Duration::from_secs(10)).unwrap();
     let mut answered = 0;
     while let Some(frame) = client.frame() {
-        let (header, answer) =
-            pylog_wire::message::decode_response::<ProduceResponse>(frame, 9).unwrap();
+        let (header, answer) = pylog_wire::message::decode_response::<ProduceResponse>(frame, 9).unwrap();
         assert_eq!(header.correlation_id, answered);
         assert_eq!(answer.responses[0].partition_responses[0].base_offset, i64::from(answered));
         answered += 1;

@@ -5,19 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use pylog_record::{BatchBuilder, Codec, batches};
 use pylog_server::Server;
 use pylog_server::decide::{Decider, Kind, Question};
 use pylog_server::settings::Settings;
-use pylog_server::topics::{PartitionSpec, TopicSpec};
+use pylog_server::state::topics::{PartitionSpec, TopicSpec};
 use pylog_storage::{Clock, Disk, LogConfig, RealDisk, SystemClock};
 use pylog_wire::messages::fetch::{FetchPartition, FetchTopic, PartitionData};
-use pylog_wire::messages::produce::{
-    PartitionProduceData, PartitionProduceResponse, TopicProduceData,
-};
+use pylog_wire::messages::produce::{PartitionProduceData, PartitionProduceResponse, TopicProduceData};
 use pylog_wire::messages::{FetchRequest, FetchResponse, ProduceRequest, ProduceResponse};
 use pylog_wire::{Chunk, Message, Request, message};
-use bytes::Bytes;
 use uuid::Uuid;
 
 /// No answer takes longer unless something is wrong.

@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{Clock, SystemClock};
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTopic;
-use pylog_wire::messages::txn_offset_commit::{
-    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
-};
+use pylog_wire::messages::txn_offset_commit::{TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic};
 use pylog_wire::messages::{
     AddPartitionsToTxnRequest, EndTxnRequest, EndTxnResponse, FetchRequest, InitProducerIdRequest,
     ProduceRequest, TxnOffsetCommitRequest,
