@@ -17,9 +17,10 @@ use super::door::enter;
 use super::error::Failure;
 use pylog_client::error::Owner;
 use pylog_server::Server;
+use pylog_server::cluster::spec::TopicSpec;
 use pylog_server::decide::{Decider, Question};
 use pylog_server::settings::Settings;
-use pylog_server::state::topics::{Topic, TopicSpec};
+use pylog_server::state::topics::Topic;
 use pylog_storage::{RealDisk, SystemClock};
 
 /// Most events that wait for the control loop. Those of more than a few KiB have taken room before they come here

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | here | [`Server`]: open, apply topics, listen, close |
 //! | [`network`] | accepts; one task per connection |
-//! | [`dispatch`], [`handlers`] | which request is handled where; one file per request |
+//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives |
 //! | [`shared`] | what all connections share |
 //! | [`coordinators`], [`share_groups`] | groups, share partitions and transactions: the machines' shell; sessions, long polls and settings of share groups |
 //! | [`upkeep`] | work that no request asks for |
@@ -18,6 +18,7 @@
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
 //! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod call;
 pub mod cluster;
 pub mod coordinators;
 pub mod decide;
@@ -45,21 +46,29 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 use crate::cluster::peers::Peers;
+use crate::cluster::spec::TopicSpec;
 use crate::cluster::view::{Cluster, ClusterView};
 use crate::coordinators::Coordinators;
 use crate::decide::Decider;
 use crate::fetch_sessions::FetchSessions;
 use crate::io::budget::Budget;
-use crate::io::{buffers, room, shares, slow};
+use crate::io::buffers::Buffers;
+use crate::io::room::Room;
+use crate::io::shares::Shares;
+use crate::io::slow::Slow;
+use crate::metrics::Metrics;
 use crate::network::listener;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::shutdown::Shutdown;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::replication::Replication;
-use crate::state::topics::TopicSpec;
-use crate::state::{following, replication, topics};
+use crate::state::{following, topics};
+use crate::upkeep::alter_partition::ProposalSender;
 use crate::upkeep::compaction::Compaction;
 use crate::upkeep::maintenance::Maintenance;
+use crate::upkeep::replication::{self, Laggards};
+use crate::upkeep::storage_failure::FailureReport;
 use pylog_replica::following::ReplicaManager;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
@@ -124,6 +133,8 @@ impl Server {
         };
         let replicas = following::manager(&settings);
         let share_groups = share_groups::ShareGroups::new(&settings);
+        let (shutdown, metrics) = (Arc::<Shutdown>::default(), Arc::<Metrics>::default());
+        let receive = Duration::from_millis(settings.socket_request_receive_timeout_ms);
         let shared = Shared {
             coordinators: Coordinators::new(
                 &settings,
@@ -139,20 +150,20 @@ impl Server {
             fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
             budget: Budget::new(settings.queued_max_request_bytes),
-            room: room::Room::new(settings.queued_max_response_bytes),
-            slow: slow::Slow::new(settings.num_io_threads),
-            waiting_partitions: shares::Shares::new(settings.fetch_wait_max_partitions),
+            room: Room::new(settings.queued_max_response_bytes, receive, &shutdown),
+            slow: Slow::new(settings.num_io_threads, &shutdown, &metrics),
+            waiting_partitions: Shares::new(settings.fetch_wait_max_partitions),
             producer_ids,
             replication: Replication::new(&settings, &cluster),
             cluster,
             settings,
-            logs,
+            logs: Arc::new(logs),
             clock,
             decider,
             topics,
-            metrics: metrics::Metrics::default(),
-            buffers: buffers::Buffers::default(),
-            shutdown: shutdown::Shutdown::default(),
+            metrics,
+            buffers: Buffers::default(),
+            shutdown,
         };
         Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
     }
@@ -201,7 +212,7 @@ impl Server {
         following::meet(&self.replicas, self.shared.settings.node_id, &view);
         self.shared.cluster.apply(view);
         self.shared.peers.look_at_view();
-        replication::meet(&self.shared);
+        self.shared.topics.led().iter().for_each(|leading| leading.meet());
     }
 
     /// This broker may lead until the lease's clock shows `until`; zero: it leads nothing from now on.
@@ -274,14 +285,43 @@ impl Server {
             self.shared.peers.start();
             self.shared.producer_ids.start();
             self.shared.coordinators.start();
-            replication::start(&self.shared);
+            if self.shared.cluster.is_clustered() {
+                self.start_replication();
+            }
             tokio::net::TcpListener::from_std(socket)?
         };
         runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
-        let maintenance = Maintenance::start(Arc::clone(&self.shared))?;
-        let compaction = Compaction::start(&self.shared)?;
+        let maintenance = Maintenance::start(Arc::clone(&self.shared.logs), &self.shared.settings)?;
+        let compaction = Compaction::start(&self.shared.logs, &self.shared.settings)?;
         running.serving = Some(Serving { runtime, drained, _maintenance: maintenance, compaction });
         Ok(port)
+    }
+
+    /// Begins to look after what is led here and copied elsewhere. Called within the runtime.
+    fn start_replication(&self) {
+        let shared = &self.shared;
+        let (replication, topics) = (&shared.replication, &shared.topics);
+        let (cluster, shutdown, decider) = (&shared.cluster, &shared.shutdown, &shared.decider);
+        let sender = ProposalSender {
+            replication: Arc::clone(replication),
+            topics: Arc::clone(topics),
+            cluster: Arc::clone(cluster),
+            decider: Arc::clone(decider),
+            metrics: Arc::clone(&shared.metrics),
+            shutdown: Arc::clone(shutdown),
+        };
+        let report = FailureReport {
+            replication: Arc::clone(replication),
+            decider: Arc::clone(decider),
+            shutdown: Arc::clone(shutdown),
+        };
+        let laggards = Laggards {
+            replication: Arc::clone(replication),
+            topics: Arc::clone(topics),
+            cluster: Arc::clone(cluster),
+            shutdown: Arc::clone(shutdown),
+        };
+        replication::start(sender, report, laggards);
     }
 
     /// Stops accepting and reading, gives what is in flight up to `timeout` to be answered, stops the threads, syncs all

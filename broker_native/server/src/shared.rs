@@ -37,13 +37,13 @@ pub struct Shared {
     /// Sessions and settings of share groups.
     pub share_groups: ShareGroups,
     /// The data directory.
-    pub logs: LogManager,
+    pub logs: Arc<LogManager>,
     /// Time of day, and the steady one of whoever waits.
     pub clock: Arc<dyn Clock>,
     /// Who decides about topics and settings.
     pub decider: Arc<dyn Decider>,
     /// Counters.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// Ids for idempotent producers.
     pub producer_ids: Arc<ProducerIds>,
     /// What consumers read.
@@ -53,7 +53,7 @@ pub struct Shared {
     /// Bytes of requests in memory.
     pub budget: Budget,
     /// Bytes of large requests that are being answered, and of answers.
-    pub room: Room,
+    pub room: Arc<Room>,
     /// Threads for requests that take long.
     pub slow: Slow,
     /// Partitions of fetches that wait for records.
@@ -61,5 +61,5 @@ pub struct Shared {
     /// Buffers to borrow.
     pub buffers: Buffers,
     /// Given once, when the server stops.
-    pub shutdown: Shutdown,
+    pub shutdown: Arc<Shutdown>,
 }

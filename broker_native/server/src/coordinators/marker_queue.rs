@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::markers::{Tally, is_over};
+use super::tally::{Tally, is_over};
 use crate::cluster::peers::Peers;
 use crate::notice::notice;
 use crate::upkeep::background::kept_running;

@@ -3,21 +3,20 @@
 //!
 //! Each partition is tried once; what fails goes back to the machine, which tries again later, wherever the partition is
 //! led then. A marker counts when it is acknowledged: as durable as the topic promises, and on all in-sync replicas.
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use super::commit;
 use super::marker_queue::{MarkerQueue, ToSend};
-use super::shard::Shard;
 use super::shell::{Coordinator, Sink};
+use super::tally::{Tally, is_over};
+use super::topic_names::GROUPS_TOPIC;
 use super::transactions::Transactions;
-use super::{GROUPS_TOPIC, commit};
 use crate::cluster::view::Cluster;
 use crate::errors::{is_ours, of_storage};
 use crate::notice::notice;
 use crate::state::topics::Topics;
 use pylog_coordinator::group::GroupMachine;
-use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnAction, TxnEvent};
+use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnAction};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
 
@@ -63,12 +62,7 @@ impl Sink<TransactionMachine> for MarkerWriter {
             producer_epoch: action.producer_epoch,
             failed: Vec::new(),
         };
-        let tally = Arc::new(Tally {
-            coordinator: Arc::downgrade(coordinator),
-            life: shard.life(),
-            shard,
-            open: Mutex::new((action.partitions.len() + 1, outcome)),
-        });
+        let tally = Tally::begin(coordinator, shard, action.partitions.len() + 1, outcome);
         let mut elsewhere: Vec<ToSend> = Vec::new();
         for (topic, number) in action.partitions {
             match self.write(&topic, number, marker) {
@@ -127,11 +121,6 @@ impl MarkerWriter {
     }
 }
 
-/// Whether a later epoch, of the producer or of its coordinator, wrote there: the transaction has ended without us.
-pub fn is_over(error: ErrorCode) -> bool {
-    matches!(error, ErrorCode::InvalidProducerEpoch | ErrorCode::TransactionCoordinatorFenced)
-}
-
 /// Writes a marker into a partition that is not of an internal topic.
 ///
 /// # Errors
@@ -144,28 +133,4 @@ pub fn write_marker(log: &PartitionLog, leader_epoch: i32, marker: TxnMarker) ->
         }
         code
     })
-}
-
-/// Counts the partitions that have their marker; tells the machine when all have, or cannot have it.
-pub struct Tally {
-    coordinator: Weak<Transactions>,
-    shard: Arc<Shard<TransactionMachine>>,
-    /// Another life of the machine has sent its own markers: it must not take ours for those.
-    life: u64,
-    open: Mutex<(usize, MarkersWritten)>,
-}
-
-impl Tally {
-    /// One partition is done, or is to be tried again.
-    pub fn done(&self, failed: Option<(String, i32)>) {
-        let outcome = {
-            let (left, outcome) = &mut *self.open.lock();
-            outcome.failed.extend(failed);
-            *left -= 1;
-            (*left == 0).then(|| outcome.clone())
-        };
-        if let (Some(outcome), Some(coordinator)) = (outcome, self.coordinator.upgrade()) {
-            coordinator.outcome(&self.shard, self.life, TxnEvent::MarkersWritten(outcome));
-        }
-    }
 }

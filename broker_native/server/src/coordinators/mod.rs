@@ -10,11 +10,13 @@
 //! | [`load`] | a log into a machine |
 //! | [`alarm`] | the earliest deadline |
 //! | [`waiting`] | an answer to come |
-//! | [`transactions`] | producer ids for the machines of transactions; the way to ask them |
+//! | [`transactions`] | producer ids for the machines of transactions |
 //! | [`markers`], [`marker_queue`] | markers into partitions: into the logs of this broker; to other brokers |
+//! | [`tally`] | which partitions have their marker |
 //! | [`elsewhere`] | coordinators of transactions on other brokers |
 //! | [`commit`], [`patience`] | when what was appended counts; answers that must not wait for it for ever |
 //! | [`share`] | share partitions, and where their states are kept |
+//! | [`topic_names`] | the internal topics |
 //! | [`key`] | which partition keeps a key |
 //! | [`view`] | the topics, as the machines see them |
 //!
@@ -41,6 +43,8 @@ pub mod patience;
 pub mod shard;
 pub mod share;
 pub mod shell;
+pub mod tally;
+pub mod topic_names;
 pub mod transactions;
 pub mod view;
 pub mod waiting;
@@ -53,6 +57,7 @@ use marker_queue::MarkerQueue;
 use markers::MarkerWriter;
 pub use shard::Shard;
 pub use shell::{Coordinator, Sink};
+pub use topic_names::{GROUPS_TOPIC, SHARES_TOPIC, TRANSACTIONS_TOPIC};
 use transactions::Transactions;
 use uuid::Uuid;
 pub use waiting::Waiting;
@@ -66,18 +71,14 @@ use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
 use crate::state::producer_ids::ProducerIds;
 use crate::state::topics::{Picture, Topics};
-use pylog_coordinator::Room;
 use pylog_coordinator::group::GroupMachine;
 use pylog_coordinator::share::{GroupSettings, IsGone, ShareLeader, ShareMachine, StateMachine};
-use pylog_coordinator::transaction::TransactionMachine;
+use pylog_coordinator::transaction::{
+    TransactionMachine, TransactionVersion, TxnEvent, TxnReply, TxnRequest,
+};
+use pylog_coordinator::{Caller, Room};
 use pylog_storage::Clock;
-
-/// Holds groups and their offsets.
-pub const GROUPS_TOPIC: &str = "__consumer_offsets";
-/// Holds transactional ids and their transactions.
-pub const TRANSACTIONS_TOPIC: &str = "__transaction_state";
-/// Holds what share groups did with records.
-pub const SHARES_TOPIC: &str = "__share_group_state";
+use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 
 /// The coordinators of this broker.
 pub struct Coordinators {
@@ -190,5 +191,36 @@ impl Coordinators {
         self.share_leading.stop();
         self.shares.stop();
         self.groups.stop();
+    }
+
+    /// Asks the coordinator of a transaction whether it holds partitions, or has it take them in. What is asked has
+    /// happened when this returns; the answer usually is there, too.
+    pub fn ask_for_partitions(
+        &self,
+        caller: Caller,
+        transaction: AddPartitionsToTxnTransaction,
+        transaction_version: TransactionVersion,
+        patient: bool,
+    ) -> Waiting<TxnReply> {
+        let transactional_id = transaction.transactional_id.clone();
+        let request = TxnRequest::AddPartitions { transaction, transaction_version, patient };
+        self.transactions.call(&transactional_id, |ticket| TxnEvent::Asked { ticket, caller, request })
+    }
+
+    /// As [`Coordinators::ask_for_partitions`] for the leader of a partition whose log is about to take the first batch of a
+    /// transaction: the coordinator may be another broker's.
+    pub fn ask_for_log(
+        &self,
+        caller: Caller,
+        transaction: AddPartitionsToTxnTransaction,
+    ) -> Waiting<TxnReply> {
+        if let Some(elsewhere) = &self.elsewhere {
+            let number = self.transactions.partition_of(&transaction.transactional_id);
+            let leader = number.and_then(|number| elsewhere.leader_of(self.transactions.topic(), number));
+            if let Some(id) = leader {
+                return elsewhere.ask(id, transaction);
+            }
+        }
+        self.ask_for_partitions(caller, transaction, TransactionVersion::V2, true)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::shard::Sender;
+use super::waiting::Sender;
 use pylog_wire::ErrorCode;
 
 /// An answer waits so long for the in-sync replicas, as in Kafka (`offsets.commit.timeout.ms`).

@@ -11,7 +11,7 @@ use super::alarm::NEVER_MS;
 use super::commit::{is_acknowledged, when_acknowledged};
 use super::load::load;
 use super::patience::Unanswered;
-use super::waiting::Waiting;
+use super::waiting::{Sender, Waiting};
 use crate::errors::of_storage;
 use crate::notice::{BUG, notice};
 use crate::state::replication::leading::Leading;
@@ -19,9 +19,6 @@ use pylog_coordinator::{Effects, Entry, Machine, Now, Ticket};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
-
-/// Where answers go.
-pub type Sender<R> = oneshot::Sender<Result<R, ErrorCode>>;
 
 /// One partition of an internal topic that this broker leads.
 pub struct Shard<M: Machine> {

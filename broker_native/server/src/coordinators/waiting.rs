@@ -7,6 +7,9 @@ use tokio::sync::oneshot;
 
 use pylog_wire::ErrorCode;
 
+/// Where answers go.
+pub type Sender<R> = oneshot::Sender<Result<R, ErrorCode>>;
+
 /// The answer of a machine: there already, which is usual, or to be waited for. The machine has taken the event either way.
 #[derive(Debug)]
 pub enum Waiting<R> {

@@ -2,8 +2,8 @@
 use super::common::answered::answered;
 use super::common::internal_topic;
 use super::common::transactions::{FENCED_FROM, fenced_as};
+use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::GROUPS_TOPIC;
-use crate::dispatch::{Call, Outcome, Reply};
 use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};

@@ -2,8 +2,8 @@
 //!
 //! All partitions of a transaction are added, or none: when one does not exist, the others are OPERATION_NOT_ATTEMPTED.
 use super::common::transactions::{FENCED_FROM, fenced_as};
+use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;
-use crate::dispatch::{Call, Outcome, Reply};
 use crate::state::topics::Picture;
 use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
 use pylog_wire::ErrorCode;

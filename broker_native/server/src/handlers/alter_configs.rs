@@ -1,7 +1,7 @@
 //! AlterConfigs: decided by Python.
 use super::common::decided::decided;
+use crate::call::{Call, Outcome};
 use crate::decide::Kind;
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_configs::AlterConfigsResourceResponse;
 use pylog_wire::messages::{AlterConfigsRequest, AlterConfigsResponse};

@@ -1,7 +1,7 @@
 //! AlterReplicaLogDirs: a broker has one data directory, so a replica is where it is asked to go, or cannot go there.
 use std::collections::BTreeMap;
 
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::state::topics::Picture;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_replica_log_dirs::{

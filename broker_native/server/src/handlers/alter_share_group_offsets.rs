@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::common::group_call;
 use super::common::internal_topic;
 use super::common::share_admin::{Refusal, check_count, check_id, check_loaded};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_coordinator::share::ShareKey;

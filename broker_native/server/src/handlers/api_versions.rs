@@ -1,7 +1,7 @@
 //! ApiVersions: what this broker speaks.
 use super::common::share_call::are_kept;
+use crate::call::{Call, Outcome, SERVED};
 use crate::cluster::view::Level;
-use crate::dispatch::{Call, Outcome, SERVED};
 use pylog_wire::messages::api_versions::{FinalizedFeatureKey, SupportedFeatureKey};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use pylog_wire::{ApiKey, ErrorCode};

@@ -1,5 +1,5 @@
 //! ConsumerGroupDescribe: asks each group's coordinator.
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::consumer_group_describe::DescribedGroup;

@@ -1,7 +1,7 @@
 //! ConsumerGroupHeartbeat: asks the group's coordinator.
 use uuid::Uuid;
 
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};

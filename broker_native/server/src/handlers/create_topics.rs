@@ -1,7 +1,7 @@
 //! CreateTopics: decided by Python.
 use super::common::decided::decided_with;
+use crate::call::{Call, Outcome};
 use crate::decide::Kind;
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::create_topics::CreatableTopicResult;
 use pylog_wire::messages::{CreateTopicsRequest, CreateTopicsResponse};

@@ -1,7 +1,7 @@
 //! DeleteGroups: groups without members are forgotten, with their offsets; of share groups also what they did with records.
 use super::common::group_call::{ask, error_of};
 use super::common::share_admin;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_groups::DeletableGroupResult;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::common::lookup::led;
-use crate::dispatch::{Call, Outcome, guarded_now};
+use crate::call::{Call, Outcome, guarded_now};
 use crate::errors::of_storage;
 use crate::state::replication::leading::Leading;
+use crate::state::replication::proposals::Proposer;
 use crate::state::topics::Topic;
 use crate::state::watch::Watch;
 use pylog_wire::ErrorCode;
@@ -33,9 +34,9 @@ struct Waiting {
 pub fn handle(call: Call, request: DeleteRecordsRequest) -> Outcome {
     Outcome::in_order(async move {
         let (caller, timeout_ms) = (call.clone(), request.timeout_ms);
-        match call.shared.slow.run(&call, move || delete_all(&caller, &request)).await {
+        match call.shared.slow.run(call.peer.ip(), move || delete_all(&caller, &request)).await {
             Ok((response, waiting)) => when_followed(call, response, waiting, timeout_ms).await,
-            Err(closed) => closed,
+            Err(not_done) => not_done.into(),
         }
     })
 }
@@ -85,7 +86,7 @@ async fn when_followed(
     mut response: DeleteRecordsResponse,
     waiting: Vec<Waiting>,
     timeout_ms: i32,
-) -> crate::dispatch::Reply {
+) -> crate::call::Reply {
     let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
     let deadline = Instant::now() + timeout;
     for one in waiting {

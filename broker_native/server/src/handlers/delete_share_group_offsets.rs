@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::common::share_admin::{delete, must_be_empty};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::share::ShareKey;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_share_group_offsets::DeleteShareGroupOffsetsResponseTopic;

@@ -1,5 +1,5 @@
 //! DescribeAcls: there are no rules, and nobody who would keep them.
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{DescribeAclsRequest, DescribeAclsResponse};
 

@@ -1,7 +1,7 @@
 //! DescribeCluster: the live brokers, when asked for the dead ones too, and who controls.
 use super::common::brokers::{Brokers, Known};
 use super::common::operations::on_cluster;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_cluster::DescribeClusterBroker;
 use pylog_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};

@@ -2,8 +2,8 @@
 use std::collections::HashSet;
 
 use super::common::decided::decided_with;
+use crate::call::{Call, Outcome};
 use crate::decide::Kind;
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_configs::DescribeConfigsResult;
 use pylog_wire::messages::{DescribeConfigsRequest, DescribeConfigsResponse};

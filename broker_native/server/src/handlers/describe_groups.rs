@@ -1,7 +1,7 @@
 //! DescribeGroups: classic groups, each asked by itself.
 use super::common::group_call::{ask, error_of};
 use super::common::operations;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::describe_groups::DescribedGroup;
 use pylog_wire::messages::{DescribeGroupsRequest, DescribeGroupsResponse};

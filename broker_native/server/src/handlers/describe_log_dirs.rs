@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::notice::notice;
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::common::lookup::led;
 use super::metadata::is_legal;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_storage::ProducerInfo;
 use pylog_wire::ErrorCode;

@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::common::brokers::Brokers;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_quorum::{
     QuorumListener, QuorumNode, QuorumPartition, QuorumTopic, ReplicaState,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::common::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};
 use super::common::share_log_ends::end_of;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::state::UNKNOWN;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::common::brokers::Brokers;
 use super::common::operations::on_topic;
 use super::metadata::{is_legal, state_of};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::state::topics::{Partition, Picture, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_topic_partitions::{

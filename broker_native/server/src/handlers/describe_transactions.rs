@@ -1,6 +1,6 @@
 //! DescribeTransactions: the state of transactional ids.
 use super::common::transactions::ask;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::transaction::{TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_transactions::TransactionState;

@@ -2,7 +2,7 @@
 //! by then; those for other brokers, for logs that others copy or with `durability=flushed` may come later.
 use super::common::answered::answered;
 use super::common::transactions::{FENCED_FROM, ask, fenced_as};
-use crate::dispatch::{Call, Outcome, Reply};
+use crate::call::{Call, Outcome, Reply};
 use pylog_coordinator::transaction::{TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};

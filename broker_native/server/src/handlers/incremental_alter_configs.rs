@@ -1,7 +1,7 @@
 //! IncrementalAlterConfigs: decided by Python.
 use super::common::decided::decided;
+use crate::call::{Call, Outcome};
 use crate::decide::Kind;
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::incremental_alter_configs::AlterConfigsResourceResponse;
 use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};

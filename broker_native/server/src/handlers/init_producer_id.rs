@@ -1,7 +1,7 @@
 //! InitProducerId: an id for an idempotent producer, an id and an epoch for a transactional one.
 use super::common::answered::answered;
 use super::common::transactions::{ask, fenced_as};
-use crate::dispatch::{Call, Outcome, Reply};
+use crate::call::{Call, Outcome, Reply};
 use pylog_coordinator::transaction::{ProducerIdSource, TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};

@@ -2,7 +2,7 @@
 use uuid::Uuid;
 
 use super::common::group_call::{answer, error_of};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 

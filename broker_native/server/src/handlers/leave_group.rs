@@ -1,6 +1,6 @@
 //! LeaveGroup: one member before version 3, several from then on.
 use super::common::group_call::{answer, error_of};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::leave_group::MemberIdentity;
 use pylog_wire::messages::{LeaveGroupRequest, LeaveGroupResponse};

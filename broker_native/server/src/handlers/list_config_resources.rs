@@ -1,6 +1,6 @@
 //! ListConfigResources: what there are settings of: topics, brokers and groups that have some of their own.
 use super::common::brokers::Brokers;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_configs::{RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC};
 use pylog_wire::messages::list_config_resources::ConfigResource;

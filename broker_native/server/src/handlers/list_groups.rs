@@ -1,5 +1,5 @@
 //! ListGroups: all groups that this broker coordinates.
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::Group;
 use pylog_wire::messages::list_groups::ListedGroup;
 use pylog_wire::messages::{ListGroupsRequest, ListGroupsResponse};

@@ -3,9 +3,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::common::lookup::{is_replica, led};
-use crate::dispatch::{Call, Outcome, Reply, guarded_now};
+use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::of_storage;
-use crate::io::slow::answered_slowly;
 use crate::state::topics::{Partition, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::list_offsets::{
@@ -23,7 +22,7 @@ const NOT_AVAILABLE_FROM: i16 = 5;
 pub fn handle(call: Call, request: ListOffsetsRequest) -> Outcome {
     let mut asked = request.topics.iter().flat_map(|topic| &topic.partitions);
     match asked.any(|one| one.timestamp >= 0 || one.timestamp == asks::MAX_TIMESTAMP) {
-        true => answered_slowly(call, move |call| found(call, &request)),
+        true => Outcome::slowly(call, move |call| found(call, &request)),
         false => Outcome::Now(found(&call, &request)),
     }
 }

@@ -1,5 +1,5 @@
 //! ListTransactions: the transactional ids that this broker coordinates.
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::Now;
 use pylog_coordinator::transaction::{Filter, State};
 use pylog_wire::ErrorCode;

@@ -1,6 +1,6 @@
 //! OffsetCommit: the group's coordinator writes the offsets down.
 use super::common::group_call::{answer, error_of};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::messages::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
 use pylog_wire::messages::{OffsetCommitRequest, OffsetCommitResponse};

@@ -1,6 +1,6 @@
 //! OffsetDelete: the group's coordinator forgets offsets.
 use super::common::group_call::{answer, error_of};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};

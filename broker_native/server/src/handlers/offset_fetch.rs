@@ -1,6 +1,6 @@
 //! OffsetFetch: committed offsets, of one group before version 8, of many since.
 use super::common::group_call::{answer_all, ask, error_of};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_fetch::{

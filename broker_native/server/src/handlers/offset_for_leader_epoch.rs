@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::common::lookup::{is_replica, led};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_for_leader_epoch::{

@@ -4,7 +4,7 @@ use super::common::share_call::{
 };
 use super::common::share_leaders::Leaders;
 use super::common::share_release::release;
-use crate::dispatch::{Call, Outcome, Reply};
+use crate::call::{Call, Outcome, Reply};
 use crate::share_groups::sessions::{CLOSES, SessionKey};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_acknowledge::{PartitionData, ShareAcknowledgeTopicResponse};

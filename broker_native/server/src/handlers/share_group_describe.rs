@@ -1,7 +1,7 @@
 //! ShareGroupDescribe: asks each group's coordinator.
 use super::common::group_call::{answer_all, ask, error_of};
 use super::common::operations;
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_group_describe::DescribedGroup;

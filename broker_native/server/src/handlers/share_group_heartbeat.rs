@@ -2,7 +2,7 @@
 use super::common::group_call::{answer, ask, error_of};
 use super::common::internal_topic;
 use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
-use crate::dispatch::{Call, Outcome};
+use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};

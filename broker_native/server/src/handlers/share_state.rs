@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use super::common::share_admin::{NAMED_MAX, check_kept};
+use crate::call::{Call, Outcome};
 use crate::coordinators::Waiting;
 use crate::coordinators::share::remote::NOT_THERE;
-use crate::dispatch::{Call, Outcome};
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::state::{Kept, StateEvent, StateReply, StateRequest, UNKNOWN, Written};
 use pylog_wire::messages::{

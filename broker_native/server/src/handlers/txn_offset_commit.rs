@@ -2,8 +2,8 @@
 //! (KIP-890): newer producers have the group's partition added by that, older ones must have added it.
 use super::common::group_call::{answer, error_of};
 use super::produce::verify::{MAX_QUESTIONS, in_words};
+use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::{GROUPS_TOPIC, Waiting};
-use crate::dispatch::{Call, Outcome, Reply};
 use pylog_coordinator::group::{GroupReply, GroupRequest};
 use pylog_coordinator::transaction::TxnReply;
 use pylog_storage::Verification;

@@ -1,7 +1,7 @@
 //! UnregisterBroker: decided by Python.
 use super::common::decided::decided;
+use crate::call::{Call, Outcome};
 use crate::decide::Kind;
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{UnregisterBrokerRequest, UnregisterBrokerResponse};
 

@@ -3,8 +3,8 @@
 use super::api_versions::fixed;
 use super::common::decided::decided;
 use super::common::share_call::are_kept;
+use crate::call::{Call, Outcome};
 use crate::decide::Kind;
-use crate::dispatch::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::update_features::{FeatureUpdateKey, UpdatableFeatureResult};
 use pylog_wire::messages::{UpdateFeaturesRequest, UpdateFeaturesResponse};

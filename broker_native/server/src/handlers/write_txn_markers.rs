@@ -4,10 +4,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::common::lookup::led;
+use crate::call::{Call, Outcome};
 use crate::coordinators::GROUPS_TOPIC;
 use crate::coordinators::commit::{is_acknowledged, when_acknowledged};
 use crate::coordinators::markers::write_marker;
-use crate::dispatch::{Call, Outcome};
 use crate::errors::of_storage;
 use pylog_record::control::Marker;
 use pylog_storage::{StorageError, TxnMarker};

@@ -18,12 +18,12 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use crate::dispatch::{Later, Origin, Outcome, Reply, dispatch, poll_reply};
+use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
+use crate::dispatch::dispatch;
 use crate::handlers;
 use crate::io::budget::{FREE_BYTES, Share};
 use crate::io::frames::{FrameError, Inbox};
 use crate::io::outbox::{Answer, Outbox};
-use crate::io::room::admit;
 use crate::io::send::send_some;
 use crate::notice::notice;
 use crate::shared::Shared;
@@ -223,7 +223,7 @@ impl Connection {
     fn answered(&mut self, reply: Reply) -> Result<(), End> {
         self.roomless = false;
         match reply {
-            Reply::Answer(answer) => match admit(&self.shared, self.from.peer.ip(), answer) {
+            Reply::Answer(answer) => match self.admit(answer) {
                 Ok(answer) => self.outbox.push(answer),
                 Err(later) => {
                     self.roomless = true;
@@ -236,10 +236,17 @@ impl Connection {
         Ok(())
     }
 
+    /// The answer with its room; or what waits for that.
+    fn admit(&self, answer: Answer) -> Result<Answer, Later> {
+        self.shared.room.admit(self.from.peer.ip(), answer).map_err(|waits| -> Later {
+            Box::pin(async move { waits.await.map_or_else(Reply::from, Reply::Answer) })
+        })
+    }
+
     /// Queues the answer of the newest request, behind those that wait.
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
-            Reply::Answer(answer) => match admit(&self.shared, self.from.peer.ip(), answer) {
+            Reply::Answer(answer) => match self.admit(answer) {
                 Ok(answer) if self.waiting.is_empty() => self.outbox.push(answer),
                 Ok(answer) => {
                     self.queued += answer.bytes();

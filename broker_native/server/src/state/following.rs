@@ -3,7 +3,8 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::topics::{PartitionSpec, Picture, TopicSpec};
+use super::topics::Picture;
+use crate::cluster::spec::{PartitionSpec, TopicSpec};
 use crate::cluster::view::ClusterView;
 use crate::notice::notice;
 use crate::settings::Settings;

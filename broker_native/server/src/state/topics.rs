@@ -7,58 +7,16 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use serde::Deserialize;
 use uuid::Uuid;
 
+use super::replication::Replication;
 use super::replication::leading::Leading;
-use super::replication::{Replication, Seat, on_append, on_failure};
+use super::replication::proposals::Proposer;
+use super::replication::seat::{Seat, on_append, on_failure};
 use super::watch::Watchers;
+use crate::cluster::spec::{PartitionSpec, TopicSpec};
 use crate::notice::{notice, report};
-use pylog_storage::{LogConfig, LogManager, PartitionLog, Role, StorageError};
-
-/// A topic as Python applies it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct TopicSpec {
-    /// Its name.
-    pub name: String,
-    /// Its id.
-    pub topic_id: Uuid,
-    /// Whether clients should hide it.
-    #[serde(default)]
-    pub internal: bool,
-    /// Settings of its logs.
-    #[serde(default)]
-    pub config: LogConfig,
-    /// All of its partitions.
-    pub partitions: Vec<PartitionSpec>,
-}
-
-/// A partition as Python applies it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct PartitionSpec {
-    /// Its number.
-    pub partition: i32,
-    /// Broker that leads it, -1 for none.
-    pub leader: i32,
-    /// Epoch of that leader.
-    pub leader_epoch: i32,
-    /// Brokers that have it.
-    pub replicas: Vec<i32>,
-    /// Those that are in sync.
-    pub isr: Vec<i32>,
-    /// Grows with each change of the partition's document.
-    #[serde(default)]
-    pub partition_epoch: i32,
-    /// Replicas that are being added, among `replicas`.
-    #[serde(default)]
-    pub adding: Vec<i32>,
-    /// Replicas that are being removed, among `replicas`.
-    #[serde(default)]
-    pub removing: Vec<i32>,
-    /// Replicas outside the ISR that may still be elected (KIP-966).
-    #[serde(default)]
-    pub elr: Vec<i32>,
-}
+use pylog_storage::{LogManager, PartitionLog, Role, StorageError};
 
 /// Why this broker has no log of a partition.
 #[derive(Debug, Clone)]
@@ -181,6 +139,21 @@ impl Topics {
     /// The picture now.
     pub fn now(&self) -> Arc<Picture> {
         Arc::clone(&self.now.read())
+    }
+
+    /// All partitions that are led here and copied elsewhere.
+    pub fn led(&self) -> Vec<Arc<Leading>> {
+        let topics = self.now();
+        let partitions = topics.all().flat_map(|topic| topic.partitions.iter());
+        partitions.filter_map(|partition| partition.leading.clone()).collect()
+    }
+
+    /// Whether this broker is still served as the leader in that epoch.
+    pub fn is_current(&self, leading: &Arc<impl Proposer + ?Sized>) -> bool {
+        let topics = self.now();
+        let partition = topics.named(leading.topic()).and_then(|topic| topic.partition(leading.partition()));
+        let now = partition.and_then(|partition| partition.leading.as_ref());
+        now.is_some_and(|now| std::ptr::addr_eq(Arc::as_ptr(now), Arc::as_ptr(leading)))
     }
 
     /// Opens or makes the logs of `specs` that this broker has a replica of, with `threads` at once, and serves them. Logs

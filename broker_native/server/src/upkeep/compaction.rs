@@ -8,8 +8,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::background::keep_running;
 use crate::notice::notice;
-use crate::shared::Shared;
-use pylog_storage::{Cleaning, Pace};
+use crate::settings::Settings;
+use pylog_storage::{CleanerConfig, Cleaning, LogManager, Pace};
 
 /// Longest wait for `log.cleaner.io.max.bytes.per.second` before the rate is looked at again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -25,19 +25,19 @@ impl Compaction {
     ///
     /// # Errors
     /// The operating system has no thread left.
-    pub fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
-        let settings = &shared.settings;
+    pub fn start(logs: &Arc<LogManager>, settings: &Settings) -> std::io::Result<Self> {
+        let memory = settings.cleaner_config();
         let backoff = Duration::from_millis(settings.log_cleaner_backoff_ms);
         let brake = Arc::new(Brake::new(settings.log_cleaner_io_max_bytes_per_second, backoff));
         let mut compaction = Self { brake, threads: Vec::new() };
         let count = if settings.log_cleaner_enable { settings.log_cleaner_threads } else { 0 };
         for i in 0..count {
-            let (shared, brake) = (Arc::clone(shared), Arc::clone(&compaction.brake));
+            let (logs, brake) = (Arc::clone(logs), Arc::clone(&compaction.brake));
             let name = format!("pylog-cleaner-{i}");
             compaction.threads.push(
                 std::thread::Builder::new()
                     .name(name)
-                    .spawn(move || keep_running("compaction", || work(&shared, &brake)))?,
+                    .spawn(move || keep_running("compaction", || work(&logs, &memory, &brake)))?,
             );
         }
         Ok(compaction)
@@ -64,10 +64,9 @@ impl Drop for Compaction {
     }
 }
 
-fn work(shared: &Shared, brake: &Brake) {
-    let memory = shared.settings.cleaner_config();
+fn work(logs: &LogManager, memory: &CleanerConfig, brake: &Brake) {
     while !brake.is_stopped() {
-        match shared.logs.clean_dirtiest(&memory, brake) {
+        match logs.clean_dirtiest(memory, brake) {
             Cleaning::Done(..) => {}
             Cleaning::Nothing | Cleaning::Interrupted(_) => brake.rest(),
             Cleaning::Failed(at, error) => {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::background::keep_running;
 use crate::notice::{notice, report};
-use crate::shared::Shared;
+use crate::settings::Settings;
+use pylog_storage::LogManager;
 use pylog_storage::types::{Kept, Retired};
 
 /// The thread; stops when [`Maintenance::stop`] is called or this is dropped.
@@ -20,13 +21,12 @@ impl Maintenance {
     ///
     /// # Errors
     /// The operating system has no thread left.
-    pub fn start(shared: Arc<Shared>) -> std::io::Result<Self> {
-        let settings = &shared.settings;
+    pub fn start(logs: Arc<LogManager>, settings: &Settings) -> std::io::Result<Self> {
         let checkpoint_ms =
             u64::try_from(settings.log_flush_offset_checkpoint_interval_ms).unwrap_or(u64::MAX);
         let every = Duration::from_millis(settings.log_retention_check_interval_ms.min(checkpoint_ms).max(1));
-        shared.logs.on_retired(Box::new(|retired| report(&removed(retired))));
-        shared.logs.on_crowded(Box::new(|at, count| {
+        logs.on_retired(Box::new(|retired| report(&removed(retired))));
+        logs.on_crowded(Box::new(|at, count| {
             notice(&format!(
                 "{at} has more producers than producer.id.max.count: the {count} that wrote longest ago were forgotten"
             ));
@@ -35,7 +35,7 @@ impl Maintenance {
         let work = move || {
             keep_running("maintenance of the logs", || {
                 while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
-                    shared.logs.run_maintenance().iter().for_each(|error| notice(&error.to_string()));
+                    logs.run_maintenance().iter().for_each(|error| notice(&error.to_string()));
                 }
             });
         };

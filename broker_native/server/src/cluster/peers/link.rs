@@ -13,7 +13,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::PeerError;
+use super::error::PeerError;
 use crate::cluster::view::Broker;
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
@@ -25,8 +25,10 @@ const ANSWER_BYTES_MAX: usize = /* 16 MiB */ 16 << 20;
 const API_VERSIONS_VERSION: i16 = 3;
 /// How a broker calls itself to others: this and its number.
 pub const CLIENT_ID_PREFIX: &str = "pylog-server-";
+/// Requests to one broker that are on their way; more wait for their turn.
+pub const IN_FLIGHT_MAX: usize = 64;
 /// Frames that wait to be written; as many requests are allowed at once.
-const FRAMES_MAX: usize = super::IN_FLIGHT_MAX;
+const FRAMES_MAX: usize = IN_FLIGHT_MAX;
 
 /// An open connection.
 pub struct Link {

@@ -6,6 +6,7 @@
 //! answered in time takes its connection with it: whoever was behind it is told, and may ask again.
 //!
 //! Nothing here asks twice. Whoever asks knows whether a request may be repeated.
+pub mod error;
 pub mod link;
 
 use std::collections::HashMap;
@@ -17,63 +18,17 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::Instant;
 
-use self::link::Link;
+pub use self::error::PeerError;
+use self::link::{IN_FLIGHT_MAX, Link};
 use super::view::{Broker, Cluster};
-use pylog_wire::{ErrorCode, Request};
+use pylog_wire::Request;
 
-/// Requests to one broker that are on their way; more wait for their turn.
-const IN_FLIGHT_MAX: usize = 64;
 /// How long a broker that could not be reached is left alone, the first time.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 /// And at most.
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
 /// How long a connection may take to be made.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PeerError {
-    /// It is not among the live brokers, or stopped being while it was asked.
-    #[error("broker {0} is not alive")]
-    NotAlive(i32),
-    /// The request was surely not sent.
-    #[error("broker {id} cannot be reached: {cause}")]
-    Unreachable {
-        /// Which broker.
-        id: i32,
-        /// What the system said.
-        cause: String,
-    },
-    /// The connection ended before the answer came: the request may have been carried out.
-    #[error("broker {0} did not answer: the connection ended")]
-    Broken(i32),
-    /// As `Broken`, after so long.
-    #[error("broker {id} did not answer within {after:?}")]
-    TimedOut {
-        /// Which broker.
-        id: i32,
-        /// The patience of this broker.
-        after: Duration,
-    },
-    /// The two brokers have no version of it in common, or the request or its answer does not fit the version.
-    #[error("broker {id} and this one do not understand each other: {why}")]
-    Misunderstood {
-        /// Which broker.
-        id: i32,
-        /// What is wrong.
-        why: String,
-    },
-    /// This broker stops, or has not begun to listen.
-    #[error("this broker is not running")]
-    Stopped,
-}
-
-impl PeerError {
-    /// What a client is told that waits for a coordinator elsewhere: to try again.
-    pub fn of_coordinator(&self) -> ErrorCode {
-        ErrorCode::CoordinatorNotAvailable
-    }
-}
 
 /// The other brokers.
 pub struct Peers {

@@ -17,7 +17,7 @@ use super::store::{Begun, Store};
 use crate::cluster::view::Cluster;
 use crate::coordinators::Waiting;
 use crate::coordinators::alarm::{Alarm, NEVER_MS};
-use crate::coordinators::shard::Sender;
+use crate::coordinators::waiting::Sender;
 use crate::notice::{BUG, notice};
 use crate::share_groups::waking::Waking;
 use crate::state::topics::{Picture, Topics};

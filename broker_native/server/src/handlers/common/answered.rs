@@ -1,6 +1,6 @@
 //! An answer that waits for a coordinator's machine.
+use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;
-use crate::dispatch::{Call, Outcome, Reply};
 use pylog_wire::ErrorCode;
 
 /// Answers with what `reply` makes of the machine's answer: at once when it is there, which is usual.

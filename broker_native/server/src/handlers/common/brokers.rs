@@ -2,8 +2,8 @@
 //! the others by the address that they registered.
 use std::sync::Arc;
 
+use crate::call::Call;
 use crate::cluster::view::{Broker, ClusterView};
-use crate::dispatch::Call;
 
 /// A broker.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::call::{Call, Outcome, Reply, guarded};
 use crate::decide::{Kind, Undecided, ask};
-use crate::dispatch::{Call, Outcome, Reply, guarded};
 use crate::io::room::holding;
 use crate::io::shares::Share;
 use crate::notice::{BUG, notice};

@@ -1,7 +1,7 @@
 //! What the handlers of group requests share: ask the machine that keeps the group, answer with what it says.
 use super::answered::answered;
+use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;
-use crate::dispatch::{Call, Outcome, Reply};
 use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::{ErrorCode, Message};
 

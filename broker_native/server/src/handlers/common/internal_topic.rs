@@ -1,7 +1,7 @@
 //! An internal topic that is not there yet, made before a request that needs it is answered.
+use crate::call::Call;
 use crate::coordinators::Coordinator;
 use crate::decide::{Kind, ask};
-use crate::dispatch::Call;
 use crate::notice::notice;
 use pylog_coordinator::Machine;
 

@@ -2,10 +2,13 @@
 //! until they are sent (`queued.max.response.bytes`). One request has at most half of it, and so a bound for what it may ask.
 //!
 //! While a large Fetch waits for records, `fetch.wait.max.partitions` bounds what it takes.
-use crate::dispatch::{Call, Later, Outcome, Reply, answered};
+use crate::call::{Call, Later, Outcome, Reply};
 use crate::io::budget;
-use crate::io::room::{holding, take};
-use pylog_wire::{ApiKey, Reader};
+use crate::io::room::holding;
+use pylog_wire::{ApiKey, Reader, WireError};
+
+/// Reads a request and hands it to its handler.
+pub type Answering = fn(Call, ApiKey, Reader) -> Result<Outcome, WireError>;
 
 /// How many times its bytes a request takes while it is read and answered. Measured for Fetch, 42 to 51 times: a partition has 16 bytes,
 /// and takes some 800 in the tables of the handler and in the answer. The others are not above.
@@ -39,21 +42,27 @@ pub fn grows(key: ApiKey) -> bool {
     )
 }
 
-/// Reads and answers the request when there is room for that.
-pub fn handle(call: Call, key: ApiKey, reader: Reader) -> Outcome {
+/// Has `answering` read and answer the request when there is room for that.
+pub fn handle(call: Call, key: ApiKey, reader: Reader, answering: Answering) -> Outcome {
     Outcome::Owning(Box::new(move |request| -> Later {
-        Box::pin(when_there_is_room(call, key, reader, request))
+        Box::pin(when_there_is_room(call, key, reader, answering, request))
     }))
 }
 
-async fn when_there_is_room(call: Call, key: ApiKey, reader: Reader, request_bytes: budget::Share) -> Reply {
+async fn when_there_is_room(
+    call: Call,
+    key: ApiKey,
+    reader: Reader,
+    answering: Answering,
+    request_bytes: budget::Share,
+) -> Reply {
     let bytes = reader.left();
     let what = format!("a {} request of {bytes} bytes", key.name());
-    let held = match take(&call.shared, call.peer.ip(), bytes.saturating_mul(TIMES), &what).await {
+    let held = match call.shared.room.take(call.peer.ip(), bytes.saturating_mul(TIMES), &what).await {
         Ok(held) => held,
-        Err(closed) => return closed,
+        Err(no_room) => return no_room.into(),
     };
-    let outcome = match answered(call, key, reader) {
+    let outcome = match answering(call, key, reader) {
         Ok(outcome) => outcome,
         Err(error) => return Reply::Close(error.to_string()),
     };

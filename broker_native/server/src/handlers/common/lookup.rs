@@ -1,8 +1,9 @@
 //! Finding the log that a request names, with the checks every data request makes.
 use std::sync::Arc;
 
+use crate::cluster::spec::PartitionSpec;
 use crate::shared::Shared;
-use crate::state::topics::{Partition, PartitionSpec, Topic};
+use crate::state::topics::{Partition, Topic};
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 

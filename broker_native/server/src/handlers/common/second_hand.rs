@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use crate::call::{Call, Reply};
 use crate::cluster::peers::{PeerError, link};
-use crate::dispatch::{Call, Reply};
 use pylog_wire::Request;
 
 /// How long the others are waited for. Clients ask again often, and may ask elsewhere.

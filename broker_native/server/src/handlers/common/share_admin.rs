@@ -1,6 +1,6 @@
 //! What administrators' requests about share groups have in common: the group as it is, and the share partitions that it has.
 use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
-use crate::dispatch::Call;
+use crate::call::Call;
 use crate::shared::Shared;
 use pylog_coordinator::group::Kind;
 use pylog_coordinator::share::ShareKey;

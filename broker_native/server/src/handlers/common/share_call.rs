@@ -1,9 +1,9 @@
 //! What the requests of share groups have in common: ask the machine that keeps a share partition; take acknowledgements.
 use uuid::Uuid;
 
+use crate::call::Call;
 use crate::cluster::view::Cluster;
 use crate::coordinators::Waiting;
-use crate::dispatch::Call;
 use crate::share_groups::sessions::{SessionKey, TopicPartition};
 use crate::shared::Shared;
 use pylog_coordinator::share::{ShareKey, ShareReply, ShareRequest};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::brokers::{Brokers, Known};
-use crate::dispatch::Call;
+use crate::call::Call;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_fetch::{LeaderIdAndEpoch, NodeEndpoint};
 

@@ -1,5 +1,5 @@
 //! Where the log of a partition ends, for who tells how far a share group is behind: here, or at the broker that leads it.
-use crate::dispatch::Call;
+use crate::call::Call;
 use crate::state::topics::Partition;
 use pylog_wire::messages::ListOffsetsRequest;
 use pylog_wire::messages::list_offsets::{ListOffsetsPartition, ListOffsetsTopic};

@@ -1,6 +1,6 @@
 //! What the requests about transactions have in common.
+use crate::call::Call;
 use crate::coordinators::Waiting;
-use crate::dispatch::Call;
 use pylog_coordinator::transaction::{TxnEvent, TxnReply, TxnRequest};
 use pylog_wire::ErrorCode;
 

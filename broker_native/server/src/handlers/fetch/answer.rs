@@ -1,10 +1,8 @@
 //! The answering half of Fetch: which partitions the client is told of, and what stands around their records.
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
-
 use super::read::{Gathered, Wanted};
-use crate::dispatch::{Call, Reply};
+use crate::call::{Call, Reply};
 use crate::fetch_sessions::{Plan, Settled, Told, TopicKey};
 use crate::handlers::common::brokers::{Brokers, Known};
 use crate::io::outbox::{Answer, Part};
@@ -120,21 +118,4 @@ fn with_records(chunks: Vec<Chunk>, mut slices: Vec<Option<LogSlice>>) -> Reply 
         Ok(answer) => Reply::Answer(answer),
         Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),
     }
-}
-
-/// The answer about a partition that cannot be read.
-pub fn failed(partition_index: i32, error: ErrorCode) -> PartitionData {
-    PartitionData {
-        partition_index,
-        error_code: error.code(),
-        high_watermark: -1,
-        // Kafka has an empty list where it does not know the partition, and none where reading it failed.
-        aborted_transactions: is_unknown(error).then(Vec::new),
-        records: Some(Bytes::new()),
-        ..Default::default()
-    }
-}
-
-fn is_unknown(error: ErrorCode) -> bool {
-    matches!(error, ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId)
 }

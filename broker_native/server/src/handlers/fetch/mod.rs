@@ -5,6 +5,7 @@
 //!
 //! [`fetch_sessions`]: crate::fetch_sessions
 mod answer;
+mod failed;
 mod read;
 mod reader;
 
@@ -14,7 +15,7 @@ use std::time::Duration;
 use self::answer::{reply, session_error};
 use self::read::{TOPIC_IDS_FROM, Wanted, gather};
 use self::reader::Reader;
-use crate::dispatch::{Call, Outcome, Reply, guarded};
+use crate::call::{Call, Outcome, Reply, guarded};
 use crate::fetch_sessions::{Asked, NO_SESSION, Plan, SessionRequest, topic_key};
 use crate::io::outbox::Answer;
 use crate::io::shares::Share;

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::answer::failed;
+use super::failed::failed;
 use super::reader::Reader;
-use crate::dispatch::Call;
+use crate::call::Call;
+use crate::cluster::spec::PartitionSpec;
 use crate::errors::{is_ours, of_storage};
 use crate::fetch_sessions::{Asked, Position, TopicKey};
 use crate::notice::notice;
-use crate::state::topics::{Partition, PartitionSpec, Picture, Topic};
+use crate::state::topics::{Partition, Picture, Topic};
 use crate::state::watch::Watchers;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog};
 use pylog_wire::ErrorCode;

@@ -1,5 +1,5 @@
 //! Who fetches, and what it may see: consumers what is committed, followers everything; a follower's fetch says how far it is.
-use crate::dispatch::Call;
+use crate::call::Call;
 use crate::fetch_sessions::{FetchSessions, Position};
 use crate::handlers::common::lookup::{led, readable};
 use crate::state::replication::leading::{FetchedFrom, Leading};

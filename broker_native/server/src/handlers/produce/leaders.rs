@@ -3,9 +3,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dispatch::Call;
+use super::find::TOPIC_IDS_FROM;
+use crate::call::Call;
 use crate::handlers::common::brokers::{Brokers, Known};
-use crate::state::replication::is_current;
 use crate::state::replication::leading::Leading;
 use crate::state::watch::Watch;
 use pylog_wire::ErrorCode;
@@ -14,8 +14,6 @@ use pylog_wire::messages::produce::{LeaderIdAndEpoch, NodeEndpoint};
 
 /// From this version on a producer is told.
 const LEADER_TOLD_FROM: i16 = 10;
-/// From this version on topics are named by id.
-const TOPIC_IDS_FROM: i16 = 13;
 /// The log gives up its role a moment before the next leader is served.
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -23,7 +21,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub async fn next_leader(call: &Call, leading: &Arc<Leading>) {
     let watch = Watch::over(vec![Arc::clone(&leading.log_starts)]);
     let known = async {
-        while is_current(&call.shared, leading) {
+        while call.shared.topics.is_current(leading) {
             watch.woken().await;
         }
     };

@@ -6,9 +6,9 @@
 //! [`slow`]: crate::io::slow
 use std::ops::Range;
 
-use super::find;
+use super::find::find;
 use super::keys::unkeyed;
-use crate::dispatch::Call;
+use crate::call::Call;
 use crate::handlers::common::lookup::led;
 use pylog_record::BatchError;
 use pylog_record::validate::{OPENED_BYTES_MAX, ProduceInfo, validate_opening};

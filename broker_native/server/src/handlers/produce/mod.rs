@@ -3,6 +3,7 @@
 //! Appending happens at once, in the order of the connection's requests; only the wait for the disk (`durability=flushed`) or for
 //! the replicas in sync (acks=all) is put off, so that requests behind it share it. A batch that begins a transaction may have to wait for the
 //! transaction's coordinator; the requests behind it wait with it.
+mod find;
 mod keys;
 mod leaders;
 mod look;
@@ -14,26 +15,25 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use self::find::find;
 use self::keys::{record_errors, refuse_unkeyed};
 use self::leaders::{next_leader, tell_leaders};
 use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes};
 use self::verify::{MAX_QUESTIONS, Question, Verdict, ask, unverified};
 use super::common::lookup::led;
-use crate::dispatch::{Call, Outcome, Reply, guarded_now};
+use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::{is_ours, of_batch, of_storage};
 use crate::io::frames::Frame;
 use crate::notice::{BUG, notice};
 use crate::state::replication::leading::Leading;
-use crate::state::topics::{Partition, Picture, Topic};
+use crate::state::topics::{Partition, Topic};
 use pylog_record::Codec;
 use pylog_record::validate::validate_produce;
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError};
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::produce::{PartitionProduceResponse, TopicProduceData, TopicProduceResponse};
+use pylog_wire::messages::produce::{PartitionProduceResponse, TopicProduceResponse};
 use pylog_wire::messages::{ProduceRequest, ProduceResponse};
 
-/// From this version on topics are named by id.
-const TOPIC_IDS_FROM: i16 = 13;
 /// From this version on batches may be compressed with zstd.
 const ZSTD_FROM: i16 = 7;
 /// As in Kafka, a client with this name may write into internal topics.
@@ -91,11 +91,11 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
         batches.look(&caller, &bytes, usize::MAX);
         (batches, bytes)
     };
-    let looked = call.shared.slow.run(&call, look).await;
+    let looked = call.shared.slow.run(call.peer.ip(), look).await;
     let mut verdicts = Vec::new();
     match looked {
         Ok(looked) => (batches, bytes) = looked,
-        Err(closed) => return closed,
+        Err(not_done) => return not_done.into(),
     }
     if batches.request.transactional_id.is_some() {
         verdicts = vec![Verdict::default(); batches.ranges.len()];
@@ -219,21 +219,6 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
 fn release_records(request: &mut ProduceRequest, frame: &Frame) -> Vec<Option<Range<usize>>> {
     let partitions = request.topic_data.iter_mut().flat_map(|topic| &mut topic.partition_data);
     partitions.map(|one| one.records.take().and_then(|records| frame.range_of(&records))).collect()
-}
-
-/// The topic that a request means.
-///
-/// # Errors
-/// `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`.
-pub fn find<'a>(
-    call: &Call,
-    topics: &'a Picture,
-    asked: &TopicProduceData,
-) -> Result<&'a Arc<Topic>, ErrorCode> {
-    if call.version >= TOPIC_IDS_FROM {
-        return topics.with_id(&asked.topic_id).ok_or(ErrorCode::UnknownTopicId);
-    }
-    topics.named(&asked.name).ok_or(ErrorCode::UnknownTopicOrPartition)
 }
 
 /// Checks and appends one batch.

@@ -4,8 +4,8 @@
 //! Nobody is asked about a batch of a transaction that is open in the partition, and nothing at all happens for requests
 //! without a transactional id.
 use super::look::Batches;
+use crate::call::Call;
 use crate::coordinators::Waiting;
-use crate::dispatch::Call;
 use crate::handlers::common::lookup::led;
 use pylog_coordinator::transaction::TxnReply;
 use pylog_record::header::BatchHeader;

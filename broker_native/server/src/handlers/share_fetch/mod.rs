@@ -13,7 +13,7 @@ use super::common::share_call::{
 };
 use super::common::share_leaders::Leaders;
 use super::common::share_release::release;
-use crate::dispatch::{Call, Outcome, Reply};
+use crate::call::{Call, Outcome, Reply};
 use crate::io::outbox::{Answer, Part};
 use crate::notice::notice;
 use crate::share_groups::sessions::{CLOSES, Client, OPENS, SessionKey, TopicPartition, Turn};

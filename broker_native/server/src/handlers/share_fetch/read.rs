@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::dispatch::Call;
+use crate::call::Call;
 use crate::errors::{is_ours, of_storage};
 use crate::handlers::common::lookup::led;
 use crate::handlers::common::share_call::ask;
@@ -254,7 +254,8 @@ async fn begin(call: &Call, log: &Arc<PartitionLog>, reset: OffsetReset) -> Resu
         OffsetReset::ByDuration(ms) => {
             let (log, since_ms) = (Arc::clone(log), call.shared.clock.now_ms().saturating_sub(ms));
             // Batches are opened for it, which may take long. Where no thread is free for that, the next request tries again.
-            let looked = call.shared.slow.run(call, move || log.offset_for_timestamp(since_ms)).await;
+            let looked =
+                call.shared.slow.run(call.peer.ip(), move || log.offset_for_timestamp(since_ms)).await;
             let Ok(found) = looked else { return Ok(None) };
             let found = found.map_err(|error| code_of(&error))?;
             let end = offsets.high_watermark;

@@ -11,7 +11,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Replication;
-use crate::state::topics::PartitionSpec;
+use super::proposals::Proposer;
+use crate::cluster::spec::PartitionSpec;
 use crate::state::watch::Watchers;
 use pylog_replica::progress::{Answer, Ends, Moved, Progress, Proposal, Start, Stored};
 use pylog_storage::PartitionLog;
@@ -85,21 +86,6 @@ impl Leading {
         leading
     }
 
-    /// The topic.
-    pub fn topic(&self) -> &str {
-        &self.topic
-    }
-
-    /// The partition's number.
-    pub fn partition(&self) -> i32 {
-        self.partition
-    }
-
-    /// The epoch in which this broker leads.
-    pub fn leader_epoch(&self) -> i32 {
-        self.leader_epoch
-    }
-
     /// The log grew, or more of it reached the disk. Calls nobody who waits.
     pub fn appended(self: &Arc<Self>, replicated_end: i64) {
         let now_ms = self.replication.now_ms();
@@ -161,7 +147,7 @@ impl Leading {
 
     fn carry_out(self: &Arc<Self>, moved: Moved) {
         if moved.proposes {
-            self.replication.proposals.add(self);
+            self.replication.proposals.add(Arc::<Self>::clone(self));
         }
         if moved.log_start {
             self.log_starts.wake();
@@ -181,23 +167,6 @@ impl Leading {
                 log.move_high_watermark(committed);
             }
         }
-    }
-
-    /// The ISR that is to be stored.
-    pub fn proposal(&self) -> Option<Proposal> {
-        self.progress.lock().proposal().cloned()
-    }
-
-    /// What came of the proposal that was made on `partition_epoch`; whether it is to be sent again.
-    pub fn answered(self: &Arc<Self>, partition_epoch: i32, answer: Answer) -> bool {
-        let now_ms = self.replication.now_ms();
-        let again = self.progress.lock().answered(partition_epoch, answer, now_ms);
-        let end = self.log.upgrade().map(|log| log.replicated_end());
-        if let Some(end) = end.filter(|_| !again) {
-            // A member that was not added holds nothing up any more.
-            self.appended(end);
-        }
-        again
     }
 
     /// Whether fewer than `min.insync.replicas` are in sync.
@@ -230,6 +199,35 @@ impl Leading {
     /// Ends of all followers that were heard of, for tests and tools.
     pub fn ends(&self) -> BTreeMap<i32, i64> {
         self.progress.lock().ends().collect()
+    }
+}
+
+impl Proposer for Leading {
+    fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    fn leader_epoch(&self) -> i32 {
+        self.leader_epoch
+    }
+
+    fn proposal(&self) -> Option<Proposal> {
+        self.progress.lock().proposal().cloned()
+    }
+
+    fn answered(self: Arc<Self>, partition_epoch: i32, answer: Answer) -> bool {
+        let now_ms = self.replication.now_ms();
+        let again = self.progress.lock().answered(partition_epoch, answer, now_ms);
+        let end = self.log.upgrade().map(|log| log.replicated_end());
+        if let Some(end) = end.filter(|_| !again) {
+            // A member that was not added holds nothing up any more.
+            self.appended(end);
+        }
+        again
     }
 }
 

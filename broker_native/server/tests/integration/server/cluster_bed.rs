@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use pylog_server::Server;
+use pylog_server::cluster::spec::{PartitionSpec, TopicSpec};
 use pylog_server::cluster::view::{Broker as Live, ClusterView, Level};
 use pylog_server::decide::{Decider, Question};
 use pylog_server::settings::Settings;
-use pylog_server::state::topics::{Partition, PartitionSpec, TopicSpec};
+use pylog_server::state::topics::Partition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::{FetchPartition, FetchTopic, PartitionData, ReplicaState};
 use pylog_wire::messages::{FetchRequest, FetchResponse};

@@ -19,10 +19,10 @@ use crate::server::support::{Broker, Client, topic};
 
 const OFFSETS: &str = "__consumer_offsets";
 
-fn internal(partitions: i32, durability: Durability) -> pylog_server::state::topics::TopicSpec {
+fn internal(partitions: i32, durability: Durability) -> pylog_server::cluster::spec::TopicSpec {
     let cleanup_policy = CleanupPolicy { delete: false, compact: true };
     let config = LogConfig { durability, cleanup_policy, ..LogConfig::default() };
-    pylog_server::state::topics::TopicSpec { internal: true, config, ..topic(OFFSETS, partitions) }
+    pylog_server::cluster::spec::TopicSpec { internal: true, config, ..topic(OFFSETS, partitions) }
 }
 
 fn serving(partitions: i32, durability: Durability) -> Broker {

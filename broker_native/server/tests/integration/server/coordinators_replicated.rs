@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pylog_server::state::topics::TopicSpec;
+use pylog_server::cluster::spec::TopicSpec;
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTopic;

@@ -13,7 +13,7 @@ fn first(mut answer: ProduceResponse) -> PartitionProduceResponse {
     answer.responses.remove(0).partition_responses.remove(0)
 }
 
-fn flushed(name: &str) -> pylog_server::state::topics::TopicSpec {
+fn flushed(name: &str) -> pylog_server::cluster::spec::TopicSpec {
     let mut spec = topic(name, 1);
     spec.config.durability = Durability::Flushed;
     spec

@@ -6,7 +6,7 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::produce::PartitionProduceResponse;
 use pylog_wire::messages::{ProduceRequest, ProduceResponse};
 
-use pylog_server::state::topics::PartitionSpec;
+use pylog_server::cluster::spec::PartitionSpec;
 
 use crate::server::cluster_bed::{Bed, Follower, Mode, spec, until};
 use crate::server::support::{Client, batch, produce_request, values};

@@ -214,7 +214,7 @@ fn a_fetch_that_names_thousands_of_partitions_is_one_session() {
     let mut many = spec("many", &[1, 2], &[1, 2], 1);
     let first = many.partitions.remove(0);
     many.partitions = (0..200)
-        .map(|partition| pylog_server::state::topics::PartitionSpec { partition, ..first.clone() })
+        .map(|partition| pylog_server::cluster::spec::PartitionSpec { partition, ..first.clone() })
         .collect();
     let id = bed.serve(many);
     let mut follower = Follower::of(&bed, 1, 2, id);

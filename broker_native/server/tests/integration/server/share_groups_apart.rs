@@ -2,8 +2,8 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
+use pylog_server::cluster::spec::{PartitionSpec, TopicSpec};
 use pylog_server::share_groups::configs::Own;
-use pylog_server::state::topics::{PartitionSpec, TopicSpec};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::DescribeShareGroupOffsetsRequestGroup;
 use pylog_wire::messages::{

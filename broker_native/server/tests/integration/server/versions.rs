@@ -1,7 +1,7 @@
 //! What the broker says it speaks, and what it does with what it does not. Each trap of the ecosystem is a test.
 use std::io::Write;
 
-use pylog_server::dispatch::SERVED;
+use pylog_server::call::SERVED;
 use pylog_wire::messages::{
     ApiVersionsRequest, ApiVersionsResponse, FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest,
     MetadataResponse,
