@@ -1,4 +1,6 @@
 //! AddOffsetsToTxn: the partition that keeps a group's offsets becomes part of a transaction.
+//!
+//! KIP-98. Version 2 knows PRODUCER_FENCED (KIP-588); 4 TRANSACTION_ABORTABLE (KIP-890).
 use super::common::answered::answered;
 use super::common::internal_topic;
 use super::common::transactions::{FENCED_FROM, fenced_as};

@@ -1,6 +1,9 @@
 //! AddPartitionsToTxn: partitions become part of transactions, or are asked about.
 //!
 //! All partitions of a transaction are added, or none: when one does not exist, the others are OPERATION_NOT_ATTEMPTED.
+//!
+//! KIP-98. Version 2 knows PRODUCER_FENCED (KIP-588); 4, which brokers send, has several transactions, and may only ask; 5
+//! knows TRANSACTION_ABORTABLE (KIP-890).
 use super::common::transactions::{FENCED_FROM, fenced_as};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;

@@ -1,4 +1,6 @@
 //! AlterConfigs: decided by Python.
+//!
+//! KIP-133. No version added anything.
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

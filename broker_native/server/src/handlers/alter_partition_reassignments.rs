@@ -1,4 +1,6 @@
 //! AlterPartitionReassignments: decided by Python; the replicas move afterwards.
+//!
+//! KIP-455. Version 1 says whether the number of replicas may change (KIP-860).
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

@@ -1,4 +1,6 @@
 //! AlterReplicaLogDirs: a broker has one data directory, so a replica is where it is asked to go, or cannot go there.
+//!
+//! KIP-113. No version added anything.
 use std::collections::BTreeMap;
 
 use crate::call::{Call, Outcome};

@@ -1,6 +1,8 @@
 //! AlterShareGroupOffsets: moves a share group without members to other offsets; everything before them is done with, everything from
 //! there on is delivered as if for the first time. A group that is not there is made. A negative offset: the group forgets the partition
 //! and begins with it anew.
+//!
+//! KIP-932.
 use std::sync::Arc;
 
 use super::common::group_call;

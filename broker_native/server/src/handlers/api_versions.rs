@@ -1,4 +1,7 @@
 //! ApiVersions: what this broker speaks.
+//!
+//! Version 3 has the client's name and version (KIP-511), and features (KIP-584); 4 features that begin at 0 (KAFKA-17011); 5
+//! the cluster and the broker that the client means (KIP-1242).
 use super::common::share_call::are_kept;
 use crate::call::{Call, Outcome, SERVED};
 use crate::cluster::view::Level;

@@ -1,4 +1,6 @@
 //! ConsumerGroupDescribe: asks each group's coordinator.
+//!
+//! KIP-848. Version 1 tells which members speak the classic protocol (KIP-1099).
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;

@@ -1,4 +1,6 @@
 //! ConsumerGroupHeartbeat: asks the group's coordinator.
+//!
+//! KIP-848. Version 1 subscribes by a pattern that the broker resolves.
 use uuid::Uuid;
 
 use crate::call::{Call, Outcome};

@@ -1,4 +1,6 @@
 //! CreatePartitions: decided by Python.
+//!
+//! KIP-195. Version 3 knows quotas (KIP-599).
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

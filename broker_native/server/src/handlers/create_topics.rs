@@ -1,4 +1,7 @@
 //! CreateTopics: decided by Python.
+//!
+//! KIP-4. Version 4 leaves counts to the broker (KIP-464); 5 answers with the topics' settings (KIP-525); 6 knows quotas
+//! (KIP-599); 7 answers with the topics' ids (KIP-516).
 use super::common::decided::decided_with;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

@@ -1,4 +1,6 @@
 //! DeleteGroups: groups without members are forgotten, with their offsets; of share groups also what they did with records.
+//!
+//! KIP-229. Version 3 has a sentence for each error.
 use super::common::group_call::{ask, error_of};
 use super::common::share_admin;
 use crate::call::{Call, Outcome};

@@ -1,4 +1,6 @@
 //! DeleteRecords: moves the first readable offset of partitions forward; answered when all live replicas have followed.
+//!
+//! KIP-107. No version added anything.
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! DeleteShareGroupOffsets: a share group without members forgets topics; it begins with them anew when it reads them again.
+//!
+//! KIP-932.
 use std::collections::BTreeMap;
 
 use uuid::Uuid;

@@ -1,4 +1,6 @@
 //! DeleteTopics: decided by Python.
+//!
+//! KIP-4. Version 5 has a sentence for each error, and knows quotas (KIP-599); 6 names topics by id too (KIP-516).
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

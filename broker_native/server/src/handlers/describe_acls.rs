@@ -1,4 +1,6 @@
 //! DescribeAcls: there are no rules, and nobody who would keep them.
+//!
+//! KIP-140. Version 1 has patterns (KIP-290); 3 users as resources (KIP-373).
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{DescribeAclsRequest, DescribeAclsResponse};

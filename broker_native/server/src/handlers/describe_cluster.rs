@@ -1,4 +1,6 @@
 //! DescribeCluster: the live brokers, when asked for the dead ones too, and who controls.
+//!
+//! KIP-700. Version 1 asks for brokers or controllers (KIP-919); 2 for dead brokers too (KIP-1073).
 use super::common::brokers::{Brokers, Known};
 use super::common::operations::on_cluster;
 use crate::call::{Call, Outcome};

@@ -1,4 +1,6 @@
 //! DescribeConfigs: answered by Python, which declares every setting.
+//!
+//! KIP-133. Version 1 has sources and synonyms (KIP-226); 3 types and documentation (KIP-569).
 use std::collections::HashSet;
 
 use super::common::decided::decided_with;

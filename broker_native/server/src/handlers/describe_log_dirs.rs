@@ -1,4 +1,6 @@
 //! DescribeLogDirs: the data directory, the size of each partition in it, and the room that is left on its volume.
+//!
+//! KIP-113. Version 3 has an error of the whole answer; 4 the size of the volume (KIP-827).
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::CString;
 use std::io;

@@ -1,5 +1,7 @@
 //! DescribeProducers: who writes to a partition, and since which offset its transaction is open. How tools find a
 //! transaction that nobody ends.
+//!
+//! KIP-664.
 use std::sync::Arc;
 
 use super::common::lookup::led;

@@ -1,6 +1,8 @@
 //! DescribeQuorum: one broker controls, so it is the only voter, and the other live brokers follow.
 //!
 //! There is no log of metadata: offsets and times are told as not known (-1).
+//!
+//! KIP-595. Version 1 has times (KIP-836); 2 sentences, addresses and directories (KIP-853).
 use uuid::Uuid;
 
 use super::common::brokers::Brokers;

@@ -1,5 +1,7 @@
 //! DescribeShareGroupOffsets: from which offset on each partition is not done with, and how much that is. As in Kafka, a group, topic or
 //! partition that is not there has no offsets, which is no error.
+//!
+//! KIP-932. Version 1 has the lag (KIP-1226).
 use std::collections::BTreeMap;
 
 use super::common::share_admin::{Refusal, check_coordinated, check_count, check_kept, check_loaded};

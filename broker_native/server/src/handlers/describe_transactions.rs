@@ -1,4 +1,6 @@
 //! DescribeTransactions: the state of transactional ids.
+//!
+//! KIP-664.
 use super::common::transactions::ask;
 use crate::call::{Call, Outcome};
 use pylog_coordinator::transaction::{TxnReply, TxnRequest};

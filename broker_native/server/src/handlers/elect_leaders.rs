@@ -1,4 +1,6 @@
 //! ElectLeaders: decided by Python.
+//!
+//! KIP-183. Version 1 may elect replicas that are not in sync (KIP-460).
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

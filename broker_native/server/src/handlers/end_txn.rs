@@ -1,5 +1,8 @@
 //! EndTxn: a transaction is committed or aborted. Answered when that is decided. Markers that wait for nothing are written
 //! by then; those for other brokers, for logs that others copy or with `durability=flushed` may come later.
+//!
+//! KIP-98. Version 2 knows PRODUCER_FENCED (KIP-588); 4 TRANSACTION_ABORTABLE; 5 raises the epoch and answers with it
+//! (KIP-890).
 use super::common::answered::answered;
 use super::common::transactions::{FENCED_FROM, ask, fenced_as};
 use crate::call::{Call, Outcome, Reply};

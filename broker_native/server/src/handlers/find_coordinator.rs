@@ -1,4 +1,7 @@
 //! FindCoordinator: which broker keeps a group or a transaction; makes the internal topic that it is kept in.
+//!
+//! Version 1 asks for transactions too (KIP-98); 4 for several keys (KIP-699); 5 knows TRANSACTION_ABORTABLE (KIP-890); 6
+//! asks for share groups (KIP-932).
 use super::common::brokers::{Brokers, Known};
 use super::common::internal_topic;
 use super::common::second_hand::{self, Heard};

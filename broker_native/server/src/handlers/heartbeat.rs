@@ -1,4 +1,6 @@
 //! Heartbeat.
+//!
+//! Version 3 has static members (KIP-345).
 use super::common::group_call::{answer, error_of};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};

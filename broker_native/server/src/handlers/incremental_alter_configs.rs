@@ -1,4 +1,6 @@
 //! IncrementalAlterConfigs: decided by Python.
+//!
+//! KIP-339. No version added anything.
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

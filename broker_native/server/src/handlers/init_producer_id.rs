@@ -1,4 +1,7 @@
 //! InitProducerId: an id for an idempotent producer, an id and an epoch for a transactional one.
+//!
+//! KIP-98. Version 3 lets a producer go on with its id (KIP-360); 4 knows PRODUCER_FENCED (KIP-588); 5 TRANSACTION_ABORTABLE
+//! (KIP-890); 6 has two-phase commit (KIP-939).
 use super::common::answered::answered;
 use super::common::transactions::{ask, fenced_as};
 use crate::call::{Call, Outcome, Reply};

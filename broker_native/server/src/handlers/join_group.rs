@@ -1,4 +1,8 @@
 //! JoinGroup: answered when the group has agreed who is in it.
+//!
+//! Version 1 has a timeout of its own for rebalances (KIP-62); from 4 on a member gets its id first and joins with that
+//! (KIP-394); 5 has static members (KIP-345); 7 answers with the protocol's type (KIP-559); 8 has the reason (KIP-800); 9
+//! spares a leader that came back the assignment (KIP-814).
 use uuid::Uuid;
 
 use super::common::group_call::{answer, error_of};

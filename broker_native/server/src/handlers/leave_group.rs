@@ -1,4 +1,6 @@
-//! LeaveGroup: one member before version 3, several from then on.
+//! LeaveGroup: members leave at once, not after their session.
+//!
+//! Version 3 names several members, static ones too (KIP-345); 5 has the reason (KIP-800).
 use super::common::group_call::{answer, error_of};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};

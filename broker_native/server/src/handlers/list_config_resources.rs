@@ -1,4 +1,6 @@
 //! ListConfigResources: what there are settings of: topics, brokers and groups that have some of their own.
+//!
+//! Version 0 asks for client metrics (KIP-714); 1 for settings of any kind (KIP-1142).
 use super::common::brokers::Brokers;
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;

@@ -1,4 +1,6 @@
 //! ListGroups: all groups that this broker coordinates.
+//!
+//! Version 4 has the groups' states, and asks for some of them (KIP-518); 5 the same of their types (KIP-848).
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::Group;
 use pylog_wire::messages::list_groups::ListedGroup;

@@ -1,4 +1,8 @@
 //! ListOffsets: the offset at a time, or at an end of the log.
+//!
+//! KIP-79. Version 2 has the isolation level (KIP-98); 4 the leader's epoch (KIP-320); 5 knows OFFSET_NOT_AVAILABLE
+//! (KIP-207); 7 asks for the record with the largest timestamp (KIP-734); 8, 9 and 11 for places in tiered storage (KIP-405,
+//! KIP-1005, KIP-1023); 10 has a timeout for those (KIP-1075).
 use std::collections::HashSet;
 use std::sync::Arc;
 

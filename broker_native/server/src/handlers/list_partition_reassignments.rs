@@ -1,4 +1,6 @@
 //! ListPartitionReassignments: answered by Python.
+//!
+//! KIP-455.
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

@@ -1,4 +1,6 @@
 //! ListTransactions: the transactional ids that this broker coordinates.
+//!
+//! KIP-664. Version 1 asks for those that are open for a while (KIP-994); 2 for ids by a pattern (KIP-1152).
 use crate::call::{Call, Outcome};
 use pylog_coordinator::Now;
 use pylog_coordinator::transaction::{Filter, State};

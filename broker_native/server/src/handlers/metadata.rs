@@ -1,4 +1,9 @@
 //! Metadata: the live brokers and where to reach them, topics and who leads them; creates topics that a client asks for by name.
+//!
+//! Version 1 has racks, the controller and internal topics; 2 the cluster's id (KIP-78); 4 says whether topics may be
+//! created; 5 has offline replicas (KIP-112); 7 leaders' epochs (KIP-320); 8 what the client may do (KIP-430), of the cluster
+//! until 10 (then DescribeCluster, KIP-700); 10 tells topics' ids, 12 asks by them (KIP-516); 13 has an error of the whole
+//! answer (KIP-1102).
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! OffsetCommit: the group's coordinator writes the offsets down.
+//!
+//! Version 5 has no time after which offsets are forgotten any more (KIP-211); 6 has the leader's epoch (KIP-320); 7 static
+//! members (KIP-345); 9 is for members of KIP-848 too; 10 names topics by id (KIP-848).
 use super::common::group_call::{answer, error_of};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};

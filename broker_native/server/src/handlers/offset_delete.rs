@@ -1,4 +1,6 @@
 //! OffsetDelete: the group's coordinator forgets offsets.
+//!
+//! KIP-496.
 use super::common::group_call::{answer, error_of};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};

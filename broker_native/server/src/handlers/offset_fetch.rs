@@ -1,4 +1,8 @@
-//! OffsetFetch: committed offsets, of one group before version 8, of many since.
+//! OffsetFetch: committed offsets of groups.
+//!
+//! Version 2 asks for all topics, and has an error of the group; 5 has the leader's epoch (KIP-320); 7 refuses what an open
+//! transaction may still change, if asked to (KIP-447); 8 asks for several groups (KIP-709); 9 is for members of KIP-848 too;
+//! 10 names topics by id (KIP-848).
 use super::common::group_call::{answer_all, ask, error_of};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};

@@ -1,4 +1,6 @@
 //! OffsetForLeaderEpoch: where an epoch ended, so that a consumer finds out whether what it read was truncated.
+//!
+//! KIP-101. Version 2 has the leader's epoch (KIP-320); 3 who asks.
 use std::sync::Arc;
 
 use super::common::lookup::{is_replica, led};

@@ -1,4 +1,6 @@
 //! ShareAcknowledge: a member says what became of records.
+//!
+//! KIP-932. Version 2 renews locks (KIP-1222).
 use super::common::share_call::{
     Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, session_key,
 };

@@ -1,4 +1,6 @@
 //! ShareGroupDescribe: asks each group's coordinator.
+//!
+//! KIP-932.
 use super::common::group_call::{answer_all, ask, error_of};
 use super::common::operations;
 use crate::call::{Call, Outcome};

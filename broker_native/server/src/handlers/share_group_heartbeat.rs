@@ -1,4 +1,6 @@
 //! ShareGroupHeartbeat: asks the group's coordinator; makes the topic in which what the group does is kept.
+//!
+//! KIP-932.
 use super::common::group_call::{answer, ask, error_of};
 use super::common::internal_topic;
 use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};

@@ -1,5 +1,7 @@
 //! InitializeShareGroupState, ReadShareGroupState, WriteShareGroupState, DeleteShareGroupState and ReadShareGroupStateSummary: leaders
 //! of partitions, and coordinators of groups, ask the broker that keeps the states of share partitions.
+//!
+//! KIP-932. Version 1 of writes and of summaries has how many records behind the start are done with (KIP-1226).
 use uuid::Uuid;
 
 use super::common::share_admin::{NAMED_MAX, check_kept};

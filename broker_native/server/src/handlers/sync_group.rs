@@ -1,4 +1,6 @@
 //! SyncGroup: answered when the leader has brought the assignments.
+//!
+//! Version 3 has static members (KIP-345); 5 the protocol's type and name, in the request and in the answer (KIP-559).
 use super::common::group_call::{answer, error_of};
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupReply, GroupRequest};

@@ -1,5 +1,9 @@
 //! TxnOffsetCommit: offsets that count when the producer's transaction commits. The transaction's coordinator is asked first
 //! (KIP-890): newer producers have the group's partition added by that, older ones must have added it.
+//!
+//! KIP-98. Version 2 has the leader's epoch (KIP-320); 3 the member and its generation (KIP-447); 4 knows
+//! TRANSACTION_ABORTABLE, and from 5 on the group's partition is added by the coordinator (KIP-890); 6 names topics by id
+//! (KIP-1319).
 use super::common::group_call::{answer, error_of};
 use super::produce::verify::{MAX_QUESTIONS, in_words};
 use crate::call::{Call, Outcome, Reply};

@@ -1,4 +1,6 @@
 //! UnregisterBroker: decided by Python.
+//!
+//! KIP-631.
 use super::common::decided::decided;
 use crate::call::{Call, Outcome};
 use crate::decide::Kind;

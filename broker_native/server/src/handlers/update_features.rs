@@ -1,5 +1,8 @@
 //! UpdateFeatures: the level of the cluster is decided by Python; the levels of the other features never change, so what is
 //! asked of them is refused with Kafka's error, or so already.
+//!
+//! KIP-584. Version 1 may only ask, and says which way a level may go (KIP-778); 2 answers for all features at once
+//! (KIP-1022).
 use super::api_versions::fixed;
 use super::common::decided::decided;
 use super::common::share_call::are_kept;

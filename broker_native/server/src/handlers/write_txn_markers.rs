@@ -1,4 +1,6 @@
 //! WriteTxnMarkers: a coordinator elsewhere ends transactions in partitions of this broker.
+//!
+//! KIP-98. Version 2 tells the transaction's version (KIP-1228).
 use std::time::Duration;
 
 use tokio::sync::oneshot;

@@ -3,6 +3,12 @@
 //!
 //! Which partitions a request is about, and which an answer mentions, is said by its session ([`fetch_sessions`]).
 //!
+//! KIP-98. Version 5 tells where the log begins; 7 has sessions (KIP-227); 9 the leader's epoch (KIP-320); 10 allows zstd
+//! (KIP-110); 11 has the consumer's rack (KIP-392); 12 the epoch of its last record, against which truncation is found
+//! (KIP-595); 13 names topics by id (KIP-516); 14 knows an error of tiered storage (KIP-405); 15 has the follower's
+//! registration (KIP-903); 16 tells the leader to who asked another broker (KIP-951); 17 and 18 have a follower's directory
+//! and high watermark (KIP-853, KIP-1166).
+//!
 //! [`fetch_sessions`]: crate::fetch_sessions
 mod answer;
 mod failed;

@@ -3,6 +3,10 @@
 //! Appending happens at once, in the order of the connection's requests; only the wait for the disk (`durability=flushed`) or for
 //! the replicas in sync (acks=all) is put off, so that requests behind it share it. A batch that begins a transaction may have to wait for the
 //! transaction's coordinator; the requests behind it wait with it.
+//!
+//! KIP-98. Version 5 tells where the log begins; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 10 tells
+//! the leader to who asked another broker (KIP-951); 11 knows TRANSACTION_ABORTABLE, and from 12 on the coordinator adds
+//! partitions to a transaction (KIP-890); 13 names topics by id (KIP-516).
 mod find;
 mod keys;
 mod leaders;

@@ -1,5 +1,7 @@
 //! ShareFetch: acknowledges records and acquires others, waiting for some up to `max_wait_ms`. `min_bytes` beyond 1 are not waited for:
 //! the locks of the records that are there would run meanwhile.
+//!
+//! KIP-932. Version 2 limits what is acquired to what is asked for (KIP-1206), and renews locks (KIP-1222).
 mod read;
 
 use std::collections::BTreeMap;
