@@ -1,22 +1,25 @@
 """Whose data directory it is, before anything is made in it.
 
 Apache Kafka keeps records in the same files, but topics, settings and ids in a log of its own, so its directory is refused with
-what to do instead. Recognised by its ``meta.properties``, which pylog's brokers begin with their name.
+what to do instead. Recognised by its ``meta.properties``, which pylog's brokers begin with their name. A file that says nothing
+of any broker is nobody's: the native half refuses it by its name.
 """
 
 import os
 
 _META = "meta.properties"
 _OURS = "#pylog"
+_SAYS_WHOSE = ("cluster.id=", "node.id=", "broker.id=")
 
 
 def belongs_to_kafka(data_dir: str) -> bool:
     """Whether a broker of Apache Kafka has made `data_dir`."""
     try:
         with open(os.path.join(data_dir, _META), encoding="utf-8", errors="replace") as file:
-            return _OURS not in file.read().split("\n")
+            lines = file.read().split("\n")
     except FileNotFoundError:
         return False
+    return _OURS not in lines and any(line.startswith(_SAYS_WHOSE) for line in lines)
 
 
 def sentence_for_kafka(data_dir: str) -> str:

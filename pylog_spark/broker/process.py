@@ -83,7 +83,9 @@ class Broker:
         except (StoreError, MembershipError) as error:
             raise BrokerError(str(error)) from error
         except OSError as error:
-            raise BrokerError(f"The data directory {self.data_dir} cannot be used: {error.strerror}.") from error
+            raise BrokerError(
+                f"The data directory {self.data_dir} cannot be used: {error.strerror}: {error.filename}"
+            ) from error
         try:
             known_id = agreed_cluster_id(store) if shared else stored_cluster_id(store)
             self.cluster_id = known_id or new_topic_id()

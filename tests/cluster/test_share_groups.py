@@ -221,6 +221,7 @@ def test_what_was_acquired_when_the_leader_moved_is_delivered_by_the_next_and_wh
 
         until(refused, "the one before knows who leads")
         assert told["error_code"] == NOT_LEADER
+        cluster.wait_in_sync(topic)
         with opened(cluster, topic, 0, "b") as second:
             assert acquired(cluster, second, 7).keys() == set(range(10)) - {2, 3, 4}
             assert second.acknowledge(dict.fromkeys((0, 1, 5, 6, 7, 8, 9), ACCEPT))["error_code"] == 0

@@ -142,7 +142,8 @@ def test_a_harmed_file_that_tells_of_all_logs_changes_no_record_or_is_named(
     path = place.find(tmp_path / "data")
     if harm.needs and not path.exists():
         pytest.skip("after this stop there is no such file")
-    harm.do(path, tmp_path / "data" / "meta.properties")
+    other = "meta.properties" if path.name != "meta.properties" else "recovery-point-offset-checkpoint"
+    harm.do(path, tmp_path / "data" / other)
     broker = LocalBroker(tmp_path / "data", **_SETTINGS)
     try:
         broker.start()

@@ -19,6 +19,11 @@ from pylog_spark.testing import LocalBroker
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Those whose commands and programs are not run from their text.
+MORE_PAGES = [
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
 _DOCUMENTED_ADDRESS = "127.0.0.1:9092"
 
 
@@ -163,7 +168,7 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, f"{page.name}:\n{done.stdout}\n{done.stderr[-4000:]}"
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *MORE_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     missing = [one for one in targets if "://" not in one and not (page.parent / one).exists()]
@@ -180,8 +185,43 @@ def test_every_make_target_that_the_documentation_names_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
         name
-        for page in [*PAGES, ROOT / "ARCHITECTURE.md"]
+        for page in [*PAGES, *MORE_PAGES]
         for name in re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)\b", page.read_text())
     }
     assert named & targets
     assert named - targets <= {"it", "a"}
+
+
+def test_the_readme_leads_to_every_page_of_its_folder_and_to_the_examples() -> None:
+    targets = set(re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()))
+    wanted = {file.name for file in ROOT.glob("*.md")} - {"README.md"} | {"LICENSE", "examples/README.md"}
+    assert wanted - targets == set()
+
+
+def test_the_page_of_examples_leads_to_each_of_them() -> None:
+    folder = ROOT / "examples"
+    targets = set(re.findall(r"\]\(([^)#]+)\)", (folder / "README.md").read_text()))
+    wanted = {file.name for file in folder.glob("*.py")} | {
+        f"{one.parent.name}/README.md" for one in folder.glob("*/*.md")
+    }
+    assert wanted - targets == set()
+
+
+def test_files_and_variables_that_the_page_for_contributors_names_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    files = set(re.findall(r"\b((?:tests|broker_native|pylog_spark|benchmarks)/[\w/.-]*\w)", page))
+    assert "tests/broker/test_life.py" in files
+    assert sorted(name for name in files if not (ROOT / name).exists()) == []
+    code = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "broker_native").glob("tests/**/*.rs")]
+    known = set(re.findall(r"\bPYLOG_[A-Z_]+\b", "".join(file.read_text() for file in code)))
+    assert set(re.findall(r"\bPYLOG_[A-Z_]+\b", page)) - known == set()
+
+
+def test_the_tests_that_the_page_for_contributors_picks_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    picked = re.findall(r"pytest (tests/[\w/]+(?:\.py)?) -k (\w+)", page)
+    assert len(picked) > 5
+    for place, word in picked:
+        files = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("test_*.py"))
+        tests = [name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)]
+        assert any(word in name for name in tests), f"-k {word} picks nothing in {place}"

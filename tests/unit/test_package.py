@@ -1,0 +1,43 @@
+"""What is handed out carries its licence, and the changelog knows its version."""
+
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# An Apache licence with another text is another licence.
+_LICENCE_BYTES = 11_358
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files at the top of the source distribution, whose metadata are the wheel's, too."""
+    folder = tmp_path_factory.mktemp("sdist")
+    command = [str(Path(sys.executable).with_name("maturin")), "sdist", "--out", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(next(folder.iterdir())) as archive:
+        top = [one for one in archive.getmembers() if one.isfile() and one.name.count("/") == 1]
+        return {one.name.partition("/")[2]: archive.extractfile(one).read().decode() for one in top}
+
+
+def test_the_package_carries_the_text_of_its_licence(sdist: dict[str, str]) -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert len(text.encode()) == _LICENCE_BYTES
+    assert text.split(maxsplit=5)[:5] == ["Apache", "License", "Version", "2.0,", "January"]
+    assert sdist["LICENSE"] == text
+    described = sdist["PKG-INFO"].partition("\n\n")[0].splitlines()
+    assert {"License-Expression: Apache-2.0", "License-File: LICENSE"} <= set(described)
+
+
+def test_the_newest_version_of_the_changelog_is_that_of_the_package(sdist: dict[str, str]) -> None:
+    (version,) = re.findall(r"^Version: (.+)$", sdist["PKG-INFO"].partition("\n\n")[0], re.MULTILINE)
+    newest = re.search(
+        r"^## (\S+) - (unreleased|\d{4}-\d{2}-\d{2})$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert newest
+    assert newest.group(1) == version
