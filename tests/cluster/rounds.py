@@ -10,10 +10,10 @@ from pathlib import Path
 from pylog_spark.testing import ZooKeeper
 from tests.cluster.checker import Anomaly, check
 from tests.cluster.faults import FAULTS, KINDS
-from tests.cluster.final import ends_of, note_groups, read_everything
+from tests.cluster.final import ends_of, note_groups, read_everything, take_the_rest
 from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
-from tests.harness.load import MixedLoad
+from tests.harness.load import TAKERS, MixedLoad
 from tests.harness.waiting import seconds_until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
@@ -140,6 +140,7 @@ def judge(bench: Bench, places: Sequence[Place]) -> list[Anomaly]:
     bench.await_whole({place[0] for place in places})
     read_everything(bench.servers, history, places)
     of = {topic: [place for place in places if place[0] == topic] for topic, _ in places}
+    take_the_rest(bench.servers, history, TAKERS, MIXED, of[MIXED])
     note_groups(bench.servers, history, "group", "copier", of[MIXED], of[SOURCE])
     bench.collect_replicas(history, ends_of(bench.servers, places, committed_only=False))
     return check(history)

@@ -11,22 +11,43 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import count
 from types import TracebackType
 from typing import Any
 
 from confluent_kafka import (
     Consumer,
+    IllegalStateException,
     IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     Producer,
+    ShareConsumer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
 
-from tests.harness.history import End, GroupOffset, History, Outcome, Place, Poll, Send, Transaction
+from tests.harness.history import (
+    DELIVERIES_MAX,
+    End,
+    GroupOffset,
+    History,
+    Outcome,
+    Place,
+    Poll,
+    Send,
+    Taken,
+    Transaction,
+)
 
 ABORT_PROBABILITY = 0.1
 DELIVERY_DEADLINE_MS = 60_000
@@ -41,6 +62,15 @@ _IDLE_MS = 2_000
 #: A consumer that is given nothing for so long, of a topic that is written all the time, is given up.
 _STARVED_S = 5.0
 _STOP_DEADLINE_S = 90.0
+
+#: The share group, and its settings.
+TAKERS = "takers"
+_OF_TAKERS = {
+    "share.auto.offset.reset": "earliest",
+    "share.isolation.level": "read_committed",
+    "share.delivery.count.limit": str(DELIVERIES_MAX),
+    "share.record.lock.duration.ms": "15000",
+}
 
 #: Clients that find a new leader quickly and notice a silent one after some seconds.
 QUICK = {
@@ -336,6 +366,50 @@ class Member(Client):
         self._consumer.close()
 
 
+class Taker(Client):
+    """A member of a share group that accepts all that it is given, and waits for the answer before it wants more.
+
+    What another was given meanwhile it may still have in hand, as librdkafka fetches while nobody looks; it is refused then.
+    """
+
+    def __init__(self, name: str, servers: str, history: History, seed: int, topic: str, group: str) -> None:
+        super().__init__(name, servers, history, seed, 0.05)
+        self._topic, self._group = topic, group
+        self._consumer: ShareConsumer | None = None
+
+    def step(self) -> None:
+        if self._consumer is None:
+            own = {"group.id": self._group, "share.acknowledgement.mode": "explicit", "max.poll.records": 50}
+            self._consumer = ShareConsumer({**self._settings, "check.crcs": True, **own})
+            self._consumer.subscribe([self._topic])
+        try:
+            taken = [self._take(self._consumer, one) for one in records(self._consumer.poll(0.2))]
+            if taken:
+                self._note(taken, self._consumer.commit_sync(_STEP_S))
+        except (KafkaException, IllegalStateException):
+            # It may go on, and has to begin anew when it is fatal.
+            self.finish()
+
+    def _take(self, consumer: ShareConsumer, message: Message) -> Taken:
+        place, count, value = (message.topic(), message.partition()), message.delivery_count(), message.value().decode()
+        taken = Taken(self._group, self.name, place, message.offset(), value, count, time.monotonic())
+        self._history.taken.append(taken)
+        consumer.acknowledge(message)
+        return taken
+
+    def _note(self, taken: list[Taken], answers: dict[TopicPartition, KafkaException | None]) -> None:
+        errors = {(one.topic, one.partition): error for one, error in answers.items()}
+        for one in taken:
+            if one.place in errors and errors[one.place] is None:
+                one.outcome = Outcome.OK
+
+    def finish(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            with suppress(KafkaException):
+                consumer.close()
+
+
 class Observer(Client):
     """Asks the leaders where their partitions end."""
 
@@ -514,8 +588,8 @@ class Load:
 class MixedLoad(Load):
     """All kinds of clients, about 200 records a second.
 
-    Topics: `mixed` is written by plain, idempotent and transactional producers and read by a group; `source` by an idempotent one;
-    `target` holds its copy.
+    Topics: `mixed` is written by plain, idempotent and transactional producers and read by a group and a share group; `source` by an
+    idempotent one; `target` holds its copy.
     """
 
     def __init__(
@@ -536,6 +610,16 @@ class MixedLoad(Load):
             Reader("careless", *own, self.places, committed_only=False),
             Member("member-1", *own, mixed, "group"),
             Member("member-2", *own, mixed, "group"),
+            Taker("taker-1", *own, mixed, TAKERS),
+            Taker("taker-2", *own, mixed, TAKERS),
             Observer("observer", *own, self.places),
         ]
+        self._admin = AdminClient({"bootstrap.servers": servers, **QUICK})
         super().__init__(clients, [Copier("copier", *own, source, target)])
+
+    def start(self) -> None:
+        """Begin, with a share group that has its settings."""
+        settings = [ConfigEntry(*one, incremental_operation=AlterConfigOpType.SET) for one in _OF_TAKERS.items()]
+        group = ConfigResource(ResourceType.GROUP, TAKERS, incremental_configs=settings)
+        self._admin.incremental_alter_configs([group])[group].result(_STOP_DEADLINE_S)
+        super().start()

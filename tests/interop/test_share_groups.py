@@ -23,7 +23,7 @@ pytestmark = pytest.mark.peers
 #: Of the groups that are about locks; a busy machine is slower than a short one.
 LOCK_MS = 6_000
 TOOL = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
-SETTINGS = {"group_share_min_record_lock_duration_ms": "1000", "group_share_min_heartbeat_interval_ms": "200"}
+SETTINGS = {"group_share_min_record_lock_duration_ms": "1000"}
 
 
 @pytest.fixture(scope="module", params=BOTH)
@@ -45,8 +45,7 @@ def made(servers: str, topic: str, folder: Path) -> ShareGroup:
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(topic, 1)])[topic].result(30)
     group = ShareGroup(servers, topic, folder)
-    # Apache Kafka assigns a partition after it has written that the group reads it, with the next heartbeat.
-    group.configure(share_auto_offset_reset="earliest", share_heartbeat_interval_ms=500)
+    group.configure(share_auto_offset_reset="earliest")
     return group
 
 

@@ -19,20 +19,24 @@ from tests.harness.waiting import until
 from tests.interop.shares import Delivered, LibrdkafkaMember, ShareGroup, error_name
 from tests.interop.test_share_groups import SETTINGS, made, offsets, produce
 
+OURS = {**SETTINGS, "group_share_min_heartbeat_interval_ms": "200"}
 IMPLICIT = {"share_acknowledgement_mode": "implicit"}
 
 
 @pytest.fixture(scope="module", params=BOTH)
 def servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of both brokers."""
-    with either(request, **SETTINGS) as servers:
+    with either(request, **OURS) as servers:
         yield servers
 
 
 @pytest.fixture
 def group(servers: str, new_topic: str, tmp_path: Path) -> ShareGroup:
     """A share group that begins at the start of a topic of one partition."""
-    return made(servers, new_topic, tmp_path)
+    group = made(servers, new_topic, tmp_path)
+    # Apache Kafka assigns a partition to a new group with the second heartbeat.
+    group.configure(share_heartbeat_interval_ms=500)
+    return group
 
 
 @pytest.fixture
@@ -196,7 +200,7 @@ def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup, 
 
 
 def test_a_member_goes_on_where_it_was_when_the_broker_is_killed_and_back(new_topic: str, tmp_path: Path) -> None:
-    with LocalBroker(tmp_path / "data", **SETTINGS) as broker, ExitStack() as open_ones:
+    with LocalBroker(tmp_path / "data", **OURS) as broker, ExitStack() as open_ones:
         group = made(broker.bootstrap_servers, new_topic, tmp_path)
         produce(group, 30)
         member = Members(group, open_ones).start(max_poll_records=5)

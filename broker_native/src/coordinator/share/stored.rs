@@ -4,7 +4,7 @@ use super::requests::ShareKey;
 use super::state::{Kept, Written};
 use crate::coordinator::Record;
 use crate::wire::WireError;
-use crate::wire::stored::Stored;
+use crate::wire::stored::{Stored, read_value};
 use crate::wire::stored::shares::{SHARE_SNAPSHOT, ShareSnapshotKey, ShareSnapshotValue, StateBatch};
 
 const AVAILABLE: i8 = 0;
@@ -29,8 +29,7 @@ pub fn record(key: &ShareKey, value: Option<&ShareSnapshotValue>) -> Result<Reco
 /// What is wrong with it.
 pub fn read(record: &Record) -> Result<(ShareKey, Option<ShareSnapshotValue>), WireError> {
     let ShareSnapshotKey { group_id, topic_id, partition } = ShareSnapshotKey::from_bytes(&record.key)?;
-    let value = record.value.as_ref().map(ShareSnapshotValue::from_bytes).transpose()?;
-    Ok((ShareKey { group_id, topic_id, partition }, value))
+    Ok((ShareKey { group_id, topic_id, partition }, read_value(record.value.as_ref())?))
 }
 
 /// What the leader of the partition says of a share partition.

@@ -13,7 +13,7 @@ use broker_native::wire::ErrorCode;
 use broker_native::wire::messages::CreateTopicsRequest;
 use broker_native::wire::messages::create_topics::CreatableTopic;
 
-use crate::server::support::{Broker, topic};
+use crate::server::support::{Broker, fetch_request, topic};
 
 /// A record with this in it panics when it is written.
 const MISTAKE: &str = "a planted mistake";
@@ -27,6 +27,8 @@ struct Mined(Arc<Planted>);
 struct Planted {
     /// A sync of a file of topic `mined`.
     sync: AtomicBool,
+    /// A look into a file of topic `mined`.
+    read: AtomicBool,
     /// The writing of a checkpoint.
     checkpoint: AtomicBool,
     /// How many checkpoints were written.
@@ -102,6 +104,9 @@ impl DiskFile for MinedFile {
     }
 
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
+        if self.is_mined {
+            step_on(&self.planted.read);
+        }
         self.file.read_at(buf, position)
     }
 
@@ -164,6 +169,23 @@ fn a_panic_of_a_request_that_takes_time_is_told_and_harms_nobody() {
         assert_eq!(client.produce("sound", &["on"]).error_code, 0);
     }
     assert_eq!(broker.count("panics"), 1);
+}
+
+#[test]
+fn a_panic_of_an_answer_that_was_waited_for_closes_that_connection_only() {
+    let mined = Mined::default();
+    let broker = Broker::on(Arc::new(mined.clone()), Settings::default());
+    broker.server.apply_topics(vec![topic("mined", 1), topic("sound", 1)]).unwrap();
+    let (mut unlucky, mut other) = (broker.client(), broker.client());
+    unlucky.send(&fetch_request("mined", 0, /* max_wait_ms */ 60_000, /* min_bytes */ 1), 12, 1);
+    broker.wait_for("requests", 1);
+    mined.0.read.store(true, Ordering::SeqCst);
+    assert_eq!(other.produce("mined", &["wakes it"]).error_code, 0);
+    assert_eq!(unlucky.frame(), None, "the connection is closed");
+    assert!(!mined.0.read.load(Ordering::SeqCst), "something else has closed it");
+    assert_eq!(broker.count("panics"), 1);
+    assert_eq!(other.fetch("mined", 0).high_watermark, 1);
+    assert_eq!(broker.client().produce("sound", &["on"]).error_code, 0);
 }
 
 #[test]
