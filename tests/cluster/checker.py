@@ -281,7 +281,10 @@ def _shares(view: _View) -> Iterator[Anomaly]:
         missing = there - given
         for send in filter(acknowledged, view.history.sends):
             if (send.place, send.value) in missing:
-                yield Anomaly("not delivered", f"{send.value} was acknowledged at {_at(send.place, send.offset)}; {group} never got it")
+                yield Anomaly(
+                    "not delivered",
+                    f"{send.value} was acknowledged at {_at(send.place, send.offset)}; {group} never got it",
+                )
 
 
 def _backwards(told: list[_Told]) -> Iterator[tuple[_Told, _Told]]:

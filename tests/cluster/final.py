@@ -8,7 +8,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tests.cluster.checker import acknowledged
 from tests.harness.history import FinalRead, GroupOffset, History, Place
-from tests.harness.load import QUICK, READER, Taker, records
+from tests.harness.load import QUICK, READER, records
+from tests.harness.mixed import Taker
 from tests.harness.waiting import until
 
 DEADLINE_S = 60.0

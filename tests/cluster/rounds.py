@@ -13,7 +13,7 @@ from tests.cluster.faults import FAULTS, KINDS
 from tests.cluster.final import ends_of, note_groups, read_everything, take_the_rest
 from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
-from tests.harness.load import TAKERS, MixedLoad
+from tests.harness.mixed import TAKERS, MixedLoad
 from tests.harness.waiting import seconds_until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"

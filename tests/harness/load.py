@@ -11,43 +11,22 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from itertools import count
 from types import TracebackType
 from typing import Any
 
 from confluent_kafka import (
     Consumer,
-    IllegalStateException,
     IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
     Producer,
-    ShareConsumer,
     TopicPartition,
 )
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    OffsetSpec,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from tests.harness.history import (
-    DELIVERIES_MAX,
-    End,
-    GroupOffset,
-    History,
-    Outcome,
-    Place,
-    Poll,
-    Send,
-    Taken,
-    Transaction,
-)
+from tests.harness.history import End, GroupOffset, History, Outcome, Place, Poll, Send, Transaction
 
 ABORT_PROBABILITY = 0.1
 DELIVERY_DEADLINE_MS = 60_000
@@ -57,20 +36,11 @@ _REQUEST_TIMEOUT_MS = 2_500
 _SOCKET_TIMEOUT_MS = _REQUEST_TIMEOUT_MS + 500
 #: After so long clients give up a broker that does not answer.
 SILENCE_S = _SOCKET_TIMEOUT_MS / 1000
-_STEP_S = 5.0
+STEP_S = 5.0
 _IDLE_MS = 2_000
 #: A consumer that is given nothing for so long, of a topic that is written all the time, is given up.
 _STARVED_S = 5.0
-_STOP_DEADLINE_S = 90.0
-
-#: The share group, and its settings.
-TAKERS = "takers"
-_OF_TAKERS = {
-    "share.auto.offset.reset": "earliest",
-    "share.isolation.level": "read_committed",
-    "share.delivery.count.limit": str(DELIVERIES_MAX),
-    "share.record.lock.duration.ms": "15000",
-}
+STOP_DEADLINE_S = 90.0
 
 #: Clients that find a new leader quickly and notice a silent one after some seconds.
 QUICK = {
@@ -121,9 +91,9 @@ class Client(ABC):
 
     def join(self) -> None:
         """Wait for its end. Raises what ended it early."""
-        self._thread.join(_STOP_DEADLINE_S)
+        self._thread.join(STOP_DEADLINE_S)
         if self._thread.is_alive():
-            raise AssertionError(f"{self.name} did not end within {_STOP_DEADLINE_S} s")
+            raise AssertionError(f"{self.name} did not end within {STOP_DEADLINE_S} s")
         if self.error is not None:
             raise AssertionError(f"{self.name}: {self.error}") from self.error
 
@@ -207,7 +177,7 @@ class TransactionalSender(Client):
                 send = begin_send(self._history, self.name, next(self._numbers), self._random.choice(self._places))
                 send.transaction = transaction
                 produce(self._producer, send)
-            self._producer.flush(self._random.choice((0, _STEP_S)))
+            self._producer.flush(self._random.choice((0, STEP_S)))
             end_transaction(self._producer, transaction, abort=self._random.random() < ABORT_PROBABILITY)
         except KafkaException as error:
             if not give_up(self._producer, transaction, error):
@@ -215,7 +185,7 @@ class TransactionalSender(Client):
 
     def finish(self) -> None:
         if self._producer is not None:
-            self._producer.flush(_STEP_S)
+            self._producer.flush(STEP_S)
 
 
 class Copier(Client):
@@ -269,7 +239,7 @@ class Copier(Client):
                 send.transaction = transaction
                 produce(producer, send)
             offsets = [TopicPartition(self._source, partition, end) for partition, end in ends.items()]
-            again(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), _STEP_S))
+            again(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), STEP_S))
             end_transaction(producer, transaction, abort=self._random.random() < ABORT_PROBABILITY)
         except KafkaException as error:
             if not give_up(producer, transaction, error):
@@ -366,50 +336,6 @@ class Member(Client):
         self._consumer.close()
 
 
-class Taker(Client):
-    """A member of a share group that accepts all that it is given, and waits for the answer before it wants more.
-
-    What another was given meanwhile it may still have in hand, as librdkafka fetches while nobody looks; it is refused then.
-    """
-
-    def __init__(self, name: str, servers: str, history: History, seed: int, topic: str, group: str) -> None:
-        super().__init__(name, servers, history, seed, 0.05)
-        self._topic, self._group = topic, group
-        self._consumer: ShareConsumer | None = None
-
-    def step(self) -> None:
-        if self._consumer is None:
-            own = {"group.id": self._group, "share.acknowledgement.mode": "explicit", "max.poll.records": 50}
-            self._consumer = ShareConsumer({**self._settings, "check.crcs": True, **own})
-            self._consumer.subscribe([self._topic])
-        try:
-            taken = [self._take(self._consumer, one) for one in records(self._consumer.poll(0.2))]
-            if taken:
-                self._note(taken, self._consumer.commit_sync(_STEP_S))
-        except (KafkaException, IllegalStateException):
-            # It may go on, and has to begin anew when it is fatal.
-            self.finish()
-
-    def _take(self, consumer: ShareConsumer, message: Message) -> Taken:
-        place, count, value = (message.topic(), message.partition()), message.delivery_count(), message.value().decode()
-        taken = Taken(self._group, self.name, place, message.offset(), value, count, time.monotonic())
-        self._history.taken.append(taken)
-        consumer.acknowledge(message)
-        return taken
-
-    def _note(self, taken: list[Taken], answers: dict[TopicPartition, KafkaException | None]) -> None:
-        errors = {(one.topic, one.partition): error for one, error in answers.items()}
-        for one in taken:
-            if one.place in errors and errors[one.place] is None:
-                one.outcome = Outcome.OK
-
-    def finish(self) -> None:
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            with suppress(KafkaException):
-                consumer.close()
-
-
 class Observer(Client):
     """Asks the leaders where their partitions end."""
 
@@ -425,7 +351,7 @@ class Observer(Client):
             asked = self._admin.list_offsets(self._wanted, isolation_level=level, request_timeout=2.0)
             for place, future in asked.items():
                 try:
-                    offset = future.result(_STEP_S).offset
+                    offset = future.result(STEP_S).offset
                 except (KafkaException, TimeoutError):
                     continue
                 ended = time.monotonic()
@@ -469,7 +395,7 @@ def ready_producer(settings: dict[str, Any], name: str) -> Producer | None:
     }
     producer = Producer({**settings, **_ACKS_ALL, **own})
     try:
-        producer.init_transactions(_STEP_S)
+        producer.init_transactions(STEP_S)
     except KafkaException:
         return None
     return producer
@@ -478,11 +404,11 @@ def ready_producer(settings: dict[str, Any], name: str) -> Producer | None:
 def end_transaction(producer: Producer, transaction: Transaction, *, abort: bool) -> None:
     """Commit or abort, and note the outcome. Raises KafkaException when it is not known."""
     if abort:
-        again(lambda: producer.abort_transaction(_STEP_S))
+        again(lambda: producer.abort_transaction(STEP_S))
         transaction.outcome = Outcome.FAILED
         return
     transaction.began = time.monotonic()
-    again(lambda: producer.commit_transaction(_STEP_S))
+    again(lambda: producer.commit_transaction(STEP_S))
     transaction.outcome = Outcome.OK
 
 
@@ -583,43 +509,3 @@ class Load:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-class MixedLoad(Load):
-    """All kinds of clients, about 200 records a second.
-
-    Topics: `mixed` is written by plain, idempotent and transactional producers and read by a group and a share group; `source` by an
-    idempotent one; `target` holds its copy.
-    """
-
-    def __init__(
-        self, servers: str, history: History, seed: int, mixed: str, source: str, target: str, partitions: int
-    ) -> None:
-        places = {topic: [(topic, number) for number in range(partitions)] for topic in (mixed, source, target)}
-        self.places = [place for some in places.values() for place in some]
-        #: Where records are sent all the time; a copier may have to wait for its own transaction to time out.
-        self.steady = [*places[mixed], *places[source]]
-        own = (servers, history, seed)
-        clients: list[Client] = [
-            Sender("plain", *own, places[mixed], idempotent=False, period_s=0.02),
-            Sender("idempotent", *own, places[mixed], idempotent=True, period_s=0.02),
-            TransactionalSender("transactional-1", *own, places[mixed], period_s=0.1),
-            TransactionalSender("transactional-2", *own, places[mixed], period_s=0.1),
-            Sender("fill", *own, places[source], idempotent=True, period_s=0.03),
-            Reader("careful", *own, self.places, committed_only=True),
-            Reader("careless", *own, self.places, committed_only=False),
-            Member("member-1", *own, mixed, "group"),
-            Member("member-2", *own, mixed, "group"),
-            Taker("taker-1", *own, mixed, TAKERS),
-            Taker("taker-2", *own, mixed, TAKERS),
-            Observer("observer", *own, self.places),
-        ]
-        self._admin = AdminClient({"bootstrap.servers": servers, **QUICK})
-        super().__init__(clients, [Copier("copier", *own, source, target)])
-
-    def start(self) -> None:
-        """Begin, with a share group that has its settings."""
-        settings = [ConfigEntry(*one, incremental_operation=AlterConfigOpType.SET) for one in _OF_TAKERS.items()]
-        group = ConfigResource(ResourceType.GROUP, TAKERS, incremental_configs=settings)
-        self._admin.incremental_alter_configs([group])[group].result(_STOP_DEADLINE_S)
-        super().start()
