@@ -5,6 +5,7 @@ refused before, by a sentence, and served behind it, without a broker being star
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from pylog_spark.client import Admin
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.features import FEATURE
 from pylog_spark.testing import LocalBroker, LocalCluster, ZooKeeper
-from tests.cluster.sharing import ask, configure, connect
+from tests.cluster.sharing import ask, configure, connect, shown
 from tests.cluster.test_share_groups import PARTITIONS, Writer
 from tests.harness.waiting import until
 from tests.harness.zookeeper import new_chroot
@@ -83,6 +84,9 @@ def test_share_groups_are_refused_until_the_level_is_raised_and_served_on_the_sa
         # Two brokers say that the third coordinates it; that one lets the member in.
         until(lambda: sorted(told()) == [0, NOT_COORDINATOR, NOT_COORDINATOR], "the member is in")
         configure(cluster.brokers[1], group.name, share_auto_offset_reset="earliest")
+        for broker in cluster.brokers:
+            begins = partial(shown, broker, group.name, "share.auto.offset.reset")
+            until(lambda begins=begins: begins() == "earliest", "all know where the group begins")
         writer.stop()
         read, java_member = set[tuple[int, int]](), group.start()
         with closing(LibrdkafkaMember(cluster.bootstrap_servers, group.name, new_topic)) as member:

@@ -18,7 +18,6 @@ from pylog_spark.testing import LocalCluster
 from tests.cluster.coordinators import GROUPS, coordinator, partition_of
 from tests.cluster.sharing import (
     ACCEPT,
-    GROUP_RESOURCE,
     LOADING,
     NOT_LEADER,
     Member,
@@ -29,6 +28,7 @@ from tests.cluster.sharing import (
     move_leader,
     offsets,
     once,
+    shown,
     state_key,
     topic_id,
 )
@@ -290,19 +290,12 @@ def test_acknowledgements_wait_for_the_next_leader_of_the_state(cluster: LocalCl
 
 
 def test_a_setting_of_a_group_that_is_set_at_one_broker_acts_at_all(cluster: LocalCluster, new_topic: str) -> None:
-    resource = {"resource_type": GROUP_RESOURCE, "resource_name": new_topic, "configuration_keys": None}
-
-    def shown(broker, name):
-        answer = once(broker, "DescribeConfigs", 4, resources=[resource])["results"][0]
-        return next(one["value"] for one in answer["configs"] if one["name"] == name)
-
+    name = "share.record.lock.duration.ms"
     for setter in cluster.brokers:
         lock_ms = str(20_000 + setter.broker_id)
         configure(setter, new_topic, share_record_lock_duration_ms=lock_ms)
         for broker in cluster.brokers:
-            until(
-                lambda at=broker, ms=lock_ms: shown(at, "share.record.lock.duration.ms") == ms, "all have heard of it"
-            )
+            until(lambda at=broker, ms=lock_ms: shown(at, new_topic, name) == ms, "all have heard of it")
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
