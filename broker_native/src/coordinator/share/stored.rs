@@ -4,8 +4,8 @@ use super::requests::ShareKey;
 use super::state::{Kept, Written};
 use crate::coordinator::Record;
 use crate::wire::WireError;
-use crate::wire::stored::{Stored, read_value};
 use crate::wire::stored::shares::{SHARE_SNAPSHOT, ShareSnapshotKey, ShareSnapshotValue, StateBatch};
+use crate::wire::stored::{Stored, read_value};
 
 const AVAILABLE: i8 = 0;
 const ACKNOWLEDGED: i8 = 2;

@@ -361,7 +361,10 @@ mod tests {
         let (own, actions) = shard.settle(effects, Some(Ticket(2)));
         let again = ShareReply::Next(Err(ErrorCode::NotLeaderOrFollower));
         assert_eq!((own, shard.waiting.len()), (Some(again.clone()), 0));
-        assert!(matches!(actions.as_slice(), [LeaderAction::Wake(group)] if group == "g"), "long polls ask again");
+        assert!(
+            matches!(actions.as_slice(), [LeaderAction::Wake(group)] if group == "g"),
+            "long polls ask again"
+        );
         assert_eq!(receiver.try_recv().unwrap(), Ok(again));
         assert!(loads(&shard.ask(next("g", 3), |leader, event| leader.ask(event, 0, NOW))));
     }

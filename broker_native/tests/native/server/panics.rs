@@ -4,14 +4,16 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use broker_native::server::dispatch::{Later, Reply, poll_reply};
 use broker_native::server::settings::Settings;
 use broker_native::storage::disk::{DirEntry, DiskFile, DiskLock, OpenMode};
 use broker_native::storage::{Disk, Durability, RealDisk};
 use broker_native::wire::ErrorCode;
-use broker_native::wire::messages::CreateTopicsRequest;
 use broker_native::wire::messages::create_topics::CreatableTopic;
+use broker_native::wire::messages::{CreateTopicsRequest, FetchResponse};
 
 use crate::server::support::{Broker, fetch_request, topic};
 
@@ -172,20 +174,31 @@ fn a_panic_of_a_request_that_takes_time_is_told_and_harms_nobody() {
 }
 
 #[test]
-fn a_panic_of_an_answer_that_was_waited_for_closes_that_connection_only() {
+fn a_panic_of_a_fetch_that_waited_is_told_and_harms_nobody() {
     let mined = Mined::default();
     let broker = Broker::on(Arc::new(mined.clone()), Settings::default());
-    broker.server.apply_topics(vec![topic("mined", 1), topic("sound", 1)]).unwrap();
+    broker.server.apply_topics(vec![topic("mined", 1)]).unwrap();
     let (mut unlucky, mut other) = (broker.client(), broker.client());
     unlucky.send(&fetch_request("mined", 0, /* max_wait_ms */ 60_000, /* min_bytes */ 1), 12, 1);
     broker.wait_for("requests", 1);
     mined.0.read.store(true, Ordering::SeqCst);
     assert_eq!(other.produce("mined", &["wakes it"]).error_code, 0);
-    assert_eq!(unlucky.frame(), None, "the connection is closed");
-    assert!(!mined.0.read.load(Ordering::SeqCst), "something else has closed it");
+    let (_, answer): (i32, FetchResponse) = unlucky.receive(12);
+    assert_eq!(answer.error_code, ErrorCode::UnknownServerError.code());
+    assert!(!mined.0.read.load(Ordering::SeqCst), "something else is wrong");
     assert_eq!(broker.count("panics"), 1);
-    assert_eq!(other.fetch("mined", 0).high_watermark, 1);
-    assert_eq!(broker.client().produce("sound", &["on"]).error_code, 0);
+    for client in [&mut unlucky, &mut other] {
+        assert_eq!(client.fetch("mined", 0).high_watermark, 1);
+    }
+}
+
+#[test]
+fn a_panic_of_a_reply_that_no_handler_catches_closes_the_connection_and_is_counted() {
+    let broker = Broker::start();
+    let mut mistaken: Later = Box::pin(async { panic!("{MISTAKE}") });
+    let polled = poll_reply(broker.server.shared(), &mut mistaken, &mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Ready(Reply::Close(_))));
+    assert_eq!(broker.count("panics"), 1);
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use super::member::{Member, MemberState, Owned, Partitions};
 use crate::coordinator::Record;
 use crate::wire::WireError;
-use crate::wire::stored::{Stored, read_value, value_bytes};
 use crate::wire::stored::consumer_groups::{
     self as stored, CurrentMemberAssignmentValue, GroupKey, GroupMetadataValue, MemberKey,
     MemberMetadataValue, OwnedTopicPartitions, RegularExpressionKey, RegularExpressionValue,
     TargetAssignmentMemberValue, TargetAssignmentMetadataValue, TargetTopicPartitions,
 };
+use crate::wire::stored::{Stored, read_value, value_bytes};
 
 /// Schema version of all values.
 const VALUE: i16 = 0;
@@ -76,20 +76,25 @@ impl Change {
             Self::Regex(regex, resolved) => {
                 let key =
                     RegularExpressionKey { group_id: group_id.to_owned(), regular_expression: regex.clone() };
-                (key.to_bytes(stored::REGULAR_EXPRESSION)?, value_bytes(resolved.as_ref().map(resolved_value), VALUE)?)
+                (
+                    key.to_bytes(stored::REGULAR_EXPRESSION)?,
+                    value_bytes(resolved.as_ref().map(resolved_value), VALUE)?,
+                )
             }
-            Self::Member(id, value) => {
-                (member(id, stored::MEMBER_METADATA)?, value_bytes(value.as_deref().map(member_value), VALUE)?)
-            }
+            Self::Member(id, value) => (
+                member(id, stored::MEMBER_METADATA)?,
+                value_bytes(value.as_deref().map(member_value), VALUE)?,
+            ),
             Self::Assignment(value) => {
                 let value = value.map(|(assignment_epoch, assignment_timestamp)| {
                     TargetAssignmentMetadataValue { assignment_epoch, assignment_timestamp }
                 });
                 (group(stored::TARGET_ASSIGNMENT_METADATA)?, value_bytes(value, VALUE)?)
             }
-            Self::Target(id, value) => {
-                (member(id, stored::TARGET_ASSIGNMENT_MEMBER)?, value_bytes(value.as_ref().map(target_value), VALUE)?)
-            }
+            Self::Target(id, value) => (
+                member(id, stored::TARGET_ASSIGNMENT_MEMBER)?,
+                value_bytes(value.as_ref().map(target_value), VALUE)?,
+            ),
             Self::Current(id, value) => (
                 member(id, stored::CURRENT_MEMBER_ASSIGNMENT)?,
                 value_bytes(value.as_deref().map(current_value), VALUE)?,
@@ -121,7 +126,8 @@ impl Change {
             ),
             stored::TARGET_ASSIGNMENT_MEMBER => Self::Target(
                 member_id()?,
-                read_value::<TargetAssignmentMemberValue>(record.value.as_ref())?.map(|value| read_target(&value)),
+                read_value::<TargetAssignmentMemberValue>(record.value.as_ref())?
+                    .map(|value| read_target(&value)),
             ),
             stored::CURRENT_MEMBER_ASSIGNMENT => {
                 let id = member_id()?;
@@ -131,11 +137,12 @@ impl Change {
             }
             stored::REGULAR_EXPRESSION => {
                 let regex = RegularExpressionKey::from_bytes(&record.key)?.regular_expression;
-                let value = read_value::<RegularExpressionValue>(record.value.as_ref())?.map(|value| Resolved {
-                    topics: value.topics.into_iter().collect(),
-                    version: value.version,
-                    timestamp_ms: value.timestamp,
-                });
+                let value =
+                    read_value::<RegularExpressionValue>(record.value.as_ref())?.map(|value| Resolved {
+                        topics: value.topics.into_iter().collect(),
+                        version: value.version,
+                        timestamp_ms: value.timestamp,
+                    });
                 Self::Regex(regex, value)
             }
             _ => return Ok(None),

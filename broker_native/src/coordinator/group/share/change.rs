@@ -3,12 +3,12 @@ use super::group::Member;
 use crate::coordinator::Record;
 use crate::coordinator::group::consumer::Partitions;
 use crate::wire::WireError;
-use crate::wire::stored::{Stored, read_value, value_bytes};
 use crate::wire::stored::consumer_groups::TargetTopicPartitions;
 use crate::wire::stored::share_groups::{
     self as stored, ShareCurrentValue, ShareGroupKey, ShareGroupMetadataValue, ShareMemberKey,
     ShareMemberMetadataValue, ShareTargetMetadataValue, ShareTargetValue,
 };
+use crate::wire::stored::{Stored, read_value, value_bytes};
 
 /// Schema version of all values.
 const VALUE: i16 = 0;
@@ -60,9 +60,10 @@ impl Change {
                 (group(stored::GROUP_METADATA)?, Some(value.to_bytes(VALUE)?))
             }
             Self::Deleted => (group(stored::GROUP_METADATA)?, None),
-            Self::Member(id, value) => {
-                (member(id, stored::MEMBER_METADATA)?, value_bytes(value.as_deref().map(member_value), VALUE)?)
-            }
+            Self::Member(id, value) => (
+                member(id, stored::MEMBER_METADATA)?,
+                value_bytes(value.as_deref().map(member_value), VALUE)?,
+            ),
             Self::Assignment(value) => {
                 let value = value.map(|(assignment_epoch, assignment_timestamp)| ShareTargetMetadataValue {
                     assignment_epoch,
