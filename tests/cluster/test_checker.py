@@ -155,6 +155,7 @@ def duplicate(history: History) -> None:
 def lost_write(history: History) -> None:
     _sent(history, "vanished").outcome = OK
     _sent(history, "vanished").offset = 10
+    history.taken = [one for one in history.taken if one.value != "late"]
     _final(history, False, {o: v for o, v in LOG.items() if v != "late"})
     _final(history, True, {o: v for o, v in _committed().items() if v != "late"})
     history.replicas = [

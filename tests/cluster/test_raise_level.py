@@ -1,5 +1,5 @@
 """A cluster whose brokers were all replaced by newer ones is raised to their level while it is used: share groups, which need level 2, are
-refused before, by a sentence, and served behind it, without a broker being started again. It takes about fifteen seconds.
+refused before, by a sentence, and served behind it, without a broker being started again. It takes five seconds.
 """
 
 import time
