@@ -80,6 +80,13 @@ def configure(broker: LocalBroker, group: str, **settings: object) -> None:
     assert answer["responses"][0]["error_code"] == 0, answer
 
 
+def shown(broker: LocalBroker, group: str, name: str) -> str:
+    """A setting of a group as this broker knows it."""
+    resource = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configuration_keys": None}
+    answer = once(broker, "DescribeConfigs", 4, resources=[resource])["results"][0]
+    return next(str(one["value"]) for one in answer["configs"] if one["name"] == name)
+
+
 def join(cluster: LocalCluster, group: str, member: str, topic: str) -> None:
     """Be a member, as the group's coordinator says."""
 

@@ -3,7 +3,10 @@ them, a third one coordinates the group; each of them may die.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +18,6 @@ from pylog_spark.testing import LocalCluster
 from tests.cluster.coordinators import GROUPS, coordinator, partition_of
 from tests.cluster.sharing import (
     ACCEPT,
-    GROUP_RESOURCE,
     LOADING,
     NOT_LEADER,
     Member,
@@ -26,12 +28,13 @@ from tests.cluster.sharing import (
     move_leader,
     offsets,
     once,
+    shown,
     state_key,
     topic_id,
 )
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
-from tests.interop.shares import ShareGroup, ShareMember
+from tests.interop.shares import LibrdkafkaMember, ShareGroup, ShareMember
 from tests.peers.tools import java
 
 PARTITIONS = 3
@@ -127,6 +130,43 @@ def _take(member: ShareMember, accepted: list[tuple[int, int]], all_of_them: int
         if records:
             assert set(member.commit().values()) == {"ok"}
         accepted += [(one.partition, one.offset) for one in records]
+
+
+def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_which_is_killed(
+    cluster: LocalCluster, topic: str
+) -> None:
+    produce(cluster, topic, 50)
+    confirmed, unsure, done = Counter[tuple[int, int]](), set[tuple[int, int]](), threading.Event()
+
+    def read() -> None:
+        with closing(LibrdkafkaMember(cluster.bootstrap_servers, topic, topic, max_poll_records=4)) as member:
+            while not done.is_set():
+                records = member.poll(200)
+                member.acknowledge("accept", *records)
+                outcome = member.commit()
+                for one in records:
+                    if outcome[one.partition] == "ok":
+                        confirmed[one.partition, one.offset] += 1
+                    else:
+                        unsure.add((one.partition, one.offset))
+
+    def all_brought() -> bool:
+        failed = [reader.exception() for reader in readers if reader.done()]
+        assert failed == []
+        return lags(cluster, topic) == {0}
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        try:
+            until(lambda: len(confirmed) > 30, "some are accepted", _WAIT_S)
+            cluster.wait_for_leader(topic, 0).kill()
+            produce(cluster, topic, 10)
+            cluster.wait_for(all_brought, "everything is done with")
+        finally:
+            done.set()
+    assert set(confirmed.values()) == {1}, "one was accepted twice"
+    assert confirmed.keys() | unsure == {(number, offset) for number in range(PARTITIONS) for offset in range(60)}
+    assert len(confirmed) > 3 * 60 * 0.9
 
 
 class Writer:
@@ -251,19 +291,12 @@ def test_acknowledgements_wait_for_the_next_leader_of_the_state(cluster: LocalCl
 
 
 def test_a_setting_of_a_group_that_is_set_at_one_broker_acts_at_all(cluster: LocalCluster, new_topic: str) -> None:
-    resource = {"resource_type": GROUP_RESOURCE, "resource_name": new_topic, "configuration_keys": None}
-
-    def shown(broker, name):
-        answer = once(broker, "DescribeConfigs", 4, resources=[resource])["results"][0]
-        return next(one["value"] for one in answer["configs"] if one["name"] == name)
-
+    name = "share.record.lock.duration.ms"
     for setter in cluster.brokers:
         lock_ms = str(20_000 + setter.broker_id)
         configure(setter, new_topic, share_record_lock_duration_ms=lock_ms)
         for broker in cluster.brokers:
-            until(
-                lambda at=broker, ms=lock_ms: shown(at, "share.record.lock.duration.ms") == ms, "all have heard of it"
-            )
+            until(lambda at=broker, ms=lock_ms: shown(at, new_topic, name) == ms, "all have heard of it")
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)

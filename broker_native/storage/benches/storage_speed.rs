@@ -9,9 +9,7 @@ use std::time::Instant;
 
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::Role;
-use pylog_storage::{
-    AppendOptions, LogConfig, LogManager, ManagerConfig, ReadUpTo, RealDisk, SystemClock,
-};
+use pylog_storage::{AppendOptions, LogConfig, LogManager, ManagerConfig, ReadUpTo, RealDisk, SystemClock};
 use uuid::Uuid;
 
 const APPENDS: usize = 300_000;

@@ -9,8 +9,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use pylog_wire::{AnyRequest, Chunk, Reader, Request, RequestHeader, WireError, message, messages};
 use bytes::Bytes;
+use pylog_wire::{AnyRequest, Chunk, Reader, Request, RequestHeader, WireError, message, messages};
 
 /// Just below the largest claim, the largest, and one that is neither null nor a length.
 const HOSTILE: [u32; 3] = [0x7fff_fff0, 0xffff_ffff, 0xffff_fffe];

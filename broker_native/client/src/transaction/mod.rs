@@ -24,10 +24,10 @@ use super::error::{ClientError, Result, code, kind};
 use super::retry::Retry;
 use super::sender::ProducerId;
 use super::stop::Stop;
+use end::Ending;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnRequest, AddPartitionsToTxnTopic};
 use pylog_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
-use end::Ending;
 
 pub use errors::refusal;
 

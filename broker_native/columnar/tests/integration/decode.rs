@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
+use proptest::prelude::*;
 use pylog_columnar::{BatchDecoder, Column, DecodeOptions, schema};
 use pylog_record::{BatchBuilder, Codec, HeaderRef, batches, layout};
-use proptest::prelude::*;
 
 const LIMITLESS: DecodeOptions = DecodeOptions {
     batch_bytes: usize::MAX,

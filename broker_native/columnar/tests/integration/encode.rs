@@ -10,11 +10,11 @@ use arrow_array::{
     TimestampSecondArray,
 };
 use arrow_schema::{DataType, Field, Fields};
-use pylog_columnar::{BatchDecoder, Column, DecodeOptions, EncodeError, Row, RowSource};
-use pylog_record::{BatchBuilder, Codec, batches};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use pylog_columnar::{BatchDecoder, Column, DecodeOptions, EncodeError, Row, RowSource};
+use pylog_record::{BatchBuilder, Codec, batches};
 
 type Headers = Option<Vec<(String, Option<Vec<u8>>)>>;
 

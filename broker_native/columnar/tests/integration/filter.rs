@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use proptest::prelude::*;
 use pylog_columnar::{BatchDecoder, Column, DecodeOptions, KeyCondition, RowFilter};
 use pylog_record::{BatchBuilder, Codec, batches, layout};
-use proptest::prelude::*;
 
 type Row = (i64, Option<Vec<u8>>);
 

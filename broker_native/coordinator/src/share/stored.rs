@@ -4,8 +4,8 @@ use super::requests::ShareKey;
 use super::state::{Kept, Written};
 use crate::Record;
 use pylog_wire::WireError;
-use pylog_wire::stored::Stored;
 use pylog_wire::stored::shares::{SHARE_SNAPSHOT, ShareSnapshotKey, ShareSnapshotValue, StateBatch};
+use pylog_wire::stored::{Stored, read_value};
 
 const AVAILABLE: i8 = 0;
 const ACKNOWLEDGED: i8 = 2;
@@ -29,8 +29,7 @@ pub fn record(key: &ShareKey, value: Option<&ShareSnapshotValue>) -> Result<Reco
 /// What is wrong with it.
 pub fn read(record: &Record) -> Result<(ShareKey, Option<ShareSnapshotValue>), WireError> {
     let ShareSnapshotKey { group_id, topic_id, partition } = ShareSnapshotKey::from_bytes(&record.key)?;
-    let value = record.value.as_ref().map(ShareSnapshotValue::from_bytes).transpose()?;
-    Ok((ShareKey { group_id, topic_id, partition }, value))
+    Ok((ShareKey { group_id, topic_id, partition }, read_value(record.value.as_ref())?))
 }
 
 /// What the leader of the partition says of a share partition.

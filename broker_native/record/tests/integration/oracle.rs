@@ -1,6 +1,5 @@
 //! The `kafka-protocol` crate reads what the builder writes, and the reader reads what that crate writes.
 #![allow(clippy::unwrap_used)]
-use pylog_record::{BatchBuilder, Codec, HeaderRef, batches, batches::body, records};
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::indexmap::IndexMap;
 use kafka_protocol::protocol::StrBytes;
@@ -10,6 +9,7 @@ use kafka_protocol::records::{
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use pylog_record::{BatchBuilder, Codec, HeaderRef, batches, batches::body, records};
 
 type Row = (i64, Option<Vec<u8>>, Option<Vec<u8>>, Vec<(String, Option<Vec<u8>>)>);
 

@@ -1,14 +1,14 @@
 //! Batches that the builder makes are what the validator accepts and the reader gives back, with every codec; and
 //! whatever the bytes are, nothing panics and nothing grows past its bound.
 #![allow(clippy::unwrap_used)]
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
 use pylog_record::compression::{compress, decompress};
 use pylog_record::validate::validate_produce;
 use pylog_record::{
     BatchBuilder, BatchError, Codec, HeaderRef, RecordRef, batches, batches::body, layout, records,
 };
-use proptest::collection::vec;
-use proptest::option;
-use proptest::prelude::*;
 
 const MIB: usize = 1024 * 1024;
 

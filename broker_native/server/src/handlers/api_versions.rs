@@ -15,20 +15,10 @@ type Feature = (&'static str, i16, i16);
 /// What clients and tools look at. The level of `metadata.version` is Kafka's 3.9-IV0, that of
 /// `inter.broker.protocol.version`: kafbat lets configs be edited only where it finds one of them.
 /// `group.version` 1 is KIP-848; `transaction.version` 2 is KIP-890: every end of a transaction raises the epoch.
-/// `share.version` 1 is KIP-932, which the brokers of a cluster have from a level on.
+/// `share.version` 1 is KIP-932, which the brokers of a cluster have from a level on; before it they refuse the requests.
 const FEATURES: &[Feature] =
     &[("group.version", 1, 1), ("metadata.version", 7, 21), ("transaction.version", 1, 2)];
 const SHARES: Feature = ("share.version", 1, 1);
-/// Requests about share groups.
-const OF_SHARE_GROUPS: [ApiKey; 7] = [
-    ApiKey::ShareGroupHeartbeat,
-    ApiKey::ShareGroupDescribe,
-    ApiKey::ShareFetch,
-    ApiKey::ShareAcknowledge,
-    ApiKey::DescribeShareGroupOffsets,
-    ApiKey::AlterShareGroupOffsets,
-    ApiKey::DeleteShareGroupOffsets,
-];
 /// Stands for a broker that the client does not know yet.
 const NO_NODE: i32 = -1;
 /// The level of a cluster of pylog's brokers: raised when all of them are new enough.
@@ -86,15 +76,15 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
     };
     let with_shares = are_kept(&call.shared.cluster);
     let features = || features(with_shares);
-    // Not what would only be refused: clients say at once that the broker does not know it.
-    let spoken = SERVED.iter().copied().filter(|key| with_shares || !OF_SHARE_GROUPS.contains(key));
     ApiVersionsResponse {
         error_code: error.code(),
         supported_features: features().map(supported).chain(level.map(could_be)).collect(),
         // Only the level ever changes.
         finalized_features_epoch: level.map_or(0, |level| level.now.into()),
         finalized_features: features().map(finalized).chain(level.map(is)).collect(),
-        api_keys: spoken.map(advertisement).collect(),
+        // Requests about share groups in any cluster, as Kafka does it: what a client found here it believes as long as it is
+        // connected, and some wait in silence for what is missing; a refusal they are told.
+        api_keys: SERVED.iter().copied().map(advertisement).collect(),
         ..Default::default()
     }
 }

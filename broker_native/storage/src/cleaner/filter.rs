@@ -14,13 +14,13 @@ use std::collections::HashMap;
 
 use super::offset_map::OffsetMap;
 use super::transactions::Transactions;
+use crate::types::AbortedTxn;
 use pylog_record::batches::body;
 use pylog_record::compression::{Codec, decompress_into};
 use pylog_record::control::marker;
 use pylog_record::header::{BatchError, BatchHeader};
 use pylog_record::reader::{RecordRef, records};
 use pylog_record::rewrite::{filter, rewrite, without_records};
-use crate::types::AbortedTxn;
 
 /// Largest decompressed batch that is looked into.
 const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;

@@ -11,12 +11,12 @@ use super::select::{Candidate, Dirt, groups};
 use super::stream::{BatchStream, StreamError};
 use super::transactions::Transactions;
 use super::{CleanerConfig, Pace, Stats};
-use pylog_record::header::BatchHeader;
 use crate::error::{Result, StorageError};
 use crate::names;
 use crate::partition_log::PartitionLog;
 use crate::segment::{Bound, Segment, SegmentError};
 use crate::types::AbortedTxn;
+use pylog_record::header::BatchHeader;
 
 /// Why a cleaning ended.
 pub(super) enum Ended {

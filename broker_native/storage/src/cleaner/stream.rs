@@ -4,9 +4,9 @@
 //! Compaction writes batches anew with a right CRC, so one that is wrong must be noticed before.
 use std::io;
 
+use crate::disk::DiskFile;
 use pylog_record::header::{BatchError, BatchHeader};
 use pylog_record::layout as at;
-use crate::disk::DiskFile;
 
 /// Why the walk ends early.
 #[derive(Debug)]
@@ -101,8 +101,8 @@ impl<'a> BatchStream<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pylog_record::{BatchBuilder, Codec};
     use crate::disk::{Disk, OpenMode, RealDisk};
+    use pylog_record::{BatchBuilder, Codec};
 
     fn batch(first: i64, bytes: usize) -> Vec<u8> {
         let mut builder = BatchBuilder::new();

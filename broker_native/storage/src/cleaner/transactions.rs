@@ -5,9 +5,9 @@
 //! marker must.
 use std::collections::{HashMap, HashSet};
 
+use crate::types::AbortedTxn;
 use pylog_record::control::Marker;
 use pylog_record::header::BatchHeader;
-use crate::types::AbortedTxn;
 
 /// What a walk knows of a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use super::durable::FlushNeed;
 use super::writing::Writing;
 use super::{Mark, PartitionLog, Role, Writer};
-use pylog_record::control::EndTxn;
-use pylog_record::header::BatchHeader;
-use pylog_record::layout;
 use crate::config::{Durability, LogConfig, TimestampType};
 use crate::error::{Result, StorageError, Want};
 use crate::producers::Verdict;
 use crate::segment::{Segment, SegmentError, SegmentSettings};
 use crate::types::{AppendOptions, Appended};
+use pylog_record::control::EndTxn;
+use pylog_record::header::BatchHeader;
+use pylog_record::layout;
 
 /// Bytes of the larger index entry.
 const LARGEST_INDEX_ENTRY_BYTES: i64 = 12;

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 
 use super::append::{end_mark, flush_need};
 use super::{Mark, PartitionLog, Replicated, Role, Writer};
-use pylog_record::batches;
-use pylog_record::control::{EndTxn, Marker, end_txn};
-use pylog_record::header::{BatchError, BatchHeader};
 use crate::config::LogConfig;
 use crate::error::{Result, StorageError};
 use crate::segment::{Segment, SegmentSettings};
+use pylog_record::batches;
+use pylog_record::control::{EndTxn, Marker, end_txn};
+use pylog_record::header::{BatchError, BatchHeader};
 
 /// Batches that follow one another, and their bytes.
 struct Fetched<'a> {

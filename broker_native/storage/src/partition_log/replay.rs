@@ -3,13 +3,13 @@ use std::path::Path;
 
 use super::read::bound_of;
 use super::{Mark, PartitionLog, View};
-use pylog_record::control::EndTxn;
-use pylog_record::header::BatchHeader;
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::files::read_bytes;
 use crate::names;
 use crate::producers::Producers;
+use pylog_record::control::EndTxn;
+use pylog_record::header::BatchHeader;
 
 /// Most bytes of batches that a start walks to learn which transactions ended behind the high watermark.
 const MAX_WALK_BYTES: u64 = /* 64 MiB */ 64 << 20;

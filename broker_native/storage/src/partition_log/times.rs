@@ -1,14 +1,14 @@
 //! Timestamp -> offset, to the record: the time index leads near, the batch's records say which.
 use super::read::bound_of;
 use super::{PartitionLog, View};
-use pylog_record::compression::Codec;
-use pylog_record::header::{BatchError, BatchHeader};
-use pylog_record::layout;
-use pylog_record::opened::Opened;
 use crate::error::{Result, StorageError};
 use crate::names;
 use crate::scan::{Found, Scanner};
 use crate::segment::{Bound, Segment};
+use pylog_record::compression::Codec;
+use pylog_record::header::{BatchError, BatchHeader};
+use pylog_record::layout;
+use pylog_record::opened::Opened;
 
 /// Largest decompressed batch that is looked into; beyond it the batch's first offset answers.
 const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use super::append::Judged;
 use super::{PartitionLog, View, Writer};
-use pylog_record::control::{EndTxn, end_txn_batch};
-use pylog_record::header::BatchHeader;
 use crate::error::{Result, StorageError};
 use crate::producers::EndedTxn;
 use crate::types::{AbortedTxn, AppendOptions, Appended, ProducerInfo, TxnMarker, Verification};
+use pylog_record::control::{EndTxn, end_txn_batch};
+use pylog_record::header::BatchHeader;
 
 /// Transactions that ended, whose markers are not acknowledged yet: first offset -> offset of the marker. A reader that
 /// were shown them before could see them come back as open after a loss of power.

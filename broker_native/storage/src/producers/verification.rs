@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 
 use super::Claim;
-use pylog_record::header::BatchHeader;
 use crate::types::Verification;
+use pylog_record::header::BatchHeader;
 
 /// Producers with open questions in one partition. Beyond it all questions die: their batches are refused, and their
 /// producers ask again.

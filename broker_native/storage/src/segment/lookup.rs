@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 
 use super::marks::Marks;
 use super::{Checked, Result, Segment, SegmentError};
-use pylog_record::control::{EndTxn, end_txn};
-use pylog_record::header::BatchHeader;
 use crate::disk::DiskFile;
 use crate::index::{OffsetEntry, TimeEntry, search};
 use crate::names;
 use crate::scan::{Found, Scanner};
+use pylog_record::control::{EndTxn, end_txn};
+use pylog_record::header::BatchHeader;
 
 /// A control batch that is larger is no transaction marker, whose record has 10 bytes of key and value.
 const MAX_MARKER_BYTES: usize = 4 << 10;

@@ -1,6 +1,6 @@
 //! What is known of a segment without reading it. Under one small lock, never held during IO.
-use pylog_record::header::BatchHeader;
 use crate::index::{OffsetEntry, SparseIndex, TimeEntry};
+use pylog_record::header::BatchHeader;
 
 /// See the module.
 #[derive(Debug, Default)]

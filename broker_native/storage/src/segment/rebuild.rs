@@ -5,12 +5,12 @@ use parking_lot::MutexGuard;
 
 use super::marks::Marks;
 use super::{Bound, Checked, Result, Segment};
-use pylog_record::control::EndTxn;
-use pylog_record::header::BatchHeader;
 use crate::disk::OpenMode;
 use crate::index::{Entry, OffsetEntry, SparseIndex, TimeEntry, read_growing};
 use crate::names;
 use crate::scan::{Found, Scanner};
+use pylog_record::control::EndTxn;
+use pylog_record::header::BatchHeader;
 
 /// What a recovery scan saw.
 #[derive(Debug, Clone, PartialEq, Eq)]

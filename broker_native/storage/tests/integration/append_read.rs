@@ -3,9 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pylog_storage::{LogConfig, ReadUpTo, StorageError};
 
-use crate::support::{
-    Broker, append, batch, counted, fill, manager_config, read_all, small_segments,
-};
+use crate::support::{Broker, append, batch, counted, fill, manager_config, read_all, small_segments};
 
 const UPTO: ReadUpTo = ReadUpTo::HighWatermark;
 

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pylog_storage::clock::ManualClock;
-use pylog_storage::{
-    AppendOptions, LogManager, PartitionLog, ReadUpTo, RealDisk, Role, StorageError,
-};
+use pylog_storage::{AppendOptions, LogManager, PartitionLog, ReadUpTo, RealDisk, Role, StorageError};
 use uuid::Uuid;
 
 use crate::support::{

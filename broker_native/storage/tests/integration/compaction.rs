@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use proptest::prelude::*;
 use pylog_record::compression::decompress;
 use pylog_record::{BatchBuilder, BatchHeader, Codec, HeaderRef, batches, records};
 use pylog_storage::Role;
 use pylog_storage::clock::ManualClock;
-use pylog_testkit::sim::{Fault, SimDisk};
 use pylog_storage::{
     CleanerConfig, Cleaning, CleanupPolicy, Durability, LogConfig, Pace, PartitionLog, ReadUpTo, StorageError,
 };
-use proptest::prelude::*;
+use pylog_testkit::sim::{Fault, SimDisk};
 
 use super::support::{Broker, NOW_MS, append, scratch};
 

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pylog_record::batches;
-use pylog_testkit::sim::SimDisk;
-use pylog_storage::{Disk, PartitionLog, ReadUpTo};
 use proptest::prelude::*;
+use pylog_record::batches;
+use pylog_storage::{Disk, PartitionLog, ReadUpTo};
+use pylog_testkit::sim::SimDisk;
 
 use crate::support::{Broker, fill, small_segments, values};
 

@@ -1,6 +1,6 @@
 //! Any sequence of appends, reads, stops, kills, deletions and maintenance behaves like a list of records.
-use pylog_storage::{LogConfig, ReadUpTo};
 use proptest::prelude::*;
+use pylog_storage::{LogConfig, ReadUpTo};
 
 use crate::support::{Broker, fill, read_all};
 

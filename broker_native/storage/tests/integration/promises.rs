@@ -5,12 +5,12 @@ use std::sync::{Arc, Barrier, mpsc};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::Role;
 use pylog_storage::clock::ManualClock;
-use pylog_testkit::sim::SimDisk;
 use pylog_storage::types::Kept;
 use pylog_storage::{
     AppendOptions, CleanupPolicy, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo,
     RealDisk, StorageError, TimestampType,
 };
+use pylog_testkit::sim::SimDisk;
 use uuid::Uuid;
 
 use crate::support::{

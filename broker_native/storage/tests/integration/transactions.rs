@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use pylog_record::control::{Marker, marker};
 use pylog_record::{BatchBuilder, Codec, batches};
-use pylog_testkit::sim::{Fault, SimDisk};
 use pylog_storage::{
     AbortedTxn, AppendOptions, Appended, Durability, LogConfig, PartitionLog, ReadUpTo, StorageError,
     TxnMarker,
 };
+use pylog_testkit::sim::{Fault, SimDisk};
 
 use crate::support::{Broker, NOW_MS, durable, fill, scratch, small_segments};
 

@@ -64,6 +64,22 @@ fn layout<T: Stored>(number: i16) -> Result<Version, WireError> {
     Ok(Version { number, flexible: number >= T::FLEXIBLE_FROM })
 }
 
+/// A record's value in version `number`; without one the record deletes its key.
+///
+/// # Errors
+/// Those of [`Stored::to_bytes`].
+pub fn value_bytes<T: Stored>(value: Option<T>, number: i16) -> Result<Option<Bytes>, WireError> {
+    value.map(|value| value.to_bytes(number)).transpose()
+}
+
+/// Reads what [`value_bytes`] gives.
+///
+/// # Errors
+/// Those of [`Stored::from_bytes`].
+pub fn read_value<T: Stored>(value: Option<&Bytes>) -> Result<Option<T>, WireError> {
+    value.map(T::from_bytes).transpose()
+}
+
 /// The record type of a key, and its first field, which names the group or the transactional id in every type.
 ///
 /// # Errors

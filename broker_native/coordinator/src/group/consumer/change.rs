@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use super::member::{Member, MemberState, Owned, Partitions};
 use crate::Record;
 use pylog_wire::WireError;
-use pylog_wire::stored::Stored;
 use pylog_wire::stored::consumer_groups::{
     self as stored, CurrentMemberAssignmentValue, GroupKey, GroupMetadataValue, MemberKey,
     MemberMetadataValue, OwnedTopicPartitions, RegularExpressionKey, RegularExpressionValue,
     TargetAssignmentMemberValue, TargetAssignmentMetadataValue, TargetTopicPartitions,
 };
+use pylog_wire::stored::{Stored, read_value, value_bytes};
 
 /// Schema version of all values.
 const VALUE: i16 = 0;
@@ -76,23 +76,28 @@ impl Change {
             Self::Regex(regex, resolved) => {
                 let key =
                     RegularExpressionKey { group_id: group_id.to_owned(), regular_expression: regex.clone() };
-                (key.to_bytes(stored::REGULAR_EXPRESSION)?, value_of(resolved.as_ref().map(resolved_value))?)
+                (
+                    key.to_bytes(stored::REGULAR_EXPRESSION)?,
+                    value_bytes(resolved.as_ref().map(resolved_value), VALUE)?,
+                )
             }
-            Self::Member(id, value) => {
-                (member(id, stored::MEMBER_METADATA)?, value_of(value.as_deref().map(member_value))?)
-            }
+            Self::Member(id, value) => (
+                member(id, stored::MEMBER_METADATA)?,
+                value_bytes(value.as_deref().map(member_value), VALUE)?,
+            ),
             Self::Assignment(value) => {
                 let value = value.map(|(assignment_epoch, assignment_timestamp)| {
                     TargetAssignmentMetadataValue { assignment_epoch, assignment_timestamp }
                 });
-                (group(stored::TARGET_ASSIGNMENT_METADATA)?, value_of(value)?)
+                (group(stored::TARGET_ASSIGNMENT_METADATA)?, value_bytes(value, VALUE)?)
             }
-            Self::Target(id, value) => {
-                (member(id, stored::TARGET_ASSIGNMENT_MEMBER)?, value_of(value.as_ref().map(target_value))?)
-            }
+            Self::Target(id, value) => (
+                member(id, stored::TARGET_ASSIGNMENT_MEMBER)?,
+                value_bytes(value.as_ref().map(target_value), VALUE)?,
+            ),
             Self::Current(id, value) => (
                 member(id, stored::CURRENT_MEMBER_ASSIGNMENT)?,
-                value_of(value.as_deref().map(current_value))?,
+                value_bytes(value.as_deref().map(current_value), VALUE)?,
             ),
         };
         Ok(Record { key, value })
@@ -105,50 +110,44 @@ impl Change {
     pub fn read(key_type: i16, record: &Record) -> Result<Option<Self>, WireError> {
         let member_id = || MemberKey::from_bytes(&record.key).map(|key| key.member_id);
         Ok(Some(match key_type {
-            stored::GROUP_METADATA => match read_value::<GroupMetadataValue>(record)? {
+            stored::GROUP_METADATA => match read_value::<GroupMetadataValue>(record.value.as_ref())? {
                 Some(value) => Self::Epoch { epoch: value.epoch, metadata_hash: value.metadata_hash },
                 None => Self::Deleted,
             },
             stored::MEMBER_METADATA => {
                 let id = member_id()?;
-                let value = read_value::<MemberMetadataValue>(record)?;
+                let value = read_value::<MemberMetadataValue>(record.value.as_ref())?;
                 let member = value.map(|value| Box::new(read_member(&id, value)));
                 Self::Member(id, member)
             }
             stored::TARGET_ASSIGNMENT_METADATA => Self::Assignment(
-                read_value::<TargetAssignmentMetadataValue>(record)?
+                read_value::<TargetAssignmentMetadataValue>(record.value.as_ref())?
                     .map(|value| (value.assignment_epoch, value.assignment_timestamp)),
             ),
             stored::TARGET_ASSIGNMENT_MEMBER => Self::Target(
                 member_id()?,
-                read_value::<TargetAssignmentMemberValue>(record)?.map(|value| read_target(&value)),
+                read_value::<TargetAssignmentMemberValue>(record.value.as_ref())?
+                    .map(|value| read_target(&value)),
             ),
             stored::CURRENT_MEMBER_ASSIGNMENT => {
                 let id = member_id()?;
-                let value = read_value::<CurrentMemberAssignmentValue>(record)?;
+                let value = read_value::<CurrentMemberAssignmentValue>(record.value.as_ref())?;
                 let member = value.map(|value| Box::new(read_current(&id, &value)));
                 Self::Current(id, member)
             }
             stored::REGULAR_EXPRESSION => {
                 let regex = RegularExpressionKey::from_bytes(&record.key)?.regular_expression;
-                let value = read_value::<RegularExpressionValue>(record)?.map(|value| Resolved {
-                    topics: value.topics.into_iter().collect(),
-                    version: value.version,
-                    timestamp_ms: value.timestamp,
-                });
+                let value =
+                    read_value::<RegularExpressionValue>(record.value.as_ref())?.map(|value| Resolved {
+                        topics: value.topics.into_iter().collect(),
+                        version: value.version,
+                        timestamp_ms: value.timestamp,
+                    });
                 Self::Regex(regex, value)
             }
             _ => return Ok(None),
         }))
     }
-}
-
-fn value_of<T: Stored>(value: Option<T>) -> Result<Option<bytes::Bytes>, WireError> {
-    value.map(|value| value.to_bytes(VALUE)).transpose()
-}
-
-fn read_value<T: Stored>(record: &Record) -> Result<Option<T>, WireError> {
-    record.value.as_ref().map(T::from_bytes).transpose()
 }
 
 fn resolved_value(resolved: &Resolved) -> RegularExpressionValue {

@@ -15,9 +15,7 @@ use pylog_wire::messages::offset_delete::{OffsetDeleteRequestPartition, OffsetDe
 use pylog_wire::messages::offset_fetch::{
     OffsetFetchRequestGroup, OffsetFetchRequestTopics, OffsetFetchResponseGroup,
 };
-use pylog_wire::messages::txn_offset_commit::{
-    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
-};
+use pylog_wire::messages::txn_offset_commit::{TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic};
 use pylog_wire::messages::{OffsetCommitRequest, OffsetDeleteRequest, TxnOffsetCommitRequest};
 use pylog_wire::stored::offsets::OffsetCommitValue;
 use pylog_wire::stored::{Stored, type_and_name};

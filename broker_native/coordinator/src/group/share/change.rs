@@ -3,12 +3,12 @@ use super::group::Member;
 use crate::Record;
 use crate::group::consumer::Partitions;
 use pylog_wire::WireError;
-use pylog_wire::stored::Stored;
 use pylog_wire::stored::consumer_groups::TargetTopicPartitions;
 use pylog_wire::stored::share_groups::{
     self as stored, ShareCurrentValue, ShareGroupKey, ShareGroupMetadataValue, ShareMemberKey,
     ShareMemberMetadataValue, ShareTargetMetadataValue, ShareTargetValue,
 };
+use pylog_wire::stored::{Stored, read_value, value_bytes};
 
 /// Schema version of all values.
 const VALUE: i16 = 0;
@@ -60,25 +60,26 @@ impl Change {
                 (group(stored::GROUP_METADATA)?, Some(value.to_bytes(VALUE)?))
             }
             Self::Deleted => (group(stored::GROUP_METADATA)?, None),
-            Self::Member(id, value) => {
-                (member(id, stored::MEMBER_METADATA)?, value_of(value.as_deref().map(member_value))?)
-            }
+            Self::Member(id, value) => (
+                member(id, stored::MEMBER_METADATA)?,
+                value_bytes(value.as_deref().map(member_value), VALUE)?,
+            ),
             Self::Assignment(value) => {
                 let value = value.map(|(assignment_epoch, assignment_timestamp)| ShareTargetMetadataValue {
                     assignment_epoch,
                     assignment_timestamp,
                 });
-                (group(stored::TARGET_ASSIGNMENT_METADATA)?, value_of(value)?)
+                (group(stored::TARGET_ASSIGNMENT_METADATA)?, value_bytes(value, VALUE)?)
             }
             Self::Target(id, value) => {
                 let value = value
                     .as_ref()
                     .map(|target| ShareTargetValue { topic_partitions: stored_partitions(target) });
-                (member(id, stored::TARGET_ASSIGNMENT_MEMBER)?, value_of(value)?)
+                (member(id, stored::TARGET_ASSIGNMENT_MEMBER)?, value_bytes(value, VALUE)?)
             }
             Self::Current(id, value) => (
                 member(id, stored::CURRENT_MEMBER_ASSIGNMENT)?,
-                value_of(value.as_deref().map(current_value))?,
+                value_bytes(value.as_deref().map(current_value), VALUE)?,
             ),
         };
         Ok(Record { key, value })
@@ -91,37 +92,29 @@ impl Change {
     pub fn read(key_type: i16, record: &Record) -> Result<Option<Self>, WireError> {
         let member_id = || ShareMemberKey::from_bytes(&record.key).map(|key| key.member_id);
         Ok(Some(match key_type {
-            stored::GROUP_METADATA => match read_value::<ShareGroupMetadataValue>(record)? {
+            stored::GROUP_METADATA => match read_value::<ShareGroupMetadataValue>(record.value.as_ref())? {
                 Some(value) => Self::Epoch { epoch: value.epoch, metadata_hash: value.metadata_hash },
                 None => Self::Deleted,
             },
             stored::MEMBER_METADATA => {
-                let value = read_value::<ShareMemberMetadataValue>(record)?;
+                let value = read_value::<ShareMemberMetadataValue>(record.value.as_ref())?;
                 Self::Member(member_id()?, value.map(|value| Box::new(read_member(value))))
             }
             stored::TARGET_ASSIGNMENT_METADATA => Self::Assignment(
-                read_value::<ShareTargetMetadataValue>(record)?
+                read_value::<ShareTargetMetadataValue>(record.value.as_ref())?
                     .map(|value| (value.assignment_epoch, value.assignment_timestamp)),
             ),
             stored::TARGET_ASSIGNMENT_MEMBER => {
-                let value = read_value::<ShareTargetValue>(record)?;
+                let value = read_value::<ShareTargetValue>(record.value.as_ref())?;
                 Self::Target(member_id()?, value.map(|value| read_partitions(&value.topic_partitions)))
             }
             stored::CURRENT_MEMBER_ASSIGNMENT => {
-                let value = read_value::<ShareCurrentValue>(record)?;
+                let value = read_value::<ShareCurrentValue>(record.value.as_ref())?;
                 Self::Current(member_id()?, value.map(|value| Box::new(read_current(&value))))
             }
             _ => return Ok(None),
         }))
     }
-}
-
-fn value_of<T: Stored>(value: Option<T>) -> Result<Option<bytes::Bytes>, WireError> {
-    value.map(|value| value.to_bytes(VALUE)).transpose()
-}
-
-fn read_value<T: Stored>(record: &Record) -> Result<Option<T>, WireError> {
-    record.value.as_ref().map(T::from_bytes).transpose()
 }
 
 fn member_value(member: &Member) -> ShareMemberMetadataValue {

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use uuid::Uuid;
 
 use crate::share::requests::LogRange;
-use crate::share::state::{
-    Kept, StateEffects, StateEvent, StateReply, StateRequest, Summary, UNKNOWN,
-};
+use crate::share::state::{Kept, StateEffects, StateEvent, StateReply, StateRequest, Summary, UNKNOWN};
 use crate::share::{
     Batch, GroupSettings, LeaderAction, Settings, ShareEvent, ShareKey, ShareLeader, ShareMachine,
     ShareReply, ShareRequest, StateMachine, leader,

@@ -59,13 +59,34 @@ struct Shard {
 
 impl Shard {
     /// Takes a step. A panic in it lets go of all share partitions of this lock: what the machine knows may be half changed, and is
-    /// read again for the next request; who waits is told to ask again.
-    fn step(&mut self, step: impl FnOnce(&mut ShareLeader) -> LeaderEffects) -> LeaderEffects {
+    /// read again for the next request; who waits is told to ask again. That is then what is given as an error.
+    fn try_step(
+        &mut self,
+        step: impl FnOnce(&mut ShareLeader) -> LeaderEffects,
+    ) -> Result<LeaderEffects, LeaderEffects> {
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut self.leader)));
-        stepped.unwrap_or_else(|_panic| {
+        stepped.map_err(|_panic| {
             notice(&format!("share partitions are read again: {BUG}"));
             let left = catch_unwind(AssertUnwindSafe(|| self.leader.keep(|_key| None)));
             left.unwrap_or_default()
+        })
+    }
+
+    /// Takes a step that nobody asked for.
+    fn step(&mut self, step: impl FnOnce(&mut ShareLeader) -> LeaderEffects) -> LeaderEffects {
+        self.try_step(step).unwrap_or_else(|left| left)
+    }
+
+    /// Hands a request to the machine. Who asked what panics is told to ask again, too.
+    fn ask(
+        &mut self,
+        event: ShareEvent,
+        step: impl FnOnce(&mut ShareLeader, ShareEvent) -> LeaderEffects,
+    ) -> LeaderEffects {
+        let told = (event.ticket, failed(&event.request, ErrorCode::NotLeaderOrFollower));
+        self.try_step(|leader| step(leader, event)).unwrap_or_else(|mut left| {
+            left.replies.push(told);
+            left
         })
     }
 
@@ -136,7 +157,7 @@ impl Leading {
             shard.next_ticket += 1;
             let event = ShareEvent { ticket, key, settings, request };
             let now = self.now();
-            let effects = shard.step(|leader| leader.ask(event, leader_epoch, now));
+            let effects = shard.ask(event, |leader, event| leader.ask(event, leader_epoch, now));
             let (own, actions) = shard.settle(effects, Some(ticket));
             let receiver = own.is_none().then(|| {
                 let (sender, receiver) = oneshot::channel();
@@ -297,5 +318,63 @@ impl Leading {
             Some(due_ms) if due_ms <= now.steady_ms => leader.tick(now),
             _ => LeaderEffects::default(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pylog_coordinator::Room;
+    use pylog_coordinator::share::requests::LogRange;
+    use pylog_coordinator::share::{Settings, ShareMachine};
+
+    const NOW: Now = Now { wall_ms: 1, steady_ms: 1 };
+
+    fn settings() -> GroupSettings {
+        GroupSettings::from(&Settings::default())
+    }
+
+    fn shard() -> Shard {
+        let machine = ShareMachine::new(settings(), Room::new(1 << 20, || ()), Arc::new(|_topic| false));
+        Shard { leader: ShareLeader::new(machine), next_ticket: 0, waiting: HashMap::new() }
+    }
+
+    fn next(group: &str, ticket: u64) -> ShareEvent {
+        let log = LogRange { start: 0, end: 10 };
+        let key = ShareKey { group_id: group.into(), topic_id: Uuid::from_u128(9), partition: 0 };
+        let request = ShareRequest::Next { log, begin: Some(0) };
+        ShareEvent { ticket: Ticket(ticket), key, settings: settings(), request }
+    }
+
+    fn loads(effects: &LeaderEffects) -> bool {
+        matches!(effects.actions.as_slice(), [LeaderAction::Load { .. }])
+    }
+
+    #[test]
+    fn a_panic_tells_who_waits_and_who_asked_to_ask_again_and_the_next_reads_the_state_anew() {
+        let mut shard = shard();
+        let begun = shard.ask(next("g", 1), |leader, event| leader.ask(event, 0, NOW));
+        assert!(loads(&begun));
+        let (sender, mut receiver) = oneshot::channel();
+        shard.waiting.insert(Ticket(1), sender);
+        let effects = shard.ask(next("other", 2), |_leader, _event| panic!("a planted mistake"));
+        let (own, actions) = shard.settle(effects, Some(Ticket(2)));
+        let again = ShareReply::Next(Err(ErrorCode::NotLeaderOrFollower));
+        assert_eq!((own, shard.waiting.len()), (Some(again.clone()), 0));
+        assert!(
+            matches!(actions.as_slice(), [LeaderAction::Wake(group)] if group == "g"),
+            "long polls ask again"
+        );
+        assert_eq!(receiver.try_recv().unwrap(), Ok(again));
+        assert!(loads(&shard.ask(next("g", 3), |leader, event| leader.ask(event, 0, NOW))));
+    }
+
+    #[test]
+    fn a_panic_of_what_nobody_asked_for_lets_go_of_what_is_held() {
+        let mut shard = shard();
+        shard.ask(next("g", 1), |leader, event| leader.ask(event, 0, NOW));
+        let effects = shard.step(|_leader| panic!("a planted mistake"));
+        assert_eq!(effects.replies.len(), 1, "who waits is told");
+        assert!(loads(&shard.ask(next("g", 2), |leader, event| leader.ask(event, 0, NOW))));
     }
 }

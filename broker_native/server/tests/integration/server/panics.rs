@@ -4,16 +4,18 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use pylog_server::call::{Later, Reply, poll_reply};
 use pylog_server::settings::Settings;
 use pylog_storage::disk::{DirEntry, DiskFile, DiskLock, OpenMode};
 use pylog_storage::{Disk, Durability, RealDisk};
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::CreateTopicsRequest;
 use pylog_wire::messages::create_topics::CreatableTopic;
+use pylog_wire::messages::{CreateTopicsRequest, FetchResponse};
 
-use crate::server::support::{Broker, topic};
+use crate::server::support::{Broker, fetch_request, topic};
 
 /// A record with this in it panics when it is written.
 const MISTAKE: &str = "a planted mistake";
@@ -27,6 +29,8 @@ struct Mined(Arc<Planted>);
 struct Planted {
     /// A sync of a file of topic `mined`.
     sync: AtomicBool,
+    /// A look into a file of topic `mined`.
+    read: AtomicBool,
     /// The writing of a checkpoint.
     checkpoint: AtomicBool,
     /// How many checkpoints were written.
@@ -102,6 +106,9 @@ impl DiskFile for MinedFile {
     }
 
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
+        if self.is_mined {
+            step_on(&self.planted.read);
+        }
         self.file.read_at(buf, position)
     }
 
@@ -163,6 +170,34 @@ fn a_panic_of_a_request_that_takes_time_is_told_and_harms_nobody() {
     for client in [&mut unlucky, &mut other] {
         assert_eq!(client.produce("sound", &["on"]).error_code, 0);
     }
+    assert_eq!(broker.count("panics"), 1);
+}
+
+#[test]
+fn a_panic_of_a_fetch_that_waited_is_told_and_harms_nobody() {
+    let mined = Mined::default();
+    let broker = Broker::on(Arc::new(mined.clone()), Settings::default());
+    broker.server.apply_topics(vec![topic("mined", 1)]).unwrap();
+    let (mut unlucky, mut other) = (broker.client(), broker.client());
+    unlucky.send(&fetch_request("mined", 0, /* max_wait_ms */ 60_000, /* min_bytes */ 1), 12, 1);
+    broker.wait_for("requests", 1);
+    mined.0.read.store(true, Ordering::SeqCst);
+    assert_eq!(other.produce("mined", &["wakes it"]).error_code, 0);
+    let (_, answer): (i32, FetchResponse) = unlucky.receive(12);
+    assert_eq!(answer.error_code, ErrorCode::UnknownServerError.code());
+    assert!(!mined.0.read.load(Ordering::SeqCst), "something else is wrong");
+    assert_eq!(broker.count("panics"), 1);
+    for client in [&mut unlucky, &mut other] {
+        assert_eq!(client.fetch("mined", 0).high_watermark, 1);
+    }
+}
+
+#[test]
+fn a_panic_of_a_reply_that_no_handler_catches_closes_the_connection_and_is_counted() {
+    let broker = Broker::start();
+    let mut mistaken: Later = Box::pin(async { panic!("{MISTAKE}") });
+    let polled = poll_reply(broker.server.shared(), &mut mistaken, &mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Ready(Reply::Close(_))));
     assert_eq!(broker.count("panics"), 1);
 }
 

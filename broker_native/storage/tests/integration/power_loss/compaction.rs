@@ -9,11 +9,11 @@ use pylog_record::control::{AbortedFilter, Marker};
 use pylog_record::{BatchBuilder, Codec, batches, layout, records};
 use pylog_storage::Role;
 use pylog_storage::clock::ManualClock;
-use pylog_testkit::sim::{Bites, Fault, SimDisk};
 use pylog_storage::{
     AppendOptions, CleanerConfig, Cleaning, CleanupPolicy, Clock, Durability, LogConfig, LogManager,
     ManagerConfig, Pace, PartitionLog, ReadUpTo, StorageError, TxnMarker,
 };
+use pylog_testkit::sim::{Bites, Fault, SimDisk};
 
 use super::{Dice, ROUNDS, TOPIC_ID, bitten, durable, ended, seeds};
 

@@ -24,11 +24,11 @@ use pylog_record::control::Marker;
 use pylog_record::{BatchBuilder, BatchHeader, Codec, batches, layout};
 use pylog_storage::Role;
 use pylog_storage::clock::ManualClock;
-use pylog_testkit::sim::{Bites, Fault, SimDisk};
 use pylog_storage::{
     AppendOptions, Clock, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo,
     StorageError,
 };
+use pylog_testkit::sim::{Bites, Fault, SimDisk};
 use uuid::Uuid;
 
 use self::transactions::Writer;

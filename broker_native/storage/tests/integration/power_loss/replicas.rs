@@ -17,11 +17,11 @@ use std::sync::Arc;
 use pylog_record::control::{EndTxn, Marker, end_txn_batch};
 use pylog_record::{BatchBuilder, BatchHeader, Codec, batches, layout};
 use pylog_storage::clock::ManualClock;
-use pylog_testkit::sim::{Bites, Fault, SimDisk};
 use pylog_storage::{
     AppendOptions, Clock, Disk, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo,
     Role, StorageError,
 };
+use pylog_testkit::sim::{Bites, Fault, SimDisk};
 use uuid::Uuid;
 
 use crate::power_loss::{Dice, ROUNDS, bitten, ended, seeds};

@@ -6,9 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
 use crate::group::classic::ClassicGroup;
-use crate::group::{
-    GroupEvent, GroupMachine, GroupReply, GroupRequest, Kind, Settings, TopicsView,
-};
+use crate::group::{GroupEvent, GroupMachine, GroupReply, GroupRequest, Kind, Settings, TopicsView};
 use crate::{Caller, Entry, Machine, Now, Record, Room, Ticket};
 use pylog_wire::messages::describe_groups::DescribedGroup;
 use pylog_wire::messages::join_group::JoinGroupRequestProtocol;

@@ -6,9 +6,7 @@ use proptest::prelude::*;
 
 use crate::group::consumer::tests::scene::FakeTopics;
 use crate::group::share::Membership;
-use crate::group::{
-    Context, Group, GroupReply, GroupRequest, Kind, Settings, TimerKey, TopicsView, share,
-};
+use crate::group::{Context, Group, GroupReply, GroupRequest, Kind, Settings, TimerKey, TopicsView, share};
 use crate::{Caller, Effects, Record, Room, Ticket, Timers};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_group_describe::DescribedGroup;
