@@ -160,6 +160,11 @@ fn judge_by_epoch(metadata: &Metadata, asked: Producer, commit: bool) -> Result<
         State::CompleteCommit | State::CompleteAbort => before(speaker) || before_new_id(speaker),
         _ => false,
     };
+    // Who has the new epoch had its answer. Java's producer may ask for the end of its next transaction before the batches: it looks
+    // whether any wait, and takes the request from its queue, in two steps. Asked again it has sent them.
+    if ending && asked == metadata.successor() {
+        return Err(ErrorCode::ConcurrentTransactions);
+    }
     if !repeated && asked.id != speaker.id {
         return Err(ErrorCode::InvalidProducerIdMapping);
     }

@@ -85,6 +85,20 @@ fn a_repeated_end_is_answered_as_the_first_and_writes_nothing() {
 }
 
 #[test]
+fn an_end_of_the_next_transaction_waits_for_the_end_of_the_one_before() {
+    for committed in [true, false] {
+        let (mut bench, who) = ongoing();
+        let next = bench.end(V2, who, committed).unwrap();
+        assert_eq!(bench.end(V2, next, true), Err(ErrorCode::ConcurrentTransactions));
+        let ahead = Producer { epoch: next.epoch + 1, ..next };
+        assert_eq!(bench.end(V2, ahead, true), Err(ErrorCode::ProducerFenced));
+        bench.write_markers();
+        assert_eq!(bench.add(next, &[0]), ErrorCode::None);
+        assert_eq!(bench.end(V2, next, true).unwrap().epoch, next.epoch + 1);
+    }
+}
+
+#[test]
 fn nothing_can_be_committed_that_did_not_begin() {
     let mut bench = Bench::new();
     assert_eq!(bench.end(V2, Producer { id: 1, epoch: 0 }, true), Err(ErrorCode::InvalidProducerIdMapping));
