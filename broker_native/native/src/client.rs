@@ -11,13 +11,13 @@ use super::door::enter;
 use super::error::Failure;
 use pylog_client::admin::topics::NewTopic;
 use pylog_client::admin::{configs, door, topics as admin};
-use pylog_client::advance::{self, Wish};
-use pylog_client::cluster::Cluster;
 use pylog_client::config::{Isolation, Setting, Settings, TABLE};
 use pylog_client::error::{ClientError, Owner, kind};
-use pylog_client::offsets::{self, Wanted};
-use pylog_client::stop::Stop;
-use pylog_client::transaction::end::{self, Ending};
+use pylog_client::metadata::cluster::Cluster;
+use pylog_client::metadata::offsets::{self, Wanted};
+use pylog_client::net::stop::Stop;
+use pylog_client::read::advance::{self, Wish};
+use pylog_client::write::transaction::end::{self, Ending};
 
 /// What an administrator's request does when a topic names no number of partitions or replicas.
 const BROKER_DEFAULT: i32 = -1;

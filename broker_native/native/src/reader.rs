@@ -15,10 +15,11 @@ use super::client::settings;
 use super::door::enter;
 use super::error::{Failure, kind};
 use pylog_client::error::{ClientError, Owner};
-use pylog_client::fetcher::Target;
-use pylog_client::range::{Leg, Plan, RangeReader};
-use pylog_client::stop::Stop;
-use pylog_client::topic_id;
+use pylog_client::metadata::topic_id;
+use pylog_client::metadata::topic_partition::TopicPartition;
+use pylog_client::net::stop::Stop;
+use pylog_client::read::plan::{Leg, Plan};
+use pylog_client::read::range::RangeReader;
 use pylog_columnar::{Column, KeyCondition, RowFilter};
 
 /// How long Python's signal handlers may have to wait.
@@ -170,7 +171,11 @@ impl PyRangeReader {
 
 fn leg((topic, partition, start, end, topic_id): Further) -> Result<Leg, Failure> {
     let topic_id = topic_id::parse(&topic_id).map_err(Failure::from)?;
-    Ok(Leg { target: Target { topic, topic_id, partition }, start, end: Some(end) })
+    Ok(Leg {
+        topic_partition: TopicPartition { topic: topic.into(), partition, topic_id },
+        start,
+        end: Some(end),
+    })
 }
 
 fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {

@@ -2,8 +2,8 @@
 use serde_json::{Value, json};
 
 use super::{change, error_name, refuse, said};
-use crate::cluster::Cluster;
 use crate::error::Result;
+use crate::metadata::cluster::Cluster;
 use pylog_wire::messages::{DescribeClusterRequest, UnregisterBrokerRequest};
 
 /// The brokers that are registered and do not live: {node_id, host, port, rack}. A broker that cannot tell (Kafka before 4.1)

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{change, error_name, said};
-use crate::cluster::Cluster;
 use crate::error::{ClientError, Result};
+use crate::metadata::cluster::Cluster;
 use pylog_wire::messages::describe_configs::{
     DescribeConfigsResource, DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
     RESOURCE_BROKER, RESOURCE_TOPIC,

@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{brokers, features, group_offsets, groups, replicas, share_groups, transactions};
-use crate::cluster::Cluster;
 use crate::error::{ClientError, Result};
+use crate::metadata::cluster::Cluster;
 
 #[derive(Debug, Deserialize)]
 struct ListGroups {
@@ -118,7 +118,7 @@ fn read<T: DeserializeOwned>(arguments: &str) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeBroker;
+    use crate::tests::fake::FakeBroker;
 
     #[test]
     fn an_unknown_request_and_arguments_that_do_not_fit_are_the_callers_mistake() {

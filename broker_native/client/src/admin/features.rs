@@ -3,9 +3,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{change, error_name, said, timeout_ms};
-use crate::cluster::Cluster;
 use crate::error::Result;
-use crate::versions;
+use crate::metadata::cluster::Cluster;
+use crate::net::versions;
 use pylog_wire::messages::UpdateFeaturesRequest;
 use pylog_wire::messages::update_features::FeatureUpdateKey;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{error_name, refuse, said};
-use crate::cluster::Cluster;
-use crate::coordinator::{Kind, at, settled};
 use crate::error::Result;
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, at, settled};
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use pylog_wire::messages::offset_delete::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic};
 use pylog_wire::messages::offset_fetch::OffsetFetchRequestGroup;

@@ -1,10 +1,11 @@
 //! Groups: which there are, who is in them, deleting them.
 use serde_json::{Value, json};
 
+use super::group_answer::{described_error, first};
 use super::{error_name, said, share_groups};
-use crate::cluster::Cluster;
-use crate::coordinator::{Kind, at, settled};
-use crate::error::{ClientError, Result, code};
+use crate::error::{Result, code};
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, at, settled};
 use pylog_wire::ErrorCode;
 use pylog_wire::consumer_protocol::assigned;
 use pylog_wire::messages::consumer_group_describe as newer;
@@ -76,11 +77,6 @@ fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Result<Value> {
     let group = first(cluster.call(node, &request)?.groups, name)?;
     settled(group.error_code, name)?;
     Ok(classic_json(&group, node))
-}
-
-pub(super) fn first<T>(groups: Vec<T>, name: &str) -> Result<T> {
-    let missing = || ClientError::protocol("any", format!("no answer about group {name}"));
-    groups.into_iter().next().ok_or_else(missing)
 }
 
 /// Deletes groups that have no members, with all their offsets.
@@ -159,11 +155,4 @@ fn consumer_json(group: &newer::DescribedGroup, node: i32) -> Value {
         "error": error_name(group.error_code),
         "message": described_error(group.error_code, group.error_message.as_deref(), &group.group_id),
     })
-}
-
-pub(super) fn described_error(number: i16, message: Option<&str>, group: &str) -> Option<String> {
-    match code(number) {
-        ErrorCode::GroupIdNotFound => Some(format!("Group '{group}' does not exist.")),
-        _ => said(number, message),
-    }
 }

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{change, error_name, refuse, said, timeout_ms};
-use crate::cluster::Cluster;
 use crate::error::Result;
+use crate::metadata::cluster::Cluster;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_partition_reassignments::{ReassignablePartition, ReassignableTopic};
 use pylog_wire::messages::elect_leaders::ElectLeadersTopicPartitions;

@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::groups::{described_error, first};
+use super::group_answer::{described_error, first};
 use super::{error_name, refuse, said};
-use crate::cluster::Cluster;
-use crate::coordinator::{Kind, at, settled};
 use crate::error::{Result, code};
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, at, settled};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_share_group_offsets::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,

@@ -5,10 +5,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{change, error_name, leader, said, timeout_ms};
-use crate::cluster::Cluster;
 use crate::error::{Result, code};
-use crate::offsets::partition_error;
-use crate::topic_id;
+use crate::metadata::cluster::Cluster;
+use crate::metadata::offsets::partition_error;
+use crate::metadata::topic_id;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::create_partitions::CreatePartitionsTopic;
 use pylog_wire::messages::create_topics::{CreatableTopic, CreatableTopicConfig};

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{error_name, leader, refuse, said};
-use crate::cluster::{Address, Cluster};
-use crate::coordinator::{Kind, Located, at, locate, settled};
 use crate::error::{ClientError, Result, code};
+use crate::metadata::address::Address;
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, Located, at, locate, settled};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_producers::{ProducerState, TopicRequest};
 use pylog_wire::messages::describe_transactions::TransactionState;

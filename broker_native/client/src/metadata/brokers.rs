@@ -1,0 +1,132 @@
+//! Which broker to ask, and who led which partition: what a client remembers of a cluster that changes under it. No socket.
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use super::address::Address;
+use pylog_wire::messages::metadata::MetadataResponse;
+
+/// How long a broker that failed is asked last.
+const DOUBT: Duration = Duration::from_secs(10);
+
+/// Addresses that failed lately.
+#[derive(Debug, Default)]
+pub struct Doubts(HashMap<Address, Instant>);
+
+impl Doubts {
+    /// `address` failed now.
+    pub fn add(&mut self, address: &Address) {
+        self.0.retain(|_, since| since.elapsed() < DOUBT);
+        self.0.insert(address.clone(), Instant::now());
+    }
+
+    /// Every address once: first those without a doubt in the order given, then the others, the oldest doubt first.
+    pub fn order<'a>(&self, addresses: impl Iterator<Item = &'a Address>) -> Vec<Address> {
+        let (mut good, mut doubted): (Vec<Address>, Vec<(Instant, Address)>) = (Vec::new(), Vec::new());
+        for address in addresses {
+            match self.0.get(address).filter(|since| since.elapsed() < DOUBT) {
+                None if !good.contains(address) => good.push(address.clone()),
+                Some(since) if !doubted.iter().any(|(_, known)| known == address) => {
+                    doubted.push((*since, address.clone()));
+                }
+                _ => {}
+            }
+        }
+        doubted.sort_by_key(|(since, _)| *since);
+        good.extend(doubted.into_iter().map(|(_, address)| address));
+        good
+    }
+}
+
+/// Leaders as metadata showed them last, and the newest epoch of each partition.
+#[derive(Debug, Default)]
+pub struct Leaders {
+    leaders: HashMap<(String, i32), i32>,
+    epochs: HashMap<(Uuid, i32), i32>,
+}
+
+impl Leaders {
+    /// The leader of a partition.
+    pub fn of(&self, topic: &str, partition: i32) -> Option<i32> {
+        // A key of owned parts: looked up a few times for each trigger, not for each record.
+        self.leaders.get(&(topic.to_owned(), partition)).copied()
+    }
+
+    /// Forgets leaders; what epochs were seen stays known.
+    pub fn forget(&mut self) {
+        self.leaders.clear();
+    }
+
+    /// Notes the epoch of a partition; true when none as new was seen before.
+    pub fn saw(&mut self, place: (Uuid, i32), epoch: i32) -> bool {
+        let known = self.epochs.entry(place).or_insert(-1);
+        let newer = epoch > *known;
+        *known = epoch.max(*known);
+        newer
+    }
+
+    /// Takes the leaders of an answer; names a partition whose epoch there is older than one seen before, and has no
+    /// leader for it then.
+    pub fn remember(&mut self, answer: &MetadataResponse) -> Option<String> {
+        let mut stale = None;
+        for topic in &answer.topics {
+            let Some(name) = &topic.name else { continue };
+            self.leaders.retain(|(known, _), _| known != name);
+            for partition in &topic.partitions {
+                let place = (topic.topic_id, partition.partition_index);
+                // Brokers without topic ids cannot say whether it is the same topic.
+                let counts = !topic.topic_id.is_nil() && partition.leader_epoch >= 0;
+                if counts
+                    && !self.saw(place, partition.leader_epoch)
+                    && self.is_older(place, partition.leader_epoch)
+                {
+                    stale = Some(format!("{name}-{}", partition.partition_index));
+                } else if partition.leader_id >= 0 {
+                    self.leaders.insert((name.clone(), partition.partition_index), partition.leader_id);
+                }
+            }
+        }
+        stale
+    }
+
+    fn is_older(&self, place: (Uuid, i32), epoch: i32) -> bool {
+        self.epochs.get(&place).is_some_and(|known| epoch < *known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fake::metadata;
+
+    fn address(port: u16) -> Address {
+        ("h".to_owned(), port)
+    }
+
+    #[test]
+    fn who_failed_is_asked_last_and_each_address_once() {
+        let mut doubts = Doubts::default();
+        let all = [address(1), address(2), address(1), address(3)];
+        assert_eq!(doubts.order(all.iter()), [address(1), address(2), address(3)]);
+        doubts.add(&address(1));
+        assert_eq!(doubts.order(all.iter()), [address(2), address(3), address(1)]);
+        doubts.add(&address(2));
+        assert_eq!(doubts.order(all.iter()), [address(3), address(1), address(2)]);
+    }
+
+    #[test]
+    fn an_older_epoch_than_one_seen_is_no_news_of_the_leader() {
+        let mut leaders = Leaders::default();
+        let mut answer = metadata(1);
+        answer.topics[0].partitions[0].leader_epoch = 5;
+        assert_eq!(leaders.remember(&answer), None);
+        assert_eq!(leaders.of("t", 0), Some(1));
+        answer.topics[0].partitions[0].leader_epoch = 4;
+        assert_eq!(leaders.remember(&answer), Some("t-0".to_owned()));
+        assert_eq!(leaders.of("t", 0), None);
+        // A topic of the same name that was made anew begins anew.
+        answer.topics[0].topic_id = Uuid::from_u128(8);
+        assert_eq!(leaders.remember(&answer), None);
+    }
+}
