@@ -10,11 +10,12 @@ use serde_json::Value;
 use super::door::enter;
 use super::error::Failure;
 use pylog_client::admin::topics::NewTopic;
-use pylog_client::admin::{configs, door, topics as admin};
+use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Setting, Settings, TABLE};
 use pylog_client::error::{ClientError, Owner, kind};
 use pylog_client::metadata::cluster::Cluster;
 use pylog_client::metadata::offsets::{self, Wanted};
+use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::net::stop::Stop;
 use pylog_client::read::advance::{self, Wish};
 use pylog_client::write::transaction::end::{self, Ending};
@@ -183,7 +184,7 @@ impl Client {
     }
 
     fn request<'py>(&self, py: Python<'py>, name: &str, arguments_json: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, |cluster| door::call(cluster, name, arguments_json))
+        self.ask(py, |cluster| by_name::call(cluster, name, arguments_json))
     }
 
     fn end_transactions<'py>(
@@ -220,7 +221,8 @@ type RawWish = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
 
 fn wish(raw: RawWish) -> Wish {
     let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
-    Wish { topic, partition, start, end, max_records, max_bytes, at_least_one }
+    let topic_partition = TopicPartition::by_name(topic, partition);
+    Wish { topic_partition, start, end, max_records, max_bytes, at_least_one }
 }
 
 fn new_topic(topic: &Bound<'_, PyAny>) -> PyResult<NewTopic> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{error_name, refuse, said};
 use crate::error::Result;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, at, settled};
+use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use pylog_wire::messages::offset_delete::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic};
 use pylog_wire::messages::offset_fetch::OffsetFetchRequestGroup;
@@ -27,10 +27,10 @@ pub fn list(cluster: &mut Cluster, group: &str, stable: bool) -> Result<Vec<Valu
         groups: vec![of_group],
         require_stable: stable,
     };
-    let answer = at(cluster, "list offsets of a group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(cluster, "list offsets of a group", Kind::Group, group, |cluster, node| {
         let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, group)?;
-        answer.groups.iter().try_for_each(|one| settled(one.error_code, group))?;
+        check_ready(answer.error_code, group)?;
+        answer.groups.iter().try_for_each(|one| check_ready(one.error_code, group))?;
         Ok(answer)
     })?;
     refuse(answer.error_code, "offsets of the group cannot be listed")?;
@@ -93,10 +93,10 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Resul
         topics: topics.into_iter().map(topic).collect(),
         ..Default::default()
     };
-    let answer = at(cluster, "set offsets of a group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(cluster, "set offsets of a group", Kind::Group, group, |cluster, node| {
         let answer = cluster.call(node, &request)?;
         let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| settled(one.error_code, group))?;
+        each.try_for_each(|one| check_ready(one.error_code, group))?;
         Ok(answer)
     })?;
     let mut results = Vec::new();
@@ -121,11 +121,12 @@ pub fn delete(cluster: &mut Cluster, group: &str, partitions: &[(String, i32)]) 
         |(name, partitions): (&str, _)| OffsetDeleteRequestTopic { name: name.to_owned(), partitions };
     let request =
         OffsetDeleteRequest { group_id: group.to_owned(), topics: topics.into_iter().map(topic).collect() };
-    let answer = at(cluster, "delete offsets of a group", Kind::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, group)?;
-        Ok(answer)
-    })?;
+    let answer =
+        ask_coordinator(cluster, "delete offsets of a group", Kind::Group, group, |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            check_ready(answer.error_code, group)?;
+            Ok(answer)
+        })?;
     refuse(answer.error_code, "offsets of the group cannot be deleted")?;
     let mut results = Vec::new();
     for topic in &answer.topics {

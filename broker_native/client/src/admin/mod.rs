@@ -10,10 +10,10 @@
 //! | [`transactions`] | transactions and producers |
 //! | [`features`], [`brokers`] | levels of the cluster; brokers that are dead or gone |
 //! | [`replicas`] | replicas that move, leaders |
-//! | [`door`] | requests by name |
+//! | [`by_name`] | requests by name |
 pub mod brokers;
+pub mod by_name;
 pub mod configs;
-pub mod door;
 pub mod features;
 mod group_answer;
 pub mod group_offsets;

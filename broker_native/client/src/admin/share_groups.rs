@@ -7,7 +7,7 @@ use super::group_answer::{described_error, first};
 use super::{error_name, refuse, said};
 use crate::error::{Result, code};
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, at, settled};
+use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_share_group_offsets::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,
@@ -33,7 +33,7 @@ pub(super) fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Resu
         Err(error) if error.kind == ErrorCode::UnsupportedVersion.name() => return Ok(None),
         Err(error) => return Err(error),
     };
-    settled(group.error_code, name)?;
+    check_ready(group.error_code, name)?;
     let is_other =
         [ErrorCode::GroupIdNotFound, ErrorCode::UnsupportedVersion].contains(&code(group.error_code));
     Ok((!is_other).then(|| share_json(&group, node)))
@@ -47,13 +47,14 @@ pub(super) fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Resu
 pub fn offsets(cluster: &mut Cluster, group: &str) -> Result<Vec<Value>> {
     let of_group = DescribeShareGroupOffsetsRequestGroup { group_id: group.to_owned(), topics: None };
     let request = DescribeShareGroupOffsetsRequest { groups: vec![of_group] };
-    let answer = at(cluster, "list offsets of a share group", Kind::Group, group, |cluster, node| {
-        let answer = first(cluster.call(node, &request)?.groups, group)?;
-        settled(answer.error_code, group)?;
-        let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| settled(one.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer =
+        ask_coordinator(cluster, "list offsets of a share group", Kind::Group, group, |cluster, node| {
+            let answer = first(cluster.call(node, &request)?.groups, group)?;
+            check_ready(answer.error_code, group)?;
+            let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
+            each.try_for_each(|one| check_ready(one.error_code, group))?;
+            Ok(answer)
+        })?;
     refuse(answer.error_code, "offsets of the share group cannot be listed")?;
     let of_topic = answer.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(|one| {
@@ -91,13 +92,14 @@ pub fn alter(cluster: &mut Cluster, group: &str, starts: &[Start]) -> Result<Vec
     };
     let topics = topics.into_iter().map(topic).collect();
     let request = AlterShareGroupOffsetsRequest { group_id: group.to_owned(), topics };
-    let answer = at(cluster, "set offsets of a share group", Kind::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, group)?;
-        let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| settled(one.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer =
+        ask_coordinator(cluster, "set offsets of a share group", Kind::Group, group, |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            check_ready(answer.error_code, group)?;
+            let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
+            each.try_for_each(|one| check_ready(one.error_code, group))?;
+            Ok(answer)
+        })?;
     refuse(answer.error_code, "offsets of the share group cannot be set")?;
     let of_topic = answer.responses.iter().flat_map(|topic| {
         topic.partitions.iter().map(|one| {

@@ -34,7 +34,7 @@ pub fn describe_topics(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<
         if complete || begun.elapsed() >= cluster.news_take() {
             return Ok(answer.topics.iter().map(topic_json).collect());
         }
-        cluster.doubt_metadata();
+        cluster.distrust_metadata();
         let pause = cluster.settings().backoff(attempt);
         attempt += 1;
         cluster.stop().pause(pause);
@@ -167,7 +167,7 @@ pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> R
             let found = answer.topics.first().and_then(|topic| topic.partitions.first());
             match found.map(|one| (one.low_watermark, one.error_code)) {
                 Some((_, number)) if code(number) == ErrorCode::NotLeaderOrFollower => {
-                    cluster.doubt_metadata();
+                    cluster.distrust_metadata();
                     Err(partition_error(name, *partition, code(number)))
                 }
                 found => Ok(found.unwrap_or((-1, ErrorCode::UnknownServerError.code()))),

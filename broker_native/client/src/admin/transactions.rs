@@ -9,7 +9,7 @@ use super::{error_name, leader, refuse, said};
 use crate::error::{ClientError, Result, code};
 use crate::metadata::address::Address;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, Located, at, locate, settled};
+use crate::metadata::coordinator::{Kind, Located, ask_coordinator, check_ready, locate};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_producers::{ProducerState, TopicRequest};
 use pylog_wire::messages::describe_transactions::TransactionState;
@@ -63,7 +63,7 @@ pub fn list(cluster: &mut Cluster, filter: &Filter) -> Result<Vec<Value>> {
     let answers = super::everywhere(cluster, "list transactions", |cluster, node| {
         let address = cluster.address(node)?;
         let mut answer = cluster.call_at(&address, &request)?;
-        settled(answer.error_code, "list transactions")?;
+        check_ready(answer.error_code, "list transactions")?;
         refuse(answer.error_code, "transactions cannot be listed")?;
         if let Some(unknown) = answer.unknown_state_filters.first() {
             return Err(ClientError::invalid(format!("the broker knows no transaction state {unknown:?}")));
@@ -115,7 +115,7 @@ fn describe_all(cluster: &mut Cluster, ids: &[String]) -> Result<BTreeMap<String
     for (node, (address, transactional_ids)) in asked {
         let answer = cluster.call_at(&address, &DescribeTransactionsRequest { transactional_ids })?;
         for state in answer.transaction_states {
-            settled(state.error_code, &state.transactional_id)?;
+            check_ready(state.error_code, &state.transactional_id)?;
             known.insert(state.transactional_id.clone(), state_json(&state, &state.transactional_id, node));
         }
     }
@@ -237,9 +237,9 @@ pub fn fence(cluster: &mut Cluster, ids: &[String]) -> Result<Vec<Value>> {
             transaction_timeout_ms,
             ..Default::default()
         };
-        at(cluster, "abort a transaction", Kind::Transaction, id, |cluster, node| {
+        ask_coordinator(cluster, "abort a transaction", Kind::Transaction, id, |cluster, node| {
             let answer = cluster.call(node, &request)?;
-            settled(answer.error_code, id)?;
+            check_ready(answer.error_code, id)?;
             Ok(json!({
                 "transactional_id": id,
                 "producer_id": answer.producer_id,

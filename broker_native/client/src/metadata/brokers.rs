@@ -2,39 +2,38 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
 use super::address::Address;
+use super::topic_partition::{PartitionById, TopicPartition};
 use pylog_wire::messages::metadata::MetadataResponse;
 
 /// How long a broker that failed is asked last.
-const DOUBT: Duration = Duration::from_secs(10);
+const ASKED_LAST_FOR: Duration = Duration::from_secs(10);
 
 /// Addresses that failed lately.
 #[derive(Debug, Default)]
-pub struct Doubts(HashMap<Address, Instant>);
+pub struct FailedBrokers(HashMap<Address, Instant>);
 
-impl Doubts {
+impl FailedBrokers {
     /// `address` failed now.
     pub fn add(&mut self, address: &Address) {
-        self.0.retain(|_, since| since.elapsed() < DOUBT);
+        self.0.retain(|_, since| since.elapsed() < ASKED_LAST_FOR);
         self.0.insert(address.clone(), Instant::now());
     }
 
-    /// Every address once: first those without a doubt in the order given, then the others, the oldest doubt first.
+    /// Every address once: first those that did not fail in the order given, then the others, the oldest failure first.
     pub fn order<'a>(&self, addresses: impl Iterator<Item = &'a Address>) -> Vec<Address> {
-        let (mut good, mut doubted): (Vec<Address>, Vec<(Instant, Address)>) = (Vec::new(), Vec::new());
+        let (mut good, mut failed): (Vec<Address>, Vec<(Instant, Address)>) = (Vec::new(), Vec::new());
         for address in addresses {
-            match self.0.get(address).filter(|since| since.elapsed() < DOUBT) {
+            match self.0.get(address).filter(|since| since.elapsed() < ASKED_LAST_FOR) {
                 None if !good.contains(address) => good.push(address.clone()),
-                Some(since) if !doubted.iter().any(|(_, known)| known == address) => {
-                    doubted.push((*since, address.clone()));
+                Some(since) if !failed.iter().any(|(_, known)| known == address) => {
+                    failed.push((*since, address.clone()));
                 }
                 _ => {}
             }
         }
-        doubted.sort_by_key(|(since, _)| *since);
-        good.extend(doubted.into_iter().map(|(_, address)| address));
+        failed.sort_by_key(|(since, _)| *since);
+        good.extend(failed.into_iter().map(|(_, address)| address));
         good
     }
 }
@@ -42,15 +41,15 @@ impl Doubts {
 /// Leaders as metadata showed them last, and the newest epoch of each partition.
 #[derive(Debug, Default)]
 pub struct Leaders {
-    leaders: HashMap<(String, i32), i32>,
-    epochs: HashMap<(Uuid, i32), i32>,
+    leaders: HashMap<TopicPartition, i32>,
+    epochs: HashMap<PartitionById, i32>,
 }
 
 impl Leaders {
     /// The leader of a partition.
     pub fn of(&self, topic: &str, partition: i32) -> Option<i32> {
         // A key of owned parts: looked up a few times for each trigger, not for each record.
-        self.leaders.get(&(topic.to_owned(), partition)).copied()
+        self.leaders.get(&TopicPartition::by_name(topic, partition)).copied()
     }
 
     /// Forgets leaders; what epochs were seen stays known.
@@ -59,8 +58,8 @@ impl Leaders {
     }
 
     /// Notes the epoch of a partition; true when none as new was seen before.
-    pub fn saw(&mut self, place: (Uuid, i32), epoch: i32) -> bool {
-        let known = self.epochs.entry(place).or_insert(-1);
+    pub fn saw(&mut self, partition: PartitionById, epoch: i32) -> bool {
+        let known = self.epochs.entry(partition).or_insert(-1);
         let newer = epoch > *known;
         *known = epoch.max(*known);
         newer
@@ -68,35 +67,38 @@ impl Leaders {
 
     /// Takes the leaders of an answer; names a partition whose epoch there is older than one seen before, and has no
     /// leader for it then.
-    pub fn remember(&mut self, answer: &MetadataResponse) -> Option<String> {
+    pub fn remember(&mut self, answer: &MetadataResponse) -> Option<TopicPartition> {
         let mut stale = None;
         for topic in &answer.topics {
             let Some(name) = &topic.name else { continue };
-            self.leaders.retain(|(known, _), _| known != name);
+            self.leaders.retain(|known, _| *known.topic != **name);
             for partition in &topic.partitions {
-                let place = (topic.topic_id, partition.partition_index);
+                let by_id = (topic.topic_id, partition.partition_index);
                 // Brokers without topic ids cannot say whether it is the same topic.
                 let counts = !topic.topic_id.is_nil() && partition.leader_epoch >= 0;
                 if counts
-                    && !self.saw(place, partition.leader_epoch)
-                    && self.is_older(place, partition.leader_epoch)
+                    && !self.saw(by_id, partition.leader_epoch)
+                    && self.is_older(by_id, partition.leader_epoch)
                 {
-                    stale = Some(format!("{name}-{}", partition.partition_index));
+                    stale = Some(TopicPartition::by_name(name.as_str(), partition.partition_index));
                 } else if partition.leader_id >= 0 {
-                    self.leaders.insert((name.clone(), partition.partition_index), partition.leader_id);
+                    let by_name = TopicPartition::by_name(name.as_str(), partition.partition_index);
+                    self.leaders.insert(by_name, partition.leader_id);
                 }
             }
         }
         stale
     }
 
-    fn is_older(&self, place: (Uuid, i32), epoch: i32) -> bool {
-        self.epochs.get(&place).is_some_and(|known| epoch < *known)
+    fn is_older(&self, partition: PartitionById, epoch: i32) -> bool {
+        self.epochs.get(&partition).is_some_and(|known| epoch < *known)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
     use crate::tests::fake::metadata;
 
@@ -106,13 +108,13 @@ mod tests {
 
     #[test]
     fn who_failed_is_asked_last_and_each_address_once() {
-        let mut doubts = Doubts::default();
+        let mut failed = FailedBrokers::default();
         let all = [address(1), address(2), address(1), address(3)];
-        assert_eq!(doubts.order(all.iter()), [address(1), address(2), address(3)]);
-        doubts.add(&address(1));
-        assert_eq!(doubts.order(all.iter()), [address(2), address(3), address(1)]);
-        doubts.add(&address(2));
-        assert_eq!(doubts.order(all.iter()), [address(3), address(1), address(2)]);
+        assert_eq!(failed.order(all.iter()), [address(1), address(2), address(3)]);
+        failed.add(&address(1));
+        assert_eq!(failed.order(all.iter()), [address(2), address(3), address(1)]);
+        failed.add(&address(2));
+        assert_eq!(failed.order(all.iter()), [address(3), address(1), address(2)]);
     }
 
     #[test]
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(leaders.remember(&answer), None);
         assert_eq!(leaders.of("t", 0), Some(1));
         answer.topics[0].partitions[0].leader_epoch = 4;
-        assert_eq!(leaders.remember(&answer), Some("t-0".to_owned()));
+        assert_eq!(leaders.remember(&answer), Some(TopicPartition::by_name("t", 0)));
         assert_eq!(leaders.of("t", 0), None);
         // A topic of the same name that was made anew begins anew.
         answer.topics[0].topic_id = Uuid::from_u128(8);

@@ -8,10 +8,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
 use super::address::Address;
-use super::brokers::{Doubts, Leaders};
+use super::brokers::{FailedBrokers, Leaders};
+use super::topic_partition::PartitionById;
 use crate::config::Settings;
 use crate::error::{ClientError, Result, code, kind};
 use crate::net::connection::Connection;
@@ -36,10 +35,10 @@ pub struct Cluster {
     brokers: BTreeMap<i32, Address>,
     connections: HashMap<Address, Connection>,
     controller: i32,
-    doubts: Doubts,
+    failed: FailedBrokers,
     leaders: Leaders,
     /// Who gave metadata last.
-    told_by: Option<Address>,
+    metadata_from: Option<Address>,
 }
 
 impl Cluster {
@@ -56,9 +55,9 @@ impl Cluster {
             brokers: BTreeMap::new(),
             connections: HashMap::new(),
             controller: -1,
-            doubts: Doubts::default(),
+            failed: FailedBrokers::default(),
             leaders: Leaders::default(),
-            told_by: None,
+            metadata_from: None,
         })
     }
 
@@ -116,7 +115,7 @@ impl Cluster {
                 return Err(error);
             }
             tried.push(address);
-            if self.candidates().iter().all(|one| tried.contains(one)) {
+            if self.candidates().iter().all(|address| tried.contains(address)) {
                 return Err(error);
             }
         }
@@ -154,13 +153,13 @@ impl Cluster {
         for (node, request) in requests {
             let address = self.address(*node)?;
             addresses.push(address.clone());
-            let one = self.connection(&address)?.send(request);
-            sent.push(one.inspect_err(|_| self.doubt(&address))?);
+            let outcome = self.connection(&address)?.send(request);
+            sent.push(outcome.inspect_err(|_| self.mark_failed(&address))?);
         }
         let mut answers = Vec::with_capacity(requests.len());
         for (address, sent) in addresses.iter().zip(sent) {
             let answer = self.connection(address)?.receive::<Q>(sent);
-            answers.push(answer.inspect_err(|_| self.doubt(address))?);
+            answers.push(answer.inspect_err(|_| self.mark_failed(address))?);
         }
         Ok(answers)
     }
@@ -173,23 +172,23 @@ impl Cluster {
     /// Lets the next question ask for metadata first, after an error that a leader which moved may have caused.
     pub fn forget_leaders(&mut self) {
         self.leaders.forget();
-        self.doubt_metadata();
+        self.distrust_metadata();
     }
 
     /// A leader that metadata named says that it is none: the next metadata is asked from another broker.
-    pub fn doubt_metadata(&mut self) {
-        if let Some(address) = self.told_by.take().filter(|_| self.has_several()) {
-            self.doubts.add(&address);
+    pub fn distrust_metadata(&mut self) {
+        if let Some(address) = self.metadata_from.take().filter(|_| self.has_several()) {
+            self.failed.add(&address);
         }
     }
 
     /// Takes what a broker said who does not lead a partition any more (KIP-951): the leader's number, its epoch and where
     /// it is. True when that is news: a newer epoch than any seen, and a broker that can be reached.
-    pub fn learn(&mut self, place: (Uuid, i32), leader: (i32, i32), address: Option<Address>) -> bool {
+    pub fn learn(&mut self, partition: PartitionById, leader: (i32, i32), address: Option<Address>) -> bool {
         if let Some(address) = address {
             self.brokers.entry(leader.0).or_insert(address);
         }
-        self.brokers.contains_key(&leader.0) && self.leaders.saw(place, leader.1)
+        self.brokers.contains_key(&leader.0) && self.leaders.saw(partition, leader.1)
     }
 
     /// Sends `request`, once, to the controller; to any broker where the cluster shows none or it cannot be connected to
@@ -234,7 +233,7 @@ impl Cluster {
             ..Default::default()
         };
         let (address, answer) = self.call_one(&request)?;
-        self.told_by = Some(address.clone());
+        self.metadata_from = Some(address.clone());
         if answer.error_code != 0 {
             let error = code(answer.error_code);
             return Err(ClientError {
@@ -252,11 +251,11 @@ impl Cluster {
             })
             .collect();
         let stale = self.leaders.remember(&answer);
-        if let Some(place) = stale.filter(|_| self.has_several()) {
-            self.doubt_metadata();
+        if let Some(partition) = stale.filter(|_| self.has_several()) {
+            self.distrust_metadata();
             return Err(ClientError::retriable(
                 ErrorCode::LeaderNotAvailable.name(),
-                format!("broker {}:{} shows an old leader of partition {place}", address.0, address.1),
+                format!("broker {}:{} shows an old leader of partition {partition}", address.0, address.1),
             ));
         }
         Ok(answer)
@@ -307,7 +306,7 @@ impl Cluster {
     pub fn connection(&mut self, address: &Address) -> Result<&mut Connection> {
         if !self.connections.contains_key(address) {
             let opened = Connection::open(&address.0, address.1, &self.settings, &self.stop);
-            let opened = opened.inspect_err(|_| self.doubts.add(address))?;
+            let opened = opened.inspect_err(|_| self.failed.add(address))?;
             self.connections.insert(address.clone(), opened);
         }
         let connection = self.connections.get_mut(address);
@@ -320,9 +319,9 @@ impl Cluster {
     }
 
     /// Forgets the connection to `address` after an error, and asks other brokers first for a while.
-    pub fn doubt(&mut self, address: &Address) {
+    pub fn mark_failed(&mut self, address: &Address) {
         self.drop_connection(address);
-        self.doubts.add(address);
+        self.failed.add(address);
     }
 
     /// Repeats `attempt` at `what` while it fails retriably, for `default.api.timeout.ms`. A client that never reached a
@@ -358,7 +357,7 @@ impl Cluster {
         let sent = connection.send_up_to(request, newest);
         let answer = sent.and_then(|sent| connection.receive::<Q>(sent));
         if answer.is_err() {
-            self.doubt(address);
+            self.mark_failed(address);
         }
         answer
     }
@@ -371,8 +370,8 @@ impl Cluster {
         self.call_up_to(address, i16::MAX, request)
     }
 
-    /// A broker to ask: one that is connected to, else the first of the known ones and of the list that answers; those in
-    /// doubt last.
+    /// A broker to ask: one that is connected to, else the first of the known ones and of the list that answers; those that
+    /// failed lately last.
     ///
     /// # Errors
     /// `UNREACHABLE` naming every address tried.
@@ -399,7 +398,7 @@ impl Cluster {
     /// Every address that may answer, each once, in the order in which they are to be tried.
     fn candidates(&self) -> Vec<Address> {
         let all = self.connections.keys().chain(self.brokers.values()).chain(&self.bootstrap);
-        self.doubts.order(all)
+        self.failed.order(all)
     }
 }
 

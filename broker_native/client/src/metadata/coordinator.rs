@@ -32,11 +32,11 @@ impl Kind {
     }
 }
 
-/// Calls the coordinator of `key` by `ask`, again while that fails retriably ([`settled`] makes it so).
+/// Calls the coordinator of `key` by `ask`, again while that fails retriably ([`check_ready`] makes it so).
 ///
 /// # Errors
 /// Those of the connection; a coordinator that is not there after `default.api.timeout.ms`.
-pub fn at<T>(
+pub fn ask_coordinator<T>(
     cluster: &mut Cluster,
     what: &str,
     kind: Kind,
@@ -55,7 +55,7 @@ pub fn at<T>(
 ///
 /// # Errors
 /// `NOT_COORDINATOR`, `COORDINATOR_LOAD_IN_PROGRESS`, `COORDINATOR_NOT_AVAILABLE`, `CONCURRENT_TRANSACTIONS`.
-pub fn settled(number: i16, key: &str) -> Result<()> {
+pub fn check_ready(number: i16, key: &str) -> Result<()> {
     let error = code(number);
     match error {
         ErrorCode::NotCoordinator
@@ -71,7 +71,7 @@ pub fn settled(number: i16, key: &str) -> Result<()> {
 fn find(cluster: &mut Cluster, kind: Kind, key: &str) -> Result<i32> {
     let answer = cluster.call_any(&question(kind, &[key.to_owned()]))?;
     let shown = first(answer);
-    refused(kind, key, &shown)?;
+    check_found(kind, key, &shown)?;
     Ok(shown.node_id)
 }
 
@@ -93,21 +93,21 @@ pub fn locate(cluster: &mut Cluster, kind: Kind, keys: &[String]) -> Result<Vec<
     let connection = cluster.connection(&address)?;
     let version = connection.versions().pick::<FindCoordinatorRequest>(connection.broker())?;
     if version < SEVERAL_FROM {
-        let one = |key: &String| {
+        let locate_one = |key: &String| {
             let shown = first(cluster.call_at(&address, &question(kind, std::slice::from_ref(key)))?);
-            Ok(place(kind, key, &shown))
+            Ok(located(kind, key, &shown))
         };
-        return keys.iter().map(one).collect();
+        return keys.iter().map(locate_one).collect();
     }
     let answer = cluster.call_at(&address, &question(kind, keys))?;
     let shown: HashMap<&str, &Coordinator> =
         answer.coordinators.iter().map(|shown| (shown.key.as_str(), shown)).collect();
     let missing = |key: &str| ClientError::protocol("any", format!("no answer about {} {key}", kind.name()));
-    let place = |key: &String| match shown.get(key.as_str()) {
-        Some(shown) => place(kind, key, shown),
+    let answered = |key: &String| match shown.get(key.as_str()) {
+        Some(shown) => located(kind, key, shown),
         None => Err(missing(key)),
     };
-    Ok(keys.iter().map(place).collect())
+    Ok(keys.iter().map(answered).collect())
 }
 
 /// From this version of FindCoordinator on several keys are answered for at once.
@@ -128,14 +128,14 @@ fn first(answer: FindCoordinatorResponse) -> Coordinator {
     coordinators.into_iter().next().unwrap_or(old)
 }
 
-fn place(kind: Kind, key: &str, shown: &Coordinator) -> Result<Located> {
-    refused(kind, key, shown)?;
+fn located(kind: Kind, key: &str, shown: &Coordinator) -> Result<Located> {
+    check_found(kind, key, shown)?;
     let port = u16::try_from(shown.port);
     let port = port.map_err(|_| ClientError::protocol("any", format!("port {} of a broker", shown.port)))?;
     Ok(Located { node: shown.node_id, address: (shown.host.clone(), port) })
 }
 
-fn refused(kind: Kind, key: &str, shown: &Coordinator) -> Result<()> {
+fn check_found(kind: Kind, key: &str, shown: &Coordinator) -> Result<()> {
     let error = code(shown.error_code);
     if error == ErrorCode::None {
         return Ok(());

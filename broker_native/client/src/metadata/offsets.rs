@@ -92,7 +92,7 @@ fn leaders(cluster: &mut Cluster, wanted: &[Wanted], begun: Instant) -> Result<V
     {
         // Unknown to the only broker is believed: the caller asked for metadata before. One of several may be behind.
         error.retriable = cluster.has_several() && begun.elapsed() < UNKNOWN_TOPIC_GRACE;
-        cluster.doubt_metadata();
+        cluster.distrust_metadata();
     }
     found
 }

@@ -15,6 +15,9 @@ pub struct TopicPartition {
     pub topic_id: Uuid,
 }
 
+/// A partition by the id of its topic, which a topic made anew with the same name does not share.
+pub type PartitionById = (Uuid, i32);
+
 impl TopicPartition {
     /// A partition of which only the name is known.
     pub fn by_name(topic: impl Into<Arc<str>>, partition: i32) -> Self {

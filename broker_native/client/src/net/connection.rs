@@ -40,7 +40,7 @@ impl Sent {
 pub struct Connection {
     stream: TcpStream,
     /// How long an answer may take, from when it is waited for to its last byte.
-    patience: Duration,
+    timeout: Duration,
     broker: String,
     client_id: String,
     versions: Versions,
@@ -61,7 +61,7 @@ impl Connection {
         let watch = stop.watch(&stream);
         let mut connection = Self {
             stream,
-            patience: Duration::ZERO,
+            timeout: Duration::ZERO,
             broker,
             client_id: settings.client_id.clone(),
             versions: Versions::default(),
@@ -71,16 +71,16 @@ impl Connection {
             _watch: watch,
         };
         // A port may accept and its broker not answer: whoever tries one address after the other should not wait long.
-        let patience = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
-        connection.set_patience(patience)?;
+        let timeout = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
+        connection.set_timeout(timeout)?;
         connection.negotiate().map_err(|error| silent(error, &connection.broker))?;
-        connection.set_patience(settings.request_timeout())?;
+        connection.set_timeout(settings.request_timeout())?;
         Ok(connection)
     }
 
     /// How long to wait for an answer, to its last byte.
-    fn set_patience(&mut self, time: Duration) -> Result<()> {
-        self.patience = time;
+    fn set_timeout(&mut self, time: Duration) -> Result<()> {
+        self.timeout = time;
         self.stream.set_read_timeout(Some(time)).map_err(|error| self.broken("wait for", &error))
     }
 
@@ -136,8 +136,7 @@ impl Connection {
         let frame = request_frame(request, version, correlation_id, Some(&self.client_id));
         let frame =
             frame.map_err(|error| ClientError::invalid(format!("cannot send this request: {error}")))?;
-        write_all(&mut self.stream, &frame, self.patience)
-            .map_err(|error| self.broken("write to", &error))?;
+        write_all(&mut self.stream, &frame, self.timeout).map_err(|error| self.broken("write to", &error))?;
         Ok(Sent { correlation_id, version })
     }
 
@@ -179,11 +178,11 @@ impl Connection {
     }
 
     fn read_frame(&mut self) -> Result<Bytes> {
-        let mut timely = Timely::new(&self.stream, self.patience);
+        let mut timely = Timely::new(&self.stream, self.timeout);
         let read = self.read_within(&mut timely);
         let was_changed = timely.accounted > Duration::ZERO;
         if was_changed && read.is_ok() {
-            self.set_patience(self.patience)?;
+            self.set_timeout(self.timeout)?;
         }
         read
     }
@@ -228,24 +227,24 @@ impl Connection {
 struct Timely<'a> {
     stream: &'a TcpStream,
     begun: Instant,
-    patience: Duration,
+    timeout: Duration,
     /// By how much the socket's own time-out was shortened.
     accounted: Duration,
 }
 
 impl<'a> Timely<'a> {
-    fn new(stream: &'a TcpStream, patience: Duration) -> Self {
-        Self { stream, begun: Instant::now(), patience, accounted: Duration::ZERO }
+    fn new(stream: &'a TcpStream, timeout: Duration) -> Self {
+        Self { stream, begun: Instant::now(), timeout, accounted: Duration::ZERO }
     }
 }
 
 impl Read for Timely<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let spent = self.begun.elapsed();
-        let left = self.patience.checked_sub(spent).filter(|left| !left.is_zero());
+        let left = self.timeout.checked_sub(spent).filter(|left| !left.is_zero());
         let left = left.ok_or(ErrorKind::TimedOut)?;
         // A large answer comes in many reads: not each needs another time-out.
-        if spent - self.accounted > self.patience / 16 {
+        if spent - self.accounted > self.timeout / 16 {
             self.stream.set_read_timeout(Some(left))?;
             self.accounted = spent;
         }
@@ -263,8 +262,8 @@ fn silent(error: ClientError, broker: &str) -> ClientError {
 }
 
 /// Sends all parts of a frame without joining them. The socket's own time-out counts for each piece that is taken; a peer
-/// that takes them in drips is given up after `patience`, too.
-pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], patience: Duration) -> std::io::Result<()> {
+/// that takes them in drips is given up after `timeout`, too.
+pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], timeout: Duration) -> std::io::Result<()> {
     let begun = Instant::now();
     let parts = frame.iter().map(|chunk| match chunk {
         Chunk::Bytes(bytes) => &bytes[..],
@@ -280,7 +279,7 @@ pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], patience: Durat
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if !rest.is_empty() && begun.elapsed() >= patience {
+        if !rest.is_empty() && begun.elapsed() >= timeout {
             return Err(ErrorKind::TimedOut.into());
         }
     }

@@ -92,7 +92,7 @@ mod tests {
         let (silent, _other) = UnixStream::pair().unwrap();
         let (talked_to, mut talker) = UnixStream::pair().unwrap();
         talker.write_all(b"x").unwrap();
-        let told = wakeable.wait(&[silent.as_fd(), talked_to.as_fd()], Duration::from_secs(60)).unwrap();
-        assert_eq!(told, [false, true]);
+        let readable = wakeable.wait(&[silent.as_fd(), talked_to.as_fd()], Duration::from_secs(60)).unwrap();
+        assert_eq!(readable, [false, true]);
     }
 }

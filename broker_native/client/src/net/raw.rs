@@ -1,4 +1,4 @@
-//! The raw door: one connection that sends any request by name, in the version asked for, and gives the answer as it is.
+//! One connection that sends any request by name, in the version asked for, and gives the answer as it is.
 //!
 //! Nothing is agreed on, retried, completed or interpreted: what a broker does with a request is to be seen, also with
 //! one that no client would send. Answers come in the order of the requests. After an error of the socket the
@@ -33,7 +33,7 @@ struct Sent {
 pub struct RawConnection {
     stream: TcpStream,
     broker: String,
-    patience: Duration,
+    timeout: Duration,
     next_correlation_id: i32,
     unanswered: VecDeque<Sent>,
     frames: Frames,
@@ -50,7 +50,7 @@ impl RawConnection {
         Ok(Self {
             stream,
             broker,
-            patience: settings.request_timeout(),
+            timeout: settings.request_timeout(),
             next_correlation_id: 0,
             unanswered: VecDeque::new(),
             frames: Frames::default(),
@@ -75,7 +75,7 @@ impl RawConnection {
         let correlation_id = self.next_correlation_id;
         let frame = request_frame_from_json(key, version, correlation_id, Some(client_id), json)
             .map_err(|error| ClientError::invalid(format!("cannot make this {api} request: {error}")))?;
-        write_all(&mut self.stream, &frame, self.patience).map_err(|error| self.broken(&error))?;
+        write_all(&mut self.stream, &frame, self.timeout).map_err(|error| self.broken(&error))?;
         self.next_correlation_id = correlation_id.wrapping_add(1);
         if answered {
             self.unanswered.push_back(Sent { key, version, correlation_id });

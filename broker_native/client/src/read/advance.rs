@@ -16,10 +16,8 @@ use pylog_record::{BatchError, BatchHeader, Codec, batches, records};
 /// A range, and how much of it at most.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// Topic name.
-    pub topic: String,
-    /// Partition number.
-    pub partition: i32,
+    /// The partition.
+    pub topic_partition: TopicPartition,
     /// First offset.
     pub start: i64,
     /// Offset to stop before.
@@ -50,12 +48,11 @@ pub struct Taken {
 pub fn advance(mut cluster: Cluster, wishes: &[Wish]) -> (Cluster, Result<Vec<Taken>>) {
     let mut taken = Vec::with_capacity(wishes.len());
     for wish in wishes {
-        let topic_partition = TopicPartition::by_name(wish.topic.as_str(), wish.partition);
-        let mut fetcher = Fetcher::new(cluster, topic_partition, wish.start);
+        let mut fetcher = Fetcher::new(cluster, wish.topic_partition.clone(), wish.start);
         let done = Scan::new(wish, fetcher.max_decompressed_bytes()).run(&mut fetcher);
         cluster = fetcher.into_cluster();
         match done {
-            Ok(one) => taken.push(one),
+            Ok(reached) => taken.push(reached),
             Err(error) => return (cluster, Err(error)),
         }
     }

@@ -213,13 +213,13 @@ impl Fetcher {
     }
 
     /// How long a log may stay short of the end of a range.
-    pub fn patience(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         self.cluster.settings().api_timeout()
     }
 
     /// The error of a log that shows nothing beyond `visible_end` for so long, though `end` was asked for.
     pub fn short(&self, visible_end: i64, end: i64) -> ClientError {
-        let (name, seconds) = (self.name(), self.patience().as_secs_f64());
+        let (name, seconds) = (self.name(), self.timeout().as_secs_f64());
         let message = match visible_end > self.position {
             true => format!(
                 "partition {name} is visible up to offset {visible_end}, but its broker gave no batch from offset {} on for default.api.timeout.ms ({seconds} s), so it is not known whether records are missing there; look at the broker's log, or read from a later offset",
@@ -248,7 +248,8 @@ impl Fetcher {
 
     fn attempt(&mut self) -> Result<Fetched> {
         loop {
-            if self.under_way.is_none() && self.source.as_ref().is_some_and(|one| one.is_over(Instant::now()))
+            if self.under_way.is_none()
+                && self.source.as_ref().is_some_and(|source| source.is_over(Instant::now()))
             {
                 self.forget_source();
             }
@@ -294,7 +295,7 @@ impl Fetcher {
     /// Finds the leader, which must have what was read.
     fn find_leader(&mut self) -> Result<Source> {
         let (node, leader_epoch) = match self.sources.take_hint() {
-            Some(told) => told,
+            Some(hint) => hint,
             None => self.ask_for_leader()?,
         };
         let address = self.cluster.address(node)?;
@@ -374,7 +375,7 @@ impl Fetcher {
         match connection.send_as(&request, version) {
             Ok(sent) => self.under_way = Some(sent),
             Err(error) => {
-                self.cluster.doubt(&address);
+                self.cluster.mark_failed(&address);
                 return Err(error);
             }
         }
@@ -423,7 +424,7 @@ impl Fetcher {
         };
         let address = &source.address;
         let answer = self.cluster.connection(address)?.receive::<FetchRequest>(sent);
-        let mut answer = answer.inspect_err(|_| self.cluster.doubt(address))?;
+        let mut answer = answer.inspect_err(|_| self.cluster.mark_failed(address))?;
         if answer.error_code != 0 {
             return Err(self.refused(code(answer.error_code), &source));
         }
@@ -438,7 +439,7 @@ impl Fetcher {
             }
             ErrorCode::None => Ok(Answer::Records(self.fetched(data))),
             error => {
-                self.cluster.doubt_metadata();
+                self.cluster.distrust_metadata();
                 self.take_hint(&answer, &data);
                 Err(self.refused(error, &source))
             }
@@ -451,10 +452,11 @@ impl Fetcher {
         if node < 0 || self.topic_partition.topic_id.is_nil() {
             return;
         }
-        let told = answer.node_endpoints.iter().find(|one| one.node_id == node);
-        let address = told.and_then(|one| Some((one.host.clone(), u16::try_from(one.port).ok()?)));
-        let named_by_id = (self.topic_partition.topic_id, self.topic_partition.partition);
-        if self.cluster.learn(named_by_id, (node, epoch), address) {
+        let endpoint = answer.node_endpoints.iter().find(|endpoint| endpoint.node_id == node);
+        let address =
+            endpoint.and_then(|endpoint| Some((endpoint.host.clone(), u16::try_from(endpoint.port).ok()?)));
+        let by_id = (self.topic_partition.topic_id, self.topic_partition.partition);
+        if self.cluster.learn(by_id, (node, epoch), address) {
             self.sources.hint(node, epoch);
         }
     }
@@ -464,7 +466,10 @@ impl Fetcher {
         let aborted = data.aborted_transactions.unwrap_or_default();
         Fetched {
             records: data.records.unwrap_or_default(),
-            aborted: aborted.into_iter().map(|one| (one.producer_id, one.first_offset)).collect(),
+            aborted: aborted
+                .into_iter()
+                .map(|transaction| (transaction.producer_id, transaction.first_offset))
+                .collect(),
             visible_end: if committed { data.last_stable_offset } else { data.high_watermark },
         }
     }
@@ -501,7 +506,7 @@ impl Fetcher {
         let wanted =
             [(self.topic_partition.topic.to_string(), self.topic_partition.partition, offsets::EARLIEST)];
         let earliest = offsets::list_offsets(&mut self.cluster, &wanted, Isolation::ReadUncommitted);
-        let first = earliest.ok().and_then(|found| found.first().map(|one| one.offset));
+        let first = earliest.ok().and_then(|found| found.first().map(|first| first.offset));
         let first = first.map_or("unknown".to_owned(), |offset| offset.to_string());
         ClientError::fatal(
             ErrorCode::OffsetOutOfRange.name(),

@@ -5,7 +5,7 @@ use pylog_columnar::{Column, RecordBatch, RowFilter};
 
 /// One range of one partition.
 #[derive(Debug, Clone)]
-pub struct Leg {
+pub struct OffsetRange {
     /// The partition.
     pub topic_partition: TopicPartition,
     /// First offset.
@@ -14,11 +14,11 @@ pub struct Leg {
     pub end: Option<i64>,
 }
 
-/// What to read and in which pieces.
+/// What to read, and how large batches become.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct ReadPlan {
     /// Ranges, in the order in which they are read; one that follows the log is the last.
-    pub legs: Vec<Leg>,
+    pub ranges: Vec<OffsetRange>,
     /// Columns to build.
     pub columns: Vec<Column>,
     /// Rows that are wanted.
@@ -33,14 +33,14 @@ pub struct Plan {
 
 /// A batch and the offset that follows it.
 #[derive(Debug)]
-pub struct Piece {
+pub struct DecodedBatch {
     /// The rows; `None` when offsets passed without rows.
     pub batch: Option<RecordBatch>,
-    /// Everything of its leg before this offset was handed out.
+    /// Everything of its range before this offset was handed out.
     pub next_offset: i64,
     /// Whether nothing follows.
     pub last: bool,
 }
 
-/// What the thread hands over: the leg it is at, and a piece of it or what went wrong there.
-pub type Handed = (usize, Result<Piece>);
+/// What the thread hands over: the number of the range it is at, and a batch of it or what went wrong there.
+pub type RangeOutput = (usize, Result<DecodedBatch>);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use super::fetcher::{Fetched, Fetcher};
-use super::plan::{Handed, Leg, Piece, Plan};
+use super::plan::{DecodedBatch, OffsetRange, RangeOutput, ReadPlan};
 use super::standstill::Standstill;
 use crate::config::Settings;
 use crate::error::{ClientError, Result, kind};
@@ -14,16 +14,16 @@ use crate::net::stop::Stop;
 use pylog_columnar::{BatchDecoder, DecodeError, DecodeOptions};
 use pylog_record::batches;
 
-/// What the first fetch of a reader that wants only some rows, or of a piece of a partition, asks for; each further one
+/// What the first fetch of a reader that wants only some rows, or of a small range, asks for; each further one
 /// asks for twice as much.
 const FIRST_SMALL_FETCH_BYTES: i64 = 64 * 1024;
 
 /// See the module.
 pub(crate) struct Pump {
-    plan: Plan,
+    plan: ReadPlan,
     options: DecodeOptions,
     /// Where the thread is.
-    leg: usize,
+    range_index: usize,
     end: i64,
     follow: bool,
     /// Rows that may still come, over all ranges.
@@ -35,28 +35,28 @@ pub(crate) struct Pump {
     fetcher: Fetcher,
     decoder: BatchDecoder,
     stop: Stop,
-    sender: SyncSender<Handed>,
+    sender: SyncSender<RangeOutput>,
     bytes_fetched: Arc<AtomicU64>,
 }
 
 impl Pump {
     pub(crate) fn new(
         cluster: Cluster,
-        plan: Plan,
+        plan: ReadPlan,
         stop: Stop,
-        sender: SyncSender<Handed>,
+        sender: SyncSender<RangeOutput>,
         bytes_fetched: Arc<AtomicU64>,
     ) -> Result<Self> {
         let settings = cluster.settings();
         let options = decode_options(&plan, settings);
         let rows_left = plan.limit.unwrap_or(usize::MAX);
-        let Some(leg) = plan.legs.first() else {
+        let Some(first) = plan.ranges.first() else {
             return Err(ClientError::invalid("a reader needs at least one range"));
         };
-        let decoder = decoder(&plan, leg, options, rows_left);
-        let mut fetcher = Fetcher::new(cluster, leg.topic_partition.clone(), leg.start);
-        let in_pieces = plan.legs.windows(2).any(|pair| match pair {
-            [one, next] => one.topic_partition.has_name_of(&next.topic_partition),
+        let decoder = decoder(&plan, first, options, rows_left);
+        let mut fetcher = Fetcher::new(cluster, first.topic_partition.clone(), first.start);
+        let in_pieces = plan.ranges.windows(2).any(|pair| match pair {
+            [range, next] => range.topic_partition.has_name_of(&next.topic_partition),
             _ => false,
         });
         if plan.limit.is_some() || in_pieces {
@@ -64,9 +64,9 @@ impl Pump {
         }
         Ok(Self {
             options,
-            leg: 0,
-            end: leg.end.unwrap_or(i64::MAX),
-            follow: leg.end.is_none(),
+            range_index: 0,
+            end: first.end.unwrap_or(i64::MAX),
+            follow: first.end.is_none(),
             rows_left,
             in_pieces,
             kept: None,
@@ -82,46 +82,45 @@ impl Pump {
     pub(crate) fn run(mut self) {
         if let Err(error) = self.pump() {
             // Nobody listens any more: then nobody wants to know.
-            let _ = self.sender.send((self.leg, Err(error)));
+            let _ = self.sender.send((self.range_index, Err(error)));
         }
     }
 
     fn pump(&mut self) -> Result<()> {
-        for leg in 0..self.plan.legs.len() {
-            if leg > 0 {
-                self.turn_to(leg);
+        for index in 0..self.plan.ranges.len() {
+            if index > 0 {
+                self.turn_to(index);
             }
-            if !self.read_leg()? {
+            if !self.read_range()? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn turn_to(&mut self, number: usize) {
-        let Some(leg) = self.plan.legs.get(number) else { return };
-        self.leg = number;
-        self.end = leg.end.unwrap_or(i64::MAX);
-        self.follow = leg.end.is_none();
+    fn turn_to(&mut self, index: usize) {
+        let Some(range) = self.plan.ranges.get(index) else { return };
+        self.range_index = index;
+        self.end = range.end.unwrap_or(i64::MAX);
+        self.follow = range.end.is_none();
         let same = self
             .plan
-            .legs
-            .get(number - 1)
-            .is_some_and(|last| last.topic_partition.has_name_of(&leg.topic_partition));
+            .ranges
+            .get(index - 1)
+            .is_some_and(|last| last.topic_partition.has_name_of(&range.topic_partition));
         // Markers before this range would be needed to know which aborted transactions have ended.
-        self.kept = self
-            .kept
-            .take()
-            .filter(|(covered, fetched)| same && covered.contains(&leg.start) && fetched.aborted.is_empty());
-        self.fetcher.turn_to(leg.topic_partition.clone(), leg.start);
+        self.kept = self.kept.take().filter(|(covered, fetched)| {
+            same && covered.contains(&range.start) && fetched.aborted.is_empty()
+        });
+        self.fetcher.turn_to(range.topic_partition.clone(), range.start);
         if self.in_pieces {
             self.fetcher.set_max_bytes(FIRST_SMALL_FETCH_BYTES);
         }
-        self.decoder = decoder(&self.plan, leg, self.options, self.rows_left);
+        self.decoder = decoder(&self.plan, range, self.options, self.rows_left);
     }
 
     /// Reads one range to its end; false when nothing more is to be read.
-    fn read_leg(&mut self) -> Result<bool> {
+    fn read_range(&mut self) -> Result<bool> {
         let mut standstill = Standstill::new();
         while !self.decoder.at_end() && !self.stop.is_stopped() {
             let fetched = self.answer()?;
@@ -150,7 +149,7 @@ impl Pump {
             self.fetcher.double_max_bytes();
         }
         self.rows_left = self.decoder.rows_left();
-        self.finish_leg()
+        self.finish_range()
     }
 
     /// What is known already of this range's first records, else the brokers' next answer.
@@ -166,11 +165,12 @@ impl Pump {
     }
 
     /// Hands on what is left of a range; whether there is something to read after it.
-    fn finish_leg(&mut self) -> Result<bool> {
-        let more = self.rows_left > 0 && self.leg + 1 < self.plan.legs.len() && !self.stop.is_stopped();
+    fn finish_range(&mut self) -> Result<bool> {
+        let more =
+            self.rows_left > 0 && self.range_index + 1 < self.plan.ranges.len() && !self.stop.is_stopped();
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
         let next_offset = self.decoder.resume_offset();
-        Ok(self.hand_over(Piece { batch, next_offset, last: !more }) && more)
+        Ok(self.hand_over(DecodedBatch { batch, next_offset, last: !more }) && more)
     }
 
     /// Decodes an answer and hands full batches on; false when nobody listens any more.
@@ -181,7 +181,7 @@ impl Pump {
             self.decoder.push(&view).map_err(|error| damaged(&error))?;
             while let Some(batch) = self.decoder.next_batch() {
                 let next_offset = self.decoder.resume_offset();
-                if !self.hand_over(Piece { batch: Some(batch), next_offset, last: false }) {
+                if !self.hand_over(DecodedBatch { batch: Some(batch), next_offset, last: false }) {
                     return Ok(false);
                 }
             }
@@ -193,13 +193,13 @@ impl Pump {
     fn flush(&mut self) -> Result<bool> {
         let batch = self.decoder.flush().map_err(|error| damaged(&error))?;
         let next_offset = self.decoder.resume_offset();
-        Ok(self.hand_over(Piece { batch, next_offset, last: false }))
+        Ok(self.hand_over(DecodedBatch { batch, next_offset, last: false }))
     }
 
-    fn hand_over(&self, piece: Piece) -> bool {
-        match self.sender.try_send((self.leg, Ok(piece))) {
+    fn hand_over(&self, batch: DecodedBatch) -> bool {
+        match self.sender.try_send((self.range_index, Ok(batch))) {
             Ok(()) => true,
-            Err(TrySendError::Full(piece)) => self.sender.send(piece).is_ok(),
+            Err(TrySendError::Full(output)) => self.sender.send(output).is_ok(),
             Err(TrySendError::Disconnected(_)) => false,
         }
     }
@@ -214,7 +214,7 @@ impl Pump {
     }
 }
 
-fn decode_options(plan: &Plan, settings: &Settings) -> DecodeOptions {
+fn decode_options(plan: &ReadPlan, settings: &Settings) -> DecodeOptions {
     DecodeOptions {
         batch_bytes: plan.batch_bytes,
         max_rows: plan.max_rows,
@@ -223,12 +223,12 @@ fn decode_options(plan: &Plan, settings: &Settings) -> DecodeOptions {
     }
 }
 
-fn decoder(plan: &Plan, leg: &Leg, options: DecodeOptions, rows_left: usize) -> BatchDecoder {
-    let range = leg.start..leg.end.unwrap_or(i64::MAX);
+fn decoder(plan: &ReadPlan, wanted: &OffsetRange, options: DecodeOptions, rows_left: usize) -> BatchDecoder {
+    let range = wanted.start..wanted.end.unwrap_or(i64::MAX);
     BatchDecoder::new(
         &plan.columns,
-        &*leg.topic_partition.topic,
-        leg.topic_partition.partition,
+        &*wanted.topic_partition.topic,
+        wanted.topic_partition.partition,
         range,
         options,
     )

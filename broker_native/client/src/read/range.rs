@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::plan::{Handed, Leg, Plan};
+use super::plan::{OffsetRange, RangeOutput, ReadPlan};
 use super::pump::Pump;
 use crate::config::Settings;
 use crate::error::{ClientError, Owner, Result, kind};
@@ -27,11 +27,11 @@ const QUEUED_BATCHES: usize = 3;
 #[derive(Debug)]
 pub struct RangeReader {
     settings: Settings,
-    plan: Plan,
+    plan: ReadPlan,
     owner: Owner,
     stop: Stop,
     running: Option<Running>,
-    leg: usize,
+    range_index: usize,
     next_offset: i64,
     at_end: bool,
     failed: bool,
@@ -40,7 +40,7 @@ pub struct RangeReader {
 
 #[derive(Debug)]
 struct Running {
-    pieces: Receiver<Handed>,
+    batches: Receiver<RangeOutput>,
     thread: JoinHandle<()>,
 }
 
@@ -49,8 +49,8 @@ impl RangeReader {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a range that is none.
-    pub fn new(settings: Settings, plan: Plan) -> Result<Self> {
-        for Leg { start, end, .. } in &plan.legs {
+    pub fn new(settings: Settings, plan: ReadPlan) -> Result<Self> {
+        for OffsetRange { start, end, .. } in &plan.ranges {
             let end = end.unwrap_or(i64::MAX);
             if *start < 0 || end < *start {
                 return Err(ClientError::invalid(format!(
@@ -58,8 +58,8 @@ impl RangeReader {
                 )));
             }
         }
-        let next_offset = plan.legs.first().map_or(0, |leg| leg.start);
-        let at_end = plan.legs.iter().all(|leg| leg.end == Some(leg.start));
+        let next_offset = plan.ranges.first().map_or(0, |range| range.start);
+        let at_end = plan.ranges.iter().all(|range| range.end == Some(range.start));
         let owner = Owner::current();
         Ok(Self {
             settings,
@@ -67,7 +67,7 @@ impl RangeReader {
             owner,
             stop: Stop::default(),
             running: None,
-            leg: 0,
+            range_index: 0,
             next_offset,
             at_end,
             failed: false,
@@ -86,8 +86,8 @@ impl RangeReader {
     }
 
     /// The number of the range being read, counted from 0.
-    pub fn leg(&self) -> usize {
-        self.leg
+    pub fn range_index(&self) -> usize {
+        self.range_index
     }
 
     /// Everything of the range being read before this offset was handed out.
@@ -113,22 +113,23 @@ impl RangeReader {
                 return Err(closed());
             }
             let left = until.saturating_duration_since(Instant::now());
-            let (leg, piece) = match self.running()?.pieces.recv_timeout(left) {
-                Ok(handed) => handed,
+            let (index, batch) = match self.running()?.batches.recv_timeout(left) {
+                Ok(output) => output,
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) if self.stop.is_stopped() || self.failed => {
                     return Err(closed());
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(ClientError::internal("reader")),
             };
-            if leg != self.leg {
-                (self.leg, self.next_offset) = (leg, self.plan.legs.get(leg).map_or(0, |leg| leg.start));
+            if index != self.range_index {
+                let start = self.plan.ranges.get(index).map_or(0, |range| range.start);
+                (self.range_index, self.next_offset) = (index, start);
             }
-            let piece = piece.inspect_err(|_| self.failed = true)?;
-            self.next_offset = piece.next_offset;
-            self.at_end = piece.last;
-            if piece.batch.is_some() {
-                return Ok(piece.batch);
+            let decoded = batch.inspect_err(|_| self.failed = true)?;
+            self.next_offset = decoded.next_offset;
+            self.at_end = decoded.last;
+            if decoded.batch.is_some() {
+                return Ok(decoded.batch);
             }
         }
         Ok(None)
@@ -148,7 +149,7 @@ impl RangeReader {
             return;
         }
         self.stop.stop();
-        drop(running.pieces);
+        drop(running.batches);
         // The thread cannot panic with a value worth passing on.
         let _ = running.thread.join();
     }
@@ -163,14 +164,14 @@ impl RangeReader {
 
     fn start(&self) -> Result<Running> {
         let cluster = Cluster::new(self.settings.clone(), self.stop.clone())?;
-        let (sender, pieces) = sync_channel(QUEUED_BATCHES);
+        let (sender, batches) = sync_channel(QUEUED_BATCHES);
         let counter = self.bytes_fetched.clone();
         let pump = Pump::new(cluster, self.plan.clone(), self.stop.clone(), sender, counter)?;
         let thread = std::thread::Builder::new().name("pylog-reader".to_owned()).spawn(move || pump.run());
         let thread = thread.map_err(|error| {
             ClientError::fatal(kind::PROTOCOL, format!("could not start a reader thread: {error}"))
         })?;
-        Ok(Running { pieces, thread })
+        Ok(Running { batches, thread })
     }
 }
 

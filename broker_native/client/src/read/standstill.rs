@@ -48,7 +48,7 @@ impl Standstill {
                 return Ok(proven);
             }
         }
-        if let Some(end) = end.filter(|_| self.since.elapsed() > fetcher.patience()) {
+        if let Some(end) = end.filter(|_| self.since.elapsed() > fetcher.timeout()) {
             return Err(fetcher.short(fetched.visible_end, end));
         }
         fetcher.pause(self.pause(fetcher, behind));

@@ -27,19 +27,19 @@ pub fn check(
     let topic = OffsetForLeaderTopic { topic: (*topic_partition.topic).into(), partitions: vec![partition] };
     let request = OffsetForLeaderEpochRequest { replica_id: -1, topics: vec![topic] };
     let answer = cluster.call_at(&leader.address, &request)?;
-    let told = answer.topics.into_iter().next().and_then(|topic| topic.partitions.into_iter().next());
-    let Some(told) = told else {
+    let epoch_end = answer.topics.into_iter().next().and_then(|topic| topic.partitions.into_iter().next());
+    let Some(epoch_end) = epoch_end else {
         let broker = format!("{}:{}", leader.address.0, leader.address.1);
         return Err(ClientError::protocol(&broker, "no answer about the end of an epoch"));
     };
-    match code(told.error_code) {
-        ErrorCode::None => verdict(topic_partition, leader.leader_epoch, told.end_offset, position),
+    match code(epoch_end.error_code) {
+        ErrorCode::None => check_end(topic_partition, leader.leader_epoch, epoch_end.end_offset, position),
         error => Err(partition_error(&topic_partition.topic, topic_partition.partition, error)),
     }
 }
 
 /// A leader that knows nothing of so old an epoch (-1) has not contradicted it.
-fn verdict(
+fn check_end(
     topic_partition: &TopicPartition,
     leader_epoch: i32,
     end_offset: i64,
@@ -74,9 +74,9 @@ mod tests {
     fn only_an_end_before_the_position_is_a_truncation() {
         let topic_partition = TopicPartition::by_name("t", 2);
         for (end, position) in [(-1, 10), (10, 10), (11, 10)] {
-            assert_eq!(verdict(&topic_partition, 7, end, position), Ok(()));
+            assert_eq!(check_end(&topic_partition, 7, end, position), Ok(()));
         }
-        let error = verdict(&topic_partition, 7, 9, 10).unwrap_err();
+        let error = check_end(&topic_partition, 7, 9, 10).unwrap_err();
         assert_eq!((error.kind, error.retriable), ("LOG_TRUNCATED", false));
         for part in ["t-2", "offset 10", "epoch 7", "offset 9"] {
             assert!(error.message.contains(part), "{}", error.message);

@@ -18,7 +18,7 @@ use crate::metadata::cluster::Cluster;
 use crate::metadata::offsets::list_offsets;
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::stop::Stop;
-use crate::read::plan::{Leg, Plan};
+use crate::read::plan::{OffsetRange, ReadPlan};
 use crate::read::range::RangeReader;
 use crate::write::accumulator::Row;
 use crate::write::producer::Producer;
@@ -144,9 +144,9 @@ fn offset(request: &FetchRequest) -> i64 {
 
 fn read(pair: &Pair, end: i64, given: &[(&str, &str)]) -> Result<usize> {
     let topic_partition = TopicPartition::by_name("t", 0);
-    let legs = vec![Leg { topic_partition, start: 0, end: Some(end) }];
+    let ranges = vec![OffsetRange { topic_partition, start: 0, end: Some(end) }];
     let columns = vec![Column::Value];
-    let plan = Plan { legs, columns, batch_bytes: 1_000_000, max_rows: 1_000, ..Plan::default() };
+    let plan = ReadPlan { ranges, columns, batch_bytes: 1_000_000, max_rows: 1_000, ..ReadPlan::default() };
     let mut reader = RangeReader::new(pair.settings(given), plan)?;
     let mut rows = 0;
     while let Some(batch) = reader.next(Duration::from_secs(20))? {

@@ -14,7 +14,7 @@ use crate::metadata::topic_partition::TopicPartition;
 use crate::net::connection::{Connection, write_all};
 use crate::net::stop::Stop;
 use crate::read::advance::{Wish, advance};
-use crate::read::plan::{Leg, Plan};
+use crate::read::plan::{OffsetRange, ReadPlan};
 use crate::read::range::RangeReader;
 use pylog_columnar::Column;
 use pylog_record::{BatchBuilder, Codec};
@@ -74,8 +74,8 @@ fn leader(fetch: impl Fn(&Asked, i64) -> Answer + Send + Sync + 'static) -> Fake
 fn read(broker: &FakeBroker, start: i64, end: i64, given: &[(&str, &str)]) -> Result<usize> {
     let topic_partition = TopicPartition::by_name("t", 0);
     let columns = vec![Column::Value];
-    let legs = vec![Leg { topic_partition, start, end: Some(end) }];
-    let plan = Plan { legs, columns, batch_bytes: 1_000_000, max_rows: 1_000, ..Plan::default() };
+    let ranges = vec![OffsetRange { topic_partition, start, end: Some(end) }];
+    let plan = ReadPlan { ranges, columns, batch_bytes: 1_000_000, max_rows: 1_000, ..ReadPlan::default() };
     let mut reader = RangeReader::new(broker.settings(given), plan)?;
     let mut rows = 0;
     while let Some(batch) = reader.next(Duration::from_secs(20))? {
@@ -89,14 +89,21 @@ fn read(broker: &FakeBroker, start: i64, end: i64, given: &[(&str, &str)]) -> Re
 /// A reader of ranges of partition 0 of `t`, and one of a partition that does not exist when asked for.
 fn reader(broker: &FakeBroker, ranges: &[(i32, i64, i64)], limit: Option<usize>) -> RangeReader {
     let topic_partition = |partition| TopicPartition::by_name("t", partition);
-    let legs = ranges.iter().map(|(partition, start, end)| Leg {
+    let offset_ranges = ranges.iter().map(|(partition, start, end)| OffsetRange {
         topic_partition: topic_partition(*partition),
         start: *start,
         end: Some(*end),
     });
     let columns = vec![Column::Value];
     let (batch_bytes, max_rows) = (1_000_000, 1_000);
-    let plan = Plan { legs: legs.collect(), columns, batch_bytes, max_rows, limit, ..Plan::default() };
+    let plan = ReadPlan {
+        ranges: offset_ranges.collect(),
+        columns,
+        batch_bytes,
+        max_rows,
+        limit,
+        ..ReadPlan::default()
+    };
     RangeReader::new(broker.settings(&[]), plan).unwrap()
 }
 
@@ -104,7 +111,7 @@ fn reader(broker: &FakeBroker, ranges: &[(i32, i64, i64)], limit: Option<usize>)
 fn drain(reader: &mut RangeReader) -> Result<Vec<(usize, usize)>> {
     let mut rows = Vec::new();
     while let Some(batch) = reader.next(Duration::from_secs(20))? {
-        rows.push((reader.leg(), batch.num_rows()));
+        rows.push((reader.range_index(), batch.num_rows()));
     }
     Ok(rows)
 }
@@ -127,7 +134,7 @@ fn an_error_shows_the_range_it_ended() {
     let error = drain(&mut several).unwrap_err();
     assert_eq!(error.kind, "UNKNOWN_TOPIC_OR_PARTITION");
     assert!(error.message.contains("topic t has no partition 3"), "{}", error.message);
-    assert_eq!((several.leg(), several.next_offset(), several.at_end()), (1, 6, false));
+    assert_eq!((several.range_index(), several.next_offset(), several.at_end()), (1, 6, false));
 }
 
 #[test]
@@ -171,8 +178,7 @@ fn silence_before_the_end_of_what_is_visible_is_an_error_and_no_gap() {
     assert_eq!(error.kind, kind::TIMED_OUT);
     assert!(error.message.contains("gave no batch from offset 4 on"), "{}", error.message);
     let wish = Wish {
-        topic: "t".into(),
-        partition: 0,
+        topic_partition: TopicPartition::by_name("t", 0),
         start: 0,
         end: 50,
         max_records: None,
@@ -341,12 +347,12 @@ fn a_request_that_is_taken_in_drips_is_given_up_when_its_time_is_over() {
         }
     });
     let mut stream = std::net::TcpStream::connect(address).unwrap();
-    let patience = Duration::from_millis(500);
-    stream.set_write_timeout(Some(patience)).unwrap();
+    let timeout = Duration::from_millis(500);
+    stream.set_write_timeout(Some(timeout)).unwrap();
     let frame = vec![Chunk::Bytes(Bytes::from(vec![0; 256 << 20]))];
     let begun = Instant::now();
-    assert_eq!(write_all(&mut stream, &frame, patience).unwrap_err().kind(), ErrorKind::TimedOut);
-    assert!(begun.elapsed() >= patience);
+    assert_eq!(write_all(&mut stream, &frame, timeout).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert!(begun.elapsed() >= timeout);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     drop(stream);
     broker.join().unwrap();

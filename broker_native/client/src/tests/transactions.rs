@@ -134,9 +134,9 @@ fn before_version_2_a_partition_is_added_once_and_older_requests_are_sent() {
     let mut producer = Producer::transactional(broker.settings(&[]), "id".to_owned()).unwrap();
     write(&mut producer);
     write(&mut producer);
-    let told = producer.prepare().unwrap().unwrap();
-    assert!(!told.prepared, "InitProducerId 5 cannot");
-    assert_eq!((told.ending.producer_id, told.ending.producer_epoch), (9, 3));
+    let handle = producer.prepare().unwrap().unwrap();
+    assert!(!handle.prepared, "InitProducerId 5 cannot");
+    assert_eq!((handle.ending.producer_id, handle.ending.producer_epoch), (9, 3));
     producer.end(true).unwrap();
     let produce = "Produce v11 (9, 3) true Some(\"id\")";
     let end = "EndTxn v4 true";

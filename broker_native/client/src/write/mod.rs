@@ -6,12 +6,12 @@
 //! | [`identity`] | as whom a producer writes: producer id, epoch, transactional id |
 //! | [`transaction`] | a writer's transaction; ending many |
 //! | [`delivery`] | what the writing and the sending thread share |
-//! | [`sender`], [`outbox`], [`produce`] | the sending thread: order, retries, requests and their answers |
+//! | [`sender`], [`partition_queue`], [`produce`] | the sending thread: order, retries, requests and their answers |
 pub mod accumulator;
 pub mod delivery;
 pub mod identity;
 pub mod ingest;
-pub mod outbox;
+pub mod partition_queue;
 pub mod produce;
 pub mod producer;
 pub mod sender;

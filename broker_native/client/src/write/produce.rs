@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::identity::ProducerIdentity;
-use super::outbox::{Batch, Verdict};
+use super::partition_queue::{Batch, ProduceOutcome};
 use crate::config::Settings;
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;
@@ -71,26 +71,26 @@ pub fn send(
 }
 
 /// What `answer` says about the batch for `topic_partition`.
-pub fn verdict(answer: &ProduceResponse, topic_partition: &TopicPartition) -> Verdict {
+pub fn outcome(answer: &ProduceResponse, topic_partition: &TopicPartition) -> ProduceOutcome {
     let topic = answer.responses.iter().find(|topic| is_topic(topic, topic_partition));
     let found = topic.and_then(|topic| {
-        topic.partition_responses.iter().find(|one| one.index == topic_partition.partition)
+        topic.partition_responses.iter().find(|found| found.index == topic_partition.partition)
     });
     let Some(found) = found else {
         let message = format!("the broker's answer does not mention partition {topic_partition}");
-        return Verdict::Again(ClientError::retriable(kind::PROTOCOL, message));
+        return ProduceOutcome::Again(ClientError::retriable(kind::PROTOCOL, message));
     };
     let code = code(found.error_code);
-    let told = found.error_message.as_deref().unwrap_or_default();
-    let error = error(topic_partition, code, told);
+    let broker_message = found.error_message.as_deref().unwrap_or_default();
+    let error = error(topic_partition, code, broker_message);
     match code {
-        ErrorCode::None => Verdict::Stored(found.base_offset),
+        ErrorCode::None => ProduceOutcome::Stored(found.base_offset),
         // Stored by an earlier attempt, whose offset the broker does not remember.
-        ErrorCode::DuplicateSequenceNumber => Verdict::Stored(-1),
-        ErrorCode::OutOfOrderSequenceNumber => Verdict::AfterEarlier(error),
-        ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge => Verdict::TooLarge(error),
-        _ if error.retriable => Verdict::Again(error),
-        _ => Verdict::Refused(error),
+        ErrorCode::DuplicateSequenceNumber => ProduceOutcome::Stored(-1),
+        ErrorCode::OutOfOrderSequenceNumber => ProduceOutcome::AfterEarlier(error),
+        ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge => ProduceOutcome::TooLarge(error),
+        _ if error.retriable => ProduceOutcome::Again(error),
+        _ => ProduceOutcome::Refused(error),
     }
 }
 
@@ -100,10 +100,11 @@ pub fn hint(
     topic_partition: &TopicPartition,
 ) -> Option<((i32, i32), Option<Address>)> {
     let topic = answer.responses.iter().find(|topic| is_topic(topic, topic_partition))?;
-    let found = topic.partition_responses.iter().find(|one| one.index == topic_partition.partition)?;
+    let found = topic.partition_responses.iter().find(|found| found.index == topic_partition.partition)?;
     let (node, epoch) = (found.current_leader.leader_id, found.current_leader.leader_epoch);
-    let told = answer.node_endpoints.iter().find(|one| one.node_id == node);
-    let address = told.and_then(|one| Some((one.host.clone(), u16::try_from(one.port).ok()?)));
+    let endpoint = answer.node_endpoints.iter().find(|endpoint| endpoint.node_id == node);
+    let address =
+        endpoint.and_then(|endpoint| Some((endpoint.host.clone(), u16::try_from(endpoint.port).ok()?)));
     (node >= 0 && !topic_partition.topic_id.is_nil()).then_some(((node, epoch), address))
 }
 
@@ -112,7 +113,7 @@ fn is_topic(topic: &TopicProduceResponse, topic_partition: &TopicPartition) -> b
         || (!topic_partition.topic_id.is_nil() && topic.topic_id == topic_partition.topic_id)
 }
 
-fn error(topic_partition: &TopicPartition, code: ErrorCode, told: &str) -> ClientError {
+fn error(topic_partition: &TopicPartition, code: ErrorCode, broker_message: &str) -> ClientError {
     let message = match code {
         ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge => format!(
             "a record for partition {topic_partition} is larger than the broker takes; raise max.message.bytes of the topic (or message.max.bytes of the broker) or make the record smaller"
@@ -137,7 +138,7 @@ fn error(topic_partition: &TopicPartition, code: ErrorCode, told: &str) -> Clien
         }
         code => format!("partition {topic_partition} did not take the records: {}", code.sentence()),
     };
-    let message = if told.is_empty() { message } else { format!("{message} ({told})") };
+    let message = if broker_message.is_empty() { message } else { format!("{message} ({broker_message})") };
     // A corrupt message was corrupted on its way: the same bytes may arrive whole the next time.
     let retriable = code.is_retriable() || code == ErrorCode::CorruptMessage;
     ClientError { kind: code.name(), message, retriable }

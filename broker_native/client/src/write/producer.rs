@@ -109,7 +109,7 @@ impl Producer {
     /// # Errors
     /// Those of [`Transaction::prepare`]; `INVALID_ARGUMENT` before all is acknowledged.
     pub fn prepare(&mut self) -> Result<Option<Handle>> {
-        let delivered = self.settled()?;
+        let delivered = self.all_acknowledged()?;
         let transaction = self.open_transaction()?;
         if delivered.records == 0 { Ok(None) } else { transaction.prepare().map(Some) }
     }
@@ -121,7 +121,7 @@ impl Producer {
     pub fn end(&mut self, commit: bool) -> Result<()> {
         self.open_transaction()?;
         if commit {
-            self.settled()?;
+            self.all_acknowledged()?;
         } else {
             // What is under way must not arrive behind the abort.
             self.join(|sending| sending.delivery.close());
@@ -137,7 +137,7 @@ impl Producer {
     }
 
     /// What was acknowledged, which must be all.
-    fn settled(&self) -> Result<Delivered> {
+    fn all_acknowledged(&self) -> Result<Delivered> {
         let delivered = self.wait_flushed(Duration::ZERO)?;
         delivered.filter(|_| self.accumulator.open_bytes() == 0).ok_or_else(|| {
             ClientError::invalid("records of the transaction are not acknowledged yet; flush first")
@@ -183,7 +183,7 @@ impl Producer {
     /// The topic's id, and the leader of each partition.
     fn look_up(&self, name: &str, create: bool) -> Result<(Uuid, Vec<Option<Address>>)> {
         let mut cluster = self.cluster.lock();
-        let topic = cluster.topic(name, create).inspect_err(|_| cluster.doubt_metadata())?;
+        let topic = cluster.topic(name, create).inspect_err(|_| cluster.distrust_metadata())?;
         let mut leaders = vec![None; topic.partitions.len()];
         for partition in &topic.partitions {
             let at = usize::try_from(partition.partition_index).ok().and_then(|at| leaders.get_mut(at));
@@ -210,7 +210,7 @@ impl Producer {
                     if self.accumulator.lacks(topic, partition).is_none() || started.elapsed() >= grace {
                         return Ok(());
                     }
-                    self.cluster.lock().doubt_metadata();
+                    self.cluster.lock().distrust_metadata();
                     let unknown = ErrorCode::UnknownTopicOrPartition.name();
                     ClientError::retriable(unknown, format!("topic {name} has no partition {partition} yet"))
                 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::delivery::Delivery;
 use super::identity::ProducerIdentity;
-use super::outbox::{Batch, Outbox, Verdict};
+use super::partition_queue::{Batch, PartitionQueue, ProduceOutcome};
 use super::produce::{self, Request};
 use crate::config::{Acks, Settings, millis};
 use crate::error::{ClientError, Result, kind};
@@ -37,7 +37,7 @@ pub struct Sender {
     cluster: Arc<Mutex<Cluster>>,
     delivery: Delivery,
     wakeable: Wakeable,
-    outboxes: BTreeMap<TopicPartition, Outbox>,
+    queues: BTreeMap<TopicPartition, PartitionQueue>,
     leaders: HashMap<Address, Leader>,
 }
 
@@ -64,7 +64,7 @@ impl Sender {
             cluster,
             delivery,
             wakeable,
-            outboxes: BTreeMap::new(),
+            queues: BTreeMap::new(),
             leaders: HashMap::new(),
         };
         // Whoever waits for deliveries must hear of a panic too.
@@ -77,11 +77,11 @@ impl Sender {
     fn serve(&mut self) -> Result<()> {
         while let Some(ready) = self.delivery.take() {
             for batch in ready {
-                let outbox = self
-                    .outboxes
+                let queue = self
+                    .queues
                     .entry(batch.topic_partition.clone())
-                    .or_insert_with(|| Outbox::of(batch.leader));
-                outbox.push(Batch::new(batch.builder, batch.sequence, batch.size_bytes));
+                    .or_insert_with(|| PartitionQueue::of(batch.leader));
+                queue.push(Batch::new(batch.builder, batch.sequence, batch.size_bytes));
             }
             self.find_leaders()?;
             self.send_all()?;
@@ -94,8 +94,7 @@ impl Sender {
     /// Asks for the leaders of partitions that wait and have none.
     fn find_leaders(&mut self) -> Result<()> {
         let now = Instant::now();
-        let wanted =
-            self.outboxes.iter().filter(|(_, outbox)| outbox.leader.is_none() && outbox.may_send(now));
+        let wanted = self.queues.iter().filter(|(_, queue)| queue.leader.is_none() && queue.may_send(now));
         let mut topics: Vec<Arc<str>> =
             wanted.map(|(topic_partition, _)| topic_partition.topic.clone()).collect();
         topics.dedup();
@@ -108,8 +107,8 @@ impl Sender {
             let answer = cluster.metadata(Some(&names), false);
             answer.map(|answer| produce::leaders(&cluster, &answer))
         };
-        for (topic_partition, outbox) in &mut self.outboxes {
-            if outbox.leader.is_some() || !outbox.may_send(now) {
+        for (topic_partition, queue) in &mut self.queues {
+            if queue.leader.is_some() || !queue.may_send(now) {
                 continue;
             }
             let found = match &found {
@@ -117,8 +116,8 @@ impl Sender {
                 Err(error) => Err(error.clone()),
             };
             match found {
-                Ok(address) => outbox.leader = Some(address),
-                Err(error) => outbox.failed(error, &self.settings)?,
+                Ok(address) => queue.leader = Some(address),
+                Err(error) => queue.failed(error, &self.settings)?,
             }
         }
         Ok(())
@@ -146,17 +145,17 @@ impl Sender {
         let limit = usize::try_from(self.settings.max_request_size).unwrap_or(usize::MAX);
         let most = usize::try_from(self.settings.max_in_flight).unwrap_or(1);
         let mut requests: BTreeMap<Address, (usize, Vec<(TopicPartition, Batch)>)> = BTreeMap::new();
-        for (topic_partition, outbox) in &mut self.outboxes {
-            let Some(address) = outbox.leader.clone().filter(|_| outbox.may_send(now)) else { continue };
+        for (topic_partition, queue) in &mut self.queues {
+            let Some(address) = queue.leader.clone().filter(|_| queue.may_send(now)) else { continue };
             if self.leaders.get(&address).is_some_and(|leader| leader.under_way.len() >= most) {
                 continue;
             }
             let request = requests.entry(address).or_default();
-            let size = outbox.next_size();
+            let size = queue.next_size();
             if !request.1.is_empty() && request.0 + size > limit {
                 continue;
             }
-            if let Some(mut batch) = outbox.take() {
+            if let Some(mut batch) = queue.take() {
                 let spare = batch.seal(&self.identity, self.settings.compression_type);
                 let spare = spare
                     .map_err(|error| ClientError::invalid(format!("{}: {error}", topic_partition.topic)))?;
@@ -199,7 +198,7 @@ impl Sender {
 
     /// The connection to `address` is gone: its requests' batches go back, their leaders are asked for again.
     fn lose(&mut self, address: &Address, error: &ClientError) -> Result<()> {
-        self.cluster.lock().doubt(address);
+        self.cluster.lock().mark_failed(address);
         let leader = self.leaders.remove(address);
         for request in leader.into_iter().flat_map(|leader| leader.under_way) {
             self.give_back(request.batches, error)?;
@@ -209,10 +208,10 @@ impl Sender {
 
     fn give_back(&mut self, batches: Vec<(TopicPartition, Batch)>, error: &ClientError) -> Result<()> {
         for (topic_partition, batch) in batches {
-            let outbox = self.outboxes.entry(topic_partition).or_default();
-            outbox.released();
-            outbox.back(batch);
-            outbox.failed(error.clone(), &self.settings)?;
+            let queue = self.queues.entry(topic_partition).or_default();
+            queue.released();
+            queue.back(batch);
+            queue.failed(error.clone(), &self.settings)?;
         }
         Ok(())
     }
@@ -221,8 +220,8 @@ impl Sender {
     /// `TIMED_OUT` or the last cause, when a batch waits longer than `delivery.timeout.ms`.
     fn expire(&mut self) -> Result<()> {
         let limit = millis(self.settings.delivery_timeout_ms);
-        for (topic_partition, outbox) in &self.outboxes {
-            if let Some(error) = outbox.overdue(limit) {
+        for (topic_partition, queue) in &self.queues {
+            if let Some(error) = queue.overdue(limit) {
                 return Err(produce::overdue(topic_partition, limit, error));
             }
         }
@@ -246,7 +245,7 @@ impl Sender {
     /// Waits for answers, new batches, or the time to try again; takes the answers that are there.
     fn wait(&mut self) -> Result<()> {
         let now = Instant::now();
-        let pause = self.outboxes.values().filter_map(|outbox| outbox.retry_in(now)).min();
+        let pause = self.queues.values().filter_map(|queue| queue.retry_in(now)).min();
         let waiting: Vec<&Address> = self
             .leaders
             .iter()
@@ -279,9 +278,9 @@ impl Sender {
             }
         };
         for (topic_partition, batch) in request.batches {
-            let verdict = produce::verdict(&answer, &topic_partition);
-            let again = matches!(verdict, Verdict::Again(_)).then(|| topic_partition.clone());
-            self.settle(topic_partition, batch, verdict)?;
+            let outcome = produce::outcome(&answer, &topic_partition);
+            let again = matches!(outcome, ProduceOutcome::Again(_)).then(|| topic_partition.clone());
+            self.apply(topic_partition, batch, outcome)?;
             if let Some(topic_partition) = again {
                 self.follow_hint(&answer, &topic_partition);
             }
@@ -292,50 +291,55 @@ impl Sender {
     /// Sends what waits for `topic_partition` to the leader that the refusal names, if that is news; else metadata is asked for.
     fn follow_hint(&mut self, answer: &ProduceResponse, topic_partition: &TopicPartition) {
         let mut cluster = self.cluster.lock();
-        cluster.doubt_metadata();
+        cluster.distrust_metadata();
         let Some((leader, address)) = produce::hint(answer, topic_partition) else { return };
-        let named_by_id = (topic_partition.topic_id, topic_partition.partition);
-        let news = cluster.learn(named_by_id, leader, address);
+        let by_id = (topic_partition.topic_id, topic_partition.partition);
+        let news = cluster.learn(by_id, leader, address);
         let found = cluster.address(leader.0).ok().filter(|_| news);
-        if let (Some(address), Some(outbox)) = (found, self.outboxes.get_mut(topic_partition)) {
-            outbox.leader = Some(address);
+        if let (Some(address), Some(queue)) = (found, self.queues.get_mut(topic_partition)) {
+            queue.leader = Some(address);
         }
     }
 
-    fn settle(&mut self, topic_partition: TopicPartition, batch: Batch, verdict: Verdict) -> Result<()> {
-        let outbox = self.outboxes.entry(topic_partition.clone()).or_default();
-        if !matches!(verdict, Verdict::Stored(_)) {
-            outbox.released();
+    fn apply(
+        &mut self,
+        topic_partition: TopicPartition,
+        batch: Batch,
+        outcome: ProduceOutcome,
+    ) -> Result<()> {
+        let queue = self.queues.entry(topic_partition.clone()).or_default();
+        if !matches!(outcome, ProduceOutcome::Stored(_)) {
+            queue.released();
         }
-        match verdict {
-            Verdict::Stored(base_offset) => {
-                outbox.succeeded();
+        match outcome {
+            ProduceOutcome::Stored(base_offset) => {
+                queue.succeeded();
                 self.finish(&topic_partition, batch, base_offset);
                 Ok(())
             }
-            Verdict::Again(error) => {
-                outbox.back(batch);
-                outbox.failed(error, &self.settings)
+            ProduceOutcome::Again(error) => {
+                queue.back(batch);
+                queue.failed(error, &self.settings)
             }
-            Verdict::AfterEarlier(error) if outbox.is_retrying() => {
-                outbox.back(batch);
+            ProduceOutcome::AfterEarlier(error) if queue.is_retrying() => {
+                queue.back(batch);
                 // By itself this error is final; behind a batch that goes again it only says so.
-                outbox.failed(ClientError { retriable: true, ..error }, &self.settings)
+                queue.failed(ClientError { retriable: true, ..error }, &self.settings)
             }
-            Verdict::TooLarge(error) => {
+            ProduceOutcome::TooLarge(error) => {
                 let parts = batch.split(&error)?;
                 self.delivery.split_into(parts.len());
-                parts.into_iter().for_each(|part| outbox.back(part));
-                outbox.hold(error);
+                parts.into_iter().for_each(|part| queue.back(part));
+                queue.hold(error);
                 Ok(())
             }
-            Verdict::AfterEarlier(error) | Verdict::Refused(error) => Err(error),
+            ProduceOutcome::AfterEarlier(error) | ProduceOutcome::Refused(error) => Err(error),
         }
     }
 
     fn finish(&mut self, topic_partition: &TopicPartition, batch: Batch, base_offset: i64) {
-        if let Some(outbox) = self.outboxes.get_mut(topic_partition) {
-            outbox.released();
+        if let Some(queue) = self.queues.get_mut(topic_partition) {
+            queue.released();
         }
         self.delivery.done(
             topic_partition,

@@ -148,7 +148,7 @@ fn send(
         match outcome {
             Ok(one) => sent.push((index, one)),
             Err(error) => {
-                cluster.doubt(address);
+                cluster.mark_failed(address);
                 item.failed(error.clone());
                 // Their answers are lost with the connection.
                 for (index, _) in sent.drain(..) {
@@ -182,7 +182,7 @@ fn receive(
         match answer {
             Ok(answer) => further |= item.answered(code(answer.error_code)),
             Err(error) => {
-                cluster.doubt(address);
+                cluster.mark_failed(address);
                 item.failed(error.clone());
                 broken = Some(error);
             }

@@ -17,7 +17,7 @@ const SEQUENCE_MODULUS: u64 = 1 << 31;
 
 /// What a broker's answer means for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ProduceOutcome {
     /// Stored from this offset on (-1: not told).
     Stored(i64),
     /// To be sent again.
@@ -164,7 +164,7 @@ fn halve(bytes: &[u8], first_records: u64) -> std::result::Result<[BatchBuilder;
 
 /// The unacknowledged batches of one partition.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct PartitionQueue {
     /// Where the partition's leader is, as far as known.
     pub leader: Option<Address>,
     waiting: VecDeque<Batch>,
@@ -180,7 +180,7 @@ struct Retry {
     cause: ClientError,
 }
 
-impl Outbox {
+impl PartitionQueue {
     /// Of a partition whose leader may be known already.
     pub fn of(leader: Option<Address>) -> Self {
         Self { leader, ..Self::default() }
@@ -321,41 +321,41 @@ mod tests {
     #[test]
     fn failed_batches_go_again_in_their_order_after_all_are_answered() {
         let settings = settings(&[]);
-        let mut outbox = Outbox::default();
-        (0..4).for_each(|n| outbox.push(batch(n, 1)));
-        let (first, second) = (outbox.take().unwrap(), outbox.take().unwrap());
-        outbox.released();
-        outbox.back(second);
-        outbox.failed(lost(), &settings).unwrap();
-        assert!(!outbox.may_send(Instant::now()), "one is still under way");
-        outbox.released();
-        outbox.back(first);
-        outbox.failed(lost(), &settings).unwrap();
-        assert!(outbox.may_send(Instant::now()));
+        let mut queue = PartitionQueue::default();
+        (0..4).for_each(|n| queue.push(batch(n, 1)));
+        let (first, second) = (queue.take().unwrap(), queue.take().unwrap());
+        queue.released();
+        queue.back(second);
+        queue.failed(lost(), &settings).unwrap();
+        assert!(!queue.may_send(Instant::now()), "one is still under way");
+        queue.released();
+        queue.back(first);
+        queue.failed(lost(), &settings).unwrap();
+        assert!(queue.may_send(Instant::now()));
         let order: Vec<u64> =
-            std::iter::from_fn(|| outbox.waiting.pop_front()).map(|batch| batch.sequence).collect();
+            std::iter::from_fn(|| queue.waiting.pop_front()).map(|batch| batch.sequence).collect();
         assert_eq!(order, [0, 1, 2, 3]);
     }
 
     #[test]
     fn while_retrying_only_one_batch_is_under_way() {
-        let mut outbox = Outbox::default();
-        (0..2).for_each(|n| outbox.push(batch(n, 1)));
-        outbox.failed(lost(), &settings(&[])).unwrap();
-        assert!(outbox.take().is_some());
-        assert!(!outbox.may_send(Instant::now()));
-        outbox.released();
-        outbox.succeeded();
-        assert!(outbox.may_send(Instant::now()));
+        let mut queue = PartitionQueue::default();
+        (0..2).for_each(|n| queue.push(batch(n, 1)));
+        queue.failed(lost(), &settings(&[])).unwrap();
+        assert!(queue.take().is_some());
+        assert!(!queue.may_send(Instant::now()));
+        queue.released();
+        queue.succeeded();
+        assert!(queue.may_send(Instant::now()));
     }
 
     #[test]
     fn retries_run_out() {
         let settings = settings(&[("retries", "1")]);
-        let mut outbox = Outbox::default();
-        outbox.push(batch(0, 1));
-        outbox.failed(lost(), &settings).unwrap();
-        assert_eq!(outbox.failed(lost(), &settings).unwrap_err().message, "lost");
+        let mut queue = PartitionQueue::default();
+        queue.push(batch(0, 1));
+        queue.failed(lost(), &settings).unwrap();
+        assert_eq!(queue.failed(lost(), &settings).unwrap_err().message, "lost");
     }
 
     #[test]
@@ -383,15 +383,15 @@ mod tests {
 
     #[test]
     fn the_buffer_of_a_batch_that_is_not_compressed_is_sent_and_used_again() {
-        let mut one = batch(0, 3);
-        let Body::Open(builder) = &one.body else { unreachable!() };
+        let mut batch = batch(0, 3);
+        let Body::Open(builder) = &batch.body else { unreachable!() };
         let expected = builder.clone().finish(Codec::None).unwrap();
-        assert!(one.seal(&ProducerIdentity::default(), Codec::None).unwrap().is_none());
-        let bytes = one.bytes();
+        assert!(batch.seal(&ProducerIdentity::default(), Codec::None).unwrap().is_none());
+        let bytes = batch.bytes();
         assert_eq!(bytes, expected);
         let place = bytes.as_ptr();
         drop(bytes);
-        let mut again = one.into_builder().unwrap();
+        let mut again = batch.into_builder().unwrap();
         assert!(again.is_empty());
         again.append(7, None, Some(b"v"), &[]).unwrap();
         let mut fresh = BatchBuilder::new();
@@ -403,15 +403,15 @@ mod tests {
 
     #[test]
     fn a_compressed_batch_gives_its_builder_back_at_once_and_none_later() {
-        let mut one = batch(0, 3);
-        assert!(one.seal(&ProducerIdentity::default(), Codec::Lz4).unwrap().is_some());
-        assert!(one.into_builder().is_none());
+        let mut batch = batch(0, 3);
+        assert!(batch.seal(&ProducerIdentity::default(), Codec::Lz4).unwrap().is_some());
+        assert!(batch.into_builder().is_none());
     }
 
     #[test]
     fn a_single_record_that_is_too_large_is_an_error() {
-        let mut one = batch(0, 1);
-        one.seal(&ProducerIdentity::default(), Codec::None).unwrap();
-        assert!(one.split(&lost()).is_err());
+        let mut batch = batch(0, 1);
+        batch.seal(&ProducerIdentity::default(), Codec::None).unwrap();
+        assert!(batch.split(&lost()).is_err());
     }
 }
