@@ -14,7 +14,7 @@ use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Setting, Settings, TABLE};
 use pylog_client::error::{ClientError, Owner, kind};
 use pylog_client::metadata::cluster::Cluster;
-use pylog_client::metadata::offsets::{self, Wanted};
+use pylog_client::metadata::offsets::{self, OffsetQuery};
 use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::net::stop::Stop;
 use pylog_client::read::advance::{self, Wish};
@@ -110,14 +110,19 @@ impl Client {
     fn list_offsets(
         &self,
         py: Python<'_>,
-        wanted: Vec<Wanted>,
+        wanted: Vec<RawPosition>,
         isolation_level: &str,
     ) -> PyResult<Vec<(String, i32, i64, i64)>> {
         let isolation = Isolation::parse(isolation_level, 0, 0)
             .map_err(|allowed| ClientError::invalid(format!("isolation_level must be {allowed}")))
             .map_err(Failure::from)?;
-        let found = self.with(py, |cluster| offsets::list_offsets(cluster, &wanted, isolation))?;
-        let row = |((topic, partition, _), found): (Wanted, offsets::Found)| {
+        let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
+            topic_partition: TopicPartition::by_name(topic.as_str(), *partition),
+            timestamp: *timestamp,
+        };
+        let queries: Vec<OffsetQuery> = wanted.iter().map(query).collect();
+        let found = self.with(py, |cluster| offsets::list_offsets(cluster, &queries, isolation))?;
+        let row = |((topic, partition, _), found): (RawPosition, offsets::Found)| {
             (topic, partition, found.offset, found.timestamp)
         };
         Ok(wanted.into_iter().zip(found).map(row).collect())
@@ -158,7 +163,7 @@ impl Client {
         self.ask(py, |cluster| admin::create_partitions(cluster, &counts))
     }
 
-    fn delete_records<'py>(&self, py: Python<'py>, before: Vec<Wanted>) -> PyResult<Bound<'py, PyAny>> {
+    fn delete_records<'py>(&self, py: Python<'py>, before: Vec<RawPosition>) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, |cluster| admin::delete_records(cluster, &before))
     }
 
@@ -216,6 +221,8 @@ impl Client {
     }
 }
 
+/// Topic, partition, and a timestamp or an offset.
+type RawPosition = (String, i32, i64);
 /// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
 type RawWish = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
 

@@ -46,10 +46,10 @@ pub struct Leaders {
 }
 
 impl Leaders {
-    /// The leader of a partition.
-    pub fn of(&self, topic: &str, partition: i32) -> Option<i32> {
-        // A key of owned parts: looked up a few times for each trigger, not for each record.
-        self.leaders.get(&TopicPartition::by_name(topic, partition)).copied()
+    /// The leader of a partition, by its name.
+    pub fn of(&self, partition: &TopicPartition) -> Option<i32> {
+        let by_name = TopicPartition::by_name(partition.topic.clone(), partition.partition);
+        self.leaders.get(&by_name).copied()
     }
 
     /// Forgets leaders; what epochs were seen stays known.
@@ -123,10 +123,10 @@ mod tests {
         let mut answer = metadata(1);
         answer.topics[0].partitions[0].leader_epoch = 5;
         assert_eq!(leaders.remember(&answer), None);
-        assert_eq!(leaders.of("t", 0), Some(1));
+        assert_eq!(leaders.of(&TopicPartition::by_name("t", 0)), Some(1));
         answer.topics[0].partitions[0].leader_epoch = 4;
         assert_eq!(leaders.remember(&answer), Some(TopicPartition::by_name("t", 0)));
-        assert_eq!(leaders.of("t", 0), None);
+        assert_eq!(leaders.of(&TopicPartition::by_name("t", 0)), None);
         // A topic of the same name that was made anew begins anew.
         answer.topics[0].topic_id = Uuid::from_u128(8);
         assert_eq!(leaders.remember(&answer), None);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::brokers::{FailedBrokers, Leaders};
-use super::topic_partition::PartitionById;
+use super::topic_partition::{PartitionById, TopicPartition};
 use crate::config::Settings;
 use crate::error::{ClientError, Result, code, kind};
 use crate::net::connection::Connection;
@@ -165,8 +165,8 @@ impl Cluster {
     }
 
     /// The leader of a partition as metadata showed it last; `None` when it did not, or after [`Cluster::forget_leaders`].
-    pub fn leader(&self, topic: &str, partition: i32) -> Option<i32> {
-        self.leaders.of(topic, partition)
+    pub fn leader(&self, partition: &TopicPartition) -> Option<i32> {
+        self.leaders.of(partition)
     }
 
     /// Lets the next question ask for metadata first, after an error that a leader which moved may have caused.

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use super::cluster::{Cluster, topic_error};
+use super::topic_partition::TopicPartition;
 use crate::config::Isolation;
 use crate::error::{ClientError, Result, code};
 use pylog_wire::ErrorCode;
@@ -15,8 +16,14 @@ pub const EARLIEST: i64 = -2;
 /// How long a topic may be unknown to one of several brokers before that is believed.
 const UNKNOWN_TOPIC_GRACE: Duration = Duration::from_millis(5000);
 
-/// Topic, partition, timestamp (-1 latest, -2 earliest, -3 of the largest timestamp).
-pub type Wanted = (String, i32, i64);
+/// A partition, and the time whose offset is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OffsetQuery {
+    /// The partition.
+    pub topic_partition: TopicPartition,
+    /// Milliseconds since the epoch, or -1 latest, -2 earliest, -3 of the largest timestamp.
+    pub timestamp: i64,
+}
 
 /// An offset found; -1 when no record is at or after the timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +38,11 @@ pub struct Found {
 ///
 /// # Errors
 /// `UNKNOWN_TOPIC_OR_PARTITION` and the errors of single partitions; retriable ones after `default.api.timeout.ms`.
-pub fn list_offsets(cluster: &mut Cluster, wanted: &[Wanted], isolation: Isolation) -> Result<Vec<Found>> {
+pub fn list_offsets(
+    cluster: &mut Cluster,
+    wanted: &[OffsetQuery],
+    isolation: Isolation,
+) -> Result<Vec<Found>> {
     let mut found: Vec<Option<Found>> = vec![None; wanted.len()];
     let begun = Instant::now();
     cluster.retrying("list offsets", |cluster| attempt(cluster, wanted, isolation, begun, &mut found))?;
@@ -42,7 +53,7 @@ pub fn list_offsets(cluster: &mut Cluster, wanted: &[Wanted], isolation: Isolati
 /// Asks for what is not found yet; what was found stays when another partition fails.
 fn attempt(
     cluster: &mut Cluster,
-    wanted: &[Wanted],
+    wanted: &[OffsetQuery],
     isolation: Isolation,
     begun: Instant,
     found: &mut [Option<Found>],
@@ -56,7 +67,7 @@ fn attempt(
     }
     let asked: Vec<(i32, Vec<usize>)> = rounds
         .into_iter()
-        .flat_map(|(leader, each)| each.into_iter().map(move |one| (leader, one)))
+        .flat_map(|(leader, each)| each.into_iter().map(move |indexes| (leader, indexes)))
         .collect();
     let requests: Vec<_> =
         asked.iter().map(|(leader, indexes)| (*leader, request(wanted, indexes, isolation))).collect();
@@ -68,9 +79,9 @@ fn attempt(
 }
 
 /// A request may name a partition only once (Kafka refuses duplicates): a second timestamp goes into the next one.
-fn spread(requests: &mut Vec<Vec<usize>>, wanted: &[Wanted], index: usize) {
+fn spread(requests: &mut Vec<Vec<usize>>, wanted: &[OffsetQuery], index: usize) {
     let same = |other: &usize| match (wanted.get(*other), wanted.get(index)) {
-        (Some(left), Some(right)) => left.0 == right.0 && left.1 == right.1,
+        (Some(left), Some(right)) => left.topic_partition.has_name_of(&right.topic_partition),
         _ => false,
     };
     match requests.iter_mut().find(|request| !request.iter().any(same)) {
@@ -80,9 +91,8 @@ fn spread(requests: &mut Vec<Vec<usize>>, wanted: &[Wanted], index: usize) {
 }
 
 /// The leader of each of `wanted`, in their order: those that metadata showed last, else metadata is asked for.
-fn leaders(cluster: &mut Cluster, wanted: &[Wanted], begun: Instant) -> Result<Vec<i32>> {
-    let known: Option<Vec<i32>> =
-        wanted.iter().map(|(topic, partition, _)| cluster.leader(topic, *partition)).collect();
+fn leaders(cluster: &mut Cluster, wanted: &[OffsetQuery], begun: Instant) -> Result<Vec<i32>> {
+    let known: Option<Vec<i32>> = wanted.iter().map(|query| cluster.leader(&query.topic_partition)).collect();
     if let Some(known) = known {
         return Ok(known);
     }
@@ -97,29 +107,30 @@ fn leaders(cluster: &mut Cluster, wanted: &[Wanted], begun: Instant) -> Result<V
     found
 }
 
-fn asked_leaders(cluster: &mut Cluster, wanted: &[Wanted]) -> Result<Vec<i32>> {
-    let mut names: Vec<&str> = wanted.iter().map(|(topic, _, _)| topic.as_str()).collect();
+fn asked_leaders(cluster: &mut Cluster, wanted: &[OffsetQuery]) -> Result<Vec<i32>> {
+    let mut names: Vec<&str> = wanted.iter().map(|query| &*query.topic_partition.topic).collect();
     names.sort_unstable();
     names.dedup();
     let answer = cluster.metadata(Some(&names), false)?;
     let topics: HashMap<&str, _> =
         answer.topics.iter().filter_map(|topic| Some((topic.name.as_deref()?, topic))).collect();
     let mut leaders = Vec::with_capacity(wanted.len());
-    for (name, partition, _) in wanted {
+    for OffsetQuery { topic_partition, .. } in wanted {
+        let (name, partition) = (&*topic_partition.topic, topic_partition.partition);
         let unknown = ErrorCode::UnknownTopicOrPartition;
-        let topic = topics.get(name.as_str()).ok_or_else(|| topic_error(name, unknown, false))?;
+        let topic = topics.get(name).ok_or_else(|| topic_error(name, unknown, false))?;
         let error = code(topic.error_code);
         if error != ErrorCode::None {
             return Err(topic_error(name, error, false));
         }
-        let shown = topic.partitions.iter().find(|shown| shown.partition_index == *partition);
+        let shown = topic.partitions.iter().find(|shown| shown.partition_index == partition);
         let shown = shown.ok_or_else(|| {
             let message =
                 format!("topic {name} has no partition {partition}; it has {}", topic.partitions.len());
             ClientError::fatal(unknown.name(), message)
         })?;
         if shown.leader_id < 0 {
-            let message = format!("partition {name}-{partition} has no leader now");
+            let message = format!("partition {topic_partition} has no leader now");
             return Err(ClientError::retriable(ErrorCode::LeaderNotAvailable.name(), message));
         }
         leaders.push(shown.leader_id);
@@ -127,13 +138,13 @@ fn asked_leaders(cluster: &mut Cluster, wanted: &[Wanted]) -> Result<Vec<i32>> {
     Ok(leaders)
 }
 
-fn request(wanted: &[Wanted], indexes: &[usize], isolation: Isolation) -> ListOffsetsRequest {
+fn request(wanted: &[OffsetQuery], indexes: &[usize], isolation: Isolation) -> ListOffsetsRequest {
     let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
-    for (topic, partition, timestamp) in indexes.iter().filter_map(|at| wanted.get(*at)) {
-        topics.entry(topic).or_default().push(ListOffsetsPartition {
-            partition_index: *partition,
+    for query in indexes.iter().filter_map(|index| wanted.get(*index)) {
+        topics.entry(&query.topic_partition.topic).or_default().push(ListOffsetsPartition {
+            partition_index: query.topic_partition.partition,
             current_leader_epoch: -1,
-            timestamp: *timestamp,
+            timestamp: query.timestamp,
         });
     }
     let topics =
@@ -148,12 +159,15 @@ fn request(wanted: &[Wanted], indexes: &[usize], isolation: Isolation) -> ListOf
 
 /// Puts what an answer says in the places of `indexes`.
 fn take(
-    wanted: &[Wanted],
+    wanted: &[OffsetQuery],
     indexes: &[usize],
     answer: &ListOffsetsResponse,
     found: &mut [Option<Found>],
 ) -> Result<()> {
-    let named = |at: &usize| wanted.get(*at).map(|(topic, partition, _)| ((topic.as_str(), *partition), *at));
+    let named = |index: &usize| {
+        let partition = &wanted.get(*index)?.topic_partition;
+        Some(((&*partition.topic, partition.partition), *index))
+    };
     let index_of: HashMap<(&str, i32), usize> = indexes.iter().filter_map(named).collect();
     for topic in &answer.topics {
         for partition in &topic.partitions {
@@ -162,10 +176,10 @@ fn take(
                 ErrorCode::None => {}
                 error => return Err(partition_error(name, partition.partition_index, error)),
             }
-            let place =
+            let answered =
                 index_of.get(&(name, partition.partition_index)).and_then(|index| found.get_mut(*index));
-            if let Some(place) = place {
-                *place = Some(Found { offset: partition.offset, timestamp: partition.timestamp });
+            if let Some(answered) = answered {
+                *answered = Some(Found { offset: partition.offset, timestamp: partition.timestamp });
             }
         }
     }
@@ -233,9 +247,10 @@ mod tests {
     }
 
     fn both(cluster: &mut Cluster) -> Vec<i64> {
-        let wanted = [("t".to_owned(), 0, EARLIEST), ("t".to_owned(), 0, -1)];
+        let wanted = [EARLIEST, -1]
+            .map(|timestamp| OffsetQuery { topic_partition: TopicPartition::by_name("t", 0), timestamp });
         let found = list_offsets(cluster, &wanted, Isolation::ReadUncommitted).unwrap();
-        found.iter().map(|one| one.offset).collect()
+        found.iter().map(|found| found.offset).collect()
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::truncation;
 use crate::config::{Isolation, Settings, millis};
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::cluster::Cluster;
-use crate::metadata::offsets;
+use crate::metadata::offsets::{self, OffsetQuery};
 use crate::metadata::topic_id;
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::connection::Sent;
@@ -503,9 +503,9 @@ impl Fetcher {
     }
 
     fn out_of_range(&mut self) -> ClientError {
-        let wanted =
-            [(self.topic_partition.topic.to_string(), self.topic_partition.partition, offsets::EARLIEST)];
-        let earliest = offsets::list_offsets(&mut self.cluster, &wanted, Isolation::ReadUncommitted);
+        let topic_partition = self.topic_partition.clone();
+        let query = OffsetQuery { topic_partition, timestamp: offsets::EARLIEST };
+        let earliest = offsets::list_offsets(&mut self.cluster, &[query], Isolation::ReadUncommitted);
         let first = earliest.ok().and_then(|found| found.first().map(|first| first.offset));
         let first = first.map_or("unknown".to_owned(), |offset| offset.to_string());
         ClientError::fatal(

@@ -15,7 +15,7 @@ use crate::admin::transactions::{self, Filter};
 use crate::config::Isolation;
 use crate::error::Result;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::offsets::list_offsets;
+use crate::metadata::offsets::{OffsetQuery, list_offsets};
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::stop::Stop;
 use crate::read::plan::{OffsetRange, ReadPlan};
@@ -292,7 +292,8 @@ fn a_partition_that_no_broker_knows_is_refused_by_its_number() {
 fn the_end_of_a_new_partition_is_found_although_the_first_broker_does_not_know_it_yet() {
     let pair = grown(|node| node == 1);
     let mut cluster = Cluster::new(pair.settings(&[]), Stop::default()).unwrap();
-    let found = list_offsets(&mut cluster, &[("t".into(), 1, -1)], Isolation::ReadUncommitted).unwrap();
+    let latest = OffsetQuery { topic_partition: TopicPartition::by_name("t", 1), timestamp: -1 };
+    let found = list_offsets(&mut cluster, &[latest], Isolation::ReadUncommitted).unwrap();
     assert_eq!(found[0].offset, 7);
 }
 
