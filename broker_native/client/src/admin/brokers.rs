@@ -16,8 +16,8 @@ pub fn dead(cluster: &mut Cluster) -> Result<Vec<Value>> {
     let answer = cluster.retrying("list dead brokers", |cluster| cluster.call_any(&request))?;
     refuse(answer.error_code, "list dead brokers")?;
     let shown =
-        answer.brokers.iter().filter(|one| one.is_fenced).map(
-            |one| json!({"node_id": one.broker_id, "host": one.host, "port": one.port, "rack": one.rack}),
+        answer.brokers.iter().filter(|broker| broker.is_fenced).map(
+            |broker| json!({"node_id": broker.broker_id, "host": broker.host, "port": broker.port, "rack": broker.rack}),
         );
     Ok(shown.collect())
 }

@@ -30,32 +30,32 @@ pub fn list(cluster: &mut Cluster, group: &str, stable: bool) -> Result<Vec<Valu
     let answer = ask_coordinator(cluster, "list offsets of a group", Kind::Group, group, |cluster, node| {
         let answer = cluster.call(node, &request)?;
         check_ready(answer.error_code, group)?;
-        answer.groups.iter().try_for_each(|one| check_ready(one.error_code, group))?;
+        answer.groups.iter().try_for_each(|described| check_ready(described.error_code, group))?;
         Ok(answer)
     })?;
     refuse(answer.error_code, "offsets of the group cannot be listed")?;
     let mut offsets = Vec::new();
     for topic in &answer.topics {
-        offsets.extend(topic.partitions.iter().map(|one| {
+        offsets.extend(topic.partitions.iter().map(|partition| {
             offset_json(
                 &topic.name,
-                one.partition_index,
-                one.committed_offset,
-                one.metadata.as_deref(),
-                one.error_code,
+                partition.partition_index,
+                partition.committed_offset,
+                partition.metadata.as_deref(),
+                partition.error_code,
             )
         }));
     }
     for of_group in &answer.groups {
         refuse(of_group.error_code, "offsets of the group cannot be listed")?;
         for topic in &of_group.topics {
-            offsets.extend(topic.partitions.iter().map(|one| {
+            offsets.extend(topic.partitions.iter().map(|partition| {
                 offset_json(
                     &topic.name,
-                    one.partition_index,
-                    one.committed_offset,
-                    one.metadata.as_deref(),
-                    one.error_code,
+                    partition.partition_index,
+                    partition.committed_offset,
+                    partition.metadata.as_deref(),
+                    partition.error_code,
                 )
             }));
         }
@@ -96,13 +96,15 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Resul
     let answer = ask_coordinator(cluster, "set offsets of a group", Kind::Group, group, |cluster, node| {
         let answer = cluster.call(node, &request)?;
         let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| check_ready(one.error_code, group))?;
+        each.try_for_each(|partition| check_ready(partition.error_code, group))?;
         Ok(answer)
     })?;
     let mut results = Vec::new();
     for topic in &answer.topics {
         let result = |partition, error| result_json(&topic.name, partition, error);
-        results.extend(topic.partitions.iter().map(|one| result(one.partition_index, one.error_code)));
+        results.extend(
+            topic.partitions.iter().map(|partition| result(partition.partition_index, partition.error_code)),
+        );
     }
     Ok(results)
 }
@@ -114,8 +116,8 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Resul
 pub fn delete(cluster: &mut Cluster, group: &str, partitions: &[(String, i32)]) -> Result<Vec<Value>> {
     let mut topics: BTreeMap<&str, Vec<OffsetDeleteRequestPartition>> = BTreeMap::new();
     for (topic, partition_index) in partitions {
-        let one = OffsetDeleteRequestPartition { partition_index: *partition_index };
-        topics.entry(topic).or_default().push(one);
+        let partition = OffsetDeleteRequestPartition { partition_index: *partition_index };
+        topics.entry(topic).or_default().push(partition);
     }
     let topic =
         |(name, partitions): (&str, _)| OffsetDeleteRequestTopic { name: name.to_owned(), partitions };
@@ -131,7 +133,9 @@ pub fn delete(cluster: &mut Cluster, group: &str, partitions: &[(String, i32)]) 
     let mut results = Vec::new();
     for topic in &answer.topics {
         let result = |partition, error| result_json(&topic.name, partition, error);
-        results.extend(topic.partitions.iter().map(|one| result(one.partition_index, one.error_code)));
+        results.extend(
+            topic.partitions.iter().map(|partition| result(partition.partition_index, partition.error_code)),
+        );
     }
     Ok(results)
 }

@@ -52,19 +52,19 @@ pub fn offsets(cluster: &mut Cluster, group: &str) -> Result<Vec<Value>> {
             let answer = first(cluster.call(node, &request)?.groups, group)?;
             check_ready(answer.error_code, group)?;
             let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-            each.try_for_each(|one| check_ready(one.error_code, group))?;
+            each.try_for_each(|partition| check_ready(partition.error_code, group))?;
             Ok(answer)
         })?;
     refuse(answer.error_code, "offsets of the share group cannot be listed")?;
     let of_topic = answer.topics.iter().flat_map(|topic| {
-        topic.partitions.iter().map(|one| {
+        topic.partitions.iter().map(|partition| {
             json!({
                 "topic": topic.topic_name,
-                "partition": one.partition_index,
-                "offset": one.start_offset,
-                "lag": one.lag,
-                "error": error_name(one.error_code),
-                "message": said(one.error_code, one.error_message.as_deref()),
+                "partition": partition.partition_index,
+                "offset": partition.start_offset,
+                "lag": partition.lag,
+                "error": error_name(partition.error_code),
+                "message": said(partition.error_code, partition.error_message.as_deref()),
             })
         })
     });
@@ -97,18 +97,18 @@ pub fn alter(cluster: &mut Cluster, group: &str, starts: &[Start]) -> Result<Vec
             let answer = cluster.call(node, &request)?;
             check_ready(answer.error_code, group)?;
             let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
-            each.try_for_each(|one| check_ready(one.error_code, group))?;
+            each.try_for_each(|partition| check_ready(partition.error_code, group))?;
             Ok(answer)
         })?;
     refuse(answer.error_code, "offsets of the share group cannot be set")?;
     let of_topic = answer.responses.iter().flat_map(|topic| {
-        topic.partitions.iter().map(|one| {
-            let place = format!("{}-{}", topic.topic_name, one.partition_index);
+        topic.partitions.iter().map(|partition| {
+            let name = format!("{}-{}", topic.topic_name, partition.partition_index);
             json!({
                 "topic": topic.topic_name,
-                "partition": one.partition_index,
-                "error": error_name(one.error_code),
-                "message": said(one.error_code, one.error_message.as_deref()).map(|said| format!("{place}: {said}")),
+                "partition": partition.partition_index,
+                "error": error_name(partition.error_code),
+                "message": said(partition.error_code, partition.error_message.as_deref()).map(|said| format!("{name}: {said}")),
             })
         })
     });

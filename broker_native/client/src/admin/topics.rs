@@ -165,7 +165,7 @@ pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> R
             let leader = leader(cluster, name, *partition)?;
             let answer = cluster.call(leader, &request)?;
             let found = answer.topics.first().and_then(|topic| topic.partitions.first());
-            match found.map(|one| (one.low_watermark, one.error_code)) {
+            match found.map(|deleted| (deleted.low_watermark, deleted.error_code)) {
                 Some((_, number)) if code(number) == ErrorCode::NotLeaderOrFollower => {
                     cluster.distrust_metadata();
                     Err(partition_error(name, *partition, code(number)))
@@ -181,18 +181,18 @@ pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> R
 }
 
 fn topic_json(topic: &MetadataResponseTopic) -> Value {
-    let partition = |one: &MetadataResponsePartition| {
+    let partition = |partition: &MetadataResponsePartition| {
         json!({
-            "partition": one.partition_index,
-            "leader": one.leader_id,
-            "leader_epoch": one.leader_epoch,
-            "replicas": one.replica_nodes,
-            "isr": one.isr_nodes,
-            "error": error_name(one.error_code),
+            "partition": partition.partition_index,
+            "leader": partition.leader_id,
+            "leader_epoch": partition.leader_epoch,
+            "replicas": partition.replica_nodes,
+            "isr": partition.isr_nodes,
+            "error": error_name(partition.error_code),
         })
     };
     let mut partitions: Vec<&MetadataResponsePartition> = topic.partitions.iter().collect();
-    partitions.sort_by_key(|one| one.partition_index);
+    partitions.sort_by_key(|partition| partition.partition_index);
     json!({
         "name": topic.name,
         "topic_id": topic_id::text(topic.topic_id),

@@ -71,7 +71,7 @@ pub fn all(cluster: &mut Cluster, endings: &[Ending], commit: bool, limit: Durat
 
 /// The outcomes for a program: transactional id, error, message.
 pub fn report(endings: &[Ending], outcomes: Vec<Result<()>>) -> Vec<Value> {
-    let one = |(ending, outcome): (&Ending, Result<()>)| {
+    let outcome_json = |(ending, outcome): (&Ending, Result<()>)| {
         let error = outcome.err();
         json!({
             "transactional_id": ending.transactional_id,
@@ -79,7 +79,7 @@ pub fn report(endings: &[Ending], outcomes: Vec<Result<()>>) -> Vec<Value> {
             "message": error.as_ref().map(|error| &error.message),
         })
     };
-    endings.iter().zip(outcomes).map(one).collect()
+    endings.iter().zip(outcomes).map(outcome_json).collect()
 }
 
 /// Looks for the coordinators that are not known.
@@ -146,7 +146,7 @@ fn send(
             connection.send_up_to(&request, newest)
         });
         match outcome {
-            Ok(one) => sent.push((index, one)),
+            Ok(request) => sent.push((index, request)),
             Err(error) => {
                 cluster.mark_failed(address);
                 item.failed(error.clone());
@@ -171,13 +171,13 @@ fn receive(
 ) -> bool {
     let mut further = false;
     let mut broken: Option<ClientError> = None;
-    for (index, one) in sent {
+    for (index, request) in sent {
         let Some(item) = items.get_mut(index) else { continue };
         let answer = match &broken {
             Some(error) => Err(error.clone()),
-            None => {
-                cluster.connection(address).and_then(|connection| connection.receive::<EndTxnRequest>(one))
-            }
+            None => cluster
+                .connection(address)
+                .and_then(|connection| connection.receive::<EndTxnRequest>(request)),
         };
         match answer {
             Ok(answer) => further |= item.answered(code(answer.error_code)),

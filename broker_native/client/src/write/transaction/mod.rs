@@ -142,7 +142,9 @@ impl Transaction {
             let answer = cluster.call_up_to(coordinator, ADDS_UP_TO, &request)?;
             let topics = answer.results_by_topic_v3_and_below;
             let all = topics.into_iter().flat_map(|topic| topic.results_by_partition);
-            let errors = all.map(|one| code(one.partition_error_code)).filter(|one| *one != ErrorCode::None);
+            let errors = all
+                .map(|partition| code(partition.partition_error_code))
+                .filter(|error| *error != ErrorCode::None);
             // Partitions that were not looked at because another one is refused have an error that says no more.
             match errors.min_by_key(|error| *error == ErrorCode::OperationNotAttempted) {
                 Some(error) => Err(refusal(&request.v3_and_below_transactional_id, error)),
