@@ -1,5 +1,5 @@
 """What the data source makes of a broker that lies: readers and writers as Spark runs them, without Spark. Of the client alone, below a
-scripted broker in Rust: ``broker_native/client/src/faults.rs``."""
+scripted broker in Rust: ``broker_native/client/src/tests/faults.rs``."""
 
 import time
 from collections.abc import Iterator

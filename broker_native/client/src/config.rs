@@ -2,7 +2,7 @@
 //!
 //! Names are Kafka's. A name that is not in the table is refused, so that a typing error cannot pass unseen. All roles
 //! (metadata, reader, writer) accept the whole table: a Spark job passes the same `kafka.*` options to each.
-use super::error::{ClientError, Result};
+use crate::error::{ClientError, Result};
 use pylog_record::compression::Codec;
 use std::time::Duration;
 

@@ -10,14 +10,15 @@ use serde_json::Value;
 use super::door::enter;
 use super::error::Failure;
 use pylog_client::admin::topics::NewTopic;
-use pylog_client::admin::{configs, door, topics as admin};
-use pylog_client::advance::{self, Wish};
-use pylog_client::cluster::Cluster;
+use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Setting, Settings, TABLE};
 use pylog_client::error::{ClientError, Owner, kind};
-use pylog_client::offsets::{self, Wanted};
-use pylog_client::stop::Stop;
-use pylog_client::transaction::end::{self, Ending};
+use pylog_client::metadata::cluster::Cluster;
+use pylog_client::metadata::offsets::{self, OffsetQuery};
+use pylog_client::metadata::topic_partition::TopicPartition;
+use pylog_client::net::stop::Stop;
+use pylog_client::read::advance::{self, Wish};
+use pylog_client::write::transaction::end::{self, Ending};
 
 /// What an administrator's request does when a topic names no number of partitions or replicas.
 const BROKER_DEFAULT: i32 = -1;
@@ -109,14 +110,19 @@ impl Client {
     fn list_offsets(
         &self,
         py: Python<'_>,
-        wanted: Vec<Wanted>,
+        wanted: Vec<RawPosition>,
         isolation_level: &str,
     ) -> PyResult<Vec<(String, i32, i64, i64)>> {
         let isolation = Isolation::parse(isolation_level, 0, 0)
             .map_err(|allowed| ClientError::invalid(format!("isolation_level must be {allowed}")))
             .map_err(Failure::from)?;
-        let found = self.with(py, |cluster| offsets::list_offsets(cluster, &wanted, isolation))?;
-        let row = |((topic, partition, _), found): (Wanted, offsets::Found)| {
+        let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
+            topic_partition: TopicPartition::by_name(topic.as_str(), *partition),
+            timestamp: *timestamp,
+        };
+        let queries: Vec<OffsetQuery> = wanted.iter().map(query).collect();
+        let found = self.with(py, |cluster| offsets::list_offsets(cluster, &queries, isolation))?;
+        let row = |((topic, partition, _), found): (RawPosition, offsets::Found)| {
             (topic, partition, found.offset, found.timestamp)
         };
         Ok(wanted.into_iter().zip(found).map(row).collect())
@@ -157,7 +163,7 @@ impl Client {
         self.ask(py, |cluster| admin::create_partitions(cluster, &counts))
     }
 
-    fn delete_records<'py>(&self, py: Python<'py>, before: Vec<Wanted>) -> PyResult<Bound<'py, PyAny>> {
+    fn delete_records<'py>(&self, py: Python<'py>, before: Vec<RawPosition>) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, |cluster| admin::delete_records(cluster, &before))
     }
 
@@ -183,7 +189,7 @@ impl Client {
     }
 
     fn request<'py>(&self, py: Python<'py>, name: &str, arguments_json: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, |cluster| door::call(cluster, name, arguments_json))
+        self.ask(py, |cluster| by_name::call(cluster, name, arguments_json))
     }
 
     fn end_transactions<'py>(
@@ -215,12 +221,15 @@ impl Client {
     }
 }
 
+/// Topic, partition, and a timestamp or an offset.
+type RawPosition = (String, i32, i64);
 /// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
 type RawWish = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
 
 fn wish(raw: RawWish) -> Wish {
     let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
-    Wish { topic, partition, start, end, max_records, max_bytes, at_least_one }
+    let topic_partition = TopicPartition::by_name(topic, partition);
+    Wish { topic_partition, start, end, max_records, max_bytes, at_least_one }
 }
 
 fn new_topic(topic: &Bound<'_, PyAny>) -> PyResult<NewTopic> {

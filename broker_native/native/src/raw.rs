@@ -8,7 +8,7 @@ use super::client::settings;
 use super::door::enter;
 use super::error::Failure;
 use pylog_client::error::{ClientError, Owner, Result, kind};
-use pylog_client::raw;
+use pylog_client::net::raw;
 
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", frozen)]

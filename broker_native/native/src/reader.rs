@@ -15,10 +15,11 @@ use super::client::settings;
 use super::door::enter;
 use super::error::{Failure, kind};
 use pylog_client::error::{ClientError, Owner};
-use pylog_client::fetcher::Target;
-use pylog_client::range::{Leg, Plan, RangeReader};
-use pylog_client::stop::Stop;
-use pylog_client::topic_id;
+use pylog_client::metadata::topic_id;
+use pylog_client::metadata::topic_partition::TopicPartition;
+use pylog_client::net::stop::Stop;
+use pylog_client::read::plan::{OffsetRange, ReadPlan};
+use pylog_client::read::range::RangeReader;
 use pylog_columnar::{Column, KeyCondition, RowFilter};
 
 /// How long Python's signal handlers may have to wait.
@@ -91,14 +92,14 @@ impl PyRangeReader {
             .map(|name| Column::from_name(name))
             .collect::<Result<_, _>>()
             .map_err(|error| Failure::new(kind::INVALID_ARGUMENT, error.to_string()))?;
-        let mut legs = vec![leg((topic, partition, start, end, topic_id.to_owned()))?];
-        legs.extend(then.into_iter().map(leg).collect::<Result<Vec<_>, _>>()?);
-        if let Some(last) = legs.last_mut().filter(|_| follow) {
+        let mut ranges = vec![offset_range((topic, partition, start, end, topic_id.to_owned()))?];
+        ranges.extend(then.into_iter().map(offset_range).collect::<Result<Vec<_>, _>>()?);
+        if let Some(last) = ranges.last_mut().filter(|_| follow) {
             last.end = None;
         }
         let keys = keys.into_iter().map(condition).collect::<Result<_, _>>()?;
         let filter = RowFilter { timestamps, keys };
-        let plan = Plan { legs, columns, filter, limit, batch_bytes, max_rows };
+        let plan = ReadPlan { ranges, columns, filter, limit, batch_bytes, max_rows };
         let reader = RangeReader::new(settings(&config)?, plan).map_err(Failure::from)?;
         let stop = reader.stopper();
         let owner = Owner::current();
@@ -147,7 +148,7 @@ impl PyRangeReader {
 
     #[getter]
     fn range_index(&self) -> usize {
-        self.shared.reader.lock().leg()
+        self.shared.reader.lock().range_index()
     }
 
     #[getter]
@@ -168,9 +169,13 @@ impl PyRangeReader {
     }
 }
 
-fn leg((topic, partition, start, end, topic_id): Further) -> Result<Leg, Failure> {
+fn offset_range((topic, partition, start, end, topic_id): Further) -> Result<OffsetRange, Failure> {
     let topic_id = topic_id::parse(&topic_id).map_err(Failure::from)?;
-    Ok(Leg { target: Target { topic, topic_id, partition }, start, end: Some(end) })
+    Ok(OffsetRange {
+        topic_partition: TopicPartition { topic: topic.into(), partition, topic_id },
+        start,
+        end: Some(end),
+    })
 }
 
 fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {

@@ -10,10 +10,10 @@ use super::client::settings;
 use super::door::enter;
 use super::error::Failure;
 use super::reader::SIGNAL_SLICE;
-use pylog_client::delivery::Delivered;
 use pylog_client::error::ClientError;
-use pylog_client::ingest;
-use pylog_client::producer::Producer;
+use pylog_client::write::delivery::Delivered;
+use pylog_client::write::ingest;
+use pylog_client::write::producer::Producer;
 
 /// See `_native.pyi`.
 #[pyclass(module = "pylog_spark._native", frozen)]
@@ -88,8 +88,8 @@ impl RecordWriter {
 
 fn report<'py>(py: Python<'py>, delivered: &Delivered) -> PyResult<Bound<'py, PyDict>> {
     let offsets = PyDict::new(py);
-    for ((topic, partition), (first, last)) in &delivered.offsets {
-        offsets.set_item((&**topic, partition), PyList::new(py, [first, last])?)?;
+    for (partition, (first, last)) in &delivered.offsets {
+        offsets.set_item((&*partition.topic, partition.partition), PyList::new(py, [first, last])?)?;
     }
     let report = PyDict::new(py);
     report.set_item("records", delivered.records)?;

@@ -2,8 +2,8 @@
 use serde_json::{Value, json};
 
 use super::{change, error_name, refuse, said};
-use crate::cluster::Cluster;
 use crate::error::Result;
+use crate::metadata::cluster::Cluster;
 use pylog_wire::messages::{DescribeClusterRequest, UnregisterBrokerRequest};
 
 /// The brokers that are registered and do not live: {node_id, host, port, rack}. A broker that cannot tell (Kafka before 4.1)
@@ -16,8 +16,8 @@ pub fn dead(cluster: &mut Cluster) -> Result<Vec<Value>> {
     let answer = cluster.retrying("list dead brokers", |cluster| cluster.call_any(&request))?;
     refuse(answer.error_code, "list dead brokers")?;
     let shown =
-        answer.brokers.iter().filter(|one| one.is_fenced).map(
-            |one| json!({"node_id": one.broker_id, "host": one.host, "port": one.port, "rack": one.rack}),
+        answer.brokers.iter().filter(|broker| broker.is_fenced).map(
+            |broker| json!({"node_id": broker.broker_id, "host": broker.host, "port": broker.port, "rack": broker.rack}),
         );
     Ok(shown.collect())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{change, error_name, said};
-use crate::cluster::Cluster;
 use crate::error::{ClientError, Result};
+use crate::metadata::cluster::Cluster;
 use pylog_wire::messages::describe_configs::{
     DescribeConfigsResource, DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
     RESOURCE_BROKER, RESOURCE_TOPIC,
@@ -121,17 +121,17 @@ fn node(name: &str) -> Result<i32> {
 }
 
 fn resource_json(resource: &DescribeConfigsResult) -> Value {
-    let synonym = |one: &DescribeConfigsSynonym| json!({"name": one.name, "value": one.value, "source": named(&CONFIG_SOURCES, one.source)});
-    let config = |one: &DescribeConfigsResourceResult| {
+    let synonym = |synonym: &DescribeConfigsSynonym| json!({"name": synonym.name, "value": synonym.value, "source": named(&CONFIG_SOURCES, synonym.source)});
+    let config = |config: &DescribeConfigsResourceResult| {
         json!({
-            "name": one.name,
-            "value": one.value,
-            "source": named(&CONFIG_SOURCES, one.config_source),
-            "type": named(&CONFIG_TYPES, one.config_type),
-            "read_only": one.read_only,
-            "is_sensitive": one.is_sensitive,
-            "documentation": one.documentation,
-            "synonyms": one.synonyms.iter().map(synonym).collect::<Vec<_>>(),
+            "name": config.name,
+            "value": config.value,
+            "source": named(&CONFIG_SOURCES, config.config_source),
+            "type": named(&CONFIG_TYPES, config.config_type),
+            "read_only": config.read_only,
+            "is_sensitive": config.is_sensitive,
+            "documentation": config.documentation,
+            "synonyms": config.synonyms.iter().map(synonym).collect::<Vec<_>>(),
         })
     };
     json!({

@@ -3,9 +3,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{change, error_name, said, timeout_ms};
-use crate::cluster::Cluster;
 use crate::error::Result;
-use crate::versions;
+use crate::metadata::cluster::Cluster;
+use crate::net::versions;
 use pylog_wire::messages::UpdateFeaturesRequest;
 use pylog_wire::messages::update_features::FeatureUpdateKey;
 
@@ -31,13 +31,13 @@ pub fn list(cluster: &mut Cluster) -> Result<Vec<Value>> {
         cluster.call_controller(&versions::question())
     })?;
     let level = |name: &str| {
-        let found = answer.finalized_features.iter().find(|one| one.name == name);
-        found.map(|one| one.max_version_level)
+        let found = answer.finalized_features.iter().find(|feature| feature.name == name);
+        found.map(|feature| feature.max_version_level)
     };
-    let shown = answer.supported_features.iter().map(|one| {
+    let shown = answer.supported_features.iter().map(|feature| {
         json!({
-            "feature": one.name, "level": level(&one.name),
-            "min": one.min_version, "max": one.max_version,
+            "feature": feature.name, "level": level(&feature.name),
+            "min": feature.min_version, "max": feature.max_version,
         })
     });
     Ok(shown.collect())
@@ -61,8 +61,8 @@ pub fn raise(cluster: &mut Cluster, raise: &Raise) -> Result<Vec<Value>> {
     let answer = change(cluster, "raise a level", &request)?;
     // Before version 2 each feature has an error of its own.
     let own = answer.results.first().filter(|_| answer.error_code == 0);
-    let (error, message) = own.map_or((answer.error_code, answer.error_message.as_deref()), |one| {
-        (one.error_code, one.error_message.as_deref())
+    let (error, message) = own.map_or((answer.error_code, answer.error_message.as_deref()), |result| {
+        (result.error_code, result.error_message.as_deref())
     });
     Ok(vec![json!({"feature": raise.feature, "error": error_name(error), "message": said(error, message)})])
 }

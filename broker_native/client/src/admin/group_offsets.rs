@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{error_name, refuse, said};
-use crate::cluster::Cluster;
-use crate::coordinator::{Kind, at, settled};
 use crate::error::Result;
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use pylog_wire::messages::offset_delete::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic};
 use pylog_wire::messages::offset_fetch::OffsetFetchRequestGroup;
@@ -27,35 +27,35 @@ pub fn list(cluster: &mut Cluster, group: &str, stable: bool) -> Result<Vec<Valu
         groups: vec![of_group],
         require_stable: stable,
     };
-    let answer = at(cluster, "list offsets of a group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(cluster, "list offsets of a group", Kind::Group, group, |cluster, node| {
         let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, group)?;
-        answer.groups.iter().try_for_each(|one| settled(one.error_code, group))?;
+        check_ready(answer.error_code, group)?;
+        answer.groups.iter().try_for_each(|described| check_ready(described.error_code, group))?;
         Ok(answer)
     })?;
     refuse(answer.error_code, "offsets of the group cannot be listed")?;
     let mut offsets = Vec::new();
     for topic in &answer.topics {
-        offsets.extend(topic.partitions.iter().map(|one| {
+        offsets.extend(topic.partitions.iter().map(|partition| {
             offset_json(
                 &topic.name,
-                one.partition_index,
-                one.committed_offset,
-                one.metadata.as_deref(),
-                one.error_code,
+                partition.partition_index,
+                partition.committed_offset,
+                partition.metadata.as_deref(),
+                partition.error_code,
             )
         }));
     }
     for of_group in &answer.groups {
         refuse(of_group.error_code, "offsets of the group cannot be listed")?;
         for topic in &of_group.topics {
-            offsets.extend(topic.partitions.iter().map(|one| {
+            offsets.extend(topic.partitions.iter().map(|partition| {
                 offset_json(
                     &topic.name,
-                    one.partition_index,
-                    one.committed_offset,
-                    one.metadata.as_deref(),
-                    one.error_code,
+                    partition.partition_index,
+                    partition.committed_offset,
+                    partition.metadata.as_deref(),
+                    partition.error_code,
                 )
             }));
         }
@@ -93,16 +93,18 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Resul
         topics: topics.into_iter().map(topic).collect(),
         ..Default::default()
     };
-    let answer = at(cluster, "set offsets of a group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(cluster, "set offsets of a group", Kind::Group, group, |cluster, node| {
         let answer = cluster.call(node, &request)?;
         let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| settled(one.error_code, group))?;
+        each.try_for_each(|partition| check_ready(partition.error_code, group))?;
         Ok(answer)
     })?;
     let mut results = Vec::new();
     for topic in &answer.topics {
         let result = |partition, error| result_json(&topic.name, partition, error);
-        results.extend(topic.partitions.iter().map(|one| result(one.partition_index, one.error_code)));
+        results.extend(
+            topic.partitions.iter().map(|partition| result(partition.partition_index, partition.error_code)),
+        );
     }
     Ok(results)
 }
@@ -114,23 +116,26 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Resul
 pub fn delete(cluster: &mut Cluster, group: &str, partitions: &[(String, i32)]) -> Result<Vec<Value>> {
     let mut topics: BTreeMap<&str, Vec<OffsetDeleteRequestPartition>> = BTreeMap::new();
     for (topic, partition_index) in partitions {
-        let one = OffsetDeleteRequestPartition { partition_index: *partition_index };
-        topics.entry(topic).or_default().push(one);
+        let partition = OffsetDeleteRequestPartition { partition_index: *partition_index };
+        topics.entry(topic).or_default().push(partition);
     }
     let topic =
         |(name, partitions): (&str, _)| OffsetDeleteRequestTopic { name: name.to_owned(), partitions };
     let request =
         OffsetDeleteRequest { group_id: group.to_owned(), topics: topics.into_iter().map(topic).collect() };
-    let answer = at(cluster, "delete offsets of a group", Kind::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, group)?;
-        Ok(answer)
-    })?;
+    let answer =
+        ask_coordinator(cluster, "delete offsets of a group", Kind::Group, group, |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            check_ready(answer.error_code, group)?;
+            Ok(answer)
+        })?;
     refuse(answer.error_code, "offsets of the group cannot be deleted")?;
     let mut results = Vec::new();
     for topic in &answer.topics {
         let result = |partition, error| result_json(&topic.name, partition, error);
-        results.extend(topic.partitions.iter().map(|one| result(one.partition_index, one.error_code)));
+        results.extend(
+            topic.partitions.iter().map(|partition| result(partition.partition_index, partition.error_code)),
+        );
     }
     Ok(results)
 }

@@ -1,10 +1,11 @@
 //! Groups: which there are, who is in them, deleting them.
 use serde_json::{Value, json};
 
+use super::group_answer::{described_error, first};
 use super::{error_name, said, share_groups};
-use crate::cluster::Cluster;
-use crate::coordinator::{Kind, at, settled};
-use crate::error::{ClientError, Result, code};
+use crate::error::{Result, code};
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
 use pylog_wire::ErrorCode;
 use pylog_wire::consumer_protocol::assigned;
 use pylog_wire::messages::consumer_group_describe as newer;
@@ -26,7 +27,7 @@ pub fn list(cluster: &mut Cluster, states: &[String], types: &[String]) -> Resul
     let request = ListGroupsRequest { states_filter: states.to_vec(), types_filter: types.to_vec() };
     let answers = super::everywhere(cluster, "list groups", |cluster, node| {
         let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, "list groups")?;
+        check_ready(answer.error_code, "list groups")?;
         super::refuse(answer.error_code, "groups cannot be listed")?;
         Ok(answer.groups)
     })?;
@@ -49,7 +50,9 @@ pub fn list(cluster: &mut Cluster, states: &[String], types: &[String]) -> Resul
 /// Those of the connection.
 pub fn describe(cluster: &mut Cluster, names: &[String]) -> Result<Vec<Value>> {
     let describe = |name: &String| {
-        at(cluster, "describe groups", Kind::Group, name, |cluster, node| describe_one(cluster, node, name))
+        ask_coordinator(cluster, "describe groups", Kind::Group, name, |cluster, node| {
+            describe_one(cluster, node, name)
+        })
     };
     names.iter().map(describe).collect()
 }
@@ -59,7 +62,7 @@ fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Result<Value> {
     match cluster.call(node, &request) {
         Ok(answer) => {
             let group = first(answer.groups, name)?;
-            settled(group.error_code, name)?;
+            check_ready(group.error_code, name)?;
             // A group of the other protocol is said not to be there.
             if code(group.error_code) != ErrorCode::GroupIdNotFound {
                 return Ok(consumer_json(&group, node));
@@ -74,13 +77,8 @@ fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Result<Value> {
     }
     let request = DescribeGroupsRequest { groups: vec![name.to_owned()], ..Default::default() };
     let group = first(cluster.call(node, &request)?.groups, name)?;
-    settled(group.error_code, name)?;
+    check_ready(group.error_code, name)?;
     Ok(classic_json(&group, node))
-}
-
-pub(super) fn first<T>(groups: Vec<T>, name: &str) -> Result<T> {
-    let missing = || ClientError::protocol("any", format!("no answer about group {name}"));
-    groups.into_iter().next().ok_or_else(missing)
 }
 
 /// Deletes groups that have no members, with all their offsets.
@@ -90,9 +88,9 @@ pub(super) fn first<T>(groups: Vec<T>, name: &str) -> Result<T> {
 pub fn delete(cluster: &mut Cluster, names: &[String]) -> Result<Vec<Value>> {
     let delete = |name: &String| {
         let request = DeleteGroupsRequest { groups_names: vec![name.clone()] };
-        let result = at(cluster, "delete groups", Kind::Group, name, |cluster, node| {
+        let result = ask_coordinator(cluster, "delete groups", Kind::Group, name, |cluster, node| {
             let result = first(cluster.call(node, &request)?.results, name)?;
-            settled(result.error_code, name)?;
+            check_ready(result.error_code, name)?;
             Ok(result)
         })?;
         let message = match code(result.error_code) {
@@ -159,11 +157,4 @@ fn consumer_json(group: &newer::DescribedGroup, node: i32) -> Value {
         "error": error_name(group.error_code),
         "message": described_error(group.error_code, group.error_message.as_deref(), &group.group_id),
     })
-}
-
-pub(super) fn described_error(number: i16, message: Option<&str>, group: &str) -> Option<String> {
-    match code(number) {
-        ErrorCode::GroupIdNotFound => Some(format!("Group '{group}' does not exist.")),
-        _ => said(number, message),
-    }
 }

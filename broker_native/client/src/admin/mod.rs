@@ -6,15 +6,16 @@
 //! | file | what it asks |
 //! |---|---|
 //! | [`topics`], [`configs`] | topics, records and the cluster; settings |
-//! | [`groups`], [`group_offsets`], [`share_groups`] | groups and their offsets |
+//! | [`groups`], [`group_offsets`], [`share_groups`], `group_answer` | groups and their offsets; what their answers have in common |
 //! | [`transactions`] | transactions and producers |
 //! | [`features`], [`brokers`] | levels of the cluster; brokers that are dead or gone |
 //! | [`replicas`] | replicas that move, leaders |
-//! | [`door`] | requests by name |
+//! | [`by_name`] | requests by name |
 pub mod brokers;
+pub mod by_name;
 pub mod configs;
-pub mod door;
 pub mod features;
+mod group_answer;
 pub mod group_offsets;
 pub mod groups;
 pub mod replicas;
@@ -22,8 +23,8 @@ pub mod share_groups;
 pub mod topics;
 pub mod transactions;
 
-use super::cluster::Cluster;
-use super::error::{ClientError, Result, code};
+use crate::error::{ClientError, Result, code};
+use crate::metadata::cluster::Cluster;
 use pylog_wire::{ErrorCode, Request};
 
 /// Sends a request that changes something: to the controller, once it is reached.

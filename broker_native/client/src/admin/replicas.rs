@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{change, error_name, refuse, said, timeout_ms};
-use crate::cluster::Cluster;
 use crate::error::Result;
+use crate::metadata::cluster::Cluster;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_partition_reassignments::{ReassignablePartition, ReassignableTopic};
 use pylog_wire::messages::elect_leaders::ElectLeadersTopicPartitions;
@@ -34,8 +34,9 @@ pub struct Election {
 pub fn reassign(cluster: &mut Cluster, moves: &[Move]) -> Result<Vec<Value>> {
     let mut topics: BTreeMap<&str, Vec<ReassignablePartition>> = BTreeMap::new();
     for (topic, partition_index, replicas) in moves {
-        let one = ReassignablePartition { partition_index: *partition_index, replicas: replicas.clone() };
-        topics.entry(topic).or_default().push(one);
+        let partition =
+            ReassignablePartition { partition_index: *partition_index, replicas: replicas.clone() };
+        topics.entry(topic).or_default().push(partition);
     }
     let topic = |(name, partitions): (&str, _)| ReassignableTopic { name: name.to_owned(), partitions };
     let request = AlterPartitionReassignmentsRequest {
@@ -47,9 +48,9 @@ pub fn reassign(cluster: &mut Cluster, moves: &[Move]) -> Result<Vec<Value>> {
     refuse(answer.error_code, "replicas cannot be moved")?;
     let mut results = Vec::new();
     for topic in &answer.responses {
-        results.extend(topic.partitions.iter().map(|one| {
-            let message = one.error_message.as_deref();
-            result_json(&topic.name, one.partition_index, one.error_code, message)
+        results.extend(topic.partitions.iter().map(|partition| {
+            let message = partition.error_message.as_deref();
+            result_json(&topic.name, partition.partition_index, partition.error_code, message)
         }));
     }
     Ok(results)
@@ -68,10 +69,10 @@ pub fn moving(cluster: &mut Cluster) -> Result<Vec<Value>> {
     refuse(answer.error_code, "moves of replicas cannot be listed")?;
     let mut moves = Vec::new();
     for topic in &answer.topics {
-        moves.extend(topic.partitions.iter().map(|one| {
+        moves.extend(topic.partitions.iter().map(|partition| {
             json!({
-                "topic": topic.name, "partition": one.partition_index, "replicas": one.replicas,
-                "adding": one.adding_replicas, "removing": one.removing_replicas,
+                "topic": topic.name, "partition": partition.partition_index, "replicas": partition.replicas,
+                "adding": partition.adding_replicas, "removing": partition.removing_replicas,
             })
         }));
     }
@@ -105,9 +106,14 @@ pub fn elect(cluster: &mut Cluster, election: &Election) -> Result<Vec<Value>> {
     let mut results = Vec::new();
     for topic in &answer.replica_election_results {
         let each = topic.partition_result.iter();
-        let each = each.filter(|one| one.error_code != ErrorCode::ElectionNotNeeded.code());
-        results.extend(each.map(|one| {
-            result_json(&topic.topic, one.partition_id, one.error_code, one.error_message.as_deref())
+        let each = each.filter(|partition| partition.error_code != ErrorCode::ElectionNotNeeded.code());
+        results.extend(each.map(|partition| {
+            result_json(
+                &topic.topic,
+                partition.partition_id,
+                partition.error_code,
+                partition.error_message.as_deref(),
+            )
         }));
     }
     Ok(results)

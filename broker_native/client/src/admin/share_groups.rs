@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::groups::{described_error, first};
+use super::group_answer::{described_error, first};
 use super::{error_name, refuse, said};
-use crate::cluster::Cluster;
-use crate::coordinator::{Kind, at, settled};
 use crate::error::{Result, code};
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_share_group_offsets::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,
@@ -33,7 +33,7 @@ pub(super) fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Resu
         Err(error) if error.kind == ErrorCode::UnsupportedVersion.name() => return Ok(None),
         Err(error) => return Err(error),
     };
-    settled(group.error_code, name)?;
+    check_ready(group.error_code, name)?;
     let is_other =
         [ErrorCode::GroupIdNotFound, ErrorCode::UnsupportedVersion].contains(&code(group.error_code));
     Ok((!is_other).then(|| share_json(&group, node)))
@@ -47,23 +47,24 @@ pub(super) fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Resu
 pub fn offsets(cluster: &mut Cluster, group: &str) -> Result<Vec<Value>> {
     let of_group = DescribeShareGroupOffsetsRequestGroup { group_id: group.to_owned(), topics: None };
     let request = DescribeShareGroupOffsetsRequest { groups: vec![of_group] };
-    let answer = at(cluster, "list offsets of a share group", Kind::Group, group, |cluster, node| {
-        let answer = first(cluster.call(node, &request)?.groups, group)?;
-        settled(answer.error_code, group)?;
-        let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| settled(one.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer =
+        ask_coordinator(cluster, "list offsets of a share group", Kind::Group, group, |cluster, node| {
+            let answer = first(cluster.call(node, &request)?.groups, group)?;
+            check_ready(answer.error_code, group)?;
+            let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
+            each.try_for_each(|partition| check_ready(partition.error_code, group))?;
+            Ok(answer)
+        })?;
     refuse(answer.error_code, "offsets of the share group cannot be listed")?;
     let of_topic = answer.topics.iter().flat_map(|topic| {
-        topic.partitions.iter().map(|one| {
+        topic.partitions.iter().map(|partition| {
             json!({
                 "topic": topic.topic_name,
-                "partition": one.partition_index,
-                "offset": one.start_offset,
-                "lag": one.lag,
-                "error": error_name(one.error_code),
-                "message": said(one.error_code, one.error_message.as_deref()),
+                "partition": partition.partition_index,
+                "offset": partition.start_offset,
+                "lag": partition.lag,
+                "error": error_name(partition.error_code),
+                "message": said(partition.error_code, partition.error_message.as_deref()),
             })
         })
     });
@@ -91,22 +92,23 @@ pub fn alter(cluster: &mut Cluster, group: &str, starts: &[Start]) -> Result<Vec
     };
     let topics = topics.into_iter().map(topic).collect();
     let request = AlterShareGroupOffsetsRequest { group_id: group.to_owned(), topics };
-    let answer = at(cluster, "set offsets of a share group", Kind::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        settled(answer.error_code, group)?;
-        let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|one| settled(one.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer =
+        ask_coordinator(cluster, "set offsets of a share group", Kind::Group, group, |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            check_ready(answer.error_code, group)?;
+            let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
+            each.try_for_each(|partition| check_ready(partition.error_code, group))?;
+            Ok(answer)
+        })?;
     refuse(answer.error_code, "offsets of the share group cannot be set")?;
     let of_topic = answer.responses.iter().flat_map(|topic| {
-        topic.partitions.iter().map(|one| {
-            let place = format!("{}-{}", topic.topic_name, one.partition_index);
+        topic.partitions.iter().map(|partition| {
+            let name = format!("{}-{}", topic.topic_name, partition.partition_index);
             json!({
                 "topic": topic.topic_name,
-                "partition": one.partition_index,
-                "error": error_name(one.error_code),
-                "message": said(one.error_code, one.error_message.as_deref()).map(|said| format!("{place}: {said}")),
+                "partition": partition.partition_index,
+                "error": error_name(partition.error_code),
+                "message": said(partition.error_code, partition.error_message.as_deref()).map(|said| format!("{name}: {said}")),
             })
         })
     });

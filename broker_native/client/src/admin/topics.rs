@@ -5,10 +5,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{change, error_name, leader, said, timeout_ms};
-use crate::cluster::Cluster;
 use crate::error::{Result, code};
-use crate::offsets::partition_error;
-use crate::topic_id;
+use crate::metadata::cluster::Cluster;
+use crate::metadata::offsets::partition_error;
+use crate::metadata::topic_id;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::create_partitions::CreatePartitionsTopic;
 use pylog_wire::messages::create_topics::{CreatableTopic, CreatableTopicConfig};
@@ -34,7 +34,7 @@ pub fn describe_topics(cluster: &mut Cluster, names: Option<&[&str]>) -> Result<
         if complete || begun.elapsed() >= cluster.news_take() {
             return Ok(answer.topics.iter().map(topic_json).collect());
         }
-        cluster.doubt_metadata();
+        cluster.distrust_metadata();
         let pause = cluster.settings().backoff(attempt);
         attempt += 1;
         cluster.stop().pause(pause);
@@ -165,9 +165,9 @@ pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> R
             let leader = leader(cluster, name, *partition)?;
             let answer = cluster.call(leader, &request)?;
             let found = answer.topics.first().and_then(|topic| topic.partitions.first());
-            match found.map(|one| (one.low_watermark, one.error_code)) {
+            match found.map(|deleted| (deleted.low_watermark, deleted.error_code)) {
                 Some((_, number)) if code(number) == ErrorCode::NotLeaderOrFollower => {
-                    cluster.doubt_metadata();
+                    cluster.distrust_metadata();
                     Err(partition_error(name, *partition, code(number)))
                 }
                 found => Ok(found.unwrap_or((-1, ErrorCode::UnknownServerError.code()))),
@@ -181,18 +181,18 @@ pub fn delete_records(cluster: &mut Cluster, before: &[(String, i32, i64)]) -> R
 }
 
 fn topic_json(topic: &MetadataResponseTopic) -> Value {
-    let partition = |one: &MetadataResponsePartition| {
+    let partition = |partition: &MetadataResponsePartition| {
         json!({
-            "partition": one.partition_index,
-            "leader": one.leader_id,
-            "leader_epoch": one.leader_epoch,
-            "replicas": one.replica_nodes,
-            "isr": one.isr_nodes,
-            "error": error_name(one.error_code),
+            "partition": partition.partition_index,
+            "leader": partition.leader_id,
+            "leader_epoch": partition.leader_epoch,
+            "replicas": partition.replica_nodes,
+            "isr": partition.isr_nodes,
+            "error": error_name(partition.error_code),
         })
     };
     let mut partitions: Vec<&MetadataResponsePartition> = topic.partitions.iter().collect();
-    partitions.sort_by_key(|one| one.partition_index);
+    partitions.sort_by_key(|partition| partition.partition_index);
     json!({
         "name": topic.name,
         "topic_id": topic_id::text(topic.topic_id),

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{error_name, leader, refuse, said};
-use crate::cluster::{Address, Cluster};
-use crate::coordinator::{Kind, Located, at, locate, settled};
 use crate::error::{ClientError, Result, code};
+use crate::metadata::address::Address;
+use crate::metadata::cluster::Cluster;
+use crate::metadata::coordinator::{Kind, Located, ask_coordinator, check_ready, locate};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_producers::{ProducerState, TopicRequest};
 use pylog_wire::messages::describe_transactions::TransactionState;
@@ -62,7 +63,7 @@ pub fn list(cluster: &mut Cluster, filter: &Filter) -> Result<Vec<Value>> {
     let answers = super::everywhere(cluster, "list transactions", |cluster, node| {
         let address = cluster.address(node)?;
         let mut answer = cluster.call_at(&address, &request)?;
-        settled(answer.error_code, "list transactions")?;
+        check_ready(answer.error_code, "list transactions")?;
         refuse(answer.error_code, "transactions cannot be listed")?;
         if let Some(unknown) = answer.unknown_state_filters.first() {
             return Err(ClientError::invalid(format!("the broker knows no transaction state {unknown:?}")));
@@ -70,20 +71,20 @@ pub fn list(cluster: &mut Cluster, filter: &Filter) -> Result<Vec<Value>> {
         let connection = cluster.connection(&address)?;
         let version = connection.versions().pick::<ListTransactionsRequest>(connection.broker())?;
         if let Some(pattern) = pattern.as_ref().filter(|_| version < PATTERN_FROM) {
-            answer.transaction_states.retain(|one| pattern.is_match(&one.transactional_id));
+            answer.transaction_states.retain(|transaction| pattern.is_match(&transaction.transactional_id));
         }
         Ok(answer.transaction_states)
     })?;
     let mut found = BTreeMap::new();
     for (node, states) in answers {
-        for one in states {
+        for transaction in states {
             let shown = json!({
-                "transactional_id": one.transactional_id,
-                "producer_id": one.producer_id,
-                "state": one.transaction_state,
+                "transactional_id": transaction.transactional_id,
+                "producer_id": transaction.producer_id,
+                "state": transaction.transaction_state,
                 "coordinator": node,
             });
-            found.insert(one.transactional_id, shown);
+            found.insert(transaction.transactional_id, shown);
         }
     }
     Ok(found.into_values().collect())
@@ -114,7 +115,7 @@ fn describe_all(cluster: &mut Cluster, ids: &[String]) -> Result<BTreeMap<String
     for (node, (address, transactional_ids)) in asked {
         let answer = cluster.call_at(&address, &DescribeTransactionsRequest { transactional_ids })?;
         for state in answer.transaction_states {
-            settled(state.error_code, &state.transactional_id)?;
+            check_ready(state.error_code, &state.transactional_id)?;
             known.insert(state.transactional_id.clone(), state_json(&state, &state.transactional_id, node));
         }
     }
@@ -159,26 +160,26 @@ fn producers_of(cluster: &mut Cluster, topic: &str, partition: i32) -> Result<Va
         let node = leader(cluster, topic, partition)?;
         cluster.call(node, &request)
     })?;
-    let one = answer.topics.into_iter().next().and_then(|topic| topic.partitions.into_iter().next());
-    let one = one.ok_or_else(|| {
+    let shown = answer.topics.into_iter().next().and_then(|topic| topic.partitions.into_iter().next());
+    let shown = shown.ok_or_else(|| {
         ClientError::protocol("any", format!("no answer about the producers of {topic}-{partition}"))
     })?;
-    let producer = |one: &ProducerState| {
+    let producer = |producer: &ProducerState| {
         json!({
-            "producer_id": one.producer_id,
-            "producer_epoch": one.producer_epoch,
-            "last_sequence": one.last_sequence,
-            "last_timestamp_ms": one.last_timestamp,
-            "coordinator_epoch": one.coordinator_epoch,
-            "transaction_start_offset": one.current_txn_start_offset,
+            "producer_id": producer.producer_id,
+            "producer_epoch": producer.producer_epoch,
+            "last_sequence": producer.last_sequence,
+            "last_timestamp_ms": producer.last_timestamp,
+            "coordinator_epoch": producer.coordinator_epoch,
+            "transaction_start_offset": producer.current_txn_start_offset,
         })
     };
     Ok(json!({
         "topic": topic,
         "partition": partition,
-        "error": error_name(one.error_code),
-        "message": said(one.error_code, one.error_message.as_deref()),
-        "producers": one.active_producers.iter().map(producer).collect::<Vec<_>>(),
+        "error": error_name(shown.error_code),
+        "message": said(shown.error_code, shown.error_message.as_deref()),
+        "producers": shown.active_producers.iter().map(producer).collect::<Vec<_>>(),
     }))
 }
 
@@ -216,7 +217,7 @@ pub fn abort(cluster: &mut Cluster, hanging: &Hanging) -> Result<Value> {
     let node = cluster.retrying("abort a transaction", |cluster| leader(cluster, topic, partition))?;
     let answer = cluster.call(node, &request)?;
     let topics = answer.markers.into_iter().flat_map(|marker| marker.topics);
-    let error = topics.flat_map(|topic| topic.partitions).map(|one| one.error_code).next();
+    let error = topics.flat_map(|topic| topic.partitions).map(|partition| partition.error_code).next();
     let error = error.unwrap_or(ErrorCode::UnknownServerError.code());
     Ok(json!({
         "topic": topic, "partition": partition, "error": error_name(error), "message": said(error, None),
@@ -236,9 +237,9 @@ pub fn fence(cluster: &mut Cluster, ids: &[String]) -> Result<Vec<Value>> {
             transaction_timeout_ms,
             ..Default::default()
         };
-        at(cluster, "abort a transaction", Kind::Transaction, id, |cluster, node| {
+        ask_coordinator(cluster, "abort a transaction", Kind::Transaction, id, |cluster, node| {
             let answer = cluster.call(node, &request)?;
-            settled(answer.error_code, id)?;
+            check_ready(answer.error_code, id)?;
             Ok(json!({
                 "transactional_id": id,
                 "producer_id": answer.producer_id,

@@ -1,8 +1,8 @@
 //! Requests of a follower to one leader, over one connection that is opened when it is needed.
 use pylog_client::config::Settings;
-use pylog_client::connection::Connection;
 use pylog_client::error::{ClientError, Result, code, kind};
-use pylog_client::stop::Stop;
+use pylog_client::net::connection::Connection;
+use pylog_client::net::stop::Stop;
 use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::ReplicaState;

@@ -16,7 +16,7 @@ use super::manager::Context;
 use super::session::{Key, Session};
 use super::slot::Slot;
 use pylog_client::error::{ClientError, Result, code, kind};
-use pylog_client::stop::Stop;
+use pylog_client::net::stop::Stop;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::FetchResponse;
 use pylog_wire::messages::fetch::PartitionData;
