@@ -8,8 +8,19 @@ fields; `pylog_spark.results.decoding` makes the one of the other, and nobody el
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, final
 
+__all__ = [
+    "Client",
+    "NativeBroker",
+    "NativeError",
+    "RangeReader",
+    "RawConnection",
+    "RecordWriter",
+    "__version__",
+    "client_settings",
+    "murmur2",
+]
 __version__: str
 
 _Document = dict[str, object]
@@ -18,6 +29,11 @@ class _ArrowArray(Protocol):
     """What a batch of Arrow's is, of whichever library: `pyarrow.record_batch` takes it."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+class _Batch(_ArrowArray, Protocol):
+    """A batch of records. Its length is how many there are."""
+
+    def __len__(self) -> int: ...
 
 class NativeError(Exception):
     """Raised by everything native. `args == (kind, message)`.
@@ -33,13 +49,14 @@ def murmur2(data: bytes) -> int:
 def client_settings() -> list[tuple[str, str, str, str]]:
     """Every setting that `Client`, `RangeReader` and `RecordWriter` know: (name, type, default, meaning)."""
 
+@final
 class NativeBroker:
     """The data path of one broker: log directory, listener, handlers. Decisions come from Python.
 
     Start order: construct (locks and opens `data_dir`), `apply_topics` with every stored topic, `listen`.
     """
 
-    def __init__(self, data_dir: str, settings_json: str) -> None:
+    def __new__(cls, data_dir: str, settings_json: str) -> NativeBroker:
         """`settings_json`: see `pylog_spark.broker.config.native_settings`, which makes it."""
     def apply_topics(self, topics_json: str) -> None:
         """Create or update topics: JSON list of {name, topic_id, internal, config: {LogConfig fields}, partitions: [
@@ -86,6 +103,7 @@ class NativeBroker:
     def close(self, timeout_ms: int) -> None:
         """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
 
+@final
 class Client:
     """Metadata, offsets and admin requests of one cluster. Thread-safe; connections are opened when needed.
 
@@ -93,7 +111,7 @@ class Client:
     default.api.timeout.ms, and others of Kafka's names that the client implements; unknown keys are refused.
     """
 
-    def __init__(self, config: Mapping[str, str]) -> None: ...
+    def __new__(cls, config: Mapping[str, str]) -> Client: ...
     def describe_topics(self, names: Sequence[str] | None) -> list[_Document]:
         """`TopicDescription` of each, of all topics when `names` is None. Never creates a topic. topic_id is "" below v10."""
     def describe_cluster(self) -> _Document:
@@ -139,6 +157,7 @@ class Client:
         inside. Many at once are pipelined."""
     def close(self) -> None: ...
 
+@final
 class RangeReader:
     """Records of ranges [start, end) of partitions as a stream of Arrow batches (`__arrow_c_stream__`, once only).
 
@@ -153,8 +172,8 @@ class RangeReader:
     lost connections are retried inside. With `client.rack` the leader may send the reader to a closer replica.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         config: Mapping[str, str],
         topic: str,
         partition: int,
@@ -166,19 +185,19 @@ class RangeReader:
         batch_bytes: int = 1_500_000,
         max_rows: int = 10_000,
         follow: bool = False,
-        then: Sequence[tuple[str, int, int, int, str]] = (),
+        then: Sequence[tuple[str, int, int, int, str]] = ...,
         timestamps: Sequence[tuple[int, int]] | None = None,
-        keys: Sequence[tuple[str, Sequence[bytes | None]]] = (),
+        keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
         limit: int | None = None,
-    ) -> None:
-        """`then`: further ranges, (topic, partition, start, end, topic_id). With `follow`, the end of the last one is ignored
+    ) -> RangeReader:
+        """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is ignored
         and `next_batch` waits for new records.
 
-        Rows are left out before they are built unless one of `timestamps` holds their timestamp ((first, last) in ms, both
+        Rows are left out before they are built unless, where they are given, one of `timestamps` holds their timestamp ((first, last) in ms, both
         included, ascending) and each of `keys` their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
         [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-    def next_batch(self, timeout_ms: int) -> _ArrowArray | None:
+    def next_batch(self, timeout_ms: int) -> _Batch | None:
         """For programs that poll: a batch, or None when nothing came within `timeout_ms` or the end is reached (then `at_end`
         is True)."""
     @property
@@ -198,6 +217,7 @@ class RangeReader:
         its own, whose text contains ``KIND: message``; this is the same as values."""
     def stop(self) -> None: ...
 
+@final
 class RecordWriter:
     """Appends Arrow batches. Not thread-safe. One instance for one Spark task.
 
@@ -209,9 +229,9 @@ class RecordWriter:
     committed, and not at all when it is aborted or was left open for `transaction.timeout.ms` without being prepared.
     """
 
-    def __init__(
-        self, config: Mapping[str, str], topic: str | None = None, *, transactional_id: str | None = None
-    ) -> None:
+    def __new__(
+        cls, config: Mapping[str, str], topic: str | None = None, *, transactional_id: str | None = None
+    ) -> RecordWriter:
         """`topic` wins over the column. Connects to nobody yet."""
     def write(self, batch: _ArrowArray) -> None:
         """Returns when its records are queued; blocks while the buffer
@@ -231,6 +251,7 @@ class RecordWriter:
     def close(self) -> None:
         """Give up what is not acknowledged and close the connections. An open transaction stays open."""
 
+@final
 class RawConnection:
     """The raw door to a broker, for tests and tools: one connection, any request the codec knows, its answer as it is.
 
@@ -238,7 +259,7 @@ class RawConnection:
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
     """
 
-    def __init__(self, host: str, port: int, timeout_ms: int = 30_000) -> None:
+    def __new__(cls, host: str, port: int, timeout_ms: int = 30_000) -> RawConnection:
         """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
     def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
         """`send`, then `receive`."""
