@@ -190,11 +190,11 @@ class RangeReader:
         keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
         limit: int | None = None,
     ) -> RangeReader:
-        """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is ignored
-        and `next_batch` waits for new records.
+        """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
+        ignored and `next_batch` waits for new records.
 
-        Rows are left out before they are built unless, where they are given, one of `timestamps` holds their timestamp ((first, last) in ms, both
-        included, ascending) and each of `keys` their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
+        Rows are left out before they are built unless one of `timestamps`, if given, holds their timestamp ((first, last) in ms, both
+        included, ascending) and each of `keys`, if given, their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
         [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def next_batch(self, timeout_ms: int) -> _Batch | None:

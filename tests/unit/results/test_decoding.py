@@ -104,7 +104,7 @@ def test_clients_and_spark_get_it_as_an_error_of_their_own() -> None:
     with pytest.raises(LogError, match="different builds") as caught, translated():
         decoded(TopicDescription, {})
     assert caught.value.kind == "MISMATCHED_BUILDS"
-    with pytest.raises(PylogError, match="PYLOG_NATIVE_MISSING.*different builds"), translated_for_spark():
+    with pytest.raises(PylogError, match=r"PYLOG_NATIVE_MISSING.*different builds"), translated_for_spark():
         decoded(TopicDescription, {})
 
 
