@@ -8,7 +8,7 @@ fields; `pylog_spark.results.decoding` makes the one of the other, and nobody el
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, final
+from typing import Protocol, TypedDict, final
 
 __all__ = [
     "Client",
@@ -24,6 +24,14 @@ __all__ = [
 __version__: str
 
 _Document = dict[str, object]
+
+class _NewTopic(TypedDict):
+    """A topic to create; -1 stands for the broker's default."""
+
+    name: str
+    num_partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
 
 class _ArrowArray(Protocol):
     """What a batch of Arrow's is, of whichever library: `pyarrow.record_batch` takes it."""
@@ -127,8 +135,8 @@ class Client:
         """(topic, partition, start, end, most records, most bytes, take one stored batch at least) -> (offset reached, records,
         bytes of stored batches), same order. Batches are fetched and counted by their headers; only what a reader of the
         client's isolation.level sees counts. Record limits are met exactly; stored batches are not cut by bytes."""
-    def create_topics(self, topics: Sequence[Mapping[str, object]], validate_only: bool = False) -> list[_Document]:
-        """[{name, num_partitions, replication_factor, configs: {k: v}}] -> `CreateTopicResult` of each; -1 = broker default."""
+    def create_topics(self, topics: Sequence[_NewTopic], validate_only: bool = False) -> list[_Document]:
+        """`CreateTopicResult` of each."""
     def delete_topics(self, names: Sequence[str]) -> list[_Document]:
         """`DeleteTopicResult` of each."""
     def create_partitions(self, counts: Mapping[str, int]) -> list[_Document]:

@@ -6,6 +6,7 @@ Topics, offsets by time and settings are here; groups, replicas and transactions
 import json
 from collections.abc import Mapping, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.groups import GroupAdmin
@@ -21,6 +22,9 @@ from pylog_spark.results.topics import (
     NamedResult,
     TopicDescription,
 )
+
+if TYPE_CHECKING:
+    from pylog_spark._native import _NewTopic
 
 EARLIEST = -2
 LATEST = -1
@@ -81,7 +85,7 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
         validate_only: bool = False,
     ) -> CreateTopicResult:
         """Create a topic; -1 takes the broker's default. Raises `LogError` when it is refused."""
-        wanted = {
+        wanted: _NewTopic = {
             "name": name,
             "num_partitions": partitions,
             "replication_factor": replication_factor,

@@ -29,7 +29,7 @@ from pylog_spark.sink.protocol import OPEN
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pylog_spark._native import Client
+    from pylog_spark._native import Client, _NewTopic
 
 #: How long a driver may take between storing a decision and committing it. Others that share the partition wait that
 #: long for one that died there.
@@ -86,7 +86,12 @@ class Ledger:
     def ensure(self) -> None:
         """Make the topic when it is not there, and wait until it can be written to. Several may try at once."""
         deadline = time.monotonic() + self._timeout_s
-        wish = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": -1, "configs": dict(TOPIC_CONFIGS)}
+        wish: _NewTopic = {
+            "name": TOPIC,
+            "num_partitions": PARTITIONS,
+            "replication_factor": -1,
+            "configs": dict(TOPIC_CONFIGS),
+        }
         while not self._is_there():
             (answer,) = self._ask(lambda client: all_decoded(CreateTopicResult, client.create_topics([wish])))
             if answer.error not in (None, "TOPIC_ALREADY_EXISTS"):
