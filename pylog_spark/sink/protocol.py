@@ -255,7 +255,7 @@ def not_safe(
     transactions : iterable of Transaction
         To be decided.
     described : mapping
-        Them, by transactional id.
+        What brokers say of them, by transactional id.
     now_ms : int
         The driver's clock; the brokers' may differ, which the margin allows for.
     """
