@@ -3,7 +3,7 @@
 It lets Spark's workers run this Python where they would run one without pylog, see `pylog_spark.interpreter`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylog_spark.interpreter import choose_python
 
@@ -18,7 +18,7 @@ __all__ = ["Broker", "__version__", "foreach_batch", "start_broker"]
 choose_python()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Spark's workers import this package in every process: its rooms come in only when they are asked for.
     if name in ("Broker", "start_broker"):
         from pylog_spark.broker import process

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.results.configs import ConfigDescription
+from pylog_spark.results.decoding import all_decoded, decoded
+from pylog_spark.results.topics import ClusterDescription, TopicDescription
 
 #: Longest wait in ms of a first contact, and of one connection in it.
 FIRST_CONTACT_MS = 5_000
@@ -24,8 +27,8 @@ _PAUSE_MAX_S = 1.0
 Answer = TypeVar("Answer")
 
 
-def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[dict[str, Any]]:
-    """Ask for `topics` and give their descriptions (see ``Client.describe_topics``); unknown ones carry their error.
+def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[TopicDescription]:
+    """Ask for `topics` and give their descriptions; unknown ones carry their error.
 
     Raises
     ------
@@ -35,7 +38,7 @@ def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[dict
     with translated():
         client = native().Client(_hurried(config))
         try:
-            return list(client.describe_topics(list(topics)))
+            return all_decoded(TopicDescription, client.describe_topics(list(topics)))
         finally:
             client.close()
 
@@ -49,10 +52,10 @@ def require_topic(config: Mapping[str, str], topic: str) -> None:
         When it does not exist and ``auto.create.topics.enable`` is off, and as `first_contact` does.
     """
     (found,) = first_contact(config, [topic])
-    if found["error"] is None:
+    if found.error is None:
         return
-    if found["error"] != "UNKNOWN_TOPIC_OR_PARTITION" or not _creates_topics(config):
-        raise topic_error(topic, found["error"])
+    if found.error != "UNKNOWN_TOPIC_OR_PARTITION" or not _creates_topics(config):
+        raise topic_error(topic, found.error)
 
 
 def until_reachable(question: Callable[[], Answer], limit_s: float) -> Answer:
@@ -92,11 +95,12 @@ def _creates_topics(config: Mapping[str, str]) -> bool:
     with translated():
         client = native().Client(_hurried(config))
         try:
-            nodes = [str(broker["node_id"]) for broker in client.describe_cluster()["brokers"]]
-            (answer,) = client.describe_configs("broker", nodes[:1])
+            cluster = decoded(ClusterDescription, client.describe_cluster())
+            nodes = [str(broker.node_id) for broker in cluster.brokers]
+            (answer,) = all_decoded(ConfigDescription, client.describe_configs("broker", nodes[:1]))
         finally:
             client.close()
-    values = {entry["name"]: entry["value"] for entry in answer["configs"]}
+    values = {entry.name: entry.value for entry in answer.configs}
     return str(values.get("auto.create.topics.enable", "true")).lower() == "true"
 
 

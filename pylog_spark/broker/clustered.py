@@ -12,14 +12,21 @@ import os
 import queue
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from pylog_spark.broker import partitions, strays
 from pylog_spark.broker.config import BrokerConfig, parse_listener
 from pylog_spark.broker.controller import Controller, stored_cluster_id
 from pylog_spark.broker.elected import Elected
 from pylog_spark.broker.lease import Lease
-from pylog_spark.broker.membership import Membership, MembershipError, boot_id, directory_name, understood_level
+from pylog_spark.broker.membership import (
+    Membership,
+    MembershipError,
+    NativeMember,
+    boot_id,
+    directory_name,
+    understood_level,
+)
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.election import leave
@@ -86,6 +93,15 @@ def _make(store: Store, path: str, data: bytes) -> None:
         store.compare_and_set(path, data, 0)
 
 
+class NativeCluster(NativeMember, Protocol):
+    """What a broker of a cluster needs of `NativeBroker`."""
+
+    def offline_partitions(self) -> list[tuple[str, int]]: ...
+    def was_clean(self) -> bool: ...
+    def complete(self, event_id: int, answer_json: str) -> None: ...
+    def wake(self) -> None: ...
+
+
 class Clustered:
     """A broker of a cluster. Made with its data directory open; `join` when it listens."""
 
@@ -93,7 +109,7 @@ class Clustered:
         self,
         store: SharedStore,
         heard: Heard,
-        native: Any,
+        native: NativeCluster,
         controller: Controller,
         broker: BrokerConfig,
         data_dir: str,

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pylog_spark.broker.controller import CONFLICTS_MAX, Controller, notice, stored_cluster_id
 from pylog_spark.broker.lease import Lease, NativeLease
@@ -82,7 +82,7 @@ class Membership:
         self._directory = directory
         self.cluster_id = cluster_id
         self._lease: Lease | None = None
-        self._native: Any = None
+        self._native: NativeMember | None = None
         self._due: set[str] = set()
         self._retry_at = 0.0
         self._last_notice = ""

@@ -146,7 +146,7 @@ class Broker:
         """Partitions that are served."""
         return sum(len(topic.partitions) for topic in self._controller.topics.values())
 
-    def stats(self) -> dict[str, object]:
+    def stats(self) -> dict[str, int]:
         """Counters since the start and gauges of the native server."""
         return self._native.stats()
 

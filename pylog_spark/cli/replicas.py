@@ -6,8 +6,8 @@ What moves or loses records is only shown until --execute is given. A move goes 
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TextIO
 
 import click
 
@@ -15,6 +15,7 @@ from pylog_spark.cli.common import (
     admin_of,
     bootstrap_option,
     client_config_option,
+    document,
     echo_json,
     echo_table,
     execute_option,
@@ -45,27 +46,28 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     """Show the live brokers, what each leads and holds, dead ones, and partitions that lack replicas or a leader."""
     with admin_of(bootstrap, client_config) as admin:
         cluster, topics, dead = admin.cluster(), admin.topics(), admin.dead_brokers()
-    partitions = [{"topic": topic["name"], **one} for topic in topics for one in topic["partitions"]]
-    leads = Counter(one["leader"] for one in partitions)
-    holds = Counter(broker for one in partitions for broker in one["replicas"])
-    in_sync = Counter(broker for one in partitions for broker in one["isr"])
+    partitions = [(topic.name, one) for topic in topics for one in topic.partitions]
+    leads = Counter(one.leader for _, one in partitions)
+    holds = Counter(broker for _, one in partitions for broker in one.replicas)
+    in_sync = Counter(broker for _, one in partitions for broker in one.isr)
     brokers = [
         {
-            **one,
-            "controller": one["node_id"] == cluster["controller_id"],
-            "leads": leads[one["node_id"]],
-            "replicas": holds[one["node_id"]],
-            "in_sync": in_sync[one["node_id"]],
+            **document(one),
+            "controller": one.node_id == cluster.controller_id,
+            "leads": leads[one.node_id],
+            "replicas": holds[one.node_id],
+            "in_sync": in_sync[one.node_id],
         }
-        for one in sorted(cluster["brokers"], key=lambda one: int(one["node_id"]))
+        for one in sorted(cluster.brokers, key=lambda one: one.node_id)
     ]
-    troubled = [one for one in partitions if one["leader"] < 0 or len(one["isr"]) < len(one["replicas"])]
+    troubled = [(topic, one) for topic, one in partitions if one.leader < 0 or len(one.isr) < len(one.replicas)]
     if as_json:
-        shown = [{key: one[key] for key in ("topic", "partition", "leader", "replicas", "isr")} for one in troubled]
-        echo_json({"cluster_id": cluster["cluster_id"], "brokers": brokers, "dead": dead, "not_in_sync": shown})
+        kept = ("partition", "leader", "replicas", "isr")
+        shown = [{"topic": topic, **{key: getattr(one, key) for key in kept}} for topic, one in troubled]
+        echo_json({"cluster_id": cluster.cluster_id, "brokers": brokers, "dead": dead, "not_in_sync": shown})
         return
     click.echo(
-        f"Cluster {cluster['cluster_id']}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
+        f"Cluster {cluster.cluster_id}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
     )
     rows = [
         (
@@ -80,13 +82,15 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
         for one in brokers
     ]
     echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
-    for one in dead:
-        has = plural(holds[one["node_id"]], "replica")
-        click.echo(f"Broker {one['node_id']}, last at {one['host']}:{one['port']}, is dead; it has {has}.")
+    for node in dead:
+        has = plural(holds[node.node_id], "replica")
+        click.echo(f"Broker {node.node_id}, last at {node.host}:{node.port}, is dead; it has {has}.")
     if troubled:
         click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
-        lacking = [(one["topic"], one["partition"], one["leader"] if one["leader"] >= 0 else "none",
-                    _ids(one["replicas"]), _ids(one["isr"])) for one in troubled]  # fmt: skip
+        lacking = [
+            (topic, one.partition, one.leader if one.leader >= 0 else "none", _ids(one.replicas), _ids(one.isr))
+            for topic, one in troubled
+        ]
         echo_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "ISR"], lacking)
 
 
@@ -114,7 +118,7 @@ def reassign(
     topics: tuple[str, ...],
     brokers: str | None,
     replication_factor: int | None,
-    plan: Any,
+    plan: TextIO | None,
     throttle: int | None,
     wait: bool,
     execute: bool,
@@ -162,10 +166,7 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
     if as_json:
         echo_json(found)
     elif found:
-        rows = [
-            (one["topic"], one["partition"], _ids(one["replicas"]), _ids(one["adding"]), _ids(one["removing"]))
-            for one in found
-        ]
+        rows = [(one.topic, one.partition, _ids(one.replicas), _ids(one.adding), _ids(one.removing)) for one in found]
         echo_table(["TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
     else:
         click.echo("No replica is being moved.", err=True)
@@ -180,7 +181,7 @@ def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config
     """End moves that are under way, of TOPICs or all: the replicas stay where they were."""
     with admin_of(bootstrap, client_config) as admin:
         wanted = {one for text in topics for one in partitions_of(admin, text)}
-        under_way = [(one["topic"], one["partition"]) for one in admin.reassignments()]
+        under_way = [(one.topic, one.partition) for one in admin.reassignments()]
         chosen = [one for one in under_way if not topics or one in wanted]
         if execute and chosen:
             refuse_failed(admin.reassign(dict.fromkeys(chosen)))
@@ -227,17 +228,13 @@ def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[t
 
 
 def _present(admin: Admin) -> Moves:
-    return {
-        (topic["name"], one["partition"]): tuple(one["replicas"])
-        for topic in admin.topics()
-        for one in topic["partitions"]
-    }
+    return {(topic.name, one.partition): one.replicas for topic in admin.topics() for one in topic.partitions}
 
 
 def _spread(
     admin: Admin, present: Moves, topics: Sequence[str], brokers: str | None, factor: int | None
 ) -> Mapping[Partition, tuple[int, ...]]:
-    live = [BrokerInfo(one["node_id"], rack=one["rack"]) for one in admin.cluster()["brokers"]]
+    live = [BrokerInfo(one.node_id, rack=one.rack) for one in admin.cluster().brokers]
     chosen = {one for text in topics for one in partitions_of(admin, text)}
     if brokers is not None:
         ids = _numbers(brokers)
@@ -253,7 +250,7 @@ def _spread(
     return planned
 
 
-def _planned(plan: Any) -> Moves:
+def _planned(plan: TextIO) -> Moves:
     try:
         body = json.load(plan)
         found = {
@@ -272,7 +269,7 @@ def _numbers(text: str) -> set[int]:
         raise click.BadParameter(f"{text!r} is no list of brokers such as 1,2,3.") from None
 
 
-def _ids(brokers: Any) -> str:
+def _ids(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers)) or "-"
 
 
@@ -285,7 +282,7 @@ def _move(admin: Admin, moves: Moves, throttle: int | None, wait: bool) -> None:
         if wait:
             _watch(admin, set(moves))
     finally:
-        if throttle is not None and not (topics & {one["topic"] for one in admin.reassignments()}):
+        if throttle is not None and not (topics & {one.topic for one in admin.reassignments()}):
             _unthrottle(admin, topics)
 
 
@@ -299,7 +296,7 @@ def _watch(admin: Admin, moves: set[Partition]) -> None:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("partitions moved", total=len(moves))
         while True:
-            left = len(moves & {(one["topic"], one["partition"]) for one in admin.reassignments()})
+            left = len(moves & {(one.topic, one.partition) for one in admin.reassignments()})
             progress.update(task, completed=len(moves) - left)
             if not left:
                 break
@@ -310,12 +307,12 @@ def _watch(admin: Admin, moves: set[Partition]) -> None:
 def _throttle(admin: Admin, topics: set[str], rate: int) -> None:
     for topic in topics:
         admin.alter_configs("topic", topic, {_THROTTLED: "*"})
-    for broker in admin.cluster()["brokers"]:
-        admin.alter_configs("broker", str(broker["node_id"]), {_RATE: str(rate)})
+    for broker in admin.cluster().brokers:
+        admin.alter_configs("broker", str(broker.node_id), {_RATE: str(rate)})
 
 
 def _unthrottle(admin: Admin, topics: set[str]) -> None:
     for topic in topics:
         admin.alter_configs("topic", topic, {_THROTTLED: None})
-    for broker in admin.cluster()["brokers"]:
-        admin.alter_configs("broker", str(broker["node_id"]), {_RATE: None})
+    for broker in admin.cluster().brokers:
+        admin.alter_configs("broker", str(broker.node_id), {_RATE: None})

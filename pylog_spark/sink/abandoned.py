@@ -141,6 +141,6 @@ def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
 
 def _topics_and_age(ledger: Ledger, ids: Sequence[str]) -> tuple[list[str], float]:
     """Give the topics that transactions have written to, and for how many seconds the oldest is open."""
-    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one["error"]]
-    topics = sorted({topic for one in described for topic, _ in one["partitions"]})
+    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one.error]
+    topics = sorted({topic for one in described for topic, _ in one.partitions})
     return topics, (open_for_ms(described, commit.now_ms()) or 0) / 1000

@@ -197,14 +197,14 @@ def _end_earlier(ledger: Ledger, earlier: Decision) -> None:
 def _end(ledger: Ledger, decision: Decision) -> list[str]:
     """Commit all; the ids of those that the brokers have not committed and never will."""
     answers = ledger.end([one.who for one in decision.transactions], commit=True)
-    failed = {one["transactional_id"]: one for one in answers if one["error"] is not None}
-    for one in failed.values():
-        if one["error"] not in _NOT_OPEN:
-            raise from_native(one["error"], one["message"] or one["error"])
+    failed = {one.transactional_id: one.error for one in answers if one.error is not None}
+    for one in answers:
+        if one.error is not None and one.error not in _NOT_OPEN:
+            raise from_native(one.error, one.message or one.error)
     if decision.prepared:  # nobody but a decision ends these, and forgetting comes after
-        failed = {name: one for name, one in failed.items() if one["error"] not in _FORGOTTEN}
+        failed = {name: error for name, error in failed.items() if error not in _FORGOTTEN}
     states = ledger.describe(list(failed))
-    return sorted(name for name in failed if states.get(name, {}).get("state") not in _COMMITTED)
+    return sorted(name for name in failed if name not in states or states[name].state not in _COMMITTED)
 
 
 def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) -> None:

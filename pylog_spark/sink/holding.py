@@ -9,9 +9,9 @@ import logging
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
 
 from pylog_spark.errors import PylogError
+from pylog_spark.results.transactions import TransactionDescription
 from pylog_spark.sink.abandoned import NOT_KNOWN, end_those_of, hurried
 from pylog_spark.sink.commit import now_ms
 from pylog_spark.sink.identity import TaskName, parse_task_id
@@ -47,9 +47,9 @@ def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str
     that says since when it is open and which command ends it."""
     wanted = set(map(tuple, partitions))
     described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
-    there = [one for one in described if any(tuple(each) in wanted for each in one["partitions"])]
-    names = {one["transactional_id"]: parse_task_id(one["transactional_id"]) for one in there}
-    found = {one["transactional_id"]: _of_others(one) for one in there if names[one["transactional_id"]] is None}
+    there = [one for one in described if any(each in wanted for each in one.partitions)]
+    names = {one.transactional_id: parse_task_id(one.transactional_id) for one in there}
+    found = {one.transactional_id: _of_others(one) for one in there if names[one.transactional_id] is None}
     for key in sorted({name.key for name in names.values() if name}):
         decision = ledger.decision(key, settled=False)
         known = [decision] if decision else []
@@ -63,16 +63,16 @@ def _is_of(name: TaskName | None, key: str) -> bool:
     return name is not None and name.key == key
 
 
-def _of_others(one: Mapping[str, Any]) -> str:
-    name = one["transactional_id"]
+def _of_others(one: TransactionDescription) -> str:
+    name = one.transactional_id
     return (
-        f"the transaction {name} of producer {one['producer_id']}, open for {_age_s([one]):.0f} s; "
+        f"the transaction {name} of producer {one.producer_id}, open for {_age_s([one]):.0f} s; "
         f"pylog transaction abort {shlex.quote(name)} --execute ends it"
     )
 
 
-def _of_sink(one: Standing, described: Iterable[Mapping[str, Any]]) -> str:
-    own = [each for each in described if each["transactional_id"] in one.open]
+def _of_sink(one: Standing, described: Iterable[TransactionDescription]) -> str:
+    own = [each for each in described if each.transactional_id in one.open]
     prepared = ", prepared" if all(map(is_prepared, own)) else ""
     what = f"the {one.state} write {one.key} (version {one.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
     key = shlex.quote(one.key)
@@ -85,5 +85,5 @@ def _of_sink(one: Standing, described: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _age_s(described: Sequence[Mapping[str, Any]]) -> float:
+def _age_s(described: Sequence[TransactionDescription]) -> float:
     return (open_for_ms(described, now_ms()) or 0) / 1000

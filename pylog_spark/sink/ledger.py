@@ -9,10 +9,18 @@ import json
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylog_spark.contact import Answer, until_reachable
 from pylog_spark.errors import PylogError, from_native, native, translated
+from pylog_spark.results.decoding import Decoded, all_decoded
+from pylog_spark.results.topics import CreateTopicResult, TopicDescription
+from pylog_spark.results.transactions import (
+    EndTransactionResult,
+    FenceProducerResult,
+    TransactionDescription,
+    TransactionListing,
+)
 from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
 from pylog_spark.sink.faults import requested, told
 from pylog_spark.sink.identity import Write, pattern_of
@@ -20,6 +28,8 @@ from pylog_spark.sink.protocol import OPEN
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import Client, _NewTopic
 
 #: How long a driver may take between storing a decision and committing it. Others that share the partition wait that
 #: long for one that died there.
@@ -76,14 +86,19 @@ class Ledger:
     def ensure(self) -> None:
         """Make the topic when it is not there, and wait until it can be written to. Several may try at once."""
         deadline = time.monotonic() + self._timeout_s
-        wish = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": -1, "configs": dict(TOPIC_CONFIGS)}
+        wish: _NewTopic = {
+            "name": TOPIC,
+            "num_partitions": PARTITIONS,
+            "replication_factor": -1,
+            "configs": dict(TOPIC_CONFIGS),
+        }
         while not self._is_there():
-            (answer,) = self._ask(lambda client: client.create_topics([wish]))
-            if answer["error"] not in (None, "TOPIC_ALREADY_EXISTS"):
+            (answer,) = self._ask(lambda client: all_decoded(CreateTopicResult, client.create_topics([wish])))
+            if answer.error not in (None, "TOPIC_ALREADY_EXISTS"):
                 raise PylogError(
                     "PYLOG_SINK_STATE",
                     f"The topic {TOPIC}, where exactly-once writes keep their decisions, cannot be made: "
-                    f"{answer['message'] or answer['error']}; make it ({PARTITIONS} partitions, cleanup.policy=compact) or "
+                    f"{answer.message or answer.error}; make it ({PARTITIONS} partitions, cleanup.policy=compact) or "
                     "set delivery to at-least-once.",
                 )
             if time.monotonic() > deadline:
@@ -128,40 +143,49 @@ class Ledger:
         """Give the transactional ids of tasks of `key`, or of all, whose transactions are open; with `longer_than_ms` only those
         that are open for longer, by the brokers' clocks."""
         wanted = _open_ones(key, longer_than_ms)
-        return [one["transactional_id"] for one in self._request("list_transactions", wanted)]
+        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
 
     def open_of_anybody(self, longer_than_ms: int) -> list[str]:
         """Give all transactional ids, the sink's and others, whose transactions are open for longer."""
         wanted = {**_open_ones(None, longer_than_ms), "pattern": None}
-        return [one["transactional_id"] for one in self._request("list_transactions", wanted)]
+        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
 
-    def describe(self, transactional_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def describe(self, transactional_ids: Sequence[str]) -> dict[str, TransactionDescription]:
         """Give what the brokers know of transactions, by transactional id."""
-        found = self._request("describe_transactions", {"names": list(transactional_ids)}) if transactional_ids else []
-        return {one["transactional_id"]: one for one in found}
+        if not transactional_ids:
+            return {}
+        names = {"names": list(transactional_ids)}
+        found = self._request(TransactionDescription, "describe_transactions", names)
+        return {one.transactional_id: one for one in found}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Give the ids of those topics that are there, where brokers have ids. Not about decisions: of any topics."""
         names = sorted(topics)
-        found = self._ask(lambda client: client.describe_topics(names)) if names else []
-        return {one["name"]: one["topic_id"] for one in found if one["error"] is None and one["topic_id"]}
+        found = self._describe(names) if names else []
+        return {one.name: one.topic_id for one in found if one.error is None and one.topic_id}
 
-    def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[dict[str, Any]]:
-        """End transactions and wait until that is complete: {transactional_id, error, message} of each."""
+    def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[EndTransactionResult]:
+        """End transactions and wait until that is complete."""
         if not transactions:
             return []
         timeout_ms = int(self._timeout_s * 1000)
-        return list(self._ask(lambda client: client.end_transactions(list(transactions), commit, timeout_ms)))
+        wanted = list(transactions)
+        return self._ask(
+            lambda client: all_decoded(EndTransactionResult, client.end_transactions(wanted, commit, timeout_ms))
+        )
 
     def fence(self, transactional_ids: Sequence[str]) -> None:
         """Abort open transactions whose producers are not known. One that is gone meanwhile is none the worse."""
         if transactional_ids:
-            self._request("fence_producers", {"names": list(transactional_ids)})
+            self._request(FenceProducerResult, "fence_producers", {"names": list(transactional_ids)})
 
-    def _request(self, name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return list(self._ask(lambda client: client.request(name, json.dumps(arguments)), requested))
+    def _request(self, kind: type[Decoded], name: str, arguments: Mapping[str, object]) -> list[Decoded]:
+        return self._ask(lambda client: all_decoded(kind, client.request(name, json.dumps(arguments))), requested)
 
-    def _ask(self, question: Callable[[Any], Answer], to: Callable[[str, str], PylogError] = from_native) -> Answer:
+    def _describe(self, topics: Sequence[str]) -> list[TopicDescription]:
+        return self._ask(lambda client: all_decoded(TopicDescription, client.describe_topics(topics)))
+
+    def _ask(self, question: Callable[[Client], Answer], to: Callable[[str, str], PylogError] = from_native) -> Answer:
         def translating() -> Answer:
             with translated(to):
                 return question(self._client)
@@ -173,20 +197,20 @@ class Ledger:
         return partition_of(raw, native().murmur2(raw))
 
     def _is_there(self) -> bool:
-        (found,) = self._ask(lambda client: client.describe_topics([TOPIC]))
-        if found["error"] not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
+        (found,) = self._describe([TOPIC])
+        if found.error not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
             return False
-        if found["topic_id"] != self._topic_id:
-            self._topic_id = found["topic_id"]
+        if found.topic_id != self._topic_id:
+            self._topic_id = found.topic_id
             self._forget()
-        if found["error"] is not None:
+        if found.error is not None:
             return False
-        if len(found["partitions"]) < PARTITIONS:
+        if len(found.partitions) < PARTITIONS:
             raise PylogError(
                 "PYLOG_SINK_STATE",
-                f"The topic {TOPIC} has {len(found['partitions'])} partitions and exactly-once writes need {PARTITIONS}; add some.",
+                f"The topic {TOPIC} has {len(found.partitions)} partitions and exactly-once writes need {PARTITIONS}; add some.",
             )
-        return all(one["leader"] >= 0 for one in found["partitions"])
+        return all(one.leader >= 0 for one in found.partitions)
 
     def _catch_up(self, partition: int, *, settled: bool) -> None:
         start = self._read.get(partition)
@@ -239,7 +263,7 @@ class Ledger:
     def _offset(self, partition: int, time_ms: int, isolation: str) -> int:
         wanted = [(TOPIC, partition, time_ms)]
         ((_, _, offset, _),) = self._ask(lambda client: client.list_offsets(wanted, isolation))
-        return int(offset)
+        return offset
 
     def _records(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
         if start >= end:
@@ -259,7 +283,7 @@ class Ledger:
                 reader.stop()
 
 
-def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, Any]:
+def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, object]:
     return {"states": [OPEN], "producer_ids": [], "duration_ms": longer_than_ms, "pattern": pattern_of(key)}
 
 

@@ -18,6 +18,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.results.configs import ConfigDescription
+from pylog_spark.results.decoding import all_decoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,11 +187,11 @@ def _settings(client: Mapping[str, str], topics: Iterable[str]) -> dict[str, Map
     return {topic: _known[key][1] if key in _known else {} for topic, key in names.items()}
 
 
-def _described(client: Mapping[str, str], topics: list[str]) -> dict[str, dict[str, Any]]:
+def _described(client: Mapping[str, str], topics: list[str]) -> dict[str, dict[str, str | None]]:
     with translated():
         asked = native().Client({**client, "default.api.timeout.ms": str(_DESCRIBE_MS)})
         try:
-            described = asked.describe_configs("topic", topics)
+            described = all_decoded(ConfigDescription, asked.describe_configs("topic", topics))
         finally:
             asked.close()
-    return {one["name"]: {each["name"]: each["value"] for each in one["configs"]} for one in described}
+    return {one.name: {each.name: each.value for each in one.configs} for one in described}

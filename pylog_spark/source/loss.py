@@ -11,6 +11,8 @@ from typing import NamedTuple
 from pylog_spark.errors import PylogError, from_native, native, translated
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import EARLIEST, LATEST
+from pylog_spark.results.decoding import all_decoded
+from pylog_spark.results.topics import TopicDescription
 
 _log = logging.getLogger("pylog_spark")
 
@@ -151,12 +153,12 @@ def _held(client: Mapping[str, str], partition: TopicPartition) -> Held | None:
     with translated():
         asked = native().Client(dict(client))
         try:
-            (topic,) = asked.describe_topics([partition.topic])
-            if topic["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
+            (topic,) = all_decoded(TopicDescription, asked.describe_topics([partition.topic]))
+            if topic.error == "UNKNOWN_TOPIC_OR_PARTITION":
                 return None
             # The end of everything, committed or not: records of an open transaction are late and not lost.
             bounds = asked.list_offsets([(*partition, EARLIEST), (*partition, LATEST)])
         finally:
             asked.close()
     (_, _, earliest, _), (_, _, latest, _) = bounds
-    return Held(topic["topic_id"], earliest, latest)
+    return Held(topic.topic_id, earliest, latest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
@@ -23,6 +23,8 @@ from pylog_spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import RangeReader
 
 
 #: A range and the id of its topic when the range was planned, or "" when the brokers have none.
@@ -93,7 +95,7 @@ class RangeSource:
             finally:
                 reader.stop()
 
-    def _open(self, pieces: list[Piece], limit: int | None) -> Any:
+    def _open(self, pieces: list[Piece], limit: int | None) -> RangeReader:
         (first, topic_id), *others = pieces
         with translated():
             return native().RangeReader(
@@ -114,7 +116,7 @@ class RangeSource:
             return os.environ.get(self.rack.removeprefix(RACK_VARIABLE), "")
         return self.rack
 
-    def _batches(self, reader: Any) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: RangeReader) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         settle()

@@ -13,11 +13,16 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets.position import Position, PositionError
 from pylog_spark.options import ReadOptions
+from pylog_spark.results.decoding import all_decoded
+from pylog_spark.results.topics import PartitionResult
+
+if TYPE_CHECKING:
+    from pylog_spark._native import Client
 
 _log = logging.getLogger("pylog_spark")
 
@@ -45,12 +50,12 @@ class Progress:
             "request.timeout.ms": str(COMMIT_MS),
         }
         self._monotonic_s = monotonic_s
-        self._client: Any = None
+        self._client: Client | None = None
         self._paused_until_s = 0.0
         self._warned = False
         self._shown: Mapping[str, Any] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_client": None}
 
     def show(self, end: Mapping[str, Any]) -> None:
@@ -82,7 +87,6 @@ class Progress:
         with translated():
             if self._client is None:
                 self._client = native().Client(self._config)
-            results = self._client.request(
-                "alter_group_offsets", json.dumps({"group": self._group, "offsets": offsets})
-            )
-        return next((str(one["message"]) for one in results if one["error"] is not None), None)
+            arguments = json.dumps({"group": self._group, "offsets": offsets})
+            results = all_decoded(PartitionResult, self._client.request("alter_group_offsets", arguments))
+        return next((str(one.message) for one in results if one.error is not None), None)

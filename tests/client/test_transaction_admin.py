@@ -55,19 +55,19 @@ def test_an_open_transaction_is_listed_described_and_ended(
 ) -> None:
     topic = new_topic()
     producer = begun(bootstrap, transactional_id, topic)
-    listed = {one["transactional_id"]: one for one in admin.transactions()}
-    assert listed[transactional_id]["state"] == "Ongoing"
+    listed = {one.transactional_id: one for one in admin.transactions()}
+    assert listed[transactional_id].state == "Ongoing"
     found = admin.transaction(transactional_id)
-    assert (found["state"], found["partitions"]) == ("Ongoing", [[topic, 0]])
-    assert found["start_time_ms"] > 0
+    assert (found.state, found.partitions) == ("Ongoing", ((topic, 0),))
+    assert found.start_time_ms > 0
     (writers,) = admin.producers([(topic, 0)])
-    (writer,) = writers["producers"]
-    assert (writer["producer_id"], writer["transaction_start_offset"]) == (found["producer_id"], 0)
+    (writer,) = writers.producers
+    assert (writer.producer_id, writer.transaction_start_offset) == (found.producer_id, 0)
     assert ends(admin, topic) == (1, 0)
     producer.commit_transaction(PATIENCE_S)
     wait_for_ends(admin, topic, (2, 2))
-    assert admin.transaction(transactional_id)["state"] in ("CompleteCommit", "PrepareCommit")
-    assert transactional_id not in {one["transactional_id"] for one in admin.transactions(states=["Ongoing"])}
+    assert admin.transaction(transactional_id).state in ("CompleteCommit", "PrepareCommit")
+    assert transactional_id not in {one.transactional_id for one in admin.transactions(states=["Ongoing"])}
 
 
 def test_a_fenced_producers_transaction_is_aborted(
@@ -87,10 +87,10 @@ def test_a_transaction_that_hangs_is_ended_in_its_partition(
 ) -> None:
     topic = new_topic()
     producer = begun(bootstrap, transactional_id, topic)
-    ((writer,),) = [one["producers"] for one in admin.producers([(topic, 0)])]
-    admin.abort_transaction(topic, 0, writer["producer_id"], writer["producer_epoch"], writer["coordinator_epoch"])
+    ((writer,),) = [one.producers for one in admin.producers([(topic, 0)])]
+    admin.abort_transaction(topic, 0, writer.producer_id, writer.producer_epoch, writer.coordinator_epoch)
     wait_for_ends(admin, topic, (2, 2))
-    assert [one["transaction_start_offset"] for one in admin.producers([(topic, 0)])[0]["producers"]] == [-1]
+    assert [one.transaction_start_offset for one in admin.producers([(topic, 0)])[0].producers] == [-1]
     producer.purge()
 
 

@@ -61,13 +61,13 @@ def state_key(group: str, topic_id: str, partition: int) -> str:
 
 def move_leader(cluster: LocalCluster, topic: str, partition: int) -> LocalBroker:
     """Let another of its replicas lead the partition; returns that one."""
-    (found,) = [one for one in cluster.describe_topic(topic) if one["partition"] == partition]
-    others = [one for one in found["replicas"] if one != found["leader"]]
+    (found,) = [one for one in cluster.describe_topic(topic) if one.partition == partition]
+    others = [one for one in found.replicas if one != found.leader]
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.reassign({(topic, partition): [*others, found["leader"]]})
+        admin.reassign({(topic, partition): [*others, found.leader]})
         cluster.wait_for(lambda: not admin.reassignments(), "the partition is where it is wanted")
         admin.elect_leaders()
-    return cluster.wait_for_leader(topic, partition, other_than=cluster.broker(found["leader"]))
+    return cluster.wait_for_leader(topic, partition, other_than=cluster.broker(found.leader))
 
 
 def configure(broker: LocalBroker, group: str, **settings: object) -> None:

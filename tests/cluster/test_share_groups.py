@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from pylog_spark.client import Admin
+from pylog_spark.results.groups import SharePartitionOffsetInfo
 from pylog_spark.testing import LocalCluster
 from tests.cluster.coordinators import GROUPS, coordinator, partition_of
 from tests.cluster.sharing import (
@@ -59,7 +60,7 @@ def topic(cluster: LocalCluster, new_topic: str) -> str:
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
-    assert {one["leader"] for one in cluster.describe_topic(new_topic)} == {1, 2, 3}
+    assert {one.leader for one in cluster.describe_topic(new_topic)} == {1, 2, 3}
     configure(cluster.brokers[0], new_topic, share_auto_offset_reset="earliest")
     return new_topic
 
@@ -116,7 +117,7 @@ def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders_and_i
     of_group = ("--group", group.name)
     assert tool("--describe", *of_group).count(topic) >= PARTITIONS
     with Admin(cluster.bootstrap_servers) as admin:
-        cluster.wait_for(lambda: admin.group(group.name)["state"] == "Empty", "the group is empty")
+        cluster.wait_for(lambda: admin.group(group.name).state == "Empty", "the group is empty")
     tool("--reset-offsets", *of_group, "--topic", topic, "--to-earliest", "--execute")
     assert lags(cluster, group.name) == {10}
     tool("--delete", *of_group)
@@ -232,7 +233,7 @@ def test_what_was_accepted_is_not_delivered_again_whichever_broker_is_killed(clu
 def lags(cluster: LocalCluster, group: str) -> set[int | None]:
     """How far the group is behind in its partitions."""
     with Admin(cluster.bootstrap_servers) as admin:
-        return {lag for _, lag in admin.share_group_offsets(group).values()}
+        return {one.lag for one in admin.share_group_offsets(group).values()}
 
 
 def _wait_for_more(seen: Seen) -> None:
@@ -322,15 +323,15 @@ def test_a_group_is_described_moved_and_deleted_through_any_broker(cluster: Loca
         with Admin(broker.bootstrap_servers) as admin:
             found = admin.share_group_offsets(topic)
             start = 4 if broker is cluster.brokers[0] else 2
-            assert found == dict.fromkeys(everywhere, (start, 10 - start))
+            assert found == dict.fromkeys(everywhere, SharePartitionOffsetInfo(start, 10 - start))
             admin.alter_share_group_offsets(topic, dict.fromkeys(everywhere, 2))
-            assert admin.group(topic)["state"] == "Empty"
+            assert admin.group(topic).state == "Empty"
     with opened(cluster, topic, 1, "b") as session:
         assert acquired(cluster, session, 8).keys() == set(range(2, 10)), "it begins where it was moved to"
     assert once(keeper, "ShareGroupHeartbeat", 1, **{**leaves, "member_id": "b"})["error_code"] == 0
     with Admin(cluster.brokers[2].bootstrap_servers) as admin:
         (gone,) = admin.delete_groups([topic])
-        assert gone["error"] is None
+        assert gone.error is None
         assert admin.share_group_offsets(topic) == {}
     with opened(cluster, topic, 2, "c") as session:
         assert acquired(cluster, session, 10).keys() == set(range(10)), "nothing of it is left"

@@ -245,7 +245,7 @@ class Bench:
         until(lambda: self.watcher.is_whole([name]), f"{name} has leaders and full ISRs")
         for broker, process in self.brokers.items():
             with Admin(f"127.0.0.1:{process.port}") as asked:
-                until(lambda asked=asked: asked.topics([name])[0]["error"] is None, f"broker {broker} knows {name}")
+                until(lambda asked=asked: asked.topics([name])[0].error is None, f"broker {broker} knows {name}")
 
     def leader(self, place: Place) -> int:
         """Who leads, by the newest document that was seen; -1 for nobody."""
