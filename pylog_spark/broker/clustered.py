@@ -16,10 +16,10 @@ from typing import Any
 
 from pylog_spark.broker import partitions, strays
 from pylog_spark.broker.config import BrokerConfig, parse_listener
-from pylog_spark.broker.controller import Controller, stored_cluster_id
-from pylog_spark.broker.elected import Elected
+from pylog_spark.broker.elected import Controller
 from pylog_spark.broker.lease import Lease
 from pylog_spark.broker.membership import Membership, MembershipError, boot_id, directory_name, understood_level
+from pylog_spark.broker.registry import TopicRegistry, stored_cluster_id
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.election import leave
@@ -94,14 +94,14 @@ class Clustered:
         store: SharedStore,
         heard: Heard,
         native: Any,
-        controller: Controller,
+        registry: TopicRegistry,
         broker: BrokerConfig,
         data_dir: str,
         cluster_id: str,
     ) -> None:
         self._store = store
         self._native = native
-        self._controller = controller
+        self._registry = registry
         self._session_s = broker.number("zookeeper.session.timeout.ms") / 1000
         self._data_dir = data_dir
         self._lease: Lease | None = None
@@ -111,8 +111,8 @@ class Clustered:
             broker.number("node.id"), rack=broker.text("broker.rack"),
             level_min=documents.LEVEL_MIN, level_max=documents.LEVEL_MAX, min_isr=broker.number("min.insync.replicas"),
         )  # fmt: skip
-        self.membership = Membership(store, heard.queue, controller, me, directory_name(data_dir), cluster_id)
-        self.elected = Elected(self.membership, controller)
+        self.membership = Membership(store, heard.queue, registry, me, directory_name(data_dir), cluster_id)
+        self.controller = Controller(self.membership, registry)
         heard.wake = native.wake
 
     def prepare(self) -> None:
@@ -120,13 +120,13 @@ class Clustered:
         kept = self._kept()
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
-        strays.put_aside(self._data_dir, self._controller.topics, self.membership.me.id)
+        strays.put_aside(self._data_dir, self._registry.topics, self.membership.me.id)
         if not os.path.exists(os.path.join(self._data_dir, RECOVERY_POINTS)):
             # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone. Before any is served.
-            self._controller.expect_all()
+            self._registry.expect_all()
         self.membership.rejoin(kept)
-        self._controller.set_throttles()
-        self._controller.apply_all()
+        self._registry.set_throttles()
+        self._registry.apply_all()
         self.membership.give_up(self._native.offline_partitions())
 
     def join(self, host: str, port: int) -> None:
@@ -141,7 +141,7 @@ class Clustered:
     def turn(self) -> None:
         """Take in what the others did, and do what the controller has to."""
         self.membership.turn()
-        self.elected.turn()
+        self.controller.turn()
         if self._open and time.monotonic() >= self._ask_again_at:
             waiting, self._open = self._open, []
             for event_id, kind, request in waiting:
@@ -150,12 +150,12 @@ class Clustered:
     def wait_s(self, otherwise: float) -> float:
         """How long the control loop may wait for a request."""
         asked = max(0.0, self._ask_again_at - time.monotonic()) if self._open else otherwise
-        return min(asked, self.membership.wait_s(otherwise), self.elected.wait_s(otherwise))
+        return min(asked, self.membership.wait_s(otherwise), self.controller.wait_s(otherwise))
 
     def answer(self, event_id: int, kind: str, request: dict[str, Any]) -> None:
         """Answer a question of `partitions`; while the store is away it stays open."""
         try:
-            answer = partitions.HANDLERS[kind](self._controller, request)
+            answer = partitions.HANDLERS[kind](self._registry, request)
         except StoreError as error:
             log.warning("A %s request waits: %s", kind, error)
             self._open.append((event_id, kind, request))
@@ -168,15 +168,15 @@ class Clustered:
     def leave(self) -> None:
         """Before the native server closes: the others lead what this broker led."""
         membership = self.membership
-        if not self._controller.broker["controlled.shutdown.enable"]:
+        if not self._registry.broker["controlled.shutdown.enable"]:
             return
         if membership.session is None or membership.session != self._store.session():
             return
         try:
             membership.announce_leaving()
-            rules = self._controller.partition_rules
-            self._controller.revise(
-                list(self._controller.topics),
+            rules = self._registry.partition_rules
+            self._registry.revise(
+                list(self._registry.topics),
                 lambda topic: leave(topic, membership.me.id, membership.liveness(), rules(topic)),
             )
         except StoreError as error:

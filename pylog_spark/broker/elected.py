@@ -1,7 +1,7 @@
-"""What the elected controller of a cluster does: it sees who lives, and keeps every topic settled.
+"""The controller of a cluster, as in Kafka: the one broker that is elected to watch who lives and to elect leaders.
 
-Elected is who made the ephemeral `controller`; in the same write the number in `controller_epoch` goes up by one. Each of its
-writes checks that number, so one that was deposed without knowing (paused, cut off) changes nothing any more.
+The broker that made the ephemeral `controller` is elected; the same write raises the number in `controller_epoch` by one. Every
+write of the controller checks that number, so one that was deposed without knowing it (paused, cut off) changes nothing any more.
 
 All decisions are `cluster.election`'s; here is when they are taken: on becoming controller and when brokers come and go
 of all topics, else of those that changed. Called by the control loop only.
@@ -12,8 +12,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from pylog_spark.broker.controller import Controller
 from pylog_spark.broker.membership import Membership
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, settle
 from pylog_spark.cluster.model import Topic
@@ -28,12 +28,12 @@ _PURGED_AT_ONCE = 500
 _RETRY_S = 0.5
 
 
-class Elected:
+class Controller:
     """Runs for controller, and does its work while it is. `turn` is called by the control loop again and again."""
 
-    def __init__(self, membership: Membership, controller: Controller) -> None:
+    def __init__(self, membership: Membership, registry: TopicRegistry) -> None:
         self._membership = membership
-        self._controller = controller
+        self._registry = registry
         self._store = membership.store
         self._guard: Guard | None = None
         self._elected_in: int | None = None
@@ -44,7 +44,7 @@ class Elected:
         self._balance_at = now + self._balance_every_s()
         self._purge_at = now + PURGE_EVERY_S
         self._seen_notices: frozenset[str] = frozenset()
-        controller.on_change = self._unsettled.update
+        registry.on_change = self._unsettled.update
 
     @property
     def elected(self) -> bool:
@@ -83,7 +83,7 @@ class Elected:
         if session is None:
             return
         if self._guard is None and controller_id == self._membership.me.id:
-            # Elected in a session that began meanwhile, and then held for lost: nobody else could be elected.
+            # This broker was elected in a session that it then took for lost: nobody else could be elected until it lets go.
             self._store.release(documents.CONTROLLER)
             self._membership.hear(documents.CONTROLLER)
         if self._guard is None and self._membership.controller_id == -1:
@@ -93,7 +93,7 @@ class Elected:
             return
         live = self._membership.liveness()
         if live != self._live:
-            self._unsettled.update(self._controller.topics)
+            self._unsettled.update(self._registry.topics)
         if self._unsettled:
             names, self._live = sorted(self._unsettled), live
             self._unsettled.clear()
@@ -121,7 +121,7 @@ class Elected:
             return
         self._guard, self._elected_in, self._live = Guard(documents.CONTROLLER_EPOCH, write.revision + 1), session, None
         self._membership.hear(documents.CONTROLLER)
-        self._unsettled.update(self._controller.topics)
+        self._unsettled.update(self._registry.topics)
         log.info("Broker %d is the controller, epoch %d.", me, epoch + 1)
 
     def _resign(self, why: str) -> None:
@@ -132,7 +132,7 @@ class Elected:
 
     def _settle(self, names: Iterable[str], live: Liveness) -> None:
         started = time.perf_counter()
-        changed = self._decide(names, lambda topic: settle(topic, live, self._controller.partition_rules(topic)))
+        changed = self._decide(names, lambda topic: settle(topic, live, self._registry.partition_rules(topic)))
         if changed:
             log.info(
                 "Settled %d topics (%s%s) in %.3f s.", len(changed), ", ".join(changed[:3]),
@@ -140,7 +140,7 @@ class Elected:
             )  # fmt: skip
 
     def _decide(self, names: Iterable[str], decide: Callable[[Topic], Topic]) -> list[str]:
-        return self._controller.revise(names, decide, self._guard, self._check_guard)
+        return self._registry.revise(names, decide, self._guard, self._check_guard)
 
     def _check_guard(self) -> None:
         """Raises `RevisionConflict` when this broker was deposed."""
@@ -152,24 +152,24 @@ class Elected:
         now = time.monotonic()
         if now >= self._balance_at:
             self._balance_at = now + self._balance_every_s()
-            if self._controller.broker["auto.leader.rebalance.enable"]:
+            if self._registry.broker["auto.leader.rebalance.enable"]:
                 self._balance()
         if now >= self._purge_at:
             self._purge_at = now + PURGE_EVERY_S
             self._purge()
 
     def _balance_every_s(self) -> float:
-        return float(self._controller.broker.number("leader.imbalance.check.interval.seconds"))
+        return float(self._registry.broker.number("leader.imbalance.check.interval.seconds"))
 
     def _balance(self) -> None:
         live = self._membership.liveness()
-        percentage = self._controller.broker.number("leader.imbalance.per.broker.percentage")
+        percentage = self._registry.broker.number("leader.imbalance.per.broker.percentage")
         astray: dict[str, list[int]] = defaultdict(list)
-        for name, partition in imbalanced(list(self._controller.topics.values()), live, percentage):
+        for name, partition in imbalanced(list(self._registry.topics.values()), live, percentage):
             astray[name].append(partition)
 
         def given_back(topic: Topic) -> Topic:
-            return elect_preferred(topic, astray[topic.name], live, self._controller.partition_rules(topic))[0]
+            return elect_preferred(topic, astray[topic.name], live, self._registry.partition_rules(topic))[0]
 
         changed = self._decide(astray, given_back)
         if changed:

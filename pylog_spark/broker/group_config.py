@@ -1,4 +1,4 @@
-"""Settings of one group (configs of resource GROUP, KIP-1043): declared here, kept by the controller. Only share groups have some."""
+"""Settings of one group (configs of resource GROUP, KIP-1043): declared here, kept by the topic registry. Only share groups have some."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pylog_spark.broker.controller import CONFLICTS_MAX, Controller, notice, stored_cluster_id
 from pylog_spark.broker.lease import Lease, NativeLease
+from pylog_spark.broker.registry import CONFLICTS_MAX, TopicRegistry, notice, stored_cluster_id
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.cluster.election import Liveness, rejoin, without_log
@@ -64,7 +64,7 @@ class Membership:
         self,
         store: SharedStore,
         heard: "queue.SimpleQueue[str]",
-        controller: Controller,
+        registry: TopicRegistry,
         me: BrokerInfo,
         directory: str,
         cluster_id: str,
@@ -78,7 +78,7 @@ class Membership:
         self.store = store
         self.session: int | None = None
         self._heard = heard
-        self._controller = controller
+        self._registry = registry
         self._directory = directory
         self.cluster_id = cluster_id
         self._lease: Lease | None = None
@@ -107,7 +107,7 @@ class Membership:
         names = self.store.watch_children(documents.CHANGES)
         self._last_notice = names[-1] if names else ""
         self._read_brokers()
-        self._controller.read_all()
+        self._registry.read_all()
 
     def wait_for_id(self, timeout_s: float) -> None:
         """Wait until no other broker with this id lives; one that had this very data directory is dead for sure.
@@ -137,8 +137,8 @@ class Membership:
         by_topic: dict[str, set[int]] = {}
         for topic, partition in lost:
             by_topic.setdefault(topic, set()).add(partition)
-        rules = self._controller.partition_rules
-        self._controller.revise(
+        rules = self._registry.partition_rules
+        self._registry.revise(
             list(by_topic),
             lambda topic: without_log(topic, self.me.id, by_topic[topic.name], self.liveness(), rules(topic)),
         )
@@ -149,9 +149,9 @@ class Membership:
         Raises `StoreError` when not all of it could be given up, `MembershipError` when the brokers do not agree.
         """
         self._agree()
-        rules = self._controller.partition_rules
-        self._controller.revise(
-            list(self._controller.topics),
+        rules = self._registry.partition_rules
+        self._registry.revise(
+            list(self._registry.topics),
             lambda topic: rejoin(topic, self.me.id, clean, self.liveness(), rules(topic)),
         )
 
@@ -242,7 +242,7 @@ class Membership:
         self.rejoin(clean=True)
         self._put_registration()
         self.session = session
-        self._controller.apply_all()
+        self._registry.apply_all()
         self._read_brokers()
         self._lease.grant(session)
         log.info("Registered again as broker %d, epoch %d.", self.me.id, self.me.epoch)
@@ -296,9 +296,9 @@ class Membership:
         self._tell()
 
     def _take_level(self, level: int) -> None:
-        if self._native is not None and level != self._controller.level:
+        if self._native is not None and level != self._registry.level:
             log.info("The cluster is at level %d.", level)
-        self._controller.level = level
+        self._registry.level = level
 
     def _read_controller(self) -> None:
         stored = self.store.watch(documents.CONTROLLER)
@@ -321,8 +321,8 @@ class Membership:
             return
         if self._last_notice not in names:
             # Notices were purged before this broker read them, or it never read one.
-            self._controller.read_all()
-            self._controller.apply_all()
+            self._registry.read_all()
+            self._registry.apply_all()
             self._read_brokers()
         else:
             self._follow(new)
@@ -340,8 +340,8 @@ class Membership:
         if registrations:
             self._read_brokers()
         if groups:
-            self._controller.read_groups()
-        self._controller.refresh(list(topics))
+            self._registry.read_groups()
+        self._registry.refresh(list(topics))
 
     # What others ask
 
@@ -361,11 +361,11 @@ class Membership:
         self._read_brokers()
 
     def _tell(self) -> None:
-        self._controller.brokers = tuple({**self.known, **self.brokers}.values())
-        self._controller.liveness = self.liveness()
+        self._registry.brokers = tuple({**self.known, **self.brokers}.values())
+        self._registry.liveness = self.liveness()
         if self._native is not None:
             controller = (self.controller_id, self.controller_epoch)
-            self._native.apply_cluster(view(controller, self.brokers, self.known, self._controller.level))
+            self._native.apply_cluster(view(controller, self.brokers, self.known, self._registry.level))
 
     def _delete(self, path: str, stored: Stored) -> None:
         # A conflict: it went by itself.

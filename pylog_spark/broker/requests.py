@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests, unregister
 from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.config import BROKER
-from pylog_spark.broker.controller import (
+from pylog_spark.broker.registry import (
     CONFLICT,
     CONFLICTS_MAX,
-    Controller,
+    TopicRegistry,
     broker_config_rules,
     log,
     topic_config_rules,
@@ -37,68 +37,68 @@ DESCRIBED_MAX = "describe.configs.max.resources"
 SAID_MAX = 10
 
 
-def create_topics(controller: Controller, request: Json) -> Json:
+def create_topics(registry: TopicRegistry, request: Json) -> Json:
     """CreateTopics."""
-    alone = not controller.shared
-    wanted = [internal_topics.with_factor(controller.broker, _new_topic(one), alone) for one in request["topics"]]
+    alone = not registry.shared
+    wanted = [internal_topics.with_factor(registry.broker, _new_topic(one), alone) for one in request["topics"]]
     twice = _more_than_once(one.name for one in wanted)
-    decisions = _created_all(controller, wanted, request["validate_only"])
+    decisions = _created_all(registry, wanted, request["validate_only"])
     return {
         "throttle_time_ms": 0,
         # One that is named twice is refused, once.
         "topics": [
             *(
-                _created(controller, one.name, decision)
+                _created(registry, one.name, decision)
                 for one, decision in zip(wanted, decisions, strict=True)
                 if one.name not in twice
             ),
-            *(_created(controller, name, _named_twice(name)) for name in twice),
+            *(_created(registry, name, _named_twice(name)) for name in twice),
         ],
     }
 
 
-def auto_create_topics(controller: Controller, request: Json) -> Json:
+def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
     """Topics that a Metadata request asked for and that are not there; what cannot be created is not mentioned again."""
-    missing = [name for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
-    wanted = [internal_topics.new_topic(controller.broker, name, not controller.shared) for name in missing]
-    decisions = _created_all(controller, wanted, False)
+    missing = [name for name in dict.fromkeys(request["topics"]) if name not in registry.topics]
+    wanted = [internal_topics.new_topic(registry.broker, name, not registry.shared) for name in missing]
+    decisions = _created_all(registry, wanted, False)
     refused = [
         (one.name, decision)
         for one, decision in zip(wanted, decisions, strict=True)
         if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS
     ]
     for name, refusal in refused[:SAID_MAX]:
-        _say_not_created(controller, name, refusal)
+        _say_not_created(registry, name, refusal)
     if len(refused) > SAID_MAX:
         log.warning("%d more topics of the same request are not created.", len(refused) - SAID_MAX)
     return {}
 
 
-def _say_not_created(controller: Controller, name: str, refusal: Refusal) -> None:
+def _say_not_created(registry: TopicRegistry, name: str, refusal: Refusal) -> None:
     """Once for each reason where clients ask again and again, as they do for what they cannot go on without."""
     why = refusal.message
     setting = internal_topics.FACTORS.get(name)
     if setting is not None:
         if refusal.code is ErrorCode.INVALID_REPLICATION_FACTOR:
             why = f"{why} Start more brokers, or set {setting} to what there is."
-        if controller.told.get(name) == why:
+        if registry.told.get(name) == why:
             return
-        controller.told[name] = why
+        registry.told[name] = why
     log.warning("Topic %r is not created for a client that asked for it: %s", name, why)
 
 
-def delete_topics(controller: Controller, request: Json) -> Json:
+def delete_topics(registry: TopicRegistry, request: Json) -> Json:
     """DeleteTopics, by name or by id."""
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
     twice = _more_than_once(one["name"] for one in asked if one.get("name") is not None)
     responses = [{"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice]
-    names = topics.names_by_id(controller.topics) if any(one.get("topic_id") for one in asked) else {}
+    names = topics.names_by_id(registry.topics) if any(one.get("topic_id") for one in asked) else {}
     for one in asked:
         if one.get("name") in twice:
             continue
         wire_id = one.get("topic_id") or NO_TOPIC_ID
         topic_id = topic_id_text(topic_id_uuid(wire_id)) if wire_id != NO_TOPIC_ID else None
-        decision, refused = _deleted(controller, one.get("name"), topic_id, names)
+        decision, refused = _deleted(registry, one.get("name"), topic_id, names)
         if isinstance(decision, Topic) and refused is None:
             log.info("Topic %s is deleted.", decision.name)
         name = decision.name if isinstance(decision, Topic) else one.get("name")
@@ -107,7 +107,7 @@ def delete_topics(controller: Controller, request: Json) -> Json:
     return {"throttle_time_ms": 0, "responses": responses}
 
 
-def create_partitions(controller: Controller, request: Json) -> Json:
+def create_partitions(registry: TopicRegistry, request: Json) -> Json:
     """CreatePartitions."""
     twice = _more_than_once(one["name"] for one in request["topics"])
     results = [{"name": name, **error_of(_named_twice(name))} for name in twice]
@@ -119,24 +119,24 @@ def create_partitions(controller: Controller, request: Json) -> Json:
 
         def decide(asked: Sequence[Json], brokers: Any = brokers) -> list[Topic | Refusal]:
             return [
-                topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
+                topics.add_partitions(registry.topics, one["name"], one["count"], brokers, registry.rules())
                 for one in asked
             ]
 
-        (decision,) = decide([one]) if request["validate_only"] else _settled(controller, [one], decide)
+        (decision,) = decide([one]) if request["validate_only"] else _settled(registry, [one], decide)
         results.append({"name": one["name"], **error_of(decision)})
     return {"throttle_time_ms": 0, "results": results}
 
 
-def describe_configs(controller: Controller, request: Json) -> Json:
+def describe_configs(registry: TopicRegistry, request: Json) -> Json:
     """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with all
     their keys."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
-    most = controller.broker.number(DESCRIBED_MAX)
+    most = registry.broker.number(DESCRIBED_MAX)
     asked = _asked_about(request["resources"])
     results = []
     for number, ((kind, name), keys) in enumerate(asked.items()):
-        entries = _too_many_described(most) if number >= most else _entries(controller, kind, name, synonyms, docs)
+        entries = _too_many_described(most) if number >= most else _entries(registry, kind, name, synonyms, docs)
         found = entries if isinstance(entries, list) else []
         configs = [entry for entry in found if not keys or entry["name"] in keys]
         results.append({**error_of(entries), "resource_type": kind, "resource_name": name, "configs": configs})
@@ -167,26 +167,26 @@ def _too_many_described(most: int) -> Refusal:
     )
 
 
-def incremental_alter_configs(controller: Controller, request: Json) -> Json:
+def incremental_alter_configs(registry: TopicRegistry, request: Json) -> Json:
     """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from."""
 
     def decide(present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
         asked = [Change(one["name"], one["config_operation"], one["value"]) for one in resource["configs"]]
         return changes.incremental(present, asked, rules)
 
-    return _altered(controller, request, decide)
+    return _altered(registry, request, decide)
 
 
-def alter_configs(controller: Controller, request: Json) -> Json:
+def alter_configs(registry: TopicRegistry, request: Json) -> Json:
     """AlterConfigs (older): all settings of a resource replaced."""
 
     def decide(_present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
         return changes.full([(one["name"], one["value"]) for one in resource["configs"]], rules)
 
-    return _altered(controller, request, decide)
+    return _altered(registry, request, decide)
 
 
-HANDLERS: dict[str, Callable[[Controller, Json], Json]] = {
+HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
     "create_topics": create_topics,
     "auto_create_topics": auto_create_topics,
     "delete_topics": delete_topics,
@@ -253,7 +253,7 @@ Asked = TypeVar("Asked")
 
 
 def _settled(
-    controller: Controller, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
+    registry: TopicRegistry, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
 ) -> list[Topic | Refusal]:
     """Decide, store and apply; what the store refuses becomes a refusal, what others changed meanwhile is decided again."""
     settled: list[Topic | Refusal] = [CONFLICT] * len(asked)
@@ -262,10 +262,10 @@ def _settled(
         if not still:
             break
         decisions = decide([asked[index] for index in still])
-        outcomes = iter(controller.commit([one for one in decisions if isinstance(one, Topic)]))
+        outcomes = iter(registry.commit([one for one in decisions if isinstance(one, Topic)]))
         for index, one in zip(still, decisions, strict=True):
             settled[index] = (next(outcomes) or one) if isinstance(one, Topic) else one
-        controller.refresh(
+        registry.refresh(
             [
                 one.name
                 for index, one in zip(still, decisions, strict=True)
@@ -279,32 +279,32 @@ def _settled(
 
 
 def _created_all(
-    controller: Controller, wanted: Sequence[topics.NewTopic], validate_only: bool
+    registry: TopicRegistry, wanted: Sequence[topics.NewTopic], validate_only: bool
 ) -> list[Topic | Refusal]:
     def decide(asked: Sequence[topics.NewTopic]) -> list[Topic | Refusal]:
-        return topics.create(controller.topics, asked, controller.rules(), new_topic_id)
+        return topics.create(registry.topics, asked, registry.rules(), new_topic_id)
 
-    return decide(wanted) if validate_only else _settled(controller, wanted, decide)
+    return decide(wanted) if validate_only else _settled(registry, wanted, decide)
 
 
 def _deleted(
-    controller: Controller, name: str | None, topic_id: str | None, names: Mapping[str, str]
+    registry: TopicRegistry, name: str | None, topic_id: str | None, names: Mapping[str, str]
 ) -> tuple[Topic | Refusal, Refusal | None]:
     """The topic that is deleted, or why not; and why the store refused it."""
     for _ in range(CONFLICTS_MAX):
-        decision = topics.delete(controller.topics, name, topic_id, names, controller.rules())
-        refused = controller.remove(decision) if isinstance(decision, Topic) else decision
+        decision = topics.delete(registry.topics, name, topic_id, names, registry.rules())
+        refused = registry.remove(decision) if isinstance(decision, Topic) else decision
         if refused is not CONFLICT or not isinstance(decision, Topic):
             break
-        controller.refresh([decision.name])
+        registry.refresh([decision.name])
     return decision, refused
 
 
-def _created(controller: Controller, name: str, decision: Topic | Refusal) -> Json:
+def _created(registry: TopicRegistry, name: str, decision: Topic | Refusal) -> Json:
     if isinstance(decision, Refusal):
         blank = {"topic_id": NO_TOPIC_ID, "num_partitions": -1, "replication_factor": -1, "configs": []}
         return {"name": name, **error_of(decision), "topic_config_error_code": 0, **blank}
-    entries = describe.topic_entries(controller.broker, controller.overrides(decision), False, False)
+    entries = describe.topic_entries(registry.broker, registry.overrides(decision), False, False)
     shown = ("name", "value", "read_only", "config_source", "is_sensitive")
     return {
         "name": name,
@@ -317,19 +317,19 @@ def _created(controller: Controller, name: str, decision: Topic | Refusal) -> Js
     }
 
 
-def _entries(controller: Controller, kind: int, name: str, synonyms: bool, docs: bool) -> list[Json] | Refusal:
+def _entries(registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs: bool) -> list[Json] | Refusal:
     if kind == RESOURCE_TOPIC:
-        topic = controller.topics.get(name)
+        topic = registry.topics.get(name)
         if topic is None or topic.deleting:
             return _no_topic(name)
-        return describe.topic_entries(controller.broker, controller.overrides(topic), synonyms, docs)
+        return describe.topic_entries(registry.broker, registry.overrides(topic), synonyms, docs)
     if kind == RESOURCE_BROKER:
         if name == "":
             return []
-        return _other_broker(controller, name) or describe.broker_entries(controller.broker, synonyms, docs)
+        return _other_broker(registry, name) or describe.broker_entries(registry.broker, synonyms, docs)
     if kind == RESOURCE_GROUP:
         return _no_group(name) or describe.group_entries(
-            controller.broker, config.parse(group_config.GROUP, controller.groups.get(name, {}).items()), synonyms, docs
+            registry.broker, config.parse(group_config.GROUP, registry.groups.get(name, {}).items()), synonyms, docs
         )
     return _no_such_resource(kind)
 
@@ -337,7 +337,7 @@ def _entries(controller: Controller, kind: int, name: str, synonyms: bool, docs:
 Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
 
 
-def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
+def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
     responses = []
     keys = [(one["resource_type"], one["resource_name"]) for one in request["resources"]]
     twice = _more_than_once(keys)
@@ -347,33 +347,33 @@ def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
                 ErrorCode.INVALID_REQUEST, f"{key[1]!r} is in the request more than once."
             )
         else:
-            refused = _alter(controller, resource, decide, request["validate_only"])
+            refused = _alter(registry, resource, decide, request["validate_only"])
         named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
         responses.append({**error_of(refused), **named})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
 def _alter(
-    controller: Controller, resource: Json, decide: Decide, validate_only: bool, again: int = CONFLICTS_MAX
+    registry: TopicRegistry, resource: Json, decide: Decide, validate_only: bool, again: int = CONFLICTS_MAX
 ) -> Refusal | None:
     kind, name = resource["resource_type"], resource["resource_name"]
     if kind == RESOURCE_TOPIC:
         if name == "":
             return Refusal(ErrorCode.INVALID_REQUEST, "Configs can only be changed for a topic: name one.")
-        topic = controller.topics.get(name)
+        topic = registry.topics.get(name)
         if topic is None or topic.deleting:
             return _no_topic(name)
-        configs = decide(dict(topic.configs), resource, topic_config_rules(controller.broker))
+        configs = decide(dict(topic.configs), resource, topic_config_rules(registry.broker))
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
         after = replace(topic, configs=configs)
-        refused = controller.commit([reconfigured(after, controller.partition_rules(after))])[0]
+        refused = registry.commit([reconfigured(after, registry.partition_rules(after))])[0]
         if refused is CONFLICT and again > 0:
-            controller.refresh([name])
-            return _alter(controller, resource, decide, validate_only, again - 1)
+            registry.refresh([name])
+            return _alter(registry, resource, decide, validate_only, again - 1)
         return refused
     if kind == RESOURCE_BROKER:
-        refused = _other_broker(controller, name)
+        refused = _other_broker(registry, name)
         if refused is not None:
             return refused
         fixed = [
@@ -382,28 +382,28 @@ def _alter(
         if fixed:
             sentence = f"{', '.join(fixed)} cannot change while the broker runs: restart it with --config NAME=VALUE."
             return Refusal(ErrorCode.INVALID_REQUEST, sentence)
-        present = {key: show(value) or "" for key, value in controller.broker.dynamic.items()}
-        configs = decide(present, resource, broker_config_rules(controller.broker))
+        present = {key: show(value) or "" for key, value in registry.broker.dynamic.items()}
+        configs = decide(present, resource, broker_config_rules(registry.broker))
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
-        return controller.change_broker(configs)
+        return registry.change_broker(configs)
     if kind == RESOURCE_GROUP:
         for _ in range(CONFLICTS_MAX):
             configs = _no_group(name) or decide(
-                dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker)
+                dict(registry.groups.get(name, {})), resource, group_config.rules(registry.broker)
             )
             if isinstance(configs, Refusal) or validate_only:
                 return configs if isinstance(configs, Refusal) else None
-            outcome = controller.change_group(name, configs)
+            outcome = registry.change_group(name, configs)
             if outcome is not CONFLICT:
                 return outcome
-            controller.read_groups()
+            registry.read_groups()
         return CONFLICT
     return _no_such_resource(kind)
 
 
-def _other_broker(controller: Controller, name: str) -> Refusal | None:
-    node_id = controller.broker.number("node.id")
+def _other_broker(registry: TopicRegistry, name: str) -> Refusal | None:
+    node_id = registry.broker.number("node.id")
     if name == str(node_id):
         return None
     return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, so configs of broker {name!r} are not here.")

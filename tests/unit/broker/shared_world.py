@@ -7,7 +7,7 @@ import time
 from pylog_spark.broker import requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import OutcomeUnknown, RevisionConflict, Session, Stored, StoreError
 
@@ -211,10 +211,10 @@ class Member:
         heard = Heard()
         self.native, self.store = Native(), MemoryStore(world, heard)
         self.cluster_id = agreed_cluster_id(self.store)
-        self.controller = Controller(self.store, self.native, broker, shared=True)
+        self.registry = TopicRegistry(self.store, self.native, broker, shared=True)
         data_dir.mkdir(exist_ok=True)
         self.clustered = Clustered(
-            self.store, heard, self.native, self.controller, broker, str(data_dir), self.cluster_id
+            self.store, heard, self.native, self.registry, broker, str(data_dir), self.cluster_id
         )
         self.clustered.prepare()
         self.clustered.join("127.0.0.1", 9000 + broker_id)
@@ -240,5 +240,5 @@ def turn(members):
 def create(member, name, partitions=3, factor=3, configs=()):
     topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
     topic["configs"] = list(configs)
-    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
+    answer = requests.create_topics(member.registry, {"topics": [topic], "validate_only": False})
     return answer["topics"][0]

@@ -1,4 +1,6 @@
-"""The decisions of one broker, made durable and handed to the native server. Not thread-safe: one control loop calls it.
+"""The topics and settings that one broker knows: its decisions, made durable and handed to the native server.
+
+Not thread-safe: the control loop is the only caller.
 
 Every change runs in the same order: decide (pure, `cluster`), store by compare-and-set, apply to the native server, then
 answer. A kill in between leaves a stored decision that `start` applies; a topic whose deletion is decided is never served
@@ -52,7 +54,7 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 class NativeTopics(Protocol):
-    """What the controller needs of `NativeBroker`."""
+    """What the registry needs of `NativeBroker`."""
 
     def expect_topics(self, topics_json: str) -> None: ...
     def apply_topics(self, topics_json: str) -> None: ...
@@ -78,7 +80,7 @@ def stored_config(store: Store, given: BrokerConfig) -> BrokerConfig:
     return BrokerConfig(given.given, config.parse(config.BROKER, changed.items()))
 
 
-class Controller:
+class TopicRegistry:
     """Topics and settings of one broker.
 
     Attributes
