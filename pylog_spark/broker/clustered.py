@@ -16,7 +16,7 @@ from typing import Any
 
 from pylog_spark.broker import partitions, strays
 from pylog_spark.broker.config import BrokerConfig, parse_listener
-from pylog_spark.broker.elected import Controller
+from pylog_spark.broker.controller import Controller
 from pylog_spark.broker.lease import Lease
 from pylog_spark.broker.membership import Membership, MembershipError, boot_id, directory_name, understood_level
 from pylog_spark.broker.registry import TopicRegistry, stored_cluster_id

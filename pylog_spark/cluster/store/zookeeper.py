@@ -7,7 +7,7 @@ run in its own threads; here they do nothing but call `notify`, which must only 
 Lost connections. A read is repeated. A write is never repeated blindly: when its connection is lost, nobody knows whether
 ZooKeeper carried it out. Requests of one session are carried out in order, and a session that has expired carries out nothing
 more; so once the connection is back, after a `sync`, the notice that belongs to the write is either there (it happened) or
-not (it never will, and is tried again). Notices are kept for `NOTICES_KEPT_S` at least (`broker/elected`), longer than
+not (it never will, and is tried again). Notices are kept for `NOTICES_KEPT_S` at least (`broker/controller`), longer than
 that is not searched. A write without a notice is judged by the document itself.
 
 Documents that are large are stored compressed (a byte ``z``, then zlib): a topic of 10,000 partitions fits into the 1 MiB that
