@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource
 from pylog_spark import schema as columns
 from pylog_spark.errors import PylogError
 from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
-from pylog_spark.raising import sentence_first
-from pylog_spark.worker import settle
+from pylog_spark.spark.raising import sentence_first
+from pylog_spark.spark.worker import settle
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (

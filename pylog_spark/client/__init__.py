@@ -1,4 +1,4 @@
-"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`; and `ConsumerGroup`.
+"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`.
 
 All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names.
 
@@ -12,7 +12,6 @@ All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.errors import LogError
-from pylog_spark.client.group import ConsumerGroup, Rebalance
 from pylog_spark.client.producer import Producer
 
-__all__ = ["Admin", "Consumer", "ConsumerGroup", "LogError", "Producer", "Rebalance", "Record"]
+__all__ = ["Admin", "Consumer", "LogError", "Producer", "Record"]

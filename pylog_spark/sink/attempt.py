@@ -17,7 +17,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pylog_spark.contact import until_reachable
 from pylog_spark.errors import native
 from pylog_spark.options.write import ABANDONED_AFTER_MS, TRANSACTION_TIMEOUT_MS
 from pylog_spark.sink.decision import Transaction, is_decided
@@ -25,6 +24,7 @@ from pylog_spark.sink.faults import told
 from pylog_spark.sink.identity import STREAM, Write, task_transaction_id
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
+from pylog_spark.spark.contact import until_reachable
 
 if TYPE_CHECKING:
     import pyarrow as pa

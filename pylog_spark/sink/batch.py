@@ -13,7 +13,6 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.ranges import OffsetRange, in_words
-from pylog_spark.raising import sentence_first
 from pylog_spark.sink import commit
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.decision import is_decided
@@ -22,6 +21,7 @@ from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import tell_of_retention, warn_of_retention
 from pylog_spark.sink.task import Target, Written
+from pylog_spark.spark.raising import sentence_first
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pylog_spark.contact import Answer, until_reachable
 from pylog_spark.errors import PylogError, from_native, native, translated
 from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
 from pylog_spark.sink.faults import requested, told
 from pylog_spark.sink.identity import Write, pattern_of
 from pylog_spark.sink.protocol import OPEN
+from pylog_spark.spark.contact import Answer, until_reachable
 
 if TYPE_CHECKING:
     import pyarrow as pa

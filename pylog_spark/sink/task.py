@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pylog_spark.contact import first_contact, require_topic
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.options import EXACTLY_ONCE
 from pylog_spark.options.write import ABANDONED_AFTER_MS
@@ -21,7 +20,8 @@ from pylog_spark.sink.identity import STREAM, Write, fresh_job
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
-from pylog_spark.worker import settle
+from pylog_spark.spark.contact import first_contact, require_topic
+from pylog_spark.spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa

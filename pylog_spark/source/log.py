@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from pylog_spark.contact import first_contact, topic_error
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.limits import (
@@ -33,6 +32,7 @@ from pylog_spark.offsets.limits import (
 from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
+from pylog_spark.spark.contact import first_contact, topic_error
 
 _log = logging.getLogger("pylog_spark")
 

@@ -19,7 +19,7 @@ from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.schema import arrow_schema
 from pylog_spark.source.loss import after_loss
-from pylog_spark.worker import settle
+from pylog_spark.spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa

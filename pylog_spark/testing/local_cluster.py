@@ -81,7 +81,7 @@ class LocalCluster:
     zookeeper : ZooKeeper
         The same, the cluster's own or the one that was given.
     zookeeper_connect : str
-        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.client.group.ConsumerGroup`.
+        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.consumer_group.ConsumerGroup`.
     """
 
     def __init__(

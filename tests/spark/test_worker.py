@@ -72,7 +72,7 @@ def test_the_collection_after_a_call_need_not_look_at_what_is_imported(
 
 def test_what_is_imported_later_is_left_alone_from_the_next_call_on() -> None:
     code = """
-from pylog_spark.worker import settle
+from pylog_spark.spark.worker import settle
 settle()
 before = gc.get_freeze_count()
 import pandas

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pylog_spark import contact
-from pylog_spark.contact import until_reachable
 from pylog_spark.errors import PylogError
 from pylog_spark.options import STREAM, read_options
 from pylog_spark.source.log import Log
+from pylog_spark.spark import contact
+from pylog_spark.spark.contact import until_reachable
 
 AWAY = PylogError("PYLOG_UNREACHABLE", "No broker answered.")
 

@@ -5,7 +5,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylog_spark.cluster.ownership import Place, Step, next_step, share
+from pylog_spark.consumer_group.assignment import Step, next_step, share
+from pylog_spark.topic_partition import TopicPartition
 
 TOPICS = ("a", "b", "c")
 MEMBERS = st.dictionaries(st.text("mnop123", min_size=1, max_size=4), st.sets(st.sampled_from(TOPICS)), max_size=7)
@@ -68,7 +69,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.members: dict[str, set[str]] = {}
-        self.owners: dict[Place, str] = {}
+        self.owners: dict[TopicPartition, str] = {}
 
 
 class Member:
@@ -76,7 +77,7 @@ class Member:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.owned: set[Place] = set()
+        self.owned: set[TopicPartition] = set()
         self.view: dict[str, set[str]] = {}
 
     def act(self, registry: Registry, partitions: dict[str, set[int]]) -> None:

@@ -8,11 +8,12 @@ owned by creating a node that only one can create, and that a member claims noth
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-#: Topic and partition.
-Place = tuple[str, int]
+from pylog_spark.topic_partition import TopicPartition
 
 
-def share(member: str, members: Mapping[str, Collection[str]], partitions: Mapping[str, Collection[int]]) -> set[Place]:
+def share(
+    member: str, members: Mapping[str, Collection[str]], partitions: Mapping[str, Collection[int]]
+) -> set[TopicPartition]:
     """Give the partitions that are `member`'s.
 
     Of each topic, both partitions and the members that subscribe to it are sorted; each member takes as many partitions in
@@ -27,7 +28,7 @@ def share(member: str, members: Mapping[str, Collection[str]], partitions: Mappi
     partitions : mapping of str to collection of int
         The partitions of each topic that exists.
     """
-    mine: set[Place] = set()
+    mine: set[TopicPartition] = set()
     for topic in members.get(member, ()):
         sharers = sorted(each for each, topics in members.items() if topic in topics)
         present = sorted(partitions.get(topic, ()))
@@ -42,8 +43,8 @@ def share(member: str, members: Mapping[str, Collection[str]], partitions: Mappi
 class Step:
     """What a member does next: first it releases, then it claims. What is in neither stays as it is."""
 
-    release: frozenset[Place]
-    claim: frozenset[Place]
+    release: frozenset[TopicPartition]
+    claim: frozenset[TopicPartition]
 
     @property
     def settled(self) -> bool:
@@ -53,7 +54,7 @@ class Step:
 
 def next_step(
     member: str,
-    owned: Collection[Place],
+    owned: Collection[TopicPartition],
     members: Mapping[str, Collection[str]],
     partitions: Mapping[str, Collection[int]],
 ) -> Step:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection
 
 from pylog_spark.cluster.documents import DocumentError
-from pylog_spark.cluster.ownership import Place
+from pylog_spark.topic_partition import TopicPartition
 
 _VERSION = 1
 # As for a topic: it becomes one segment of a path.
@@ -43,12 +43,12 @@ def owners_path(group: str, topic: str) -> str:
     return f"consumers/{group}/owners/{topic}"
 
 
-def owner_path(group: str, place: Place) -> str:
+def owner_path(group: str, place: TopicPartition) -> str:
     """Where the owner of a partition is."""
     return f"{owners_path(group, place[0])}/{place[1]}"
 
 
-def offset_path(group: str, place: Place) -> str:
+def offset_path(group: str, place: TopicPartition) -> str:
     """Where a group's offset of a partition is."""
     return f"consumers/{group}/offsets/{place[0]}/{place[1]}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.consumer import Record, read_records, record_reader
 from pylog_spark.client.errors import LogError
-from pylog_spark.cluster.ownership import Place
+from pylog_spark.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from pylog_spark._native import RangeReader
@@ -31,11 +31,11 @@ class Readers:
     def __init__(self, config: Mapping[str, str], reset: str) -> None:
         self._config = dict(config)
         self._reset = reset
-        self._open: dict[Place, RangeReader] = {}
-        self._turn: deque[Place] = deque()
-        self._offsets: dict[Place, int] = {}
+        self._open: dict[TopicPartition, RangeReader] = {}
+        self._turn: deque[TopicPartition] = deque()
+        self._offsets: dict[TopicPartition, int] = {}
 
-    def begin(self, offsets: Mapping[Place, int | None]) -> dict[Place, int]:
+    def begin(self, offsets: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
         """Read from these offsets on, from where `reset` says for None; give the offsets. Raises `LogError`."""
         unset = [place for place, offset in offsets.items() if offset is None]
         resolved = {place: offset for place, offset in offsets.items() if offset is not None}
@@ -45,7 +45,7 @@ class Readers:
             self._turn.append(place)
         return resolved
 
-    def end(self, places: Collection[Place]) -> None:
+    def end(self, places: Collection[TopicPartition]) -> None:
         """Read no more from `places`."""
         for place in places:
             self._offsets.pop(place, None)
@@ -92,7 +92,7 @@ class Readers:
         """Stop all readers."""
         self.end(list(self._offsets))
 
-    def _resolved(self, places: Collection[Place]) -> dict[Place, int]:
+    def _resolved(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         if not places:
             return {}
         if self._reset == "none":

@@ -8,15 +8,15 @@ registration (a `Guard`), and somebody whose session is over can neither move an
 import time
 from collections.abc import Collection, Mapping
 
-from pylog_spark.cluster import consumers
-from pylog_spark.cluster.ownership import Place
 from pylog_spark.cluster.store import Guard, RevisionConflict, SessionLost, SharedStore, StoreError, Write
+from pylog_spark.consumer_group import documents
+from pylog_spark.topic_partition import TopicPartition
 
 #: How much of its time a session may have left before ZooKeeper is asked again.
 _RENEW_BELOW = 0.5
 
 
-class Registry:
+class GroupMembership:
     """The registries of `group` as `consumer` uses them. Not for several threads.
 
     Parameters
@@ -33,15 +33,15 @@ class Registry:
         self._session: int | None = None
         self._until = 0.0
         self._length_s = 0.0
-        self._revisions: dict[Place, int] = {}
+        self._revisions: dict[TopicPartition, int] = {}
 
     def register(self) -> None:
         """Become a member in the session that is there now. Raises `StoreError`."""
         self._session, self._until, self._revisions = None, 0.0, {}
-        for path in (consumers.members_path(self._group), *(self._owners(topic) for topic in self._topics)):
+        for path in (documents.members_path(self._group), *(self._owners(topic) for topic in self._topics)):
             self._make(path)
         session = self._store.session()
-        self._store.put_ephemeral(self._mine, consumers.encode_member(self._topics))
+        self._store.put_ephemeral(self._mine, documents.encode_member(self._topics))
         # A session that began in between would have no registration.
         if session is None or self._store.session() != session:
             raise SessionLost(f"The session with ZooKeeper ended while consumer {self._consumer} registered.")
@@ -84,14 +84,14 @@ class Registry:
         SessionLost
             This member is not among them any more.
         """
-        names = self._store.watch_children(consumers.members_path(self._group))
+        names = self._store.watch_children(documents.members_path(self._group))
         if self._consumer not in names:
             self._check_registration()
-        paths = [consumers.member_path(self._group, name) for name in names]
+        paths = [documents.member_path(self._group, name) for name in names]
         found = zip(names, paths, self._store.get_all(paths), strict=True)
-        return {name: consumers.decode_member(path, one.data) for name, path, one in found if one is not None}
+        return {name: documents.decode_member(path, one.data) for name, path, one in found if one is not None}
 
-    def claim(self, places: Collection[Place]) -> dict[Place, int | None]:
+    def claim(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Own those of `places` that nobody owns, and give the group's offset of each, None where there is none.
 
         The next change of what is another's still is told once. Raises `StoreError`.
@@ -101,14 +101,14 @@ class Registry:
             return {}
         # What the one before committed must be seen.
         self._store.sync()
-        paths = [consumers.offset_path(self._group, place) for place in owned]
-        offsets: dict[Place, int | None] = {}
+        paths = [documents.offset_path(self._group, place) for place in owned]
+        offsets: dict[TopicPartition, int | None] = {}
         for place, path, stored in zip(owned, paths, self._store.get_all(paths), strict=True):
             self._revisions[place] = 0 if stored is None else stored.revision
-            offsets[place] = None if stored is None else consumers.decode_offset(path, stored.data)
+            offsets[place] = None if stored is None else documents.decode_offset(path, stored.data)
         return offsets
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Store the offsets of partitions that this member owns, all or none.
 
         Raises
@@ -126,11 +126,11 @@ class Registry:
             self._check_registration()
             # Somebody wrote offsets by hand; who owns a partition has the last word.
             for place in offsets:
-                stored = self._store.get(consumers.offset_path(self._group, place))
+                stored = self._store.get(documents.offset_path(self._group, place))
                 self._revisions[place] = 0 if stored is None else stored.revision
             self._write(offsets)
 
-    def release(self, places: Collection[Place]) -> None:
+    def release(self, places: Collection[TopicPartition]) -> None:
         """Let others own `places`. Raises `SessionLost`: then nobody needs to; `StoreError`: then it is to be said again."""
         for place in places:
             self._revisions.pop(place, None)
@@ -148,10 +148,10 @@ class Registry:
 
     @property
     def _mine(self) -> str:
-        return consumers.member_path(self._group, self._consumer)
+        return documents.member_path(self._group, self._consumer)
 
     def _owners(self, topic: str) -> str:
-        return consumers.owners_path(self._group, topic)
+        return documents.owners_path(self._group, topic)
 
     def _make(self, path: str) -> None:
         """Create the parent of ephemeral nodes, which cannot have children themselves."""
@@ -161,30 +161,30 @@ class Registry:
         except RevisionConflict:
             pass  # Another member was quicker.
 
-    def _own(self, place: Place) -> bool:
-        path = consumers.owner_path(self._group, place)
+    def _own(self, place: TopicPartition) -> bool:
+        path = documents.owner_path(self._group, place)
         try:
-            self._store.put_ephemeral(path, consumers.encode_owner(self._consumer))
+            self._store.put_ephemeral(path, documents.encode_owner(self._consumer))
         except RevisionConflict:
             # Released in between: then it is free at the next try, which need not wait for news.
             return self._store.watch(path) is None and self._own(place)
         return True
 
-    def _is_mine(self, place: Place) -> bool:
-        owner = self._store.get(consumers.owner_path(self._group, place))
-        return owner is not None and owner.data == consumers.encode_owner(self._consumer)
+    def _is_mine(self, place: TopicPartition) -> bool:
+        owner = self._store.get(documents.owner_path(self._group, place))
+        return owner is not None and owner.data == documents.encode_owner(self._consumer)
 
-    def _delete_owners(self, places: Collection[Place]) -> None:
-        writes = [Write(consumers.owner_path(self._group, place), None, 1) for place in sorted(places)]
+    def _delete_owners(self, places: Collection[TopicPartition]) -> None:
+        writes = [Write(documents.owner_path(self._group, place), None, 1) for place in sorted(places)]
         if writes:
             self._store.write_all(writes, Guard(self._mine, 1))
 
-    def _write(self, offsets: Mapping[Place, int]) -> None:
+    def _write(self, offsets: Mapping[TopicPartition, int]) -> None:
         places = sorted(offsets)
         writes = [
             Write(
-                consumers.offset_path(self._group, place),
-                consumers.encode_offset(offsets[place]),
+                documents.offset_path(self._group, place),
+                documents.encode_offset(offsets[place]),
                 self._revisions.get(place, 0),
             )
             for place in places
