@@ -1,12 +1,13 @@
 """``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, where replicas are, moving them, leaders.
 
-What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped.
+What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped. Nothing is decided
+here: `cluster.placement` says which replicas Kafka's request is to name, and the controller judges them.
 """
 
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -24,17 +25,15 @@ from pylog_spark.cli.common import (
     refuse_failed,
 )
 from pylog_spark.client.admin import Admin
-from pylog_spark.client.replicas import Partition
 from pylog_spark.cluster.errors import Refusal
 from pylog_spark.cluster.model import BrokerInfo
-from pylog_spark.cluster.spreading import spread
+from pylog_spark.cluster.placement import Placement, changes, plan
+from pylog_spark.topic_partition import TopicPartition
 
 _POLL_S = 0.2
 _RATE = "follower.replication.throttled.rate"
 _THROTTLED = "follower.replication.throttled.replicas"
 _PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which partition, the preferred leader first."
-
-Moves = dict[Partition, tuple[int, ...]]
 
 
 @click.command(epilog="Example: pylog cluster describe")
@@ -101,7 +100,7 @@ Examples:
 @click.option(
     "--replication-factor", "-r", type=click.IntRange(1), help="How many replicas; as many as now when left out."
 )
-@click.option("--plan", type=click.File(), help=_PLAN_HELP)
+@click.option("--plan", "plan_file", type=click.File(), help=_PLAN_HELP)
 @click.option(
     "--throttle", type=click.IntRange(1), metavar="BYTES", help="Most bytes a second that each broker copies."
 )
@@ -114,7 +113,7 @@ def reassign(
     topics: tuple[str, ...],
     brokers: str | None,
     replication_factor: int | None,
-    plan: Any,
+    plan_file: Any,
     throttle: int | None,
     wait: bool,
     execute: bool,
@@ -123,14 +122,16 @@ def reassign(
     as_json: bool,
 ) -> None:
     """Move replicas of TOPICs to other brokers, or change how many there are; as few as possible move."""
-    if bool(topics) == bool(plan):
+    if bool(topics) == bool(plan_file):
         raise click.UsageError("Name topics, or give a plan with --plan.")
     if throttle is not None and not wait:
         raise click.UsageError("--throttle needs --wait: the throttle is taken away when all is moved.")
     with admin_of(bootstrap, client_config) as admin:
         present = _present(admin)
-        moves = _planned(plan) if plan else _spread(admin, present, topics, brokers, replication_factor)
-        moves = {one: to for one, to in moves.items() if present.get(one) != to}
+        if plan_file:
+            moves = changes(present, _read_plan(plan_file))
+        else:
+            moves = _plan(admin, present, topics, brokers, replication_factor)
         if as_json:
             shown = [{"topic": topic, "partition": number, "from": present.get((topic, number)), "to": to}
                      for (topic, number), to in moves.items()]  # fmt: skip
@@ -226,7 +227,7 @@ def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[t
         click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
 
 
-def _present(admin: Admin) -> Moves:
+def _present(admin: Admin) -> Placement:
     return {
         (topic["name"], one["partition"]): tuple(one["replicas"])
         for topic in admin.topics()
@@ -234,33 +235,27 @@ def _present(admin: Admin) -> Moves:
     }
 
 
-def _spread(
-    admin: Admin, present: Moves, topics: Sequence[str], brokers: str | None, factor: int | None
-) -> Mapping[Partition, tuple[int, ...]]:
-    live = [BrokerInfo(one["node_id"], rack=one["rack"]) for one in admin.cluster()["brokers"]]
-    chosen = {one for text in topics for one in partitions_of(admin, text)}
-    if brokers is not None:
-        ids = _numbers(brokers)
-        unknown = ids - {one.id for one in live}
-        if unknown:
-            raise click.BadParameter(
-                f"broker {min(unknown)} is not among the live ones: {_ids(one.id for one in live)}."
-            )
-        live = [one for one in live if one.id in ids]
-    planned = spread({one: present[one] for one in sorted(chosen)}, live, factor)
-    if isinstance(planned, Refusal):
-        raise click.UsageError(planned.message)
-    return planned
+def _plan(
+    admin: Admin, present: Placement, topics: Sequence[str], brokers: str | None, factor: int | None
+) -> Placement:
+    """Ask the cluster what there is, and `cluster.placement` where it should be."""
+    live = [BrokerInfo(broker["node_id"], rack=broker["rack"]) for broker in admin.cluster()["brokers"]]
+    chosen = {partition for text in topics for partition in partitions_of(admin, text)}
+    broker_ids = None if brokers is None else _numbers(brokers)
+    moves = plan({each: present[each] for each in sorted(chosen)}, live, broker_ids=broker_ids, factor=factor)
+    if isinstance(moves, Refusal):
+        raise click.UsageError(moves.message)
+    return moves
 
 
-def _planned(plan: Any) -> Moves:
+def _read_plan(plan_file: Any) -> Placement:
     try:
-        body = json.load(plan)
+        body = json.load(plan_file)
         found = {
             (str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"])) for one in body["partitions"]
         }
     except (ValueError, KeyError, TypeError) as error:
-        sentence = f'{plan.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
+        sentence = f'{plan_file.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
         raise click.BadParameter(sentence) from None
     return found
 
@@ -276,7 +271,7 @@ def _ids(brokers: Any) -> str:
     return ",".join(map(str, brokers)) or "-"
 
 
-def _move(admin: Admin, moves: Moves, throttle: int | None, wait: bool) -> None:
+def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> None:
     topics = {topic for topic, _ in moves}
     if throttle is not None:
         _throttle(admin, topics, throttle)
@@ -289,7 +284,7 @@ def _move(admin: Admin, moves: Moves, throttle: int | None, wait: bool) -> None:
             _unthrottle(admin, topics)
 
 
-def _watch(admin: Admin, moves: set[Partition]) -> None:
+def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
     """Wait until all is moved; a bar on a terminal, one line at the end elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
