@@ -1,4 +1,4 @@
-"""``format("pylog")``: the door between Spark and the rooms `source` and `sink`.
+"""``format("pylog")``: what Spark calls, and where the packages `source` and `sink` begin.
 
 Spark finds it through the package `pyspark_pylog`, imports it in every Python process that looks for data sources, and
 makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the native module,
@@ -16,7 +16,7 @@ from pylog_spark import schema as columns
 from pylog_spark.errors import PylogError
 from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
 from pylog_spark.spark.raising import sentence_first
-from pylog_spark.spark.worker import settle
+from pylog_spark.spark.worker import freeze_imports
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -126,7 +126,7 @@ class PylogDataSource(DataSource):
     def _range_source(self, schema: StructType, scope: str) -> RangeSource:
         from pylog_spark.source.partition import RangeSource
 
-        settle()
+        freeze_imports()
         options = read_options(self.options, scope)
         names = columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
@@ -145,7 +145,7 @@ class PylogDataSource(DataSource):
         from pylog_spark.sink.identity import batch_write
         from pylog_spark.sink.task import Target
 
-        settle()
+        freeze_imports()
         options = write_options(self.options, streaming=streaming)
         names = columns.write_columns(schema, options.topic)
         batch = None if streaming else batch_write(options.named, options.topic)

@@ -1,8 +1,9 @@
-"""What a broker has besides when it shares a ZooKeeper with others: it is put together, run and taken apart here.
+"""A broker that shares a ZooKeeper with others: what it has more than a broker alone, from its start to its stop.
 
-Start: connect, agree on the cluster's id, lock and open the data directory, wait for the broker id, give up what cannot be kept
-over a restart, serve, register, lease, run for controller. Stop: tell the others, move leadership away, and only when the
-native server has closed end the session. All but `heard` is called by one thread at a time: the starting one, the control loop.
+Start: connect, agree on the cluster's id, lock and open the data directory, wait until the broker id is free, give up what cannot
+be kept over a restart, serve, register, take the lease, run for controller. Stop: announce it, move leadership away, close the native
+server, and only then end the session. One thread at a time calls this: the one that starts the broker, then the control loop. Only
+`Heard` is called by others.
 """
 
 import contextlib
@@ -37,7 +38,7 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
 class Heard:
-    """What kazoo's threads tell: put into a queue, and the control loop woken. Nothing else may happen in their threads."""
+    """Takes what kazoo's threads report: puts it into a queue and wakes the control loop. Nothing else may happen in those threads."""
 
     def __init__(self) -> None:
         self.queue: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -116,7 +117,7 @@ class Clustered:
         heard.wake = native.wake
 
     def prepare(self) -> None:
-        """Before serving: the id is this broker's, and the documents say what it can keep. Raises `MembershipError`..."""
+        """Before serving: wait for the broker id, and give up the leadership and ISRs that a restart does not keep. Raises `MembershipError`..."""
         kept = self._kept()
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
@@ -130,7 +131,7 @@ class Clustered:
         self.membership.give_up(self._native.offline_partitions())
 
     def join(self, host: str, port: int) -> None:
-        """Register as reached at `host`:`port` and lead from now on."""
+        """Register with the address `host`:`port`, and lead from now on."""
         self.membership.reached_at(host, port)
         self._lease = Lease(self._store, self._native, self._session_s)
         self.membership.register(self._native, self._lease)
@@ -139,7 +140,7 @@ class Clustered:
     # The control loop
 
     def turn(self) -> None:
-        """Take in what the others did, and do what the controller has to."""
+        """Apply what other brokers changed, and do the controller's work if this broker is elected."""
         self.membership.turn()
         self.controller.turn()
         if self._open and time.monotonic() >= self._ask_again_at:
@@ -153,7 +154,7 @@ class Clustered:
         return min(asked, self.membership.wait_s(otherwise), self.controller.wait_s(otherwise))
 
     def answer(self, event_id: int, kind: str, request: dict[str, Any]) -> None:
-        """Answer a question of `partitions`; while the store is away it stays open."""
+        """Answer a request of `partitions`. While the store is away the request waits."""
         try:
             answer = partitions.HANDLERS[kind](self._registry, request)
         except StoreError as error:
@@ -166,7 +167,7 @@ class Clustered:
     # Stop
 
     def leave(self) -> None:
-        """Before the native server closes: the others lead what this broker led."""
+        """Before the native server closes: give the leadership of this broker's partitions to others."""
         membership = self.membership
         if not self._registry.broker["controlled.shutdown.enable"]:
             return
@@ -191,8 +192,8 @@ class Clustered:
     def _kept(self) -> bool:
         """Whether the logs are what they were when this broker registered last.
 
-        A note beside them says so: stopped in good order, or on a machine that was not started anew, nothing is lost. Else
-        the note goes, before a start that fails could stop in good order itself; it comes back with the registration.
+        A file in the data directory says so: after a clean stop, or when the machine has not been started anew since, nothing is lost.
+        Otherwise the file is removed at once, since a start that fails may still stop cleanly; registering writes it again.
         """
         path = os.path.join(self._data_dir, BOOT)
         with contextlib.suppress(OSError), open(path, encoding="ascii") as file:

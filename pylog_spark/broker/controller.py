@@ -3,8 +3,8 @@
 The broker that made the ephemeral `controller` is elected; the same write raises the number in `controller_epoch` by one. Every
 write of the controller checks that number, so one that was deposed without knowing it (paused, cut off) changes nothing any more.
 
-All decisions are `cluster.election`'s; here is when they are taken: on becoming controller and when brokers come and go
-of all topics, else of those that changed. Called by the control loop only.
+`cluster.election` takes the decisions; this file says when: for all topics when this broker becomes the controller and when brokers
+come or go, otherwise for the topics that changed. Only the control loop calls it.
 """
 
 import logging
@@ -15,21 +15,21 @@ from collections.abc import Callable, Iterable, Sequence
 from pylog_spark.broker.membership import Membership
 from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
-from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, settle
+from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, reconcile
 from pylog_spark.cluster.model import Topic
 from pylog_spark.cluster.store import Guard, RevisionConflict, StoreError, Write
 
 log = logging.getLogger("pylog.broker")
 
-#: So many notices stay, whatever their age; and those that one look at them has seen stay until the next, so much later.
-_NOTICES_KEPT = 100
+#: The newest change notifications stay, whatever their age. Older ones are deleted by the second purge that sees them.
+_NOTIFICATIONS_KEPT = 100
 PURGE_EVERY_S = 150.0
 _PURGED_AT_ONCE = 500
 _RETRY_S = 0.5
 
 
 class Controller:
-    """Runs for controller, and does its work while it is. `turn` is called by the control loop again and again."""
+    """Runs for controller, and does the controller's work while it is elected. The control loop calls `turn` again and again."""
 
     def __init__(self, membership: Membership, registry: TopicRegistry) -> None:
         self._membership = membership
@@ -38,13 +38,13 @@ class Controller:
         self._guard: Guard | None = None
         self._elected_in: int | None = None
         self._live: Liveness | None = None
-        self._unsettled: set[str] = set()
+        self._to_reconcile: set[str] = set()
         self._retry_at = 0.0
         now = time.monotonic()
         self._balance_at = now + self._balance_every_s()
         self._purge_at = now + PURGE_EVERY_S
-        self._seen_notices: frozenset[str] = frozenset()
-        registry.on_change = self._unsettled.update
+        self._seen_notifications: frozenset[str] = frozenset()
+        registry.on_change = self._to_reconcile.update
 
     @property
     def elected(self) -> bool:
@@ -70,7 +70,7 @@ class Controller:
             return min(otherwise, self._retry_at - now)
         if not self.elected:
             return otherwise
-        if self._unsettled:
+        if self._to_reconcile:
             return 0.0
         return max(0.0, min(otherwise, self._balance_at - now, self._purge_at - now))
 
@@ -89,18 +89,18 @@ class Controller:
         if self._guard is None and self._membership.controller_id == -1:
             self._run_for_it(session)
         if self._guard is None:
-            self._unsettled.clear()
+            self._to_reconcile.clear()
             return
         live = self._membership.liveness()
         if live != self._live:
-            self._unsettled.update(self._registry.topics)
-        if self._unsettled:
-            names, self._live = sorted(self._unsettled), live
-            self._unsettled.clear()
+            self._to_reconcile.update(self._registry.topics)
+        if self._to_reconcile:
+            names, self._live = sorted(self._to_reconcile), live
+            self._to_reconcile.clear()
             try:
-                self._settle(names, live)
+                self._reconcile(names, live)
             except StoreError:
-                self._unsettled.update(names)
+                self._to_reconcile.update(names)
                 raise
         self._on_time()
 
@@ -116,26 +116,26 @@ class Controller:
         try:
             self._store.claim(documents.CONTROLLER, documents.encode_number("broker_id", me), write)
         except RevisionConflict:
-            # Somebody else was faster; the watch tells who.
+            # Another broker was faster; the watch says which.
             self._membership.hear(documents.CONTROLLER)
             return
         self._guard, self._elected_in, self._live = Guard(documents.CONTROLLER_EPOCH, write.revision + 1), session, None
         self._membership.hear(documents.CONTROLLER)
-        self._unsettled.update(self._registry.topics)
+        self._to_reconcile.update(self._registry.topics)
         log.info("Broker %d is the controller, epoch %d.", me, epoch + 1)
 
     def _resign(self, why: str) -> None:
         log.info("This broker is the controller no more: %s.", why)
         self._guard, self._elected_in, self._live = None, None, None
-        self._unsettled.clear()
+        self._to_reconcile.clear()
         self._membership.hear(documents.CONTROLLER)
 
-    def _settle(self, names: Iterable[str], live: Liveness) -> None:
+    def _reconcile(self, names: Iterable[str], live: Liveness) -> None:
         started = time.perf_counter()
-        changed = self._decide(names, lambda topic: settle(topic, live, self._registry.partition_rules(topic)))
+        changed = self._decide(names, lambda topic: reconcile(topic, live, self._registry.partition_rules(topic)))
         if changed:
             log.info(
-                "Settled %d topics (%s%s) in %.3f s.", len(changed), ", ".join(changed[:3]),
+                "Reconciled %d topics (%s%s) in %.3f s.", len(changed), ", ".join(changed[:3]),
                 "..." if len(changed) > 3 else "", time.perf_counter() - started,
             )  # fmt: skip
 
@@ -143,7 +143,7 @@ class Controller:
         return self._registry.revise(names, decide, self._guard, self._check_guard)
 
     def _check_guard(self) -> None:
-        """Raises `RevisionConflict` when this broker was deposed."""
+        """Raise `RevisionConflict` when this broker was deposed."""
         stored = self._store.get(documents.CONTROLLER_EPOCH)
         if self._guard is None or stored is None or stored.revision != self._guard.revision:
             raise RevisionConflict("The controller's epoch went on.")
@@ -176,10 +176,10 @@ class Controller:
             log.info("Leadership was given back to preferred replicas in %d topics.", len(changed))
 
     def _purge(self) -> None:
-        """Delete notices that were there at the last purge already; every live broker has read them since."""
+        """Delete the change notifications that the last purge saw already: every live broker has read them since."""
         names: Sequence[str] = self._store.paths(documents.CHANGES)
-        old = [name for name in names[:-_NOTICES_KEPT] if name in self._seen_notices]
+        old = [name for name in names[:-_NOTIFICATIONS_KEPT] if name in self._seen_notifications]
         for start in range(0, len(old), _PURGED_AT_ONCE):
             batch = old[start : start + _PURGED_AT_ONCE]
             self._store.write_all([Write(name, None, 1) for name in batch], self._guard)
-        self._seen_notices = frozenset(names)
+        self._seen_notifications = frozenset(names)

@@ -1,4 +1,4 @@
-"""DescribeConfigs entries: what a setting is worth, where that value comes from and what would hold otherwise. Pure.
+"""DescribeConfigs entries: the value of a setting, where it comes from, and what would hold without it. Pure.
 
 Entries are in the shape of the wire's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
 Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's or group's own value, the broker's changed

@@ -2,12 +2,12 @@
 
 Features whose level never changes do not come here: the native server answers for them.
 
-A registration writes the document of the level, too (`membership`), so a broker that registers while it is decided is a
-conflict, and everything is decided again with it.
+A registration writes the document of the level, too (`membership`), so when a broker registers
+meanwhile the write conflicts, and the decision is taken again with it.
 """
 
 from pylog_spark.broker.answers import Json, error_of
-from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, notice
+from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, change_notification
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.features import FEATURE, UpgradeType, raised
@@ -57,5 +57,5 @@ def _raise(registry: TopicRegistry, update: Json, validate_only: bool) -> Refusa
     refused = raised(now, wanted, registered, asked)
     if refused is None and wanted != now and not validate_only:
         data = documents.encode_number("level", wanted)
-        store.write_all([Write(documents.FEATURES, data, stored.revision)], None, notice([], brokers=True))
+        store.write_all([Write(documents.FEATURES, data, stored.revision)], None, change_notification([], brokers=True))
     return refused

@@ -1,7 +1,7 @@
-"""Whose data directory it is, before anything is made in it.
+"""Refuse a data directory of Apache Kafka, before anything is written into it.
 
 Apache Kafka keeps records in the same files, but topics, settings and ids in a log of its own, so its directory is refused with
-what to do instead. Recognised by its ``meta.properties``, which pylog's brokers begin with their name.
+a sentence that says what to do instead. It is recognised by its ``meta.properties``, which pylog's brokers begin with their name.
 """
 
 import os
@@ -20,7 +20,7 @@ def belongs_to_kafka(data_dir: str) -> bool:
 
 
 def sentence_for_kafka(data_dir: str) -> str:
-    """Give what to do with such a directory."""
+    """Give the sentence that says what to do with such a directory."""
     return (
         f"The data directory {data_dir} is Apache Kafka's, which keeps its topics and settings in other files than pylog; nothing in "
         'it was changed. Start Kafka on it and read it with format("pylog") at its address, or copy its topics from there '

@@ -1,4 +1,4 @@
-"""What the native server asks in a cluster: the ISRs that its leaders want, and ids for producers.
+"""Requests of the native server to the control loop in a cluster: ISRs that its leaders propose, and blocks of producer ids.
 
 An answer of `alter_partition` is final: 0 says that it is stored and was applied here, anything else that it is not stored and
 never will be. So a question whose write may or may not have happened is not answered; it stays open, and is judged by

@@ -71,7 +71,7 @@ class Broker:
         self._pid = os.getpid()
         self._cluster: Clustered | None = None
         self.failure: str | None = None
-        self._told_failure: Callable[[], None] = lambda: None
+        self._on_failure: Callable[[], None] = lambda: None
         self._open_again_at = 0.0
         shared = given.text("zookeeper.connect") is not None
         heard = Heard() if shared else None
@@ -148,11 +148,11 @@ class Broker:
         """Counters since the start and gauges of the native server."""
         return self._native.stats()
 
-    def when_failed(self, tell: Callable[[], None]) -> None:
-        """Let `tell` be called when `failure` is there, at once if it is: by any thread, once or twice. It is to have it closed."""
-        self._told_failure = tell
+    def when_failed(self, notify: Callable[[], None]) -> None:
+        """Call `notify` when there is a `failure`, at once if there is one already: by any thread, once or twice. It should have the broker closed."""
+        self._on_failure = notify
         if self.failure is not None:
-            tell()
+            notify()
 
     def close(self) -> None:
         """Stop: answer what is in flight, sync, mark the stop as clean, unlock. Safe to call twice.
@@ -251,7 +251,7 @@ class Broker:
         )
         log.error("This broker stops, since it cannot write what it leads: %s", reason)
         cluster.leave()
-        self._told_failure()
+        self._on_failure()
 
 
 def start_broker(

@@ -45,7 +45,7 @@ _BATCH_BYTES = 512 * 1024
 _PARTITION_BYTES = 200
 _TOPIC_BYTES = 1000
 
-#: Somebody else changed the topic first: read it again and decide again. After so many times a client is told to try again.
+#: Somebody else changed the topic first: read it again and decide again. After so many times the client gets an error that says to try again.
 CONFLICT = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Others change the same topics all the time: try again.")
 CONFLICTS_MAX = 50
 
@@ -95,12 +95,12 @@ class TopicRegistry:
         The cluster's: what is written is understood by all its brokers.
     groups : dict of str to dict
         Settings that single groups have, as text.
-    told : dict of str to str
+    warned : dict of str to str
         Why an internal topic cannot be made yet, as it was logged last.
 
     `native_error` is what `native` raises; it is handed in so that decisions can be tested without the native module. `shared`
-    says that other brokers write the same store: a change is then stored together with a notice for them, a conflict is told
-    as `CONFLICT`, and whoever decided reads (`refresh`) and decides again.
+    says that other brokers write the same store: each change is then stored together with a change notification for them, and a write
+    that another broker was faster than comes back as `CONFLICT`: the caller reads again (`refresh`) and decides again.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class TopicRegistry:
         self.brokers: tuple[BrokerInfo, ...] = ()
         self.liveness = Liveness(frozenset({broker.number("node.id")}))
         self.level = documents.LEVEL_MAX
-        self.told: dict[str, str] = {}
+        self.warned: dict[str, str] = {}
         self.groups: dict[str, dict[str, str]] = {}
         self.store = store
         self.shared = shared
@@ -185,7 +185,7 @@ class TopicRegistry:
         return topic != known
 
     def _serve(self, topics: Sequence[Topic]) -> None:
-        """As `_apply`; a log that cannot be opened takes its own partition only, and is said."""
+        """As `_apply`; a log that cannot be opened takes only its own partition out of service, and is logged."""
         try:
             self._apply(topics)
         except self._native_error as error:
@@ -210,7 +210,7 @@ class TopicRegistry:
         )
 
     def live(self) -> Liveness:
-        """Which brokers are there, and who of them is being stopped; this one when it is alone."""
+        """Which brokers live, and which of them are being stopped; only this one when it is alone."""
         return self.liveness
 
     def partition_rules(self, topic: Topic) -> PartitionRules:
@@ -318,10 +318,10 @@ class TopicRegistry:
         return None
 
     def _remove_everywhere(self, topic: Topic) -> Refusal | None:
-        """Its document goes; every broker that hears of it, or comes back and does not find it, takes its directories away."""
+        """Delete the document. Every broker that hears of it, or comes back and does not find it, removes the topic's directories."""
         write = Write(documents.topic_path(topic.name), None, self._revisions[topic.name])
         try:
-            self.store.write_all([write], None, notice([topic.name]))
+            self.store.write_all([write], None, change_notification([topic.name]))
         except RevisionConflict:
             return CONFLICT
         del self.topics[topic.name], self._revisions[topic.name]
@@ -364,7 +364,7 @@ class TopicRegistry:
     def change_group(self, group: str, configs: Mapping[str, str]) -> Refusal | None:
         """Store the settings of one group (all of them) and let it feel them, here and at the other brokers.
 
-        `CONFLICT`: another broker changed some meanwhile; `read_groups` tells what there is now.
+        `CONFLICT`: another broker changed some meanwhile; `read_groups` reads what there is now.
         """
         if self.shared and self.level < documents.LEVEL_OF_SHARE_GROUPS:
             sentence = (
@@ -385,7 +385,7 @@ class TopicRegistry:
         write = Write(documents.GROUPS, documents.encode_groups(wanted), self._groups_revision)
         try:
             [self._groups_revision] = self.store.write_all(
-                [write], None, notice([], groups=True) if self.shared else None
+                [write], None, change_notification([], groups=True) if self.shared else None
             )
         except RevisionConflict:
             return CONFLICT
@@ -396,8 +396,8 @@ class TopicRegistry:
         return None
 
     def _apply_groups(self) -> None:
-        told = {group: group_config.native(own) for group, own in self.groups.items()}
-        self._native.apply_group_configs(json.dumps(told))
+        configs = {group: group_config.native(own) for group, own in self.groups.items()}
+        self._native.apply_group_configs(json.dumps(configs))
 
     def set_throttles(self) -> None:
         """Let the native server copy replicas as fast as the settings say. Alone there are none."""
@@ -449,7 +449,7 @@ class TopicRegistry:
             for one in topics
         ]
         try:
-            revisions = self.store.write_all(writes, guard, notice(names) if self.shared else None)
+            revisions = self.store.write_all(writes, guard, change_notification(names) if self.shared else None)
         except (OutcomeUnknown, SessionLost):
             raise
         except RevisionConflict as error:
@@ -515,9 +515,9 @@ class TopicRegistry:
         }
 
 
-def notice(names: Sequence[str], *, brokers: bool = False, groups: bool = False) -> bytes:
-    """What the other brokers are told of a write: the topics that it changed, and whether what all brokers share changed."""
-    return documents.encode_notice(names, brokers, uuid.uuid4().hex, groups=groups)
+def change_notification(names: Sequence[str], *, brokers: bool = False, groups: bool = False) -> bytes:
+    """Make the document from which other brokers learn of a write: the topics that it changed, and whether what all brokers share changed."""
+    return documents.encode_change_notification(names, brokers, uuid.uuid4().hex, groups=groups)
 
 
 def check_topic_config(name: str, text: str) -> str:

@@ -1,6 +1,6 @@
 """The requests about replicas: elections and moves. The wire's JSON in, the wire's JSON out, as `requests`.
 
-What is decided here is stored; the controller's next look at the topic carries it further.
+What is decided here is stored; the controller goes on from there when it next reconciles the topic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ def alter_partition_reassignments(registry: TopicRegistry, request: Json) -> Jso
             allowed = {index: to for index, to in targets.items() if index not in refused}
             live, rules = registry.live(), registry.partition_rules(topic)
             moved, more = reassignment.start(topic, allowed, live, rules)
-            return election.settle(moved, live, rules), {**refused, **more}
+            return election.reconcile(moved, live, rules), {**refused, **more}
 
         refused = registry.change(name, decide)
         partitions = [{"partition_index": index, **error_of(_of(refused, index))} for index in targets]

@@ -31,7 +31,7 @@ RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
 RESOURCE_GROUP = 32
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
-#: The setting that bounds what one DescribeConfigs request is told.
+#: The setting that bounds how much one DescribeConfigs request may ask for.
 DESCRIBED_MAX = "describe.configs.max.resources"
 #: So many topics of one request that cannot be created have a line of their own in the log.
 SAID_MAX = 10
@@ -58,7 +58,7 @@ def create_topics(registry: TopicRegistry, request: Json) -> Json:
 
 
 def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
-    """Topics that a Metadata request asked for and that are not there; what cannot be created is not mentioned again."""
+    """Create topics that a Metadata request asked for and that do not exist. The answer does not say what could not be created; the log does."""
     missing = [name for name in dict.fromkeys(request["topics"]) if name not in registry.topics]
     wanted = [internal_topics.new_topic(registry.broker, name, not registry.shared) for name in missing]
     decisions = _created_all(registry, wanted, False)
@@ -75,15 +75,15 @@ def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
 
 
 def _say_not_created(registry: TopicRegistry, name: str, refusal: Refusal) -> None:
-    """Once for each reason where clients ask again and again, as they do for what they cannot go on without."""
+    """Log why a topic is not created; of an internal topic, for which clients ask again and again, once for each reason."""
     why = refusal.message
     setting = internal_topics.FACTORS.get(name)
     if setting is not None:
         if refusal.code is ErrorCode.INVALID_REPLICATION_FACTOR:
             why = f"{why} Start more brokers, or set {setting} to what there is."
-        if registry.told.get(name) == why:
+        if registry.warned.get(name) == why:
             return
-        registry.told[name] = why
+        registry.warned[name] = why
     log.warning("Topic %r is not created for a client that asked for it: %s", name, why)
 
 
@@ -123,7 +123,7 @@ def create_partitions(registry: TopicRegistry, request: Json) -> Json:
                 for one in asked
             ]
 
-        (decision,) = decide([one]) if request["validate_only"] else _settled(registry, [one], decide)
+        (decision,) = decide([one]) if request["validate_only"] else _stored(registry, [one], decide)
         results.append({"name": one["name"], **error_of(decision)})
     return {"throttle_time_ms": 0, "results": results}
 
@@ -252,30 +252,30 @@ def _named_twice(name: str) -> Refusal:
 Asked = TypeVar("Asked")
 
 
-def _settled(
+def _stored(
     registry: TopicRegistry, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
 ) -> list[Topic | Refusal]:
-    """Decide, store and apply; what the store refuses becomes a refusal, what others changed meanwhile is decided again."""
-    settled: list[Topic | Refusal] = [CONFLICT] * len(asked)
+    """Decide, store and apply. What the store refuses becomes a `Refusal`; what another broker changed meanwhile is decided again."""
+    outcomes: list[Topic | Refusal] = [CONFLICT] * len(asked)
     for _ in range(CONFLICTS_MAX):
-        still = [index for index, one in enumerate(settled) if one is CONFLICT]
+        still = [index for index, one in enumerate(outcomes) if one is CONFLICT]
         if not still:
             break
         decisions = decide([asked[index] for index in still])
-        outcomes = iter(registry.commit([one for one in decisions if isinstance(one, Topic)]))
+        stored = iter(registry.commit([one for one in decisions if isinstance(one, Topic)]))
         for index, one in zip(still, decisions, strict=True):
-            settled[index] = (next(outcomes) or one) if isinstance(one, Topic) else one
+            outcomes[index] = (next(stored) or one) if isinstance(one, Topic) else one
         registry.refresh(
             [
                 one.name
                 for index, one in zip(still, decisions, strict=True)
-                if isinstance(one, Topic) and settled[index] is CONFLICT
+                if isinstance(one, Topic) and outcomes[index] is CONFLICT
             ]
         )
-    for done in settled:
+    for done in outcomes:
         if isinstance(done, Topic):
             log.info("Topic %s has %d partitions (id %s).", done.name, len(done.partitions), done.topic_id)
-    return settled
+    return outcomes
 
 
 def _created_all(
@@ -284,13 +284,13 @@ def _created_all(
     def decide(asked: Sequence[topics.NewTopic]) -> list[Topic | Refusal]:
         return topics.create(registry.topics, asked, registry.rules(), new_topic_id)
 
-    return decide(wanted) if validate_only else _settled(registry, wanted, decide)
+    return decide(wanted) if validate_only else _stored(registry, wanted, decide)
 
 
 def _deleted(
     registry: TopicRegistry, name: str | None, topic_id: str | None, names: Mapping[str, str]
 ) -> tuple[Topic | Refusal, Refusal | None]:
-    """The topic that is deleted, or why not; and why the store refused it."""
+    """Delete a topic: the topic or why it may not be deleted; and, if so, why the store refused."""
     for _ in range(CONFLICTS_MAX):
         decision = topics.delete(registry.topics, name, topic_id, names, registry.rules())
         refused = registry.remove(decision) if isinstance(decision, Topic) else decision

@@ -1,13 +1,13 @@
 """UnregisterBroker: a broker that is gone for good is forgotten, by compare-and-set.
 
-Each registration writes the document of the level, too (`membership`): a broker that comes back while it is decided is a conflict,
-and everything is decided again with it. Replicas that it has stay where they are; they are moved by a reassignment.
+Each registration writes the document of the level, too (`membership`): when a broker comes back meanwhile the write
+conflicts, and the decision is taken again with it. Replicas that it has stay where they are; they are moved by a reassignment.
 """
 
 import logging
 
 from pylog_spark.broker.answers import Json, error_of
-from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, notice
+from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, change_notification
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import Refusal
 from pylog_spark.cluster.known import forgotten
@@ -46,6 +46,6 @@ def _forget(registry: TopicRegistry, broker_id: int) -> Refusal | None:
         return left
     assert stored is not None, "the broker is known by it"
     write = Write(documents.KNOWN_BROKERS, documents.encode_known_brokers(left), stored.revision)
-    store.write_all([write], Guard(documents.FEATURES, level.revision), notice([], brokers=True))
+    store.write_all([write], Guard(documents.FEATURES, level.revision), change_notification([], brokers=True))
     log.info("Broker %d is forgotten: it gets no replicas any more.", broker_id)
     return None

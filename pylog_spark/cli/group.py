@@ -115,7 +115,7 @@ def reset_offsets(
     as_json: bool,
     **ways: Any,
 ) -> None:
-    """Let the group NAME go on elsewhere; it must have no members."""
+    """Reset the offsets of the group NAME, which must have no members."""
     target = _target(ways)
     if bool(topics) == all_topics:
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")

@@ -133,14 +133,11 @@ def reassign(
         else:
             moves = _plan(admin, present, topics, brokers, replication_factor)
         if as_json:
-            shown = [{"topic": topic, "partition": number, "from": present.get((topic, number)), "to": to}
-                     for (topic, number), to in moves.items()]  # fmt: skip
+            shown = [{"topic": partition.topic, "partition": partition.partition, "from": present.get(partition), "to": to}
+                     for partition, to in moves.items()]  # fmt: skip
             echo_json({"executed": execute, "moves": shown})
         elif moves:
-            rows = [
-                (topic, number, _ids(present.get((topic, number), ())), _ids(to))
-                for (topic, number), to in moves.items()
-            ]
+            rows = [(*partition, _ids(present.get(partition, ())), _ids(to)) for partition, to in moves.items()]
             echo_table(["TOPIC", "PARTITION", "FROM", "TO"], rows)
         else:
             click.echo("Every replica is where it should be.", err=True)
@@ -229,7 +226,7 @@ def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[t
 
 def _present(admin: Admin) -> Placement:
     return {
-        (topic["name"], one["partition"]): tuple(one["replicas"])
+        TopicPartition(topic["name"], one["partition"]): tuple(one["replicas"])
         for topic in admin.topics()
         for one in topic["partitions"]
     }
@@ -240,7 +237,7 @@ def _plan(
 ) -> Placement:
     """Ask the cluster what there is, and `cluster.placement` where it should be."""
     live = [BrokerInfo(broker["node_id"], rack=broker["rack"]) for broker in admin.cluster()["brokers"]]
-    chosen = {partition for text in topics for partition in partitions_of(admin, text)}
+    chosen = {TopicPartition(*partition) for text in topics for partition in partitions_of(admin, text)}
     broker_ids = None if brokers is None else _numbers(brokers)
     moves = plan({each: present[each] for each in sorted(chosen)}, live, broker_ids=broker_ids, factor=factor)
     if isinstance(moves, Refusal):
@@ -252,7 +249,8 @@ def _read_plan(plan_file: Any) -> Placement:
     try:
         body = json.load(plan_file)
         found = {
-            (str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"])) for one in body["partitions"]
+            TopicPartition(str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"]))
+            for one in body["partitions"]
         }
     except (ValueError, KeyError, TypeError) as error:
         sentence = f'{plan_file.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
@@ -276,7 +274,7 @@ def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> N
     if throttle is not None:
         _throttle(admin, topics, throttle)
     try:
-        refuse_failed(admin.reassign(moves))
+        refuse_failed(admin.reassign({(partition.topic, partition.partition): to for partition, to in moves.items()}))
         if wait:
             _watch(admin, set(moves))
     finally:

@@ -40,7 +40,7 @@ class GroupAdmin(Requests):
         return {(one["topic"], one["partition"]): one["offset"] for one in found if one["offset"] != NO_OFFSET}
 
     def alter_group_offsets(self, name: str, offsets: dict[tuple[str, int], int]) -> None:
-        """Let a group without members go on elsewhere. Raises `LogError` when the group or a partition refuses."""
+        """Set the offsets of a group without members. Raises `LogError` when the group or a partition refuses."""
         wanted = [(topic, partition, offset, "") for (topic, partition), offset in offsets.items()]
         for result in self._request("alter_group_offsets", group=name, offsets=wanted):
             raise_if_failed(result)
@@ -58,7 +58,7 @@ class GroupAdmin(Requests):
         }
 
     def alter_share_group_offsets(self, name: str, offsets: dict[tuple[str, int], int]) -> None:
-        """Let a share group without members go on elsewhere; what is before is done with, what is behind is delivered as if for the first
+        """Set the start offsets of a share group without members; what is before is done with, what is behind is delivered as if for the first
         time. Raises `LogError` when the group or a partition refuses."""
         wanted = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         for result in self._request("alter_share_group_offsets", group=name, offsets=wanted):

@@ -28,7 +28,7 @@ Only where several brokers share a store (the ephemeral ones last as long as the
 
 Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
 unknown field of a known version is refused too, because dropping it at the next write would lose it silently. Fields of
-registrations and notices that a newer broker adds are passed over: nobody writes them again.
+registrations and change notifications that a newer broker adds are passed over: nobody writes them again.
 """
 
 import json
@@ -255,13 +255,13 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     return found
 
 
-def encode_notice(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
-    """What a write changed: topics, whether a registration in place, whether `groups`. `token` is no other notice's."""
+def encode_change_notification(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
+    """Say what a write changed: `topics`, whether what all `brokers` share, whether `groups`. No other notification has this `token`."""
     more = {"groups": True} if groups else {}
     return _encode({"topics": list(topics), "brokers": brokers, **more, "token": token})
 
 
-def decode_notice(path: str, data: bytes) -> tuple[list[str], bool, bool]:
+def decode_change_notification(path: str, data: bytes) -> tuple[list[str], bool, bool]:
     """The topics that a write changed, whether it changed registrations, whether settings of groups. Raises `DocumentError`."""
     body = _decode(path, data, None)
     return [str(name) for name in body.get("topics", ())], bool(body.get("brokers")), bool(body.get("groups"))

@@ -1,11 +1,11 @@
-"""Who leads: pure decisions of a topic, who is alive, and the topic's rules. No IO, no clock.
+"""Who leads each partition: decided from the topic, the live brokers and the topic's rules. Pure; no IO, no clock.
 
 Promises, whatever the order of calls:
 
-- A leader comes from the ISR, else from the ELR; from elsewhere only where unclean elections are allowed.
+- A leader comes from the ISR, else from the ELR; from among other replicas only where unclean elections are allowed.
 - Each change of leader, to nobody too, has a leader_epoch of its own, and each change of a partition a partition_epoch.
 - An ISR is never empty: the last ones stay until somebody of them is back, so that nobody else can lead without being asked for.
-- The same topic object comes back when nothing is to be done; `settle` of its own result does nothing.
+- The same topic object comes back when nothing is to be done; `reconcile` of its own result does nothing.
 
 The ELR (KIP-966) are replicas outside the ISR that have every committed record all the same: they left when the ISR fell below
 min.insync.replicas, and below it nothing is committed. So whoever changes min.insync.replicas of a topic runs `reconfigured` on
@@ -57,16 +57,16 @@ class PartitionRules:
     unclean: bool
 
 
-def settle(topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
-    """What the controller does: who is dead leaves the ISRs, leaders are elected, reassignments that are done completed."""
+def reconcile(topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
+    """Make `topic` fit the live brokers: dead ones leave the ISRs, leaders are elected, finished reassignments are completed."""
     if topic.deleting:
         return topic
     active = live.active
-    return with_partitions(topic, [_settled(one, live.alive, active, rules) for one in topic.partitions])
+    return with_partitions(topic, [_reconciled(one, live.alive, active, rules) for one in topic.partitions])
 
 
 def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -> Topic:
-    """Before `broker_id` stops in good order: it leads nothing and is in no ISR that has somebody else.
+    """Before `broker_id` stops in good order: give up its leadership, and its place in every ISR that has another member.
 
     It never makes an unclean election: its partitions that nobody else may lead have no leader until the controller sees it gone.
     """
@@ -75,7 +75,7 @@ def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -
     alive, active = live.alive - {broker_id}, live.active - {broker_id}
     careful = replace(rules, unclean=False)
     partitions = [
-        _settled(one, alive, active, careful) if broker_id in (one.leader, *one.isr) else one
+        _reconciled(one, alive, active, careful) if broker_id in (one.leader, *one.isr) else one
         for one in topic.partitions
     ]
     return with_partitions(topic, partitions)
@@ -97,8 +97,8 @@ def rejoin(topic: Topic, broker_id: int, clean: bool, live: Liveness, rules: Par
 def without_log(
     topic: Topic, broker_id: int, partitions: Collection[int], live: Liveness, rules: PartitionRules
 ) -> Topic:
-    """Before `broker_id` registers again and has not what it had of these partitions: it leads none of them and leaves ISR and ELR,
-    unless it is the last. Who leads fills it then; the last one serves nothing until its files are back."""
+    """Before `broker_id` registers again without the logs of these partitions: it leads none of them and leaves ISR and ELR, unless it
+    is the last. Then the leader sends it the records; the last one serves nothing until its files are back."""
     if topic.deleting:
         return topic
     others = live.active - {broker_id}
@@ -110,9 +110,9 @@ def without_log(
 
 
 def reconfigured(topic: Topic, rules: PartitionRules) -> Topic:
-    """Before a topic with other settings is stored, in the same write: by laxer rules nobody is eligible any more who was.
+    """Before a topic with other settings is stored, in the same write: take out of the ELR who does not belong there by new rules.
 
-    Once the leader sees the new settings it may commit without them, and nobody could tell that later.
+    Once the leader sees laxer settings it may commit records that an eligible replica lacks, and nobody could know that later.
     """
     partitions = [changed(one, elr=eligible(one, one.isr, rules)) for one in topic.partitions]
     return with_partitions(topic, partitions)
@@ -145,12 +145,12 @@ def elect_unclean(
     def elected(one: Partition) -> Partition | Refusal:
         if one.leader != NOBODY:
             return Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {one.leader} leads it.")
-        settled = _settled(one, live.alive, live.active, replace(rules, unclean=True))
-        if settled.leader == NOBODY:
+        reconciled = _reconciled(one, live.alive, live.active, replace(rules, unclean=True))
+        if reconciled.leader == NOBODY:
             return Refusal(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "None of its replicas is there: start one of them."
             )
-        return settled
+        return reconciled
 
     return _elected(topic, partitions, elected)
 
@@ -238,7 +238,7 @@ def with_partitions(topic: Topic, partitions: Sequence[Partition]) -> Topic:
     return replace(topic, partitions=tuple(partitions))
 
 
-def _settled(one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules) -> Partition:
+def _reconciled(one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules) -> Partition:
     if one.leader in active and active.issuperset(one.isr) and not (one.adding or one.removing or one.elr):
         return one
     # What the rules of now say about it first: under laxer ones something may have been committed without them.
@@ -267,7 +267,7 @@ def _settled(one: Partition, alive: frozenset[int], active: frozenset[int], rule
 def _surviving(
     one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules
 ) -> tuple[tuple[int, ...], bool]:
-    """The ISR without who is gone, and whether it took somebody who may lack committed records."""
+    """The ISR without the brokers that are gone, and whether it took one that may lack committed records."""
     for there in (active.intersection(one.isr), {first_of(one.replicas, one.elr, active)} - {NOBODY}):
         if there:
             return in_order(one.replicas, there), False

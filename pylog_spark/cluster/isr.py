@@ -1,6 +1,6 @@
-"""What the leader of a partition says about its ISR: followed or refused, a pure decision. No IO, no clock.
+"""A leader proposes another ISR: whether it is accepted. Pure; no IO, no clock.
 
-A proposal is followed only when it was made on exactly what is stored: another leader_epoch or partition_epoch refuses it.
+A proposal is accepted only when it was made on exactly what is stored: another leader_epoch or partition_epoch refuses it.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def alter(
 
 
 def _refused(one: Partition, broker_id: int, proposal: IsrProposal, live: Liveness) -> ErrorCode:
-    """Why `proposal` cannot be followed; NONE when it can. In Kafka's order of checks."""
+    """Why `proposal` cannot be accepted; NONE when it can. In Kafka's order of checks."""
     if proposal.leader_epoch > one.leader_epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     if proposal.leader_epoch < one.leader_epoch:

@@ -98,7 +98,7 @@ def spread(
 
 
 def _least(taken: Sequence[int], held: Counter[int], racks: Mapping[int, str | None]) -> int:
-    """Whom a partition on `taken` is given to: a rack that it is not in first, then the least burdened."""
+    """Choose the next broker for a partition on `taken`: in a rack that it is not in, if there is one, and with the fewest replicas."""
     used = {racks[broker] for broker in taken if racks[broker] is not None}
     return min((one for one in racks if one not in taken), key=lambda one: (racks[one] in used, held[one], one))
 

@@ -1,7 +1,7 @@
-"""Moving replicas to other brokers: how it begins, how it is given up, what is going on. Pure; no IO, no clock.
+"""Moving replicas to other brokers: beginning a move, cancelling it, listing what is under way. Pure; no IO, no clock.
 
 A move has three steps. `start` adds the new replicas and says which ones are to go; the new ones fetch until the leader takes them
-into the ISR; `election.settle` completes it: when all replicas that stay are in sync, the others leave. Until then it can be
+into the ISR; `election.reconcile` completes it: when all replicas that stay are in sync, the others leave. Until then it can be
 cancelled or replaced by another one; both count from the replicas before the first of them.
 
 Not guaranteed: the order of the replicas before, after a cancelled move; those that both have keep the order of the target.
@@ -27,7 +27,7 @@ def start(
 ) -> tuple[Topic, dict[int, Refusal]]:
     """Begin to move partitions to the replicas of `targets` (None: cancel); the topic and why some are not moved.
 
-    A target may have brokers that are dead, but known: the move waits for them. `settle` the topic before it is stored: a change
+    A target may have brokers that are dead, but known: the move waits for them. `reconcile` the topic before it is stored: a change
     of the order alone is complete at once. With `rules` nothing is given up that
     would leave fewer than min.insync.replicas in sync.
     """

@@ -43,14 +43,14 @@ def owners_path(group: str, topic: str) -> str:
     return f"consumers/{group}/owners/{topic}"
 
 
-def owner_path(group: str, place: TopicPartition) -> str:
+def owner_path(group: str, partition: TopicPartition) -> str:
     """Where the owner of a partition is."""
-    return f"{owners_path(group, place[0])}/{place[1]}"
+    return f"{owners_path(group, partition.topic)}/{partition.partition}"
 
 
-def offset_path(group: str, place: TopicPartition) -> str:
+def offset_path(group: str, partition: TopicPartition) -> str:
     """Where a group's offset of a partition is."""
-    return f"consumers/{group}/offsets/{place[0]}/{place[1]}"
+    return f"consumers/{group}/offsets/{partition.topic}/{partition.partition}"
 
 
 def encode_member(topics: Collection[str]) -> bytes:

@@ -42,7 +42,7 @@ from pylog_spark.topic_partition import TopicPartition
 
 _log = logging.getLogger("pylog_spark")
 
-# While another member still owns a partition, its release is told; this is for what is missed.
+# ZooKeeper tells of the release of a partition that another member owns; this is for news that were missed.
 _CLAIM_AGAIN_S = 1.0
 # Where no broker keeps its topics in the same ZooKeeper, a topic that grows is seen by asking.
 _LOOK_AGAIN_S = 30.0
@@ -52,7 +52,7 @@ _WITHOUT_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """What a member is told of its partitions.
+    """What happens to a member's partitions.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class ConsumerGroup:
         return frozenset(self._owned)
 
     def __iter__(self) -> Iterator[Record]:
-        """Give records, one by one, for ever; waits for new ones."""
+        """Give records one by one, without an end; wait for new ones."""
         while True:
             yield from self.poll(max_records=1)
 
@@ -240,7 +240,7 @@ class ConsumerGroup:
     def _hand_out(self, most: int) -> list[Record]:
         records = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         for record in records:
-            self._handed[record.topic, record.partition] = record.offset + 1
+            self._handed[TopicPartition(record.topic, record.partition)] = record.offset + 1
         return records
 
     def _lives(self) -> bool:
@@ -251,7 +251,7 @@ class ConsumerGroup:
             return False
 
     def _tend(self) -> bool:
-        """Do what the group needs; whether this member may hand out records now."""
+        """Join, rebalance and commit as due. True when this member may hand out records now."""
         try:
             if not self._membership.registered:
                 self._join()
@@ -279,20 +279,20 @@ class ConsumerGroup:
         self._commit_at = time.monotonic() + (self._auto_commit_s or 0.0)
 
     def _forget(self) -> None:
-        """The session is over: what was owned is not any more, and is another's or nobody's."""
+        """Forget everything that was owned: the session is over, and others may own it by now."""
         lost, self._owned, self._leaving = frozenset(self._owned), set(), set()
         self._drop(lost)
         if lost:
             _log.warning("Group %s: consumer %s lost its session and begins anew.", self.group, self.consumer_id)
             self._on_rebalance(Rebalance("lost", lost))
 
-    def _drop(self, places: frozenset[TopicPartition]) -> None:
-        """Read and hand out nothing more of `places`."""
-        self._readers.end(places)
-        self._waiting = deque(one for one in self._waiting if (one.topic, one.partition) not in places)
+    def _drop(self, partitions: frozenset[TopicPartition]) -> None:
+        """Read and hand out nothing more of `partitions`."""
+        self._readers.end(partitions)
+        self._waiting = deque(record for record in self._waiting if (record.topic, record.partition) not in partitions)
         for offsets in (self._handed, self._done, self._committed):
-            for place in places:
-                offsets.pop(place, None)
+            for partition in partitions:
+                offsets.pop(partition, None)
 
     def _rebalance(self) -> None:
         self._changed.clear()
@@ -303,7 +303,7 @@ class ConsumerGroup:
             raise
 
     def _balance(self) -> bool:
-        """Go from what is owned to this member's share; whether all of it is owned now."""
+        """Release and claim until this member owns its share. True when it owns all of it."""
         self._store.watch_children(documents.REGISTRATIONS)
         for topic in self._topics:
             self._store.watch(documents.topic_path(topic))
@@ -323,24 +323,26 @@ class ConsumerGroup:
             self._claim(step.claim)
         return step.claim <= self._owned
 
-    def _claim(self, places: frozenset[TopicPartition]) -> None:
-        stored = self._membership.claim(places)
+    def _claim(self, partitions: frozenset[TopicPartition]) -> None:
+        stored = self._membership.claim(partitions)
         self._owned.update(stored)
         try:
             offsets = self._readers.begin(stored)
         except LogError:
-            # The brokers do not say where to begin; owned but unread, nobody would read them.
+            # The brokers do not say where to begin. A partition that is owned and not read would be read by nobody.
             self._membership.release(stored)
             self._owned.difference_update(stored)
             raise
         # Where a group begins is kept: what comes from now on is read, whoever owns the partition then.
-        self._membership.commit({place: offset for place, offset in offsets.items() if stored[place] is None})
+        self._membership.commit(
+            {partition: offset for partition, offset in offsets.items() if stored[partition] is None}
+        )
         self._committed.update(offsets)
         if stored:
             self._on_rebalance(Rebalance("claimed", frozenset(stored)))
 
     def _commit(self) -> None:
-        news = {place: at for place, at in self._done.items() if self._committed.get(place) != at}
+        news = {partition: at for partition, at in self._done.items() if self._committed.get(partition) != at}
         self._membership.commit(news)
         self._committed.update(news)
 

@@ -1,4 +1,4 @@
-"""One member's hand on the registries of its group: what it registers, claims, commits and releases.
+"""What one member of a group writes into ZooKeeper: its registration, its claims, offsets and releases.
 
 A member owns what it claimed in the session in which it is registered, and nothing else. ZooKeeper removes its registration
 and its ownerships together when that session ends; so every commit and every release happens only together with a look at the
@@ -17,7 +17,7 @@ _RENEW_BELOW = 0.5
 
 
 class GroupMembership:
-    """The registries of `group` as `consumer` uses them. Not for several threads.
+    """The membership of `consumer` in `group`. Not thread-safe.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class GroupMembership:
         return True
 
     def members(self) -> dict[str, frozenset[str]]:
-        """The members of the group with their topics; the next change is told once.
+        """The members of the group with their topics. The next change calls the store's `notify`, once.
 
         Raises
         ------
@@ -91,21 +91,21 @@ class GroupMembership:
         found = zip(names, paths, self._store.get_all(paths), strict=True)
         return {name: documents.decode_member(path, one.data) for name, path, one in found if one is not None}
 
-    def claim(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """Own those of `places` that nobody owns, and give the group's offset of each, None where there is none.
+    def claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Own those of `partitions` that nobody owns, and give the group's offset of each, None where there is none.
 
-        The next change of what is another's still is told once. Raises `StoreError`.
+        When a partition that another member owns is released, the store's `notify` is called, once. Raises `StoreError`.
         """
-        owned = [place for place in sorted(places) if self._own(place)]
+        owned = [partition for partition in sorted(partitions) if self._own(partition)]
         if not owned:
             return {}
         # What the one before committed must be seen.
         self._store.sync()
-        paths = [documents.offset_path(self._group, place) for place in owned]
+        paths = [documents.offset_path(self._group, partition) for partition in owned]
         offsets: dict[TopicPartition, int | None] = {}
-        for place, path, stored in zip(owned, paths, self._store.get_all(paths), strict=True):
-            self._revisions[place] = 0 if stored is None else stored.revision
-            offsets[place] = None if stored is None else documents.decode_offset(path, stored.data)
+        for partition, path, stored in zip(owned, paths, self._store.get_all(paths), strict=True):
+            self._revisions[partition] = 0 if stored is None else stored.revision
+            offsets[partition] = None if stored is None else documents.decode_offset(path, stored.data)
         return offsets
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -125,21 +125,21 @@ class GroupMembership:
         except RevisionConflict:
             self._check_registration()
             # Somebody wrote offsets by hand; who owns a partition has the last word.
-            for place in offsets:
-                stored = self._store.get(documents.offset_path(self._group, place))
-                self._revisions[place] = 0 if stored is None else stored.revision
+            for partition in offsets:
+                stored = self._store.get(documents.offset_path(self._group, partition))
+                self._revisions[partition] = 0 if stored is None else stored.revision
             self._write(offsets)
 
-    def release(self, places: Collection[TopicPartition]) -> None:
-        """Let others own `places`. Raises `SessionLost`: then nobody needs to; `StoreError`: then it is to be said again."""
-        for place in places:
-            self._revisions.pop(place, None)
+    def release(self, partitions: Collection[TopicPartition]) -> None:
+        """Let others own `partitions`. After `SessionLost` they can already; after `StoreError` call it again."""
+        for partition in partitions:
+            self._revisions.pop(partition, None)
         try:
-            self._delete_owners(places)
+            self._delete_owners(partitions)
         except RevisionConflict:
             self._check_registration()
-            # Said again after an answer that never came, or removed by hand: what is left.
-            self._delete_owners([place for place in places if self._is_mine(place)])
+            # An earlier call whose answer was lost did it, or somebody by hand: release what is left.
+            self._delete_owners([partition for partition in partitions if self._is_mine(partition)])
 
     def close(self) -> None:
         """End the session, and with it the membership and all ownerships."""
@@ -161,36 +161,36 @@ class GroupMembership:
         except RevisionConflict:
             pass  # Another member was quicker.
 
-    def _own(self, place: TopicPartition) -> bool:
-        path = documents.owner_path(self._group, place)
+    def _own(self, partition: TopicPartition) -> bool:
+        path = documents.owner_path(self._group, partition)
         try:
             self._store.put_ephemeral(path, documents.encode_owner(self._consumer))
         except RevisionConflict:
             # Released in between: then it is free at the next try, which need not wait for news.
-            return self._store.watch(path) is None and self._own(place)
+            return self._store.watch(path) is None and self._own(partition)
         return True
 
-    def _is_mine(self, place: TopicPartition) -> bool:
-        owner = self._store.get(documents.owner_path(self._group, place))
+    def _is_mine(self, partition: TopicPartition) -> bool:
+        owner = self._store.get(documents.owner_path(self._group, partition))
         return owner is not None and owner.data == documents.encode_owner(self._consumer)
 
-    def _delete_owners(self, places: Collection[TopicPartition]) -> None:
-        writes = [Write(documents.owner_path(self._group, place), None, 1) for place in sorted(places)]
+    def _delete_owners(self, partitions: Collection[TopicPartition]) -> None:
+        writes = [Write(documents.owner_path(self._group, partition), None, 1) for partition in sorted(partitions)]
         if writes:
             self._store.write_all(writes, Guard(self._mine, 1))
 
     def _write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        places = sorted(offsets)
+        partitions = sorted(offsets)
         writes = [
             Write(
-                documents.offset_path(self._group, place),
-                documents.encode_offset(offsets[place]),
-                self._revisions.get(place, 0),
+                documents.offset_path(self._group, partition),
+                documents.encode_offset(offsets[partition]),
+                self._revisions.get(partition, 0),
             )
-            for place in places
+            for partition in partitions
         ]
         revisions = self._store.write_all(writes, Guard(self._mine, 1))
-        self._revisions.update(zip(places, revisions, strict=True))
+        self._revisions.update(zip(partitions, revisions, strict=True))
 
     def _check_registration(self) -> None:
         if self._store.session() != self._session or self._store.get(self._mine) is None:

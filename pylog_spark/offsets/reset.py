@@ -1,4 +1,4 @@
-"""Where a group that is sent elsewhere goes on: a pure decision per partition, with the words and limits of Kafka's tool.
+"""Where a group goes on whose offsets are reset: a pure decision per partition, with the words and limits of Kafka's tool.
 
 A position outside the log is moved to its nearer end; a time after the last record is the end.
 """

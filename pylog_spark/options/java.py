@@ -7,7 +7,7 @@ from __future__ import annotations
 
 #: Reasons that several settings share.
 _NO_GROUP = "pylog reads without joining a group"
-_NO_METRICS = "this client keeps no Java metrics; Spark's query progress and the brokers' metrics tell the same"
+_NO_METRICS = "this client keeps no Java metrics; Spark's query progress and the brokers' metrics show the same"
 _METADATA = "metadata is asked for when it is needed: at every trigger, and when a leader has moved"
 _SHARE = "Spark's tasks are told what to read; a share group deals records out by itself"
 

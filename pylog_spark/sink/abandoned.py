@@ -24,7 +24,7 @@ from pylog_spark.sink import commit
 from pylog_spark.sink.identity import parse_task_id, write_of
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.overview import UNDECIDED, standings
-from pylog_spark.sink.protocol import abandoned, open_for_ms, patience_ms, portion, revoking
+from pylog_spark.sink.protocol import abandoned, open_for_ms, portion, revoking, timeouts_ms
 
 _log = logging.getLogger("pylog_spark")
 
@@ -93,7 +93,7 @@ def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
 
 def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
     """End what is abandoned of one write, if it still is, as far as one record can say: the versions, and whether that was all."""
-    stored = ledger.decision(key, settled=False)
+    stored = ledger.decision(key, until_stable=False)
     with closing(commit.fence(ledger, stored.write if stored else write_of(key))) as driver:
         ids = _abandoned(ledger, key)
         stored = commit.read_decision(ledger, write_of(key))
@@ -121,7 +121,7 @@ def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
 
 def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
     """The open transactions of abandoned writes."""
-    ages = set(patience_ms(ledger.open_transactions(key)).values())
+    ages = set(timeouts_ms(ledger.open_transactions(key)).values())
     if not ages:
         return []
     longer = {age: set(ledger.open_transactions(key, age)) for age in sorted(ages)}

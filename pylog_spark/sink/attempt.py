@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pylog_spark.errors import native
 from pylog_spark.options.write import ABANDONED_AFTER_MS, TRANSACTION_TIMEOUT_MS
 from pylog_spark.sink.decision import Transaction, is_decided
-from pylog_spark.sink.faults import told
+from pylog_spark.sink.faults import translating
 from pylog_spark.sink.identity import STREAM, Write, task_transaction_id
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
@@ -59,8 +59,8 @@ def decided_before(client: Mapping[str, str], write: Write) -> bool:
         _looked_at.clear()
     if last is not None and last == write.version - 1:
         return False
-    with told(write):
-        stored = ledger_of_process(client).decision(write.key, settled=False)
+    with translating(write):
+        stored = ledger_of_process(client).decision(write.key, until_stable=False)
     return is_decided(stored, write)
 
 
@@ -83,7 +83,7 @@ class Attempt:
         self._name = task_transaction_id(write, partition, job, abandoned_after_ms)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, Any], Transaction | None]:
-        """Write all rows: (what `flush` told, with the ids of a query's topics; the prepared transaction). The transaction is None when
+        """Write all rows: (what `flush` reports, with the ids of a query's topics; the prepared transaction). The transaction is None when
         there was no row, or when the version was decided without it."""
         rows = (batch for batch in batches if batch.num_rows)
         first = next(rows, None)
@@ -106,10 +106,10 @@ class Attempt:
         self, writer: Any, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
     ) -> tuple[dict[str, Any], Transaction | None]:
         with known_topic(self._write, self._topic, self._known):
-            with told(self._write):
+            with translating(self._write):
                 writer.write(first)
             for batch in rest:
-                with told(self._write):
+                with translating(self._write):
                     writer.write(batch)
             report = {**flush(writer, self._write), "topic_ids": {}}
         if self._write.kind == STREAM:
@@ -131,7 +131,7 @@ def known_topic_ids(client: Mapping[str, str], write: Write) -> Mapping[str, str
     """Give the ids of the topics that earlier micro-batches of a query have written to."""
     topic_ids = remembered(write)
     if topic_ids is None:
-        stored = ledger_of_process(client).decision(write.key, settled=False)
+        stored = ledger_of_process(client).decision(write.key, until_stable=False)
         topic_ids = stored.topic_ids if stored is not None else {}
     return topic_ids
 
@@ -140,7 +140,7 @@ def open_transaction(client: Mapping[str, str], topic: str | None, write: Write,
     """Give a writer whose transactional id is `name`."""
 
     def begun() -> Any:
-        with told(write):
+        with translating(write):
             writer = native().RecordWriter(dict(client), topic, transactional_id=name)
             try:
                 writer.begin()
@@ -154,14 +154,14 @@ def open_transaction(client: Mapping[str, str], topic: str | None, write: Write,
 
 def flush(writer: Any, write: Write) -> dict[str, Any]:
     """Wait until every row is acknowledged."""
-    with told(write):
+    with translating(write):
         report: dict[str, Any] = writer.flush()
     return report
 
 
 def prepare(writer: Any, write: Write) -> Transaction:
     """Hand the transaction over to whoever decides."""
-    with told(write):
+    with translating(write):
         done = writer.prepare()
     return Transaction(done["transactional_id"], done["producer_id"], done["producer_epoch"], done["prepared"])
 
@@ -170,7 +170,7 @@ def look_again(client: Mapping[str, str], write: Write) -> bool:
     """Whether the version was decided meanwhile, so that this attempt is too late; a write that is never repeated may be over
     already, its decision dropped."""
     ledger = ledger_of_process(client)
-    stored = ledger.decision(write.key, settled=True)
+    stored = ledger.decision(write.key, until_stable=True)
     return is_decided(stored, write) or (stored is None and ledger.is_dropped(write.key))
 
 

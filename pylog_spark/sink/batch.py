@@ -63,7 +63,7 @@ def outcomes_of(messages: Sequence[WriterCommitMessage | None]) -> list[Outcome]
 
 
 def give_up(target: Target, write: Write, job: str, outcomes: Sequence[Outcome]) -> None:
-    """Abort what a failed write has left behind. Its own failures are told and not raised: the cause is another."""
+    """Abort what a failed write has left behind. Its own failures are logged and not raised: the cause is another."""
     transactions = [one.transaction for one in outcomes if one.transaction is not None]
     try:
         commit.abort(target.client, write, job, transactions)
@@ -104,5 +104,5 @@ def _decided(target: Target) -> bool:
     if write is None or write.kind != BATCH:
         return False
     with closing(Ledger(target.client)) as ledger:
-        stored = ledger.decision(write.key, settled=False)
+        stored = ledger.decision(write.key, until_stable=False)
     return is_decided(stored, write)

@@ -17,7 +17,7 @@ from pylog_spark.sink.commit import now_ms
 from pylog_spark.sink.identity import TaskName, parse_task_id
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.overview import UNDECIDED, Standing, standings
-from pylog_spark.sink.protocol import is_prepared, open_for_ms, patience_ms
+from pylog_spark.sink.protocol import is_prepared, open_for_ms, timeouts_ms
 
 _log = logging.getLogger("pylog_spark")
 
@@ -51,7 +51,7 @@ def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str
     names = {one["transactional_id"]: parse_task_id(one["transactional_id"]) for one in there}
     found = {one["transactional_id"]: _of_others(one) for one in there if names[one["transactional_id"]] is None}
     for key in sorted({name.key for name in names.values() if name}):
-        decision = ledger.decision(key, settled=False)
+        decision = ledger.decision(key, until_stable=False)
         known = [decision] if decision else []
         for standing in standings(known, [one for one, name in names.items() if _is_of(name, key)]):
             if standing.open:
@@ -78,7 +78,7 @@ def _of_sink(one: Standing, described: Iterable[Mapping[str, Any]]) -> str:
     key = shlex.quote(one.key)
     if one.state != UNDECIDED:
         return f"{what}pylog sink finish {key} ends it"
-    (after_ms,) = patience_ms(one.open).values()
+    (after_ms,) = timeouts_ms(one.open).values()
     return (
         f"{what}unless its driver commits it, who looks at it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
         "--execute ends it now"

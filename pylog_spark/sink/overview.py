@@ -82,7 +82,7 @@ def survey(client: Mapping[str, str]) -> list[Standing]:
 def finish_decided(client: Mapping[str, str], key: str) -> None:
     """Commit what is decided about a write and still open, and abort what is left over."""
     with closing(Ledger(client)) as ledger:
-        stored = ledger.decision(key, settled=True)
+        stored = ledger.decision(key, until_stable=True)
     if stored is not None:
         commit.finish(client, stored.write)
 
@@ -110,7 +110,7 @@ def _abort_portion(
     ledger: Ledger, key: str, chosen: Callable[[Iterable[Standing], str], list[str]]
 ) -> tuple[list[str], int]:
     """Abort as many of the `chosen` as one record can revoke: which, and how many are left."""
-    stored = ledger.decision(key, settled=True)
+    stored = ledger.decision(key, until_stable=True)
     write = stored.write if stored else write_of(key)
     with closing(commit.fence(ledger, write)) as driver:
         stored = commit.read_decision(ledger, write)

@@ -21,12 +21,12 @@ from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
 from pylog_spark.spark.contact import first_contact, require_topic
-from pylog_spark.spark.worker import settle
+from pylog_spark.spark.worker import freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Names of the local properties by which Spark tells a task which query and which batch it works for.
+#: Names of the local properties by which a task knows which query and which batch it works for.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 
@@ -106,7 +106,7 @@ class Target:
             ledger_of_process(self.client).check()
 
     def check_once(self) -> None:
-        """Check where this process has not spoken to these brokers before: a wrong address is told in seconds. Brokers
+        """Check where this process has not spoken to these brokers before: a wrong address is an error within seconds. Brokers
         that were reached once may be restarting: they are waited for as long as the client's settings say. A topic that an earlier
         micro-batch wrote to is missed by the write, with more to say."""
         address = f"{self.client['bootstrap.servers']} {self.topic}"
@@ -127,7 +127,7 @@ class Target:
         PylogError
             For the first record that the brokers refused or did not acknowledge in time.
         """
-        settle()
+        freeze_imports()
         oldest = Oldest(self.topic)
         selected = (oldest.seen(_records(batch, self.columns)) for batch in batches)
         write = self.batch or _micro_batch()
@@ -144,10 +144,10 @@ class Target:
                 pass
             return Written(outcome=Outcome(write, self.job, None, skipped=True))
         attempt = Attempt(self.client, self.topic, write, _partition(), self.job, self.abandoned_after_ms)
-        told, transaction = attempt.run(selected)
-        late = transaction is None and told["records"] > 0
-        outcome = Outcome(write, self.job, transaction, skipped=late, topic_ids=told["topic_ids"])
-        return Written(told["records"], told["bytes"], _offsets(told), outcome, oldest.times_ms)
+        report, transaction = attempt.run(selected)
+        late = transaction is None and report["records"] > 0
+        outcome = Outcome(write, self.job, transaction, skipped=late, topic_ids=report["topic_ids"])
+        return Written(report["records"], report["bytes"], _offsets(report), outcome, oldest.times_ms)
 
     def _append(self, batches: Iterator[pa.RecordBatch], write: Write | None) -> Written:
         query = write if write is not None and write.kind == STREAM else None
@@ -159,13 +159,13 @@ class Target:
                 for batch in batches:
                     if batch.num_rows:
                         writer.write(batch)
-                told = writer.flush()
+                report = writer.flush()
             finally:
                 writer.close()
-        if query and told["records"]:
-            found = ledger_of_process(self.client).topic_ids({topic for topic, _ in told["offsets"]})
+        if query and report["records"]:
+            found = ledger_of_process(self.client).topic_ids({topic for topic, _ in report["offsets"]})
             remember(query, checked(query, known, found))
-        return Written(told["records"], told["bytes"], _offsets(told))
+        return Written(report["records"], report["bytes"], _offsets(report))
 
 
 def _records(batch: pa.RecordBatch, columns: Mapping[str, str]) -> pa.RecordBatch:
@@ -190,5 +190,5 @@ def _partition() -> int:
     return task.partitionId() if task else 0
 
 
-def _offsets(told: Mapping[str, Mapping[tuple[str, int], tuple[int, int]]]) -> dict[tuple[str, int], tuple[int, int]]:
-    return {place: (first, last) for place, (first, last) in told["offsets"].items()}
+def _offsets(report: Mapping[str, Mapping[tuple[str, int], tuple[int, int]]]) -> dict[tuple[str, int], tuple[int, int]]:
+    return {place: (first, last) for place, (first, last) in report["offsets"].items()}

@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
 
 
 def report_loss(fail: bool, sentence: str, condition: str = "PYLOG_DATA_LOSS") -> None:
-    """Raise, or warn when the query was told to go on.
+    """Raise, or warn when failOnDataLoss says to go on.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class LocalCluster:
             if not self._shares:
                 self.zookeeper.start()
             for broker in self.brokers:
-                broker.settle(zookeeper_connect=self.zookeeper_connect)
+                broker.configure(zookeeper_connect=self.zookeeper_connect)
             self._start_brokers()
         except BaseException:
             self._end()

@@ -17,6 +17,7 @@ from pylog_spark.client import Admin, LogError, Producer
 from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
 from pylog_spark.consumer_group import ConsumerGroup, Rebalance, documents
 from pylog_spark.testing import LocalBroker, ZooKeeper
+from pylog_spark.topic_partition import TopicPartition
 from tests.harness.waiting import until
 from tests.harness.watch import steal_session
 
@@ -107,7 +108,7 @@ def stored(zookeeper: ZooKeeper, topic: str) -> dict[int, int]:
     """The group's offsets, as they stand in ZooKeeper."""
     store = ZooKeeperStore(f"{zookeeper.address}/{topic}", CONNECTION_MS, CONNECTION_MS, lambda _: None)
     try:
-        paths = [documents.offset_path("g", (topic, one)) for one in range(PARTITIONS)]
+        paths = [documents.offset_path("g", TopicPartition(topic, one)) for one in range(PARTITIONS)]
         return {at: int(one.data) for at, one in enumerate(store.get_all(paths)) if one is not None}
     finally:
         store.close()

@@ -43,8 +43,10 @@ class FileStore:
     def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
         return [self.get(path) for path in paths]
 
-    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
-        """One after the other: a kill in between leaves the first ones. A single broker leaves no notices."""
+    def write_all(
+        self, writes: Sequence[Write], guard: Guard | None = None, notification: bytes | None = None
+    ) -> list[int]:
+        """One after the other: a kill in between leaves the first ones. A single broker leaves no notification."""
         for path, revision in [
             *((one.path, one.revision) for one in writes),
             *([(guard.path, guard.revision)] if guard else []),

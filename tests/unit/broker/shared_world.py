@@ -23,7 +23,7 @@ class World:
         self.watches = []
         self.created = itertools.count(1)
         self.sessions = itertools.count(1)
-        self.notices = itertools.count()
+        self.notifications = itertools.count()
 
     def put(self, path, data, revision):
         known = self.documents.get(path)
@@ -49,7 +49,7 @@ class World:
 
 
 class MemoryStore:
-    """One broker's door to a `World`. `away` fails everything; `unknown` fails the next write after it happened, or not."""
+    """One broker's access to a `World`. `away` fails everything; `unknown` fails the next write after it happened, or not."""
 
     def __init__(self, world, heard):
         self.world, self.heard = world, heard
@@ -114,7 +114,7 @@ class MemoryStore:
         if (known.revision if known else 0) != revision:
             raise RevisionConflict(path)
 
-    def write_all(self, writes, guard=None, notice=None):
+    def write_all(self, writes, guard=None, notification=None):
         unknown, self.unknown = self.unknown, None
         if unknown == "lost":
             raise OutcomeUnknown("lost")
@@ -128,8 +128,8 @@ class MemoryStore:
                 self.world.remove(one.path)
             else:
                 self.world.put(one.path, one.data, one.revision)
-        if notice is not None:
-            self.world.put(f"{documents.CHANGES}c-{next(self.world.notices):010}", notice, 0)
+        if notification is not None:
+            self.world.put(f"{documents.CHANGES}c-{next(self.world.notifications):010}", notification, 0)
         if unknown == "carried out":
             raise OutcomeUnknown("carried out")
         return [0 if one.data is None else one.revision + 1 for one in writes]

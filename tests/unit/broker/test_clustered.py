@@ -133,7 +133,7 @@ def test_a_renewal_of_another_session_extends_nothing(members):
     assert not members[1].native.may_lead()
 
 
-def test_a_broker_that_missed_notices_reads_everything_anew(members):
+def test_a_broker_that_missed_change_notifications_reads_everything_anew(members):
     create(members[0], "before")
     turn(members)
     create(members[0], "t")
