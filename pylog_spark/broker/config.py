@@ -51,7 +51,7 @@ def _log(
     valid: Range | OneOf | None = None,
 ) -> Setting:
     """Declare a topic setting that the log itself reads; `broker` names its fallbacks."""
-    synonyms = tuple(Synonym(one) if isinstance(one, str) else one for one in broker)
+    synonyms = tuple(Synonym(name) if isinstance(name, str) else name for name in broker)
     return Setting(
         name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms
     )

@@ -19,12 +19,12 @@ def update_features(registry: TopicRegistry, request: Json) -> Json:
     updates = request["feature_updates"]
     outcome = _outcome(registry, updates, bool(request.get("validate_only")))
     # As in Kafka: one error is that of all, and only without it each feature is mentioned.
-    results = [] if outcome else [{"feature": one["feature"], **error_of(None)} for one in updates]
+    results = [] if outcome else [{"feature": update["feature"], **error_of(None)} for update in updates]
     return {"throttle_time_ms": 0, **error_of(outcome), "results": results}
 
 
 def _outcome(registry: TopicRegistry, updates: list[Json], validate_only: bool) -> Refusal | None:
-    unknown = next((one["feature"] for one in updates if one["feature"] != FEATURE), None)
+    unknown = next((update["feature"] for update in updates if update["feature"] != FEATURE), None)
     if unknown is not None:
         sentence = f"There is no feature {unknown!r} here: pylog cluster features shows those that there are."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
@@ -50,9 +50,9 @@ def _raise(registry: TopicRegistry, update: Json, validate_only: bool) -> Refusa
     now = documents.decode_number(documents.FEATURES, stored.data, "level")
     paths = store.paths(documents.REGISTRATIONS)
     registered = [
-        documents.decode_registration(path, one.data, one.created)[0]
-        for path, one in zip(paths, store.get_all(paths), strict=True)
-        if one is not None
+        documents.decode_registration(path, registration.data, registration.created)[0]
+        for path, registration in zip(paths, store.get_all(paths), strict=True)
+        if registration is not None
     ]
     refused = raised(now, wanted, registered, asked)
     if refused is None and wanted != now and not validate_only:

@@ -391,10 +391,11 @@ def view(
 
     def shown(some: Iterable[BrokerInfo]) -> list[dict[str, object]]:
         return [
-            {"id": one.id, "host": one.host, "port": one.port, "rack": one.rack, "epoch": one.epoch} for one in some
+            {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "epoch": broker.epoch}
+            for broker in some
         ]
 
-    dead = [one for one in known.values() if one.id not in brokers]
+    dead = [broker for broker in known.values() if broker.id not in brokers]
     levels = {"now": level, "min": documents.LEVEL_MIN, "max": documents.LEVEL_MAX}
     controller_id, controller_epoch = controller
     return json.dumps(

@@ -23,14 +23,14 @@ PRODUCER_ID_BLOCK = 1_000
 def alter_partition(registry: TopicRegistry, request: Json) -> Json:
     """AlterPartition. Raises `StoreError` while the outcome is not known: ask again with the same request."""
     by_topic: dict[str, list[IsrProposal]] = defaultdict(list)
-    for one in request["partitions"]:
-        by_topic[one["topic"]].append(
+    for partition in request["partitions"]:
+        by_topic[partition["topic"]].append(
             IsrProposal(
-                one["partition"],
-                one["leader_epoch"],
-                one["partition_epoch"],
-                tuple(one["new_isr"]),
-                tuple(one.get("new_isr_epochs", ())),
+                partition["partition"],
+                partition["leader_epoch"],
+                partition["partition_epoch"],
+                tuple(partition["new_isr"]),
+                tuple(partition.get("new_isr_epochs", ())),
             )
         )
     open_topics = dict(by_topic)
@@ -43,7 +43,7 @@ def alter_partition(registry: TopicRegistry, request: Json) -> Json:
             break
         registry.refresh(list(open_topics))
     for name, proposals in open_topics.items():
-        answers.update({(name, one.partition): ErrorCode.INVALID_UPDATE_VERSION for one in proposals})
+        answers.update({(name, proposal.partition): ErrorCode.INVALID_UPDATE_VERSION for proposal in proposals})
     shown = [
         {"topic": topic, "partition": partition, "error_code": int(code)}
         for (topic, partition), code in answers.items()
@@ -59,12 +59,12 @@ def _decided(registry: TopicRegistry, asked: dict[str, list[IsrProposal]]) -> di
     for name, proposals in asked.items():
         topic = registry.topics.get(name)
         if topic is None:
-            answers[name] = {one.partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for one in proposals}
+            answers[name] = {proposal.partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for proposal in proposals}
             continue
         after, codes = isr.alter(topic, me, proposals, registry.live(), registry.partition_rules(topic))
-        for one in proposals:
-            if _is_stored(topic.partitions, one):
-                codes[one.partition] = ErrorCode.NONE
+        for proposal in proposals:
+            if _is_stored(topic.partitions, proposal):
+                codes[proposal.partition] = ErrorCode.NONE
         answers[name] = codes
         if after is not topic:
             wanted[name] = after
@@ -73,7 +73,7 @@ def _decided(registry: TopicRegistry, asked: dict[str, list[IsrProposal]]) -> di
             del answers[name]
         elif isinstance(refused, Refusal) and registry.topics.get(name) != wanted[name]:
             answers[name] = {
-                one: refused.code if code is ErrorCode.NONE else code for one, code in answers[name].items()
+                number: refused.code if code is ErrorCode.NONE else code for number, code in answers[name].items()
             }
     return answers
 
@@ -82,11 +82,11 @@ def _is_stored(partitions: Any, proposal: IsrProposal) -> bool:
     """Whether `proposal` was stored by an earlier try whose answer was lost."""
     if not 0 <= proposal.partition < len(partitions):
         return False
-    one = partitions[proposal.partition]
+    stored = partitions[proposal.partition]
     return (
-        one.leader_epoch == proposal.leader_epoch
-        and one.partition_epoch == proposal.partition_epoch + 1
-        and set(one.isr) == set(proposal.new_isr)
+        stored.leader_epoch == proposal.leader_epoch
+        and stored.partition_epoch == proposal.partition_epoch + 1
+        and set(stored.isr) == set(proposal.new_isr)
     )
 
 

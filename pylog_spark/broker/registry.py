@@ -193,7 +193,7 @@ class TopicRegistry:
                 raise
             log.error(
                 "Not everything of %s can be served: %s",
-                [one.name for one in topics][:_NAMED_STRAYS],
+                [topic.name for topic in topics][:_NAMED_STRAYS],
                 message_of(error),
             )
 
@@ -206,7 +206,7 @@ class TopicRegistry:
             delete_enabled=bool(self.broker["delete.topic.enable"]),
             check_config=check_topic_config,
             brokers=self.brokers,
-            absent=frozenset(one.id for one in self.brokers) - self.liveness.active,
+            absent=frozenset(broker.id for broker in self.brokers) - self.liveness.active,
         )
 
     def live(self) -> Liveness:
@@ -403,7 +403,7 @@ class TopicRegistry:
         """Let the native server copy replicas as fast as the settings say. Alone there are none."""
         if self.shared:
             leader, follower = (
-                self.broker.number(f"{one}.replication.throttled.rate") for one in ("leader", "follower")
+                self.broker.number(f"{role}.replication.throttled.rate") for role in ("leader", "follower")
             )
             self._native.set_throttles(leader, follower)
 
@@ -442,11 +442,11 @@ class TopicRegistry:
         names = [topic.name for topic in topics]
         writes = [
             Write(
-                documents.topic_path(one.name),
-                documents.encode_topic(one, self.level),
-                self._revisions.get(one.name, 0),
+                documents.topic_path(topic.name),
+                documents.encode_topic(topic, self.level),
+                self._revisions.get(topic.name, 0),
             )
-            for one in topics
+            for topic in topics
         ]
         try:
             revisions = self.store.write_all(writes, guard, change_notification(names) if self.shared else None)
@@ -500,17 +500,17 @@ class TopicRegistry:
             "config": {**config.log_config(self.broker, self.overrides(topic)), **early},
             "partitions": [
                 {
-                    "partition": one.partition,
-                    "leader": one.leader,
-                    "leader_epoch": one.leader_epoch,
-                    "replicas": one.replicas,
-                    "isr": one.isr,
-                    "partition_epoch": one.partition_epoch,
-                    "adding": one.adding,
-                    "removing": one.removing,
-                    "elr": one.elr,
+                    "partition": partition.partition,
+                    "leader": partition.leader,
+                    "leader_epoch": partition.leader_epoch,
+                    "replicas": partition.replicas,
+                    "isr": partition.isr,
+                    "partition_epoch": partition.partition_epoch,
+                    "adding": partition.adding,
+                    "removing": partition.removing,
+                    "elr": partition.elr,
                 }
-                for one in topic.partitions
+                for partition in topic.partitions
             ],
         }
 

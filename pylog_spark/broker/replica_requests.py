@@ -25,12 +25,12 @@ def elect_leaders(registry: TopicRegistry, request: Json) -> Json:
     elect = election.elect_preferred if kind == PREFERRED else election.elect_unclean
     wanted: Iterable[tuple[str, list[int]]]
     if asked is None:
-        wanted = [(one.name, [each.partition for each in one.partitions]) for one in _present(registry)]
+        wanted = [(topic.name, [each.partition for each in topic.partitions]) for topic in _present(registry)]
     else:
         # Of a topic that is named several times, as of a partition, there is one answer.
         named: dict[str, dict[int, None]] = {}
-        for one in asked:
-            named.setdefault(one["topic"], {}).update(dict.fromkeys(one["partitions"]))
+        for item in asked:
+            named.setdefault(item["topic"], {}).update(dict.fromkeys(item["partitions"]))
         wanted = [(name, list(partitions)) for name, partitions in named.items()]
     results = []
     for name, partitions in wanted:
@@ -55,9 +55,9 @@ def alter_partition_reassignments(registry: TopicRegistry, request: Json) -> Jso
     responses = []
     # A topic that is named several times is moved once: the last word about a partition counts.
     asked: dict[str, dict[int, Any]] = {}
-    for one in request["topics"]:
-        named = {each["partition_index"]: each["replicas"] for each in one["partitions"]}
-        asked.setdefault(one["name"], {}).update(named)
+    for topic in request["topics"]:
+        named = {each["partition_index"]: each["replicas"] for each in topic["partitions"]}
+        asked.setdefault(topic["name"], {}).update(named)
     for name, targets in asked.items():
 
         def decide(topic: Topic, targets: Mapping[int, Any] = targets) -> tuple[Topic, dict[int, Refusal]]:
@@ -81,18 +81,18 @@ def alter_partition_reassignments(registry: TopicRegistry, request: Json) -> Jso
 def list_partition_reassignments(registry: TopicRegistry, request: Json) -> Json:
     """ListPartitionReassignments: of the partitions named, or all."""
     asked = request.get("topics")
-    named = None if asked is None else {one["name"]: set(one["partition_indexes"]) for one in asked}
+    named = None if asked is None else {item["name"]: set(item["partition_indexes"]) for item in asked}
     found = []
     for topic in _present(registry):
         partitions = [
             {
-                "partition_index": one.partition,
-                "replicas": one.replicas,
-                "adding_replicas": one.adding,
-                "removing_replicas": one.removing,
+                "partition_index": partition.partition,
+                "replicas": partition.replicas,
+                "adding_replicas": partition.adding,
+                "removing_replicas": partition.removing,
             }
-            for one in reassignment.listing(topic)
-            if named is None or one.partition in named.get(topic.name, ())
+            for partition in reassignment.listing(topic)
+            if named is None or partition.partition in named.get(topic.name, ())
         ]
         if partitions:
             found.append({"name": topic.name, "partitions": partitions})

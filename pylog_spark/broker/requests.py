@@ -40,17 +40,17 @@ SAID_MAX = 10
 def create_topics(registry: TopicRegistry, request: Json) -> Json:
     """CreateTopics."""
     alone = not registry.shared
-    wanted = [internal_topics.with_factor(registry.broker, _new_topic(one), alone) for one in request["topics"]]
-    twice = _more_than_once(one.name for one in wanted)
+    wanted = [internal_topics.with_factor(registry.broker, _new_topic(topic), alone) for topic in request["topics"]]
+    twice = _more_than_once(topic.name for topic in wanted)
     decisions = _created_all(registry, wanted, request["validate_only"])
     return {
         "throttle_time_ms": 0,
         # One that is named twice is refused, once.
         "topics": [
             *(
-                _created(registry, one.name, decision)
-                for one, decision in zip(wanted, decisions, strict=True)
-                if one.name not in twice
+                _created(registry, topic.name, decision)
+                for topic, decision in zip(wanted, decisions, strict=True)
+                if topic.name not in twice
             ),
             *(_created(registry, name, _named_twice(name)) for name in twice),
         ],
@@ -63,8 +63,8 @@ def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
     wanted = [internal_topics.new_topic(registry.broker, name, not registry.shared) for name in missing]
     decisions = _created_all(registry, wanted, False)
     refused = [
-        (one.name, decision)
-        for one, decision in zip(wanted, decisions, strict=True)
+        (topic.name, decision)
+        for topic, decision in zip(wanted, decisions, strict=True)
         if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS
     ]
     for name, refusal in refused[:SAID_MAX]:
@@ -90,18 +90,18 @@ def _say_not_created(registry: TopicRegistry, name: str, refusal: Refusal) -> No
 def delete_topics(registry: TopicRegistry, request: Json) -> Json:
     """DeleteTopics, by name or by id."""
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
-    twice = _more_than_once(one["name"] for one in asked if one.get("name") is not None)
+    twice = _more_than_once(item["name"] for item in asked if item.get("name") is not None)
     responses = [{"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice]
-    names = topics.names_by_id(registry.topics) if any(one.get("topic_id") for one in asked) else {}
-    for one in asked:
-        if one.get("name") in twice:
+    names = topics.names_by_id(registry.topics) if any(item.get("topic_id") for item in asked) else {}
+    for item in asked:
+        if item.get("name") in twice:
             continue
-        wire_id = one.get("topic_id") or NO_TOPIC_ID
+        wire_id = item.get("topic_id") or NO_TOPIC_ID
         topic_id = topic_id_text(topic_id_uuid(wire_id)) if wire_id != NO_TOPIC_ID else None
-        decision, refused = _deleted(registry, one.get("name"), topic_id, names)
+        decision, refused = _deleted(registry, item.get("name"), topic_id, names)
         if isinstance(decision, Topic) and refused is None:
             log.info("Topic %s is deleted.", decision.name)
-        name = decision.name if isinstance(decision, Topic) else one.get("name")
+        name = decision.name if isinstance(decision, Topic) else item.get("name")
         answered_id = _wire_id(decision.topic_id) if isinstance(decision, Topic) else wire_id
         responses.append({"name": name, "topic_id": answered_id, **error_of(refused)})
     return {"throttle_time_ms": 0, "responses": responses}
@@ -109,22 +109,22 @@ def delete_topics(registry: TopicRegistry, request: Json) -> Json:
 
 def create_partitions(registry: TopicRegistry, request: Json) -> Json:
     """CreatePartitions."""
-    twice = _more_than_once(one["name"] for one in request["topics"])
+    twice = _more_than_once(topic["name"] for topic in request["topics"])
     results = [{"name": name, **error_of(_named_twice(name))} for name in twice]
-    for one in request["topics"]:
-        if one["name"] in twice:
+    for topic in request["topics"]:
+        if topic["name"] in twice:
             continue
-        assigned = one["assignments"]
+        assigned = topic["assignments"]
         brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
 
         def decide(asked: Sequence[Json], brokers: Any = brokers) -> list[Topic | Refusal]:
             return [
-                topics.add_partitions(registry.topics, one["name"], one["count"], brokers, registry.rules())
-                for one in asked
+                topics.add_partitions(registry.topics, item["name"], item["count"], brokers, registry.rules())
+                for item in asked
             ]
 
-        (decision,) = decide([one]) if request["validate_only"] else _stored(registry, [one], decide)
-        results.append({"name": one["name"], **error_of(decision)})
+        (decision,) = decide([topic]) if request["validate_only"] else _stored(registry, [topic], decide)
+        results.append({"name": topic["name"], **error_of(decision)})
     return {"throttle_time_ms": 0, "results": results}
 
 
@@ -150,8 +150,8 @@ def describe_configs(registry: TopicRegistry, request: Json) -> Json:
 def _asked_about(resources: Iterable[Json]) -> dict[tuple[int, str], set[str]]:
     """The keys that are asked for of each resource; none: all. Clients make a map of the answers, so one for each is enough."""
     asked: dict[tuple[int, str], set[str]] = {}
-    for one in resources:
-        resource, keys = (one["resource_type"], one["resource_name"]), set(one.get("configuration_keys") or ())
+    for item in resources:
+        resource, keys = (item["resource_type"], item["resource_name"]), set(item.get("configuration_keys") or ())
         before = asked.get(resource)
         if before is None or not keys:
             asked[resource] = keys
@@ -171,7 +171,7 @@ def incremental_alter_configs(registry: TopicRegistry, request: Json) -> Json:
     """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from."""
 
     def decide(present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
-        asked = [Change(one["name"], one["config_operation"], one["value"]) for one in resource["configs"]]
+        asked = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
         return changes.incremental(present, asked, rules)
 
     return _altered(registry, request, decide)
@@ -181,7 +181,7 @@ def alter_configs(registry: TopicRegistry, request: Json) -> Json:
     """AlterConfigs (older): all settings of a resource replaced."""
 
     def decide(_present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
-        return changes.full([(one["name"], one["value"]) for one in resource["configs"]], rules)
+        return changes.full([(config["name"], config["value"]) for config in resource["configs"]], rules)
 
     return _altered(registry, request, decide)
 
@@ -219,10 +219,10 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
     if kind in _WITH_ONE_ERROR:
         return {"throttle_time_ms": 0, **error, "replica_election_results": [], "responses": [], "topics": []}
     if "resources" in request:
-        items = [{**error, "resource_type": one["resource_type"], "resource_name": one["resource_name"], "configs": []}
-                 for one in request["resources"]]  # fmt: skip
+        items = [{**error, "resource_type": resource["resource_type"], "resource_name": resource["resource_name"], "configs": []}
+                 for resource in request["resources"]]  # fmt: skip
         return {"throttle_time_ms": 0, ("results" if kind == "describe_configs" else "responses"): items}
-    names = [one["name"] for one in request.get("topics", [])] or list(request.get("topic_names", []))
+    names = [topic["name"] for topic in request.get("topics", [])] or list(request.get("topic_names", []))
     field = {"create_topics": "topics", "delete_topics": "responses"}.get(kind, "results")
     return {"throttle_time_ms": 0, field: [{"name": name, "topic_id": NO_TOPIC_ID, **error} for name in names]}
 
@@ -230,13 +230,13 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
 Named = TypeVar("Named")
 
 
-def _new_topic(one: Json) -> topics.NewTopic:
+def _new_topic(topic: Json) -> topics.NewTopic:
     return topics.NewTopic(
-        one["name"],
-        one["num_partitions"],
-        one["replication_factor"],
-        [(config["name"], config["value"]) for config in one["configs"]],
-        [(each["partition_index"], each["broker_ids"]) for each in one["assignments"]],
+        topic["name"],
+        topic["num_partitions"],
+        topic["replication_factor"],
+        [(config["name"], config["value"]) for config in topic["configs"]],
+        [(each["partition_index"], each["broker_ids"]) for each in topic["assignments"]],
     )
 
 
@@ -262,14 +262,14 @@ def _stored(
         if not still:
             break
         decisions = decide([asked[index] for index in still])
-        stored = iter(registry.commit([one for one in decisions if isinstance(one, Topic)]))
-        for index, one in zip(still, decisions, strict=True):
-            outcomes[index] = (next(stored) or one) if isinstance(one, Topic) else one
+        stored = iter(registry.commit([decision for decision in decisions if isinstance(decision, Topic)]))
+        for index, decision in zip(still, decisions, strict=True):
+            outcomes[index] = (next(stored) or decision) if isinstance(decision, Topic) else decision
         registry.refresh(
             [
-                one.name
-                for index, one in zip(still, decisions, strict=True)
-                if isinstance(one, Topic) and outcomes[index] is CONFLICT
+                decision.name
+                for index, decision in zip(still, decisions, strict=True)
+                if isinstance(decision, Topic) and outcomes[index] is CONFLICT
             ]
         )
     for done in outcomes:
@@ -339,7 +339,7 @@ Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
 
 def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
     responses = []
-    keys = [(one["resource_type"], one["resource_name"]) for one in request["resources"]]
+    keys = [(resource["resource_type"], resource["resource_name"]) for resource in request["resources"]]
     twice = _more_than_once(keys)
     for resource, key in zip(request["resources"], keys, strict=True):
         if key in twice:
@@ -377,7 +377,9 @@ def _alter(
         if refused is not None:
             return refused
         fixed = [
-            one["name"] for one in resource["configs"] if one["name"] in BROKER and not BROKER[one["name"]].dynamic
+            config["name"]
+            for config in resource["configs"]
+            if config["name"] in BROKER and not BROKER[config["name"]].dynamic
         ]
         if fixed:
             sentence = f"{', '.join(fixed)} cannot change while the broker runs: restart it with --config NAME=VALUE."

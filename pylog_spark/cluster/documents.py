@@ -90,7 +90,7 @@ def decode_cluster(data: bytes) -> str:
 
 def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
     """The document of one topic, in the oldest version that has room for it; a cluster of `level` reads it."""
-    partitions = [_partition_body(one) for one in topic.partitions]
+    partitions = [_partition_body(partition) for partition in topic.partitions]
     version = TOPIC_VERSION if any(len(body) > _PARTITION_FIELDS for body in partitions) else VERSION
     if version > TOPIC_VERSIONS[level]:
         raise DocumentError(f"Topic {topic.name} says what a cluster of level {level} does not read: raise the level.")
@@ -106,14 +106,19 @@ def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
     )
 
 
-def _partition_body(one: Partition) -> dict[str, Any]:
-    rare = {"partition_epoch": one.partition_epoch, "adding": one.adding, "removing": one.removing, "elr": one.elr}
+def _partition_body(partition: Partition) -> dict[str, Any]:
+    rare = {
+        "partition_epoch": partition.partition_epoch,
+        "adding": partition.adding,
+        "removing": partition.removing,
+        "elr": partition.elr,
+    }
     return {
-        "partition": one.partition,
-        "replicas": one.replicas,
-        "leader": one.leader,
-        "leader_epoch": one.leader_epoch,
-        "isr": one.isr,
+        "partition": partition.partition,
+        "replicas": partition.replicas,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "isr": partition.isr,
         **{name: value for name, value in rare.items() if value},
     }
 
@@ -140,11 +145,11 @@ def decode_topic(path: str, data: bytes) -> Topic:
     if topic_path(name) != path:
         raise DocumentError(f"The document {path} says it is topic {name}: restore the right file from a copy.")
     try:
-        partitions = tuple(_partition(one) for one in body["partitions"])
+        partitions = tuple(_partition(partition) for partition in body["partitions"])
         configs = {str(key): str(value) for key, value in body["configs"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"The document {path} is damaged ({error!r}): restore it from a copy.") from error
-    if [one.partition for one in partitions] != list(range(len(partitions))):
+    if [partition.partition for partition in partitions] != list(range(len(partitions))):
         raise DocumentError(f"The document {path} does not number its partitions 0, 1, 2...: restore it from a copy.")
     return Topic(name, _text(path, body, "topic_id"), configs, partitions, bool(body["deleting"]))
 
@@ -233,7 +238,9 @@ def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo,
 
 def encode_known_brokers(brokers: Mapping[int, BrokerInfo]) -> bytes:
     """The document of the brokers that belong to the cluster, dead or alive."""
-    shown = {str(one.id): {"host": one.host, "port": one.port, "rack": one.rack} for one in brokers.values()}
+    shown = {
+        str(broker.id): {"host": broker.host, "port": broker.port, "rack": broker.rack} for broker in brokers.values()
+    }
     return _encode({"brokers": shown})
 
 

@@ -75,7 +75,7 @@ def spread(
     factor : int, optional
         How many replicas each partition gets; as many as it has when None.
     """
-    racks = {one.id: one.rack for one in brokers}
+    racks = {broker.id: broker.rack for broker in brokers}
     for partition, replicas in present.items():
         wanted = len(replicas) if factor is None else factor
         if not 1 <= wanted <= len(racks):
@@ -100,7 +100,10 @@ def spread(
 def _least(taken: Sequence[int], held: Counter[int], racks: Mapping[int, str | None]) -> int:
     """Choose the next broker for a partition on `taken`: in a rack that it is not in, if there is one, and with the fewest replicas."""
     used = {racks[broker] for broker in taken if racks[broker] is not None}
-    return min((one for one in racks if one not in taken), key=lambda one: (racks[one] in used, held[one], one))
+    return min(
+        (broker for broker in racks if broker not in taken),
+        key=lambda broker: (racks[broker] in used, held[broker], broker),
+    )
 
 
 def _even_out(placed: Mapping[TopicPartition, list[int]], held: Counter[int], racks: Mapping[int, str | None]) -> None:
@@ -116,7 +119,7 @@ def _even_out(placed: Mapping[TopicPartition, list[int]], held: Counter[int], ra
         if not pairs:
             return
         _, low, high = min(pairs)
-        movable = [one for one in sorted(placed) if _can_move(placed[one], high, low, racks)]
+        movable = [partition for partition in sorted(placed) if _can_move(placed[partition], high, low, racks)]
         if not movable:
             stuck.add((low, high))
             continue
@@ -138,7 +141,7 @@ def _led_evenly(placed: Mapping[TopicPartition, list[int]]) -> Placement:
     led: Counter[int] = Counter()
     result = {}
     for partition, replicas in placed.items():
-        leader = min(replicas, key=lambda one: (led[one], replicas.index(one)))
+        leader = min(replicas, key=lambda broker: (led[broker], replicas.index(broker)))
         led[leader] += 1
-        result[partition] = (leader, *(one for one in replicas if one != leader))
+        result[partition] = (leader, *(replica for replica in replicas if replica != leader))
     return result

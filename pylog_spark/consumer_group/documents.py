@@ -65,7 +65,7 @@ def decode_member(path: str, data: bytes) -> frozenset[str]:
         version, topics = body["version"], body["topics"]
     except (ValueError, KeyError, TypeError) as error:
         raise DocumentError(f"The registration {path} cannot be read ({error!r}): stop that consumer.") from error
-    if version != _VERSION or not isinstance(topics, list) or not all(isinstance(one, str) for one in topics):
+    if version != _VERSION or not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise DocumentError(f"The registration {path} has version {version}, this pylog reads {_VERSION}: stop it.")
     return frozenset(topics)
 

@@ -347,7 +347,10 @@ class ConsumerGroup:
         self._committed.update(news)
 
     def _partitions(self) -> dict[str, list[int]]:
-        return {topic: [one["partition"] for one in self._admin.topic(topic)["partitions"]] for topic in self._topics}
+        return {
+            topic: [partition["partition"] for partition in self._admin.topic(topic)["partitions"]]
+            for topic in self._topics
+        }
 
 
 def _check(group: str, consumer: str, topics: Collection[str], start: str) -> None:

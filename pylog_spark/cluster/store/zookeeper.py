@@ -161,7 +161,7 @@ class ZooKeeperStore:
     def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
         def ask() -> list[Stored | None]:
             asked = [self._client.get_async(self._node(path)) for path in paths]
-            return [self._stored(one) for one in asked]
+            return [self._stored(item) for item in asked]
 
         found: list[Stored | None] = self._repeated(ask)
         return found
@@ -188,7 +188,7 @@ class ZooKeeperStore:
     def write_all(
         self, writes: Sequence[Write], guard: Guard | None = None, notification: bytes | None = None
     ) -> list[int]:
-        revisions = [0 if one.data is None else one.revision + 1 for one in writes]
+        revisions = [0 if write.data is None else write.revision + 1 for write in writes]
         began = time.monotonic()
         while not self._written(writes, guard, notification):
             # The connection was lost: it is not known whether that happened.
@@ -222,9 +222,9 @@ class ZooKeeperStore:
         while True:
             transaction = self._client.transaction()
             transaction.create(self._node(path), _pack(path, data), ephemeral=True)
-            for one in writes:
-                self._add(transaction, one)
-            if not self._committed(transaction, ", ".join((path, *(one.path for one in writes)))):
+            for write in writes:
+                self._add(transaction, write)
+            if not self._committed(transaction, ", ".join((path, *(write.path for write in writes)))):
                 # The connection was lost: what that did is found in what is there after it.
                 self.sync()
             created = self._own(path)
@@ -244,13 +244,13 @@ class ZooKeeperStore:
         transaction = self._client.transaction()
         if guard is not None:
             transaction.check(self._node(guard.path), guard.revision - 1)
-        for one in writes:
-            self._add(transaction, one)
+        for write in writes:
+            self._add(transaction, write)
         if notification is not None:
             transaction.create(
                 self._node(documents.CHANGES) + "/c-", _pack(documents.CHANGES, notification), sequence=True
             )
-        return self._committed(transaction, ", ".join(one.path for one in writes[:3]))
+        return self._committed(transaction, ", ".join(write.path for write in writes[:3]))
 
     def _add(self, transaction: Any, one: Write) -> None:
         node = self._node(one.path)
@@ -272,7 +272,7 @@ class ZooKeeperStore:
             return False
         except zk.KazooException as error:
             raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {error!r}.") from error
-        failed = [one for one in results if isinstance(one, Exception)]
+        failed = [result for result in results if isinstance(result, Exception)]
         if not failed:
             return True
         if all(isinstance(one, _CONFLICTS) for one in failed):
@@ -285,7 +285,7 @@ class ZooKeeperStore:
 
     def _as_written(self, writes: Sequence[Write]) -> bool:
         """Whether each document is exactly what was to be written."""
-        for one, now in zip(writes, self.get_all([one.path for one in writes]), strict=True):
+        for one, now in zip(writes, self.get_all([write.path for write in writes]), strict=True):
             wanted = None if one.data is None else (one.data, one.revision + 1)
             if (None if now is None else (now.data, now.revision)) != wanted:
                 return False
