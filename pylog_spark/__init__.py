@@ -1,6 +1,6 @@
 """pylog: a durable, replayable log for PySpark. Importing this package starts and imports nothing heavy.
 
-It lets Spark's workers run this Python where they would run one without pylog, see `pylog_spark.spark.interpreter`.
+It sets PYSPARK_PYTHON where Spark's workers would otherwise run a Python without pylog, see `pylog_spark.spark.interpreter`.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,8 @@
 """``format("pylog")``: what Spark calls, and where the packages `source` and `sink` begin.
 
 Spark finds it through the package `pyspark_pylog`, imports it in every Python process that looks for data sources, and
-makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the native module,
-pyarrow and the rooms are imported by the methods), and options are checked as soon as they are known.
+makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the methods import the
+native module, pyarrow, and the packages), and options are checked as soon as they are known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
-    """What the sink does for a reader that an open transaction holds back: the two rooms do not know each other."""
+    """What the sink does for a reader that an open transaction holds back: the two packages do not import each other."""
     from pylog_spark.sink.holding import release
 
     return release(client, partitions)

@@ -210,7 +210,7 @@ class Clustered:
             with open(os.path.join(self._data_dir, BOOT), "w", encoding="ascii") as file:
                 file.write(boot_id())
         except OSError as error:
-            log.warning("The start of this machine could not be noted: %s", error)
+            log.warning("The file that notes this start of the machine cannot be written: %s", error)
 
 
 def reached_at(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:

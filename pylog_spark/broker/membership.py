@@ -122,7 +122,7 @@ class Membership:
             other, directory, _ = documents.decode_registration(path, stored.data, stored.created)
             if directory == self._directory:
                 # Its process held the lock of the directory that this one holds now.
-                log.info("The registration of this broker's last run is still there: it is taken away.")
+                log.info("The registration of this broker's last run is still there, and is removed.")
                 self._delete(path, stored)
                 continue
             if time.monotonic() > give_up:
@@ -196,7 +196,7 @@ class Membership:
             self._take_in()
             self._retry_at = 0.0
         except (StoreError, DocumentError, MembershipError) as error:
-            log.warning("What changed in the cluster is not taken in yet: %s", error)
+            log.warning("What changed in the cluster cannot be read yet, and is read again soon: %s", error)
             self._retry_at = time.monotonic() + _RETRY_S
 
     def hear(self, path: str) -> None:

@@ -180,7 +180,7 @@ class Broker:
             self._cluster.close()
         if failure is not None:
             raise BrokerError(
-                f"Stopped, but not in good order ({message_of(failure)}): the next start checks the logs."
+                f"Stopped, but not cleanly ({message_of(failure)}): the next start checks the logs."
             ) from failure
 
     def __enter__(self) -> "Broker":

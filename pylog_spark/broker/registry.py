@@ -46,7 +46,7 @@ _PARTITION_BYTES = 200
 _TOPIC_BYTES = 1000
 
 #: Somebody else changed the topic first: read it again and decide again. After so many times the client gets an error that says to try again.
-CONFLICT = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Others change the same topics all the time: try again.")
+CONFLICT = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Other brokers keep changing the same topics: try again.")
 CONFLICTS_MAX = 50
 
 _MIN_ISR = "min.insync.replicas"
@@ -192,7 +192,7 @@ class TopicRegistry:
             if not self.shared:
                 raise
             log.error(
-                "Not everything of %s can be served: %s",
+                "Some partitions of %s cannot be served: %s",
                 [topic.name for topic in topics][:_NAMED_STRAYS],
                 message_of(error),
             )
@@ -295,7 +295,7 @@ class TopicRegistry:
                 return changed
             on_conflict()
             self.refresh(left)
-        raise StoreError(f"Topics {left[:_NAMED_STRAYS]} are changed by others all the time: try again later.")
+        raise StoreError(f"Topics {left[:_NAMED_STRAYS]} keep being changed by other brokers: try again later.")
 
     def remove(self, topic: Topic) -> Refusal | None:
         """Make the deletion of `topic` (marked so) durable, stop serving it, delete its directories, forget it."""
@@ -477,7 +477,9 @@ class TopicRegistry:
         try:
             self._apply(topics)
         except self._native_error as error:
-            log.debug("Not everything of %s can be served yet: %s", sorted(names)[:_NAMED_STRAYS], message_of(error))
+            log.debug(
+                "Some partitions of %s cannot be served yet: %s", sorted(names)[:_NAMED_STRAYS], message_of(error)
+            )
 
     def _apply(self, topics: Sequence[Topic]) -> None:
         names = {topic.name for topic in topics}

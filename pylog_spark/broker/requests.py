@@ -425,7 +425,7 @@ def _no_topic(name: str) -> Refusal:
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_REQUEST,
-        f"Configs of resource type {kind} are not there: ask for topics (2), brokers (4) or groups (32).",
+        f"Resource type {kind} has no configs here: ask for topics (2), brokers (4) or groups (32).",
     )
 
 

@@ -93,7 +93,9 @@ def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
     partitions = [_partition_body(partition) for partition in topic.partitions]
     version = TOPIC_VERSION if any(len(body) > _PARTITION_FIELDS for body in partitions) else VERSION
     if version > TOPIC_VERSIONS[level]:
-        raise DocumentError(f"Topic {topic.name} says what a cluster of level {level} does not read: raise the level.")
+        raise DocumentError(
+            f"Topic {topic.name} has fields that a cluster of level {level} cannot read: raise the level."
+        )
     return _encode(
         {
             "name": topic.name,

@@ -283,7 +283,7 @@ class ConsumerGroup:
         lost, self._owned, self._leaving = frozenset(self._owned), set(), set()
         self._drop(lost)
         if lost:
-            _log.warning("Group %s: consumer %s lost its session and begins anew.", self.group, self.consumer_id)
+            _log.warning("Group %s: consumer %s lost its session and joins again.", self.group, self.consumer_id)
             self._on_rebalance(Rebalance("lost", lost))
 
     def _drop(self, partitions: frozenset[TopicPartition]) -> None:

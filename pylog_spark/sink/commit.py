@@ -163,7 +163,7 @@ def forget(ledger: Ledger, decision: Decision) -> None:
 
 
 def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -> bool:
-    """Whether a commit has to fence: not for a micro-batch without rows, of which a query may have many."""
+    """Whether a commit has to fence. It does not for a micro-batch without rows, of which a query may have many."""
     if write.kind == BATCH or any(one.skipped or one.transaction for one in outcomes):
         return True
     stored = read_decision(ledger, write)

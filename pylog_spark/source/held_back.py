@@ -71,7 +71,7 @@ class HeldBack:
             behind = sorted(each for each in stable if stable[each] < high[each])
             return bool(behind) and self._look_behind(self._release, behind, stable, high)
         except PylogError as error:
-            _log.debug("Whether a transaction holds this query back could not be seen: %s", error.sentence)
+            _log.debug("Cannot find out whether a transaction holds this query back: %s", error.sentence)
             return False
 
     def _look_behind(self, release: Release, behind: Sequence[TopicPartition], stable: Offsets, high: Offsets) -> bool:
