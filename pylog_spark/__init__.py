@@ -19,7 +19,7 @@ choose_python()
 
 
 def __getattr__(name: str) -> Any:
-    # Spark's workers import this package in every process: its rooms come in only when they are asked for.
+    # Spark's workers import this package in every process: its parts are imported only when they are asked for.
     if name in ("Broker", "start_broker"):
         from pylog_spark.broker import process
 

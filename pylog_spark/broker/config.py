@@ -531,7 +531,7 @@ def topic_value(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, 
 
 
 def log_config(broker: BrokerConfig, overrides: Mapping[str, Value]) -> dict[str, Any]:
-    """The native log configuration of one topic: every field of the storage room's LogConfig, resolved."""
+    """The native log configuration of one topic: every field of LogConfig (Rust, storage), resolved."""
     resolved: dict[str, Any] = {}
     for setting in TOPIC_SETTINGS:
         if setting.native:

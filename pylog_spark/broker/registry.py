@@ -123,7 +123,7 @@ class TopicRegistry:
         self.shared = shared
         self._revisions: dict[str, int] = {}
         self._groups_revision = 0
-        # Topics of which a log could not be opened, for want of something that may be there later.
+        # Topics of which a log could not be opened, because something is missing that may be there later.
         self._unopened: set[str] = set()
         self._native = native
         self._native_error = native_error

@@ -115,7 +115,7 @@ def echo_json(value: object) -> None:
 
 
 def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table: columns aligned, numbers to the right. On a terminal long cells fold; elsewhere each row is one line."""
+    """Print a table: columns aligned, numbers to the right. On a terminal long cells fold; in a pipe or file each row is one line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

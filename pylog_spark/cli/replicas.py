@@ -283,7 +283,7 @@ def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> N
 
 
 def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
-    """Wait until all is moved; a bar on a terminal, one line at the end elsewhere."""
+    """Wait until all is moved; with a bar where there is a terminal, and one line at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -27,7 +27,7 @@ class How(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to go. `value`: the offset, the shift, or milliseconds since 1970."""
+    """The wanted position. `value`: the offset, the shift, or milliseconds since 1970."""
 
     how: How
     value: int = 0

@@ -1,7 +1,7 @@
 """Ending writes whose drivers are gone. The next driver does it: one that has committed, or one whose reader is held back.
 
 A write counts as abandoned when all of its open transactions are open for longer than their names say (option `abandonedAfter`), by the
-clocks of the brokers that keep them. Its age ends nothing: who finds one does what its own driver would have to do,
+clocks of the brokers that keep them. Its age alone ends nothing: the driver that finds one does what its own driver would have to do,
 
     fence     be the write's only driver: what the one before was storing is decided, one way or other, and it can store no more
     look      again, at the last decision and at the write's age

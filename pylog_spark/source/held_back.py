@@ -2,7 +2,7 @@
 
 Such a reader ends at the last stable offset and sees nothing of what is behind it, without an error and without a lag. So its driver
 looks at the high watermark, once in a batch and at most once a minute in a stream. Where that is further, it lets whoever knows the
-writers end those that are gone (`release`, which this room is given: it knows no writers), and warns of what goes on for long.
+writers end those that are gone (`release`, which this package is given: it knows no writers), and warns of what goes on for long.
 Nothing here fails the query.
 """
 

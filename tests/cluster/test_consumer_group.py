@@ -225,10 +225,10 @@ def test_a_zookeeper_that_answers_late_is_waited_for_longer_than_a_session_lasts
 def test_new_partitions_of_a_growing_topic_are_shared_too(
     zookeeper: ZooKeeper, broker: LocalBroker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pylog_spark.consumer_group import member as member_room
+    from pylog_spark.consumer_group import member as member_module
 
     # This broker does not keep its topics in ZooKeeper: they are asked for now and then.
-    monkeypatch.setattr(member_room, "_LOOK_AGAIN_S", 0.2)
+    monkeypatch.setattr(member_module, "_LOOK_AGAIN_S", 0.2)
     address, servers = f"{zookeeper.address}/{topic}", broker.bootstrap_servers
     with ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, start="earliest") as member:
         share_evenly(member)

@@ -375,7 +375,7 @@ def _unpack(data: bytes) -> bytes:
 
 
 def _quiet_logger() -> logging.Logger:
-    """kazoo's own lines, only when they matter: reconnecting is told by `_state_changed`."""
+    """kazoo's own lines, only when they matter: `_state_changed` reports reconnecting."""
     logger = logging.getLogger("pylog.zookeeper.kazoo")
     logger.setLevel(logging.ERROR)
     return logger

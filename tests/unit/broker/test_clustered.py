@@ -386,7 +386,7 @@ def test_a_broker_does_not_come_back_before_it_gave_up_what_it_cannot_keep(membe
     monkeypatch.setattr("pylog_spark.broker.registry.CONFLICTS_MAX", 3)
     with monkeypatch.context() as busy:
         busy.setattr("tests.unit.broker.shared_world.MemoryStore.write_all", conflicting)
-        with pytest.raises(StoreError, match="changed by others"):
+        with pytest.raises(StoreError, match="being changed by other brokers"):
             Member(world, 3, tmp_path / "3")
 
 
