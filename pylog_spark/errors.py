@@ -1,7 +1,7 @@
 """Every error that a user of pylog can meet, and the one place where a native error becomes one of them.
 
 An error is a condition name (stable: programs and tests look for it) and one sentence that says what is wrong and what
-to do. Spark shows it in its own exception before and after the Python traceback (see `pylog_spark.raising`), as
+to do. Spark shows it in its own exception before and after the Python traceback (see `pylog_spark.spark.raising`), as
 ``pylog_spark.errors.PylogError: [PYLOG_...] sentence``.
 
 No pyspark and no native module is imported here: the broker, the command line and the data source all use this file.

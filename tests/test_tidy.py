@@ -11,8 +11,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.harness import order
 
 ROOT = Path(__file__).parent.parent

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
+_COLUMN_GAP = 2
+#: So wide that no row of a table is folded, where a program reads it.
+_LINE_WITHOUT_END = 1_000_000
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -121,13 +125,26 @@ def document(result: "DataclassInstance") -> dict[str, Any]:
 
 
 def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a plain table: columns aligned, numbers to the right, nothing that a pipe would choke on."""
+    """Print a table: columns aligned, numbers to the right. On a terminal long cells fold; in a pipe or file each row is one line."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(heading), *(len(row[i]) for row in cells), 0) for i, heading in enumerate(headings)]
-    numeric = [bool(cells) and all(_is_number(row[i]) for row in cells) for i in range(len(headings))]
-    for row in [list(headings), *cells]:
-        aligned = [cell.rjust(widths[i]) if numeric[i] else cell.ljust(widths[i]) for i, cell in enumerate(row)]
-        click.echo("  ".join(aligned).rstrip())
+    table = Table(box=None, padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, show_header=True, header_style="")
+    for index, heading in enumerate(headings):
+        numeric = bool(cells) and all(_is_number(row[index]) for row in cells)
+        table.add_column(Text(heading), justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        # As text: square brackets in a name are no markup.
+        table.add_row(*map(Text, row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = _LINE_WITHOUT_END
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _is_number(text: str) -> bool:

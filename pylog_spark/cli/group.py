@@ -116,7 +116,7 @@ def reset_offsets(
     as_json: bool,
     **ways: Any,
 ) -> None:
-    """Let the group NAME go on elsewhere; it must have no members."""
+    """Reset the offsets of the group NAME, which must have no members."""
     target = _target(ways)
     if bool(topics) == all_topics:
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
@@ -237,7 +237,7 @@ def _show(described: dict[str, Any], members: bool) -> None:
 
 
 def _refuse_active(admin: Admin, name: str) -> str:
-    """The group's type. One that does not exist yet has no members either; whoever needs it to exist is told by the request."""
+    """The group's type. One that does not exist yet has no members either; a request that needs it to exist fails by itself."""
     found = admin.describe_groups([name])[0]
     if found.error is None and found.state not in _INACTIVE:
         sentence = f"Group '{name}' has members (state {found.state}): stop its consumers first."

@@ -68,7 +68,7 @@ def produce(
     encoded = [(name, value.encode()) for name, value in headers]
     split = _splitter(key_separator, null_value)
     with Admin(bootstrap, client_settings(bootstrap, client_config)) as admin:
-        admin.cluster()  # a wrong address fails here at once, not after the producer's patience
+        admin.cluster()  # a wrong address fails here at once, not after the producer's time-out
     with Producer(bootstrap, topic, settings) as producer:
         for lines, paused in _chunks_of_lines(file):
             for line in lines:

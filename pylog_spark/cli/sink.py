@@ -108,7 +108,7 @@ def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str
     )
 
 
-def _row(one: overview.Standing, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
+def _row(one: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
     own = [described[name] for name in one.open if name in described]
     return {
         "key": one.key,

@@ -110,7 +110,7 @@ def describe(
 @topic.command(epilog="Example: pylog topic alter events --partitions 16 --config retention.ms=3600000")
 @click.argument("name")
 @click.option(
-    "--partitions", "-p", type=int, help="Grow to this many; records with keys will land elsewhere from then on."
+    "--partitions", "-p", type=int, help="Grow to this many; records with keys go to other partitions from then on."
 )
 @_TOPIC_CONFIG
 @click.option("--delete-config", multiple=True, metavar="NAME", help="Send a setting back to its default. Repeatable.")

@@ -26,7 +26,7 @@ from pylog_spark.sink.protocol import OPEN, is_prepared
 
 _NO_TRANSACTION = -1
 
-# States in which no transaction is under way, though the last one's times are still told.
+# States in which no transaction is under way, though the brokers still give the last one's times.
 _ENDED = ("Empty", "CompleteCommit", "CompleteAbort")
 
 

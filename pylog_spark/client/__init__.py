@@ -1,4 +1,4 @@
-"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`; and `ConsumerGroup`.
+"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`.
 
 All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. What they give are frozen
 dataclasses, with Kafka's names where Kafka has some.
@@ -13,7 +13,6 @@ dataclasses, with Kafka's names where Kafka has some.
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.errors import LogError
-from pylog_spark.client.group import ConsumerGroup, Rebalance
 from pylog_spark.client.producer import Producer
 from pylog_spark.results.configs import ConfigDescription, ConfigEntry, ConfigSynonym
 from pylog_spark.results.groups import GroupDescription, GroupListing, MemberDescription, SharePartitionOffsetInfo
@@ -44,7 +43,6 @@ __all__ = [
     "ConfigEntry",
     "ConfigSynonym",
     "Consumer",
-    "ConsumerGroup",
     "CreateTopicResult",
     "DeleteTopicResult",
     "FeatureLevel",
@@ -63,7 +61,6 @@ __all__ = [
     "PartitionResult",
     "Producer",
     "ProducerState",
-    "Rebalance",
     "Record",
     "SharePartitionOffsetInfo",
     "TopicDescription",

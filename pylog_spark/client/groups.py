@@ -47,7 +47,7 @@ class GroupAdmin(Requests):
         return {(one.topic, one.partition): one.offset for one in found if one.offset != NO_OFFSET}
 
     def alter_group_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:
-        """Let a group without members go on elsewhere. Raises `LogError` when the group or a partition refuses."""
+        """Set the offsets of a group without members. Raises `LogError` when the group or a partition refuses."""
         wanted = [(topic, partition, offset, "") for (topic, partition), offset in offsets.items()]
         for result in self._request(PartitionResult, "alter_group_offsets", group=name, offsets=wanted):
             raise_if_failed(result)
@@ -64,7 +64,7 @@ class GroupAdmin(Requests):
         }
 
     def alter_share_group_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:
-        """Let a share group without members go on elsewhere; what is before is done with, what is behind is delivered as if for the first
+        """Set the start offsets of a share group without members; what is before is done with, what is behind is delivered as if for the first
         time. Raises `LogError` when the group or a partition refuses."""
         wanted = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         for result in self._request(PartitionResult, "alter_share_group_offsets", group=name, offsets=wanted):

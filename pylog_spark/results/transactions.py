@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pylog_spark.offsets import TopicPartition
+from pylog_spark.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pylog_spark.offsets import TopicPartition
+from pylog_spark.topic_partition import TopicPartition
 
 
 class OffsetSpan(NamedTuple):

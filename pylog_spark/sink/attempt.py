@@ -18,16 +18,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pylog_spark.contact import until_reachable
 from pylog_spark.errors import native
 from pylog_spark.options.write import ABANDONED_AFTER_MS, TRANSACTION_TIMEOUT_MS
 from pylog_spark.results.decoding import decoded
 from pylog_spark.results.writes import FlushResult, PreparedTransaction
 from pylog_spark.sink.decision import Transaction, is_decided
-from pylog_spark.sink.faults import told
+from pylog_spark.sink.faults import translating
 from pylog_spark.sink.identity import STREAM, Write, task_transaction_id
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
+from pylog_spark.spark.contact import until_reachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,8 +64,8 @@ def decided_before(client: Mapping[str, str], write: Write) -> bool:
         _looked_at.clear()
     if last is not None and last == write.version - 1:
         return False
-    with told(write):
-        stored = ledger_of_process(client).decision(write.key, settled=False)
+    with translating(write):
+        stored = ledger_of_process(client).decision(write.key, until_stable=False)
     return is_decided(stored, write)
 
 
@@ -126,10 +126,10 @@ class Attempt:
 
     def _fill(self, writer: RecordWriter, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Attempted:
         with known_topic(self._write, self._topic, self._known):
-            with told(self._write):
+            with translating(self._write):
                 writer.write(first)
             for batch in rest:
-                with told(self._write):
+                with translating(self._write):
                     writer.write(batch)
             flushed = flush(writer, self._write)
         topic_ids: Mapping[str, str] = {}
@@ -152,7 +152,7 @@ def known_topic_ids(client: Mapping[str, str], write: Write) -> Mapping[str, str
     """Give the ids of the topics that earlier micro-batches of a query have written to."""
     topic_ids = remembered(write)
     if topic_ids is None:
-        stored = ledger_of_process(client).decision(write.key, settled=False)
+        stored = ledger_of_process(client).decision(write.key, until_stable=False)
         topic_ids = stored.topic_ids if stored is not None else {}
     return topic_ids
 
@@ -161,7 +161,7 @@ def open_transaction(client: Mapping[str, str], topic: str | None, write: Write,
     """Give a writer whose transactional id is `name`."""
 
     def begun() -> RecordWriter:
-        with told(write):
+        with translating(write):
             writer = native().RecordWriter(dict(client), topic, transactional_id=name)
             try:
                 writer.begin()
@@ -175,13 +175,13 @@ def open_transaction(client: Mapping[str, str], topic: str | None, write: Write,
 
 def flush(writer: RecordWriter, write: Write) -> FlushResult:
     """Wait until every row is acknowledged."""
-    with told(write):
+    with translating(write):
         return decoded(FlushResult, writer.flush())
 
 
 def prepare(writer: RecordWriter, write: Write) -> Transaction:
     """Hand the transaction over to whoever decides."""
-    with told(write):
+    with translating(write):
         done = decoded(PreparedTransaction, writer.prepare())
     return Transaction(done.transactional_id, done.producer_id, done.producer_epoch, done.prepared)
 
@@ -190,7 +190,7 @@ def look_again(client: Mapping[str, str], write: Write) -> bool:
     """Whether the version was decided meanwhile, so that this attempt is too late; a write that is never repeated may be over
     already, its decision dropped."""
     ledger = ledger_of_process(client)
-    stored = ledger.decision(write.key, settled=True)
+    stored = ledger.decision(write.key, until_stable=True)
     return is_decided(stored, write) or (stored is None and ledger.is_dropped(write.key))
 
 

@@ -84,8 +84,8 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
     timeout_ms = min(_ABORT_TIMEOUT_MS, int(client.get("default.api.timeout.ms", _ABORT_TIMEOUT_MS)))
     with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)}, waits=True)) as ledger:
         ledger.ensure()
-        # Not settled: what this write's own driver was storing when it died is settled by fencing it, at once.
-        stored = ledger.decision(write.key, settled=False)
+        # No need to wait: what this write's own driver was storing when it died is decided by fencing it, at once.
+        stored = ledger.decision(write.key, until_stable=False)
         if isinstance(abort_step(stored, write, now_ms()), Finish):
             return  # decided by another driver, which needs no disturbing, or by this one: the next commit finishes it
         with closing(fence(ledger, write)) as driver:
@@ -107,7 +107,7 @@ def fence(ledger: Ledger, write: Write) -> Driver:
 
 def read_decision(ledger: Ledger, write: Write) -> Decision | None:
     """Give the last decision about the key, up to now."""
-    return ledger.decision(write.key, settled=True)
+    return ledger.decision(write.key, until_stable=True)
 
 
 def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction]) -> None:
@@ -163,7 +163,7 @@ def forget(ledger: Ledger, decision: Decision) -> None:
 
 
 def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -> bool:
-    """Whether a commit has to fence: not for a micro-batch without rows, of which a query may have many."""
+    """Whether a commit has to fence. It does not for a micro-batch without rows, of which a query may have many."""
     if write.kind == BATCH or any(one.skipped or one.transaction for one in outcomes):
         return True
     stored = read_decision(ledger, write)

@@ -1,4 +1,4 @@
-"""Who holds readers of committed data back: transactions that are open for long, of this sink and of others.
+"""What holds readers of committed data back: transactions that are open for long, of this sink and of others.
 
 For a reader's driver, which sees that its partitions end before their logs do and knows no writers.
 """
@@ -16,8 +16,8 @@ from pylog_spark.sink.abandoned import NOT_KNOWN, end_those_of, hurried
 from pylog_spark.sink.commit import now_ms
 from pylog_spark.sink.identity import TaskName, parse_task_id
 from pylog_spark.sink.ledger import Ledger
-from pylog_spark.sink.overview import UNDECIDED, Standing, standings
-from pylog_spark.sink.protocol import is_prepared, open_for_ms, patience_ms
+from pylog_spark.sink.overview import UNDECIDED, WriteStatus, write_statuses
+from pylog_spark.sink.protocol import is_prepared, open_for_ms, timeouts_ms
 
 _log = logging.getLogger("pylog_spark")
 
@@ -38,7 +38,7 @@ def release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) 
             return ended, holders(ledger, partitions)
     except PylogError as error:
         if error.condition != NOT_KNOWN:
-            _log.warning("It could not be seen which transaction holds readers back: %s", error.sentence)
+            _log.warning("Cannot find out which transaction holds readers back: %s", error.sentence)
         return ended, {}
 
 
@@ -51,11 +51,11 @@ def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str
     names = {one.transactional_id: parse_task_id(one.transactional_id) for one in there}
     found = {one.transactional_id: _of_others(one) for one in there if names[one.transactional_id] is None}
     for key in sorted({name.key for name in names.values() if name}):
-        decision = ledger.decision(key, settled=False)
+        decision = ledger.decision(key, until_stable=False)
         known = [decision] if decision else []
-        for standing in standings(known, [one for one, name in names.items() if _is_of(name, key)]):
-            if standing.open:
-                found[f"{key} {standing.version}"] = _of_sink(standing, there)
+        for status in write_statuses(known, [one for one, name in names.items() if _is_of(name, key)]):
+            if status.open:
+                found[f"{key} {status.version}"] = _of_sink(status, there)
     return dict(sorted(found.items())[:_NAMED_MAX])
 
 
@@ -71,14 +71,14 @@ def _of_others(one: TransactionDescription) -> str:
     )
 
 
-def _of_sink(one: Standing, described: Iterable[TransactionDescription]) -> str:
+def _of_sink(one: WriteStatus, described: Iterable[TransactionDescription]) -> str:
     own = [each for each in described if each.transactional_id in one.open]
     prepared = ", prepared" if all(map(is_prepared, own)) else ""
     what = f"the {one.state} write {one.key} (version {one.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
     key = shlex.quote(one.key)
     if one.state != UNDECIDED:
         return f"{what}pylog sink finish {key} ends it"
-    (after_ms,) = patience_ms(one.open).values()
+    (after_ms,) = timeouts_ms(one.open).values()
     return (
         f"{what}unless its driver commits it, who looks at it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
         "--execute ends it now"

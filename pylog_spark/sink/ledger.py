@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pylog_spark.contact import Answer, until_reachable
 from pylog_spark.errors import PylogError, from_native, native, translated
 from pylog_spark.results.decoding import Decoded, all_decoded
 from pylog_spark.results.topics import CreateTopicResult, TopicDescription
@@ -22,9 +21,10 @@ from pylog_spark.results.transactions import (
     TransactionListing,
 )
 from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
-from pylog_spark.sink.faults import requested, told
+from pylog_spark.sink.faults import requested, translating
 from pylog_spark.sink.identity import Write, pattern_of
 from pylog_spark.sink.protocol import OPEN
+from pylog_spark.spark.contact import Answer, until_reachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ class Ledger:
         Settings of the native client.
     waits : bool
         Whether brokers that are away are waited for from the first question on, as a write that runs does; a program that looks
-        from outside is told at once.
+        from outside gets an error at once.
     """
 
     def __init__(self, client: Mapping[str, str], *, waits: bool = False) -> None:
@@ -105,19 +105,19 @@ class Ledger:
                 raise PylogError("PYLOG_SINK_STATE", f"The topic {TOPIC} was made and has no leaders yet; try again.")
             time.sleep(_POLL_S)
 
-    def decision(self, key: str, *, settled: bool) -> Decision | None:
+    def decision(self, key: str, *, until_stable: bool) -> Decision | None:
         """Give the last decision about `key`.
 
         Parameters
         ----------
         key : str
             Of the write.
-        settled : bool
+        until_stable : bool
             Wait until everything that was in the log at the time of the call is decided. Without it a decision that is
             being stored, or stands behind one that is, may be missed.
         """
         partition = self._partition(key)
-        self._catch_up(partition, settled=settled)
+        self._catch_up(partition, until_stable=until_stable)
         return self._known.get(partition, {}).get(key)
 
     def is_dropped(self, key: str) -> bool:
@@ -132,7 +132,7 @@ class Ledger:
     def everything(self) -> list[Decision]:
         """Give the last decisions about all keys."""
         for partition in range(PARTITIONS):
-            self._catch_up(partition, settled=False)
+            self._catch_up(partition, until_stable=False)
         return [one for known in self._known.values() for one in known.values()]
 
     def driver(self, write: Write) -> Driver:
@@ -212,16 +212,16 @@ class Ledger:
             )
         return all(one.leader >= 0 for one in found.partitions)
 
-    def _catch_up(self, partition: int, *, settled: bool) -> None:
+    def _catch_up(self, partition: int, *, until_stable: bool) -> None:
         start = self._read.get(partition)
         if start is None:
             if not self._is_there():
                 return
             start = self._offset(partition, _EARLIEST, "read_uncommitted")
-        end = self._end(partition, settled=settled)
+        end = self._end(partition, until_stable=until_stable)
         if end < start:  # the topic is another one: nothing that was read counts
             self._forget()
-            self._catch_up(partition, settled=settled)
+            self._catch_up(partition, until_stable=until_stable)
             return
         known = self._known.setdefault(partition, {})
         for key, value in self._records(partition, start, end):
@@ -244,9 +244,9 @@ class Ledger:
         if len(self._dropped) > _DROPPED_MAX:
             self._dropped.pop(next(iter(self._dropped)))
 
-    def _end(self, partition: int, *, settled: bool) -> int:
-        """Give the last stable offset; with `settled`, when it has passed what is in the log now."""
-        if not settled:
+    def _end(self, partition: int, *, until_stable: bool) -> int:
+        """Give the last stable offset; with `until_stable`, when it has passed what is in the log now."""
+        if not until_stable:
             return self._offset(partition, _LATEST, "read_committed")
         wanted = self._offset(partition, _LATEST, "read_uncommitted")
         deadline = time.monotonic() + self._timeout_s
@@ -294,7 +294,7 @@ class Driver:
         self._write = write
         self._partition = partition
         config = {**config, "linger.ms": "0", "transaction.timeout.ms": str(DRIVER_TIMEOUT_MS)}
-        with told(write):
+        with translating(write):
             self._writer = native().RecordWriter(config, TOPIC, transactional_id=write.driver_id)
             try:
                 self._writer.begin()
@@ -304,7 +304,7 @@ class Driver:
 
     def store(self, decision: Decision | None) -> None:
         """Store a decision, or with None drop the last: it stands when this returns, and may when this fails."""
-        with told(self._write):
+        with translating(self._write):
             self._writer.write(self._record(encode(decision) if decision else None))
             self._writer.flush()
             self._writer.end(True)

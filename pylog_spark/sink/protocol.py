@@ -279,7 +279,7 @@ def open_for_ms(described: Iterable[TransactionDescription], now_ms: int) -> int
     return max(now_ms - min(known), 0) if known else None
 
 
-def patience_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:
+def timeouts_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:
     """Give after how long each write, by key and version, counts as abandoned: the longest that its open transactions say."""
     found: dict[tuple[str, int], int] = {}
     for one in open_ids:
@@ -300,10 +300,10 @@ def abandoned(open_ids: Sequence[str], longer: Mapping[int, Collection[str]]) ->
     longer : mapping
         By a time in ms, those that are open for longer than it.
     """
-    patience = patience_ms(open_ids)
+    timeouts = timeouts_ms(open_ids)
     names = ((one, parse_task_id(one)) for one in open_ids)
     writes = [(one, (name.key, name.version)) for one, name in names if name]
-    alive = {write for one, write in writes if one not in longer.get(patience[write], ())}
+    alive = {write for one, write in writes if one not in longer.get(timeouts[write], ())}
     return sorted(one for one, write in writes if write not in alive)
 
 

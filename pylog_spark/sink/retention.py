@@ -110,14 +110,14 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
 
 
 def tell_of_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
-    """Tell at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
+    """Log at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
 
     Parameters
     ----------
     client : mapping
         Settings of the native client.
     topic : str or None
-        Of all rows; nothing is told when the rows say it.
+        Of all rows; nothing is logged when the rows say it.
     columns : iterable of str
         That make a record, by the record's names.
     """

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pylog_spark.contact import first_contact, require_topic
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.options import EXACTLY_ONCE
@@ -24,12 +23,13 @@ from pylog_spark.sink.identity import STREAM, Write, fresh_job
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
-from pylog_spark.worker import settle
+from pylog_spark.spark.contact import first_contact, require_topic
+from pylog_spark.spark.worker import freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Names of the local properties by which Spark tells a task which query and which batch it works for.
+#: Names of the local properties by which a task knows which query and which batch it works for.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 
@@ -109,7 +109,7 @@ class Target:
             ledger_of_process(self.client).check()
 
     def check_once(self) -> None:
-        """Check where this process has not spoken to these brokers before: a wrong address is told in seconds. Brokers
+        """Check where this process has not spoken to these brokers before: a wrong address is an error within seconds. Brokers
         that were reached once may be restarting: they are waited for as long as the client's settings say. A topic that an earlier
         micro-batch wrote to is missed by the write, with more to say."""
         address = f"{self.client['bootstrap.servers']} {self.topic}"
@@ -130,7 +130,7 @@ class Target:
         PylogError
             For the first record that the brokers refused or did not acknowledge in time.
         """
-        settle()
+        freeze_imports()
         oldest = Oldest(self.topic)
         selected = (oldest.seen(_records(batch, self.columns)) for batch in batches)
         write = self.batch or _micro_batch()

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pylog_spark.contact import first_contact, topic_error
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.limits import (
@@ -35,6 +34,7 @@ from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
 from pylog_spark.results.decoding import all_decoded
 from pylog_spark.results.topics import TopicDescription
+from pylog_spark.spark.contact import first_contact, topic_error
 
 if TYPE_CHECKING:
     from pylog_spark._native import Client

@@ -3,7 +3,7 @@
 Only shown: never read back, and nothing that goes wrong with it stops or slows the query. A batch is known to be finished when
 Spark asks where the next one may end, as it does at each trigger and at the end of ``Trigger.AvailableNow``; before Spark 4.2, when it
 plans the next one with something in it. The last batch of a query that is stopped before that is shown when the query starts again, and not
-earlier: a reader is told to plan a batch and to stop, but not whether the batch between was finished, or where the checkpoint is that
+earlier: Spark asks a reader to plan a batch and to stop, but does not say whether the batch between was finished, or where the checkpoint is that
 says so. What it could commit when it stops may never have been finished; the lag of such a group would be 0 and wrong.
 """
 

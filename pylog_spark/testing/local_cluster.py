@@ -83,7 +83,7 @@ class LocalCluster:
     zookeeper : ZooKeeper
         The same, the cluster's own or the one that was given.
     zookeeper_connect : str
-        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.client.group.ConsumerGroup`.
+        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.consumer_group.ConsumerGroup`.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class LocalCluster:
             if not self._shares:
                 self.zookeeper.start()
             for broker in self.brokers:
-                broker.settle(zookeeper_connect=self.zookeeper_connect)
+                broker.configure(zookeeper_connect=self.zookeeper_connect)
             self._start_brokers()
         except BaseException:
             self._end()

@@ -13,7 +13,7 @@ from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def fill(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(count):
         producer.produce(topic, str(number).encode(), partition=partition, timestamp=1000 * (number + 1))
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def member(bootstrap: str, group: str, topic: str, **more: object) -> Iterator[C
             consumer.poll(0.1)
             return consumer.assignment()
 
-        until(assigned, "the member has partitions", PATIENCE_S)
+        until(assigned, "the member has partitions", TIMEOUT_S)
         yield consumer
     finally:
         consumer.close()
@@ -89,7 +89,7 @@ def test_a_group_without_members_is_moved_and_deleted(
     assert admin.group_offsets(group) == {(topic, 0): 4, (topic, 1): 0}
     assert admin.group(group).state == "Empty"
     with member(bootstrap, group, topic) as consumer:
-        committed = consumer.committed([one_at(topic, 0, 0)], timeout=PATIENCE_S)
+        committed = consumer.committed([one_at(topic, 0, 0)], timeout=TIMEOUT_S)
         assert [one.offset for one in committed] == [4]
     assert [one.error for one in admin.delete_group_offsets(group, [(topic, 0)])] == [None]
     assert admin.group_offsets(group) == {(topic, 1): 0}

@@ -12,7 +12,7 @@ from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def transactional_id() -> str:
 def begun(bootstrap: str, transactional_id: str, topic: str) -> Producer:
     """A producer whose transaction holds one record."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
-    producer.init_transactions(PATIENCE_S)
+    producer.init_transactions(TIMEOUT_S)
     producer.begin_transaction()
     producer.produce(topic, b"open", partition=0)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     return producer
 
 
@@ -64,7 +64,7 @@ def test_an_open_transaction_is_listed_described_and_ended(
     (writer,) = writers.producers
     assert (writer.producer_id, writer.transaction_start_offset) == (found.producer_id, 0)
     assert ends(admin, topic) == (1, 0)
-    producer.commit_transaction(PATIENCE_S)
+    producer.commit_transaction(TIMEOUT_S)
     wait_for_ends(admin, topic, (2, 2))
     assert admin.transaction(transactional_id).state in ("CompleteCommit", "PrepareCommit")
     assert transactional_id not in {one.transactional_id for one in admin.transactions(states=["Ongoing"])}
@@ -78,7 +78,7 @@ def test_a_fenced_producers_transaction_is_aborted(
     admin.fence_producer(transactional_id)
     wait_for_ends(admin, topic, (2, 2))
     with pytest.raises(KafkaException) as refused:
-        producer.commit_transaction(PATIENCE_S)
+        producer.commit_transaction(TIMEOUT_S)
     assert refused.value.args[0].fatal()
 
 

@@ -138,7 +138,7 @@ def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None
         _fill(small_disk)
         assert broker.terminate() == 1
         said = broker.logs()
-        assert "Error: Stopped, but not in good order (" in said
+        assert "Error: Stopped, but not cleanly (" in said
         assert "no space left" in said
         assert "Traceback" not in said
 

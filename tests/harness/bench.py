@@ -71,7 +71,7 @@ class _Dialled(LocalCluster):
         for one in self.brokers:
             one.port = one.port or free_port()
             advertised = network.listen(end_name(one.broker_id), one.port)
-            one.settle(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
+            one.configure(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
 
     @property
     def zookeeper_connect(self) -> str:

@@ -136,7 +136,7 @@ class Job:
         """The stored decision about the key."""
         ledger = Ledger(self.client)
         try:
-            return ledger.decision(self.write.key, settled=True)
+            return ledger.decision(self.write.key, until_stable=True)
         finally:
             ledger.close()
 

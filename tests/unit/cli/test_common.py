@@ -18,6 +18,12 @@ def test_a_table_aligns_words_left_and_numbers_right(capsys):
     assert capsys.readouterr().out == "NAME    COUNT\na           5\nlonger   1000\n"
 
 
+def test_a_row_is_one_line_where_a_program_reads_it_and_its_cells_are_as_they_are(capsys):
+    name = "[bold]" + "a" * 300
+    echo_table(["NAME", "NOTE"], [(name, "")])
+    assert capsys.readouterr().out.splitlines()[1] == name
+
+
 def test_an_empty_table_is_its_heading(capsys):
     echo_table(["NAME"], [])
     assert capsys.readouterr().out == "NAME\n"

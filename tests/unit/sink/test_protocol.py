@@ -29,9 +29,9 @@ from pylog_spark.sink.protocol import (
     not_safe,
     open_for_ms,
     over,
-    patience_ms,
     portion,
     revoking,
+    timeouts_ms,
 )
 
 NOW = 1_000_000
@@ -286,6 +286,6 @@ def test_a_write_is_abandoned_when_all_of_its_open_transactions_are_open_for_lon
 
 def test_the_most_patient_transaction_of_a_write_says_when_it_is_abandoned() -> None:
     ids = [task_transaction_id(query(5), number, JOB, (number + 1) * 1_000) for number in range(2)]
-    assert patience_ms([*ids, "somebody-elses"]) == {("q", 5): 2_000}
+    assert timeouts_ms([*ids, "somebody-elses"]) == {("q", 5): 2_000}
     assert abandoned(ids, {1_000: set(ids), 2_000: {ids[0]}}) == []
     assert abandoned(ids, {2_000: set(ids)}) == sorted(ids)

@@ -4,12 +4,12 @@ from dataclasses import asdict
 
 import pytest
 
-from pylog_spark import contact
-from pylog_spark.contact import until_reachable
 from pylog_spark.errors import PylogError
 from pylog_spark.options import STREAM, read_options
 from pylog_spark.results.topics import PartitionDescription, TopicDescription
 from pylog_spark.source.log import Log
+from pylog_spark.spark import contact
+from pylog_spark.spark.contact import until_reachable
 
 AWAY = PylogError("PYLOG_UNREACHABLE", "No broker answered.")
 

@@ -5,7 +5,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pylog_spark.cluster.ownership import Place, Step, next_step, share
+from pylog_spark.consumer_group.assignment import Step, next_step, share
+from pylog_spark.topic_partition import TopicPartition
 
 TOPICS = ("a", "b", "c")
 MEMBERS = st.dictionaries(st.text("mnop123", min_size=1, max_size=4), st.sets(st.sampled_from(TOPICS)), max_size=7)
@@ -27,13 +28,13 @@ def test_the_shares_of_the_paper_and_who_takes_the_rest() -> None:
 def test_every_partition_of_a_subscribed_topic_has_one_owner_and_shares_differ_by_one(
     members: dict[str, set[str]], partitions: dict[str, set[int]]
 ) -> None:
-    owners = Counter(place for member in members for place in share(member, members, partitions))
+    owners = Counter(partition for member in members for partition in share(member, members, partitions))
     subscribed = {topic for topics in members.values() for topic in topics}
     assert set(owners) == {(topic, one) for topic in subscribed for one in partitions.get(topic, ())}
     assert set(owners.values()) <= {1}
     for topic in subscribed:
         sizes = [
-            sum(place[0] == topic for place in share(member, members, partitions))
+            sum(partition[0] == topic for partition in share(member, members, partitions))
             for member, topics in members.items()
             if topic in topics
         ]
@@ -68,7 +69,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.members: dict[str, set[str]] = {}
-        self.owners: dict[Place, str] = {}
+        self.owners: dict[TopicPartition, str] = {}
 
 
 class Member:
@@ -76,17 +77,17 @@ class Member:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.owned: set[Place] = set()
+        self.owned: set[TopicPartition] = set()
         self.view: dict[str, set[str]] = {}
 
     def act(self, registry: Registry, partitions: dict[str, set[int]]) -> None:
         step = next_step(self.name, self.owned, self.view, partitions)
-        for place in step.release:
-            del registry.owners[place]
-            self.owned.discard(place)
-        for place in step.claim:
-            if registry.owners.setdefault(place, self.name) == self.name:
-                self.owned.add(place)
+        for partition in step.release:
+            del registry.owners[partition]
+            self.owned.discard(partition)
+        for partition in step.claim:
+            if registry.owners.setdefault(partition, self.name) == self.name:
+                self.owned.add(partition)
 
 
 EVENTS = st.lists(st.tuples(st.sampled_from(("join", "die", "look", "act")), st.integers(0, 4)), max_size=60)
@@ -106,18 +107,18 @@ def test_members_that_see_changes_late_never_own_the_same_and_settle_when_they_h
             registry.members[name] = {"t"}
         elif name in living:
             if what == "die":
-                registry.owners = {place: owner for place, owner in registry.owners.items() if owner != name}
+                registry.owners = {partition: owner for partition, owner in registry.owners.items() if owner != name}
                 del living[name], registry.members[name]
             elif what == "look":
                 living[name].view = dict(registry.members)
             elif what == "act":
                 living[name].act(registry, partitions)
-        owned = [place for member in living.values() for place in member.owned]
+        owned = [partition for member in living.values() for partition in member.owned]
         assert len(owned) == len(set(owned))
     for member in living.values():
         member.view = dict(registry.members)
     for _ in range(2):  # Once to release, once to claim what others released.
         for member in living.values():
             member.act(registry, partitions)
-    owned = [place for member in living.values() for place in member.owned]
+    owned = [partition for member in living.values() for partition in member.owned]
     assert sorted(owned) == [("t", one) for one in range(count if living else 0)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.consumer import Record, read_records, record_reader
 from pylog_spark.client.errors import LogError
-from pylog_spark.cluster.ownership import Place
+from pylog_spark.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from pylog_spark._native import RangeReader
@@ -18,7 +18,7 @@ _OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 
 
 class Readers:
-    """Records of some partitions from given offsets on. Not for several threads.
+    """Records of some partitions from given offsets on. Not thread-safe.
 
     Parameters
     ----------
@@ -31,28 +31,28 @@ class Readers:
     def __init__(self, config: Mapping[str, str], reset: str) -> None:
         self._config = dict(config)
         self._reset = reset
-        self._open: dict[Place, RangeReader] = {}
-        self._turn: deque[Place] = deque()
-        self._offsets: dict[Place, int] = {}
+        self._open: dict[TopicPartition, RangeReader] = {}
+        self._turn: deque[TopicPartition] = deque()
+        self._offsets: dict[TopicPartition, int] = {}
 
-    def begin(self, offsets: Mapping[Place, int | None]) -> dict[Place, int]:
+    def begin(self, offsets: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
         """Read from these offsets on, from where `reset` says for None; give the offsets. Raises `LogError`."""
-        unset = [place for place, offset in offsets.items() if offset is None]
-        resolved = {place: offset for place, offset in offsets.items() if offset is not None}
+        unset = [partition for partition, offset in offsets.items() if offset is None]
+        resolved = {partition: offset for partition, offset in offsets.items() if offset is not None}
         resolved.update(self._resolved(unset))
-        for place, offset in resolved.items():
-            self._offsets[place] = offset
-            self._turn.append(place)
+        for partition, offset in resolved.items():
+            self._offsets[partition] = offset
+            self._turn.append(partition)
         return resolved
 
-    def end(self, places: Collection[Place]) -> None:
-        """Read no more from `places`."""
-        for place in places:
-            self._offsets.pop(place, None)
-            reader = self._open.pop(place, None)
+    def end(self, partitions: Collection[TopicPartition]) -> None:
+        """Read no more from `partitions`."""
+        for partition in partitions:
+            self._offsets.pop(partition, None)
+            reader = self._open.pop(partition, None)
             if reader is not None:
                 reader.stop()
-        self._turn = deque(place for place in self._turn if place in self._offsets)
+        self._turn = deque(partition for partition in self._turn if partition in self._offsets)
 
     def next(self, wait_ms: int) -> list[Record]:
         """Records of the partition whose turn it is, none when it has none within `wait_ms`.
@@ -60,27 +60,27 @@ class Readers:
         Raises
         ------
         LogError
-            What the reader met; the next call goes on where it was.
+            What the reader failed with. The next call goes on at the same offset.
         """
         if not self._turn:
             return []
-        place = self._turn[0]
+        partition = self._turn[0]
         self._turn.rotate(-1)
-        reader = self._open.get(place)
+        reader = self._open.get(partition)
         if reader is None:
-            reader = self._open[place] = record_reader(
-                self._config, place, self._offsets[place], None, max_rows=_BATCH_RECORDS
+            reader = self._open[partition] = record_reader(
+                self._config, partition, self._offsets[partition], None, max_rows=_BATCH_RECORDS
             )
         try:
-            records = read_records(place[0], reader, wait_ms)
+            records = read_records(partition[0], reader, wait_ms)
         except LogError as error:
-            self._open.pop(place).stop()
+            self._open.pop(partition).stop()
             if error.kind != _OUT_OF_RANGE or self._reset == "none":
                 raise
-            self._offsets.update(self._resolved([place]))
+            self._offsets.update(self._resolved([partition]))
             return []
         if records:
-            self._offsets[place] = records[-1].offset + 1
+            self._offsets[partition] = records[-1].offset + 1
         return records
 
     @property
@@ -92,15 +92,15 @@ class Readers:
         """Stop all readers."""
         self.end(list(self._offsets))
 
-    def _resolved(self, places: Collection[Place]) -> dict[Place, int]:
-        if not places:
+    def _resolved(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        if not partitions:
             return {}
         if self._reset == "none":
-            topic, partition = min(places)
+            topic, partition = min(partitions)
             sentence = f"The group has no offset of {topic}-{partition}, and start is none: commit one first."
             raise LogError(_OUT_OF_RANGE, sentence)
         mark = EARLIEST if self._reset == "earliest" else LATEST
         servers = self._config["bootstrap.servers"]
         with Admin(servers, self._config) as admin:
-            found = admin.offsets([(*place, mark) for place in sorted(places)])
-        return {(topic, partition): offset for topic, partition, offset, _ in found}
+            found = admin.offsets([(*partition, mark) for partition in sorted(partitions)])
+        return {TopicPartition(topic, number): offset for topic, number, offset, _ in found}

@@ -14,7 +14,7 @@ import sys
 _modules = 0
 
 
-def settle() -> None:
+def freeze_imports() -> None:
     """Tell the garbage collector not to look again at what is alive now, when something was imported since the last time.
 
     Such objects are freed as ever when nothing refers to them; only a cycle that is alive now would stay. A process that was

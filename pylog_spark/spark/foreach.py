@@ -85,7 +85,7 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
 
 
 def _wait_s(given: Mapping[str, object]) -> float:
-    """How long brokers that are away are waited for: as long as a record's delivery may take."""
+    """How long to wait for brokers that are away: as long as a record's delivery may take."""
     said = next((value for name, value in given.items() if name.lower() == "kafka.delivery.timeout.ms"), None)
     # What is no number is refused when the first batch is written.
     return (int(str(said)) if str(said).isdecimal() else DELIVERY_TIMEOUT_MS) / 1_000
@@ -124,7 +124,7 @@ def _cancelled(frame: Any) -> str | None:
 
 
 def _shown(error: Exception, batch_id: int, group: str | None) -> Exception:
-    """What Spark is shown of a write's `error`: the same, unless the query's job `group` is being cancelled."""
+    """Give the error that Spark sees: `error` itself, unless the query's job `group` is being cancelled."""
     if group is None:
         return error
     text = str(error)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection
 
 from pylog_spark.cluster.documents import DocumentError
-from pylog_spark.cluster.ownership import Place
+from pylog_spark.topic_partition import TopicPartition
 
 _VERSION = 1
 # As for a topic: it becomes one segment of a path.
@@ -43,14 +43,14 @@ def owners_path(group: str, topic: str) -> str:
     return f"consumers/{group}/owners/{topic}"
 
 
-def owner_path(group: str, place: Place) -> str:
+def owner_path(group: str, partition: TopicPartition) -> str:
     """Where the owner of a partition is."""
-    return f"{owners_path(group, place[0])}/{place[1]}"
+    return f"{owners_path(group, partition.topic)}/{partition.partition}"
 
 
-def offset_path(group: str, place: Place) -> str:
+def offset_path(group: str, partition: TopicPartition) -> str:
     """Where a group's offset of a partition is."""
-    return f"consumers/{group}/offsets/{place[0]}/{place[1]}"
+    return f"consumers/{group}/offsets/{partition.topic}/{partition.partition}"
 
 
 def encode_member(topics: Collection[str]) -> bytes:
@@ -65,7 +65,7 @@ def decode_member(path: str, data: bytes) -> frozenset[str]:
         version, topics = body["version"], body["topics"]
     except (ValueError, KeyError, TypeError) as error:
         raise DocumentError(f"The registration {path} cannot be read ({error!r}): stop that consumer.") from error
-    if version != _VERSION or not isinstance(topics, list) or not all(isinstance(one, str) for one in topics):
+    if version != _VERSION or not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise DocumentError(f"The registration {path} has version {version}, this pylog reads {_VERSION}: stop it.")
     return frozenset(topics)
 

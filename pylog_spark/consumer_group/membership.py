@@ -1,4 +1,4 @@
-"""One member's hand on the registries of its group: what it registers, claims, commits and releases.
+"""What one member of a group writes into ZooKeeper: its registration, its claims, offsets and releases.
 
 A member owns what it claimed in the session in which it is registered, and nothing else. ZooKeeper removes its registration
 and its ownerships together when that session ends; so every commit and every release happens only together with a look at the
@@ -8,16 +8,16 @@ registration (a `Guard`), and somebody whose session is over can neither move an
 import time
 from collections.abc import Collection, Mapping
 
-from pylog_spark.cluster import consumers
-from pylog_spark.cluster.ownership import Place
 from pylog_spark.cluster.store import Guard, RevisionConflict, SessionLost, SharedStore, StoreError, Write
+from pylog_spark.consumer_group import documents
+from pylog_spark.topic_partition import TopicPartition
 
 #: How much of its time a session may have left before ZooKeeper is asked again.
 _RENEW_BELOW = 0.5
 
 
-class Registry:
-    """The registries of `group` as `consumer` uses them. Not for several threads.
+class GroupMembership:
+    """The membership of `consumer` in `group`. Not thread-safe.
 
     Parameters
     ----------
@@ -33,15 +33,15 @@ class Registry:
         self._session: int | None = None
         self._until = 0.0
         self._length_s = 0.0
-        self._revisions: dict[Place, int] = {}
+        self._revisions: dict[TopicPartition, int] = {}
 
     def register(self) -> None:
         """Become a member in the session that is there now. Raises `StoreError`."""
         self._session, self._until, self._revisions = None, 0.0, {}
-        for path in (consumers.members_path(self._group), *(self._owners(topic) for topic in self._topics)):
+        for path in (documents.members_path(self._group), *(self._owners(topic) for topic in self._topics)):
             self._make(path)
         session = self._store.session()
-        self._store.put_ephemeral(self._mine, consumers.encode_member(self._topics))
+        self._store.put_ephemeral(self._mine, documents.encode_member(self._topics))
         # A session that began in between would have no registration.
         if session is None or self._store.session() != session:
             raise SessionLost(f"The session with ZooKeeper ended while consumer {self._consumer} registered.")
@@ -77,38 +77,38 @@ class Registry:
         return True
 
     def members(self) -> dict[str, frozenset[str]]:
-        """The members of the group with their topics; the next change is told once.
+        """The members of the group with their topics. The next change calls the store's `notify`, once.
 
         Raises
         ------
         SessionLost
             This member is not among them any more.
         """
-        names = self._store.watch_children(consumers.members_path(self._group))
+        names = self._store.watch_children(documents.members_path(self._group))
         if self._consumer not in names:
             self._check_registration()
-        paths = [consumers.member_path(self._group, name) for name in names]
+        paths = [documents.member_path(self._group, name) for name in names]
         found = zip(names, paths, self._store.get_all(paths), strict=True)
-        return {name: consumers.decode_member(path, one.data) for name, path, one in found if one is not None}
+        return {name: documents.decode_member(path, one.data) for name, path, one in found if one is not None}
 
-    def claim(self, places: Collection[Place]) -> dict[Place, int | None]:
-        """Own those of `places` that nobody owns, and give the group's offset of each, None where there is none.
+    def claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Own those of `partitions` that nobody owns, and give the group's offset of each, None where there is none.
 
-        The next change of what is another's still is told once. Raises `StoreError`.
+        When a partition that another member owns is released, the store's `notify` is called, once. Raises `StoreError`.
         """
-        owned = [place for place in sorted(places) if self._own(place)]
+        owned = [partition for partition in sorted(partitions) if self._own(partition)]
         if not owned:
             return {}
         # What the one before committed must be seen.
         self._store.sync()
-        paths = [consumers.offset_path(self._group, place) for place in owned]
-        offsets: dict[Place, int | None] = {}
-        for place, path, stored in zip(owned, paths, self._store.get_all(paths), strict=True):
-            self._revisions[place] = 0 if stored is None else stored.revision
-            offsets[place] = None if stored is None else consumers.decode_offset(path, stored.data)
+        paths = [documents.offset_path(self._group, partition) for partition in owned]
+        offsets: dict[TopicPartition, int | None] = {}
+        for partition, path, stored in zip(owned, paths, self._store.get_all(paths), strict=True):
+            self._revisions[partition] = 0 if stored is None else stored.revision
+            offsets[partition] = None if stored is None else documents.decode_offset(path, stored.data)
         return offsets
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Store the offsets of partitions that this member owns, all or none.
 
         Raises
@@ -125,21 +125,21 @@ class Registry:
         except RevisionConflict:
             self._check_registration()
             # Somebody wrote offsets by hand; who owns a partition has the last word.
-            for place in offsets:
-                stored = self._store.get(consumers.offset_path(self._group, place))
-                self._revisions[place] = 0 if stored is None else stored.revision
+            for partition in offsets:
+                stored = self._store.get(documents.offset_path(self._group, partition))
+                self._revisions[partition] = 0 if stored is None else stored.revision
             self._write(offsets)
 
-    def release(self, places: Collection[Place]) -> None:
-        """Let others own `places`. Raises `SessionLost`: then nobody needs to; `StoreError`: then it is to be said again."""
-        for place in places:
-            self._revisions.pop(place, None)
+    def release(self, partitions: Collection[TopicPartition]) -> None:
+        """Let others own `partitions`. After `SessionLost` they can already; after `StoreError` call it again."""
+        for partition in partitions:
+            self._revisions.pop(partition, None)
         try:
-            self._delete_owners(places)
+            self._delete_owners(partitions)
         except RevisionConflict:
             self._check_registration()
-            # Said again after an answer that never came, or removed by hand: what is left.
-            self._delete_owners([place for place in places if self._is_mine(place)])
+            # An earlier call whose answer was lost did it, or somebody by hand: release what is left.
+            self._delete_owners([partition for partition in partitions if self._is_mine(partition)])
 
     def close(self) -> None:
         """End the session, and with it the membership and all ownerships."""
@@ -148,10 +148,10 @@ class Registry:
 
     @property
     def _mine(self) -> str:
-        return consumers.member_path(self._group, self._consumer)
+        return documents.member_path(self._group, self._consumer)
 
     def _owners(self, topic: str) -> str:
-        return consumers.owners_path(self._group, topic)
+        return documents.owners_path(self._group, topic)
 
     def _make(self, path: str) -> None:
         """Create the parent of ephemeral nodes, which cannot have children themselves."""
@@ -161,36 +161,36 @@ class Registry:
         except RevisionConflict:
             pass  # Another member was quicker.
 
-    def _own(self, place: Place) -> bool:
-        path = consumers.owner_path(self._group, place)
+    def _own(self, partition: TopicPartition) -> bool:
+        path = documents.owner_path(self._group, partition)
         try:
-            self._store.put_ephemeral(path, consumers.encode_owner(self._consumer))
+            self._store.put_ephemeral(path, documents.encode_owner(self._consumer))
         except RevisionConflict:
             # Released in between: then it is free at the next try, which need not wait for news.
-            return self._store.watch(path) is None and self._own(place)
+            return self._store.watch(path) is None and self._own(partition)
         return True
 
-    def _is_mine(self, place: Place) -> bool:
-        owner = self._store.get(consumers.owner_path(self._group, place))
-        return owner is not None and owner.data == consumers.encode_owner(self._consumer)
+    def _is_mine(self, partition: TopicPartition) -> bool:
+        owner = self._store.get(documents.owner_path(self._group, partition))
+        return owner is not None and owner.data == documents.encode_owner(self._consumer)
 
-    def _delete_owners(self, places: Collection[Place]) -> None:
-        writes = [Write(consumers.owner_path(self._group, place), None, 1) for place in sorted(places)]
+    def _delete_owners(self, partitions: Collection[TopicPartition]) -> None:
+        writes = [Write(documents.owner_path(self._group, partition), None, 1) for partition in sorted(partitions)]
         if writes:
             self._store.write_all(writes, Guard(self._mine, 1))
 
-    def _write(self, offsets: Mapping[Place, int]) -> None:
-        places = sorted(offsets)
+    def _write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        partitions = sorted(offsets)
         writes = [
             Write(
-                consumers.offset_path(self._group, place),
-                consumers.encode_offset(offsets[place]),
-                self._revisions.get(place, 0),
+                documents.offset_path(self._group, partition),
+                documents.encode_offset(offsets[partition]),
+                self._revisions.get(partition, 0),
             )
-            for place in places
+            for partition in partitions
         ]
         revisions = self._store.write_all(writes, Guard(self._mine, 1))
-        self._revisions.update(zip(places, revisions, strict=True))
+        self._revisions.update(zip(partitions, revisions, strict=True))
 
     def _check_registration(self) -> None:
         if self._store.session() != self._session or self._store.get(self._mine) is None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.model import BrokerInfo
-from pylog_spark.cluster.spreading import spread
+from pylog_spark.cluster.placement import changes, plan, spread
 
 
 def brokers(*ids, racks=()):
@@ -80,3 +80,20 @@ def test_more_replicas_than_brokers_are_refused():
     refused = spread({("t", 0): (1,)}, brokers(1, 2), factor=3)
     assert isinstance(refused, Refusal)
     assert refused.code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_plan_names_only_partitions_whose_replicas_change():
+    present = {("t", 0): (1, 2), ("t", 1): (2, 3), ("t", 2): (3, 1)}
+    assert plan(present, brokers(1, 2, 3)) == {}
+    found = plan(present, brokers(1, 2, 3, 4), broker_ids=[1, 2, 4])
+    assert found.keys() == {("t", 1), ("t", 2)}
+    assert all(set(replicas) <= {1, 2, 4} for replicas in found.values())
+
+
+def test_a_plan_for_a_broker_that_does_not_live_is_refused():
+    refused = plan({("t", 0): (1,)}, brokers(1, 2), broker_ids=[2, 9])
+    assert refused == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Broker 9 is not among the live ones: 1,2.")
+
+
+def test_what_is_wanted_and_there_already_is_no_change():
+    assert changes({("t", 0): [1, 2]}, {("t", 0): (1, 2), ("t", 1): (2, 1)}) == {("t", 1): (2, 1)}

@@ -1,7 +1,7 @@
 """Consumers that divide the partitions of topics among themselves, as in the Kafka paper (NetDB 2011, section 3.2).
 
-Everything a group knows stands in ZooKeeper (`cluster/consumers` lists it); there is no coordinator. Each member watches the
-group's members, the brokers and its topics; when something changes it works its share out (`cluster/ownership`), commits and
+Everything a group knows stands in ZooKeeper (`documents` lists it); there is no coordinator. Each member watches the
+group's members, the brokers and its topics; when something changes it works its share out (`assignment`), commits and
 releases what is not its own any more, and claims what is, waiting for whoever still owns it.
 
 What is promised:
@@ -31,16 +31,18 @@ from typing import Literal
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Record
 from pylog_spark.client.errors import LogError
-from pylog_spark.client.group.readers import Readers
-from pylog_spark.client.group.registry import Registry
-from pylog_spark.client.group.store import brokers_of, open_store
-from pylog_spark.cluster import consumers, documents
-from pylog_spark.cluster.ownership import Place, next_step
+from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import SessionLost, SharedStore, StoreError
+from pylog_spark.consumer_group.assignment import next_step
+from pylog_spark.consumer_group.documents import is_name
+from pylog_spark.consumer_group.membership import GroupMembership
+from pylog_spark.consumer_group.readers import Readers
+from pylog_spark.consumer_group.store import brokers_of, open_store
+from pylog_spark.topic_partition import TopicPartition
 
 _log = logging.getLogger("pylog_spark")
 
-# While another member still owns a partition, its release is told; this is for what is missed.
+# ZooKeeper tells of the release of a partition that another member owns; this is for news that were missed.
 _CLAIM_AGAIN_S = 1.0
 # Where no broker keeps its topics in the same ZooKeeper, a topic that grows is seen by asking.
 _LOOK_AGAIN_S = 30.0
@@ -50,7 +52,7 @@ _WITHOUT_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """What a member is told of its partitions.
+    """What happens to a member's partitions.
 
     Attributes
     ----------
@@ -62,7 +64,7 @@ class Rebalance:
     """
 
     what: Literal["releasing", "claimed", "lost"]
-    partitions: frozenset[Place]
+    partitions: frozenset[TopicPartition]
 
 
 class ConsumerGroup:
@@ -125,39 +127,39 @@ class ConsumerGroup:
         self.consumer_id = consumer_id or f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._topics = sorted(set(topics))
         _check(group, self.consumer_id, self._topics, start)
-        self._tell = on_rebalance or (lambda _: None)
+        self._on_rebalance = on_rebalance or (lambda _: None)
         self._auto_commit_s = auto_commit_interval_ms / 1000 if auto_commit else None
         self._changed = threading.Event()
         wait_ms = session_timeout_ms if connection_timeout_ms is None else connection_timeout_ms
         self._store: SharedStore = open_store(zookeeper, session_timeout_ms, wait_ms, lambda _: self._changed.set())
-        self._registry = Registry(self._store, group, self.consumer_id, self._topics)
+        self._membership = GroupMembership(self._store, group, self.consumer_id, self._topics)
         try:
             servers = bootstrap_servers or brokers_of(self._store, zookeeper)
             settings = {**(config or {}), "bootstrap.servers": servers}
             self._admin = Admin(servers, settings)
             self._partitions()
         except BaseException:
-            self._registry.close()
+            self._membership.close()
             raise
         self._readers = Readers(settings, start)
         self._waiting: deque[Record] = deque()
-        self._owned: set[Place] = set()
+        self._owned: set[TopicPartition] = set()
         #: Not read any more, and not known to be released.
-        self._leaving: set[Place] = set()
+        self._leaving: set[TopicPartition] = set()
         #: The offset after the last record handed out, after the last one done, and as committed.
-        self._handed: dict[Place, int] = {}
-        self._done: dict[Place, int] = {}
-        self._committed: dict[Place, int] = {}
+        self._handed: dict[TopicPartition, int] = {}
+        self._done: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
         self._look_at = self._commit_at = 0.0
         self._closed = False
 
     @property
-    def assignment(self) -> frozenset[Place]:
+    def assignment(self) -> frozenset[TopicPartition]:
         """The topics and partitions that this member owns, as of the last `poll`."""
         return frozenset(self._owned)
 
     def __iter__(self) -> Iterator[Record]:
-        """Give records, one by one, for ever; waits for new ones."""
+        """Give records one by one, without an end; wait for new ones."""
         while True:
             yield from self.poll(max_records=1)
 
@@ -221,39 +223,39 @@ class ConsumerGroup:
         # A record whose handling failed is not done.
         self._close(self._handed if error is None else {})
 
-    def _close(self, done: Mapping[Place, int]) -> None:
+    def _close(self, done: Mapping[TopicPartition, int]) -> None:
         if self._closed:
             return
         self._closed = True
         self._done.update(done)
         try:
-            if self._auto_commit_s is not None and self._registry.registered:
+            if self._auto_commit_s is not None and self._membership.registered:
                 with suppress(StoreError):
                     self._commit()
         finally:
             self._readers.close()
             self._admin.close()
-            self._registry.close()
+            self._membership.close()
 
     def _hand_out(self, most: int) -> list[Record]:
         records = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         for record in records:
-            self._handed[record.topic, record.partition] = record.offset + 1
+            self._handed[TopicPartition(record.topic, record.partition)] = record.offset + 1
         return records
 
     def _lives(self) -> bool:
         try:
-            return self._registry.lives()
+            return self._membership.lives()
         except SessionLost:
             self._forget()
             return False
 
     def _tend(self) -> bool:
-        """Do what the group needs; whether this member may hand out records now."""
+        """Join, rebalance and commit as due. True when this member may hand out records now."""
         try:
-            if not self._registry.registered:
+            if not self._membership.registered:
                 self._join()
-            if not self._registry.lives():
+            if not self._membership.lives():
                 return False
             now = time.monotonic()
             if self._changed.is_set() or now >= self._look_at:
@@ -267,30 +269,30 @@ class ConsumerGroup:
         except StoreError as error:
             _log.warning("Group %s, consumer %s: %s", self.group, self.consumer_id, error)
             self._look_at = 0.0
-            return self._registry.registered and self._lives()
+            return self._membership.registered and self._lives()
         return True
 
     def _join(self) -> None:
         self._forget()
-        self._registry.register()
+        self._membership.register()
         self._changed.set()
         self._commit_at = time.monotonic() + (self._auto_commit_s or 0.0)
 
     def _forget(self) -> None:
-        """The session is over: what was owned is not any more, and is another's or nobody's."""
+        """Forget everything that was owned: the session is over, and others may own it by now."""
         lost, self._owned, self._leaving = frozenset(self._owned), set(), set()
         self._drop(lost)
         if lost:
-            _log.warning("Group %s: consumer %s lost its session and begins anew.", self.group, self.consumer_id)
-            self._tell(Rebalance("lost", lost))
+            _log.warning("Group %s: consumer %s lost its session and joins again.", self.group, self.consumer_id)
+            self._on_rebalance(Rebalance("lost", lost))
 
-    def _drop(self, places: frozenset[Place]) -> None:
-        """Read and hand out nothing more of `places`."""
-        self._readers.end(places)
-        self._waiting = deque(one for one in self._waiting if (one.topic, one.partition) not in places)
+    def _drop(self, partitions: frozenset[TopicPartition]) -> None:
+        """Read and hand out nothing more of `partitions`."""
+        self._readers.end(partitions)
+        self._waiting = deque(record for record in self._waiting if (record.topic, record.partition) not in partitions)
         for offsets in (self._handed, self._done, self._committed):
-            for place in places:
-                offsets.pop(place, None)
+            for partition in partitions:
+                offsets.pop(partition, None)
 
     def _rebalance(self) -> None:
         self._changed.clear()
@@ -301,54 +303,58 @@ class ConsumerGroup:
             raise
 
     def _balance(self) -> bool:
-        """Go from what is owned to this member's share; whether all of it is owned now."""
+        """Release and claim until this member owns its share. True when it owns all of it."""
         self._store.watch_children(documents.REGISTRATIONS)
         for topic in self._topics:
             self._store.watch(documents.topic_path(topic))
-        members = self._registry.members()
+        members = self._membership.members()
         step = next_step(self.consumer_id, self._owned, members, self._partitions())
         if step.release:
-            self._tell(Rebalance("releasing", step.release))
+            self._on_rebalance(Rebalance("releasing", step.release))
             if self._auto_commit_s is not None:
                 self._commit()
             self._drop(step.release)
             self._owned -= step.release
             self._leaving |= step.release
         if self._leaving:
-            self._registry.release(self._leaving)
+            self._membership.release(self._leaving)
             self._leaving.clear()
         if step.claim:
             self._claim(step.claim)
         return step.claim <= self._owned
 
-    def _claim(self, places: frozenset[Place]) -> None:
-        stored = self._registry.claim(places)
+    def _claim(self, partitions: frozenset[TopicPartition]) -> None:
+        stored = self._membership.claim(partitions)
         self._owned.update(stored)
         try:
             offsets = self._readers.begin(stored)
         except LogError:
-            # The brokers do not say where to begin; owned but unread, nobody would read them.
-            self._registry.release(stored)
+            # The brokers do not say where to begin. A partition that is owned and not read would be read by nobody.
+            self._membership.release(stored)
             self._owned.difference_update(stored)
             raise
         # Where a group begins is kept: what comes from now on is read, whoever owns the partition then.
-        self._registry.commit({place: offset for place, offset in offsets.items() if stored[place] is None})
+        self._membership.commit(
+            {partition: offset for partition, offset in offsets.items() if stored[partition] is None}
+        )
         self._committed.update(offsets)
         if stored:
-            self._tell(Rebalance("claimed", frozenset(stored)))
+            self._on_rebalance(Rebalance("claimed", frozenset(stored)))
 
     def _commit(self) -> None:
-        news = {place: at for place, at in self._done.items() if self._committed.get(place) != at}
-        self._registry.commit(news)
+        news = {partition: at for partition, at in self._done.items() if self._committed.get(partition) != at}
+        self._membership.commit(news)
         self._committed.update(news)
 
     def _partitions(self) -> dict[str, list[int]]:
-        return {topic: [one.partition for one in self._admin.topic(topic).partitions] for topic in self._topics}
+        return {
+            topic: [partition.partition for partition in self._admin.topic(topic).partitions] for topic in self._topics
+        }
 
 
 def _check(group: str, consumer: str, topics: Collection[str], start: str) -> None:
     for what, name in (("group", group), ("consumer_id", consumer)):
-        if not consumers.is_name(name):
+        if not is_name(name):
             raise ValueError(f"{what}={name!r} must be 1 to 249 letters, digits, dots, underscores and hyphens.")
     if not topics:
         raise ValueError("topics is empty: name what to read.")

@@ -1,9 +1,9 @@
 """Contact with the brokers, shared by source and sink: the first one fails in seconds, with a sentence; later ones wait.
 
 Requests of a query that runs are tried again for as long as its settings say (a broker may be restarting); only the first
-one, which finds a wrong address or a broker that was never started, should not keep a user waiting. The native client knows
-that difference of itself alone: one that has reached no broker yet gives up at once. Tasks and commits make new ones, so
-they use `until_reachable`.
+one, which finds a wrong address or a broker that was never started, should not keep a user waiting. A native
+client that has reached no broker yet gives up at once, too. Tasks and commits make new clients although the query runs, so they
+use `until_reachable`.
 """
 
 from __future__ import annotations
