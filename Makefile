@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 CARGO := cargo
 MANIFEST := --manifest-path broker_native/Cargo.toml --locked
-RUST_SOURCES := $(shell find broker_native -name '*.rs' -not -path '*/target/*' 2>/dev/null) broker_native/Cargo.toml broker_native/Cargo.lock
+RUST_SOURCES := $(shell find broker_native -path '*/src/*.rs' -not -path '*/target/*' 2>/dev/null) $(wildcard broker_native/Cargo.* broker_native/*/Cargo.toml)
 
 .DEFAULT_GOAL := help
 .PHONY: help preflight preflight-test develop demo test test-long test-rust test-rust-aside test-python test-seconds test-cluster check check-python check-rust format bench wheel crash crash-transactions back-to-back crash-sink cluster-chaos powercut simulate fuzz attack librdkafka parity clean
@@ -100,13 +100,13 @@ check-python:
 	$(BIN)/python -m pytest --quiet tests/test_tidy.py
 
 check-rust:
-	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --check
-	$(CARGO) clippy $(MANIFEST) --all-targets --features python --quiet -- -D warnings
+	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --all --check
+	$(CARGO) clippy $(MANIFEST) --workspace --all-targets --quiet -- -D warnings
 
 format: develop ## Format Python and Rust, sort imports
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
-	$(CARGO) fmt --manifest-path broker_native/Cargo.toml
+	$(CARGO) fmt --manifest-path broker_native/Cargo.toml --all
 
 test-cluster: preflight-test develop $(VENV)/.spark-home/classes.jsa ## The tests of other clients, of the Python client, of Spark, and the sink under kill -9, against three brokers with replicas
 	PYLOG_TEST_CLUSTER=1 PYLOG_SINK_ROUNDS=$${PYLOG_SINK_ROUNDS:-1} $(PYTEST) -m cluster $(PYTEST_ARGS)
@@ -138,7 +138,7 @@ cluster-chaos: develop ## 500 rounds of kills, pauses, partitions and lost sessi
 	PYLOG_CHAOS_ROUNDS=$${PYLOG_CHAOS_ROUNDS:-500} $(BIN)/python -m pytest tests/cluster/test_chaos.py --timeout 36000 -s
 
 powercut: ## Cut the power of the simulated disk 10,000 times
-	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --test native power_loss -- --nocapture
+	PYLOG_POWER_CUTS=10000 $(CARGO) test $(MANIFEST) --release --package pylog-storage --test integration power_loss -- --nocapture
 
 simulate: export PYLOG_TEST_LONG = 1
 simulate: develop ## 10,000 simulated clusters under faults (PYLOG_SIM_SEEDS=..., PYLOG_SIM_FIRST=...)

@@ -2,12 +2,46 @@
 
 Objects that hold sockets or threads (`Client`, `RangeReader`, `RecordWriter`, `NativeBroker`) belong to the process
 that made them: they refuse to work after a fork and cannot be pickled. All raise `NativeError`.
+
+Answers are documents: what JSON can say, as Python values. Each names the class of `pylog_spark.results` that has exactly its
+fields; `pylog_spark.results.decoding` makes the one of the other, and nobody else looks into a document.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Protocol, TypedDict, final
 
+__all__ = [
+    "Client",
+    "NativeBroker",
+    "NativeError",
+    "RangeReader",
+    "RawConnection",
+    "RecordWriter",
+    "__version__",
+    "client_settings",
+    "murmur2",
+]
 __version__: str
+
+_Document = dict[str, object]
+
+class _NewTopic(TypedDict):
+    """A topic to create; -1 stands for the broker's default."""
+
+    name: str
+    num_partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+class _ArrowArray(Protocol):
+    """What a batch of Arrow's is, of whichever library: `pyarrow.record_batch` takes it."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+class _Batch(_ArrowArray, Protocol):
+    """A batch of records. Its length is how many there are."""
+
+    def __len__(self) -> int: ...
 
 class NativeError(Exception):
     """Raised by everything native. `args == (kind, message)`.
@@ -23,13 +57,14 @@ def murmur2(data: bytes) -> int:
 def client_settings() -> list[tuple[str, str, str, str]]:
     """Every setting that `Client`, `RangeReader` and `RecordWriter` know: (name, type, default, meaning)."""
 
+@final
 class NativeBroker:
     """The data path of one broker: log directory, listener, handlers. Decisions come from Python.
 
     Start order: construct (locks and opens `data_dir`), `apply_topics` with every stored topic, `listen`.
     """
 
-    def __init__(self, data_dir: str, settings_json: str) -> None:
+    def __new__(cls, data_dir: str, settings_json: str) -> NativeBroker:
         """`settings_json`: see `pylog_spark.broker.config.native_settings`, which makes it."""
     def apply_topics(self, topics_json: str) -> None:
         """Create or update topics: JSON list of {name, topic_id, internal, config: {LogConfig fields}, partitions: [
@@ -71,11 +106,12 @@ class NativeBroker:
         """Let `next_event` return, the one that waits or the next one. Callable from every thread."""
     def complete(self, event_id: int, answer_json: str) -> None:
         """Answer an event: JSON of the wire response body in snake_case (for auto_create_topics: {})."""
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, int]:
         """Counters since the start and gauges: requests, bytes_in, bytes_out, connections, partitions, ..."""
     def close(self, timeout_ms: int) -> None:
         """Stop accepting, answer what is in flight, sync all logs, write the clean-stop marker, unlock. Idempotent."""
 
+@final
 class Client:
     """Metadata, offsets and admin requests of one cluster. Thread-safe; connections are opened when needed.
 
@@ -83,12 +119,11 @@ class Client:
     default.api.timeout.ms, and others of Kafka's names that the client implements; unknown keys are refused.
     """
 
-    def __init__(self, config: Mapping[str, str]) -> None: ...
-    def describe_topics(self, names: Sequence[str] | None) -> list[dict[str, Any]]:
-        """[{name, topic_id, is_internal, error (Kafka name or None), partitions: [{partition, leader, leader_epoch,
-        replicas, isr, error}]}]; all topics when `names` is None. Never creates a topic. topic_id is "" below v10."""
-    def describe_cluster(self) -> dict[str, Any]:
-        """{cluster_id, controller_id, brokers: [{node_id, host, port, rack}]}."""
+    def __new__(cls, config: Mapping[str, str]) -> Client: ...
+    def describe_topics(self, names: Sequence[str] | None) -> list[_Document]:
+        """`TopicDescription` of each, of all topics when `names` is None. Never creates a topic. topic_id is "" below v10."""
+    def describe_cluster(self) -> _Document:
+        """`ClusterDescription`."""
     def list_offsets(
         self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
     ) -> list[tuple[str, int, int, int]]:
@@ -100,27 +135,27 @@ class Client:
         """(topic, partition, start, end, most records, most bytes, take one stored batch at least) -> (offset reached, records,
         bytes of stored batches), same order. Batches are fetched and counted by their headers; only what a reader of the
         client's isolation.level sees counts. Record limits are met exactly; stored batches are not cut by bytes."""
-    def create_topics(self, topics: Sequence[Mapping[str, Any]], validate_only: bool = False) -> list[dict[str, Any]]:
-        """[{name, num_partitions, replication_factor, configs: {k: v}}] -> [{name, topic_id, error, message,
-        num_partitions, replication_factor}]; -1 = broker default."""
-    def delete_topics(self, names: Sequence[str]) -> list[dict[str, Any]]: ...
-    def create_partitions(self, counts: Mapping[str, int]) -> list[dict[str, Any]]: ...
-    def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[dict[str, Any]]:
-        """(topic, partition, first offset to keep; -1 = high watermark) -> [{topic, partition, low_watermark, error}]."""
-    def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
-        """resource_type topic|broker -> [{name, error, message, configs: [{name, value, source, type, read_only,
-        is_sensitive, documentation, synonyms: [{name, value, source}]}]}]; a broker is named by its number."""
+    def create_topics(self, topics: Sequence[_NewTopic], validate_only: bool = False) -> list[_Document]:
+        """`CreateTopicResult` of each."""
+    def delete_topics(self, names: Sequence[str]) -> list[_Document]:
+        """`DeleteTopicResult` of each."""
+    def create_partitions(self, counts: Mapping[str, int]) -> list[_Document]:
+        """`NamedResult` of each topic."""
+    def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[_Document]:
+        """(topic, partition, first offset to keep; -1 = high watermark) -> `DeletedRecords` of each."""
+    def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[_Document]:
+        """resource_type topic|broker -> `ConfigDescription` of each; a broker is named by its number."""
     def alter_configs(
         self, resource_type: str, name: str, changes: Mapping[str, str | None], validate_only: bool = False
-    ) -> list[dict[str, Any]]:
-        """Incremental: a value sets, None goes back to the default."""
-    def request(self, name: str, arguments_json: str) -> list[dict[str, Any]]:
-        """Groups, their offsets, transactions: the methods of `pylog_spark.client.groups` and `.transactions`, by name
-        and with their arguments as a JSON object."""
+    ) -> list[_Document]:
+        """Incremental: a value sets, None goes back to the default. One `NamedResult`."""
+    def request(self, name: str, arguments_json: str) -> list[_Document]:
+        """Groups, their offsets, transactions, replicas: the methods of `pylog_spark.client.groups`, `.transactions` and
+        `.replicas`, by name and with their arguments as a JSON object; the classes are named there."""
     def end_transactions(
         self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
-    ) -> list[dict[str, Any]]:
-        """End transactions, each (transactional id, producer id, epoch): [{transactional_id, error, message}], same order.
+    ) -> list[_Document]:
+        """End transactions, each (transactional id, producer id, epoch): `EndTransactionResult` of each, same order.
 
         Returns when every partition of each knows: a reader of committed data then sees them. A transaction that had
         ended in this way before is a success. An error (a Kafka error name or a kind of `NativeError`) is its
@@ -130,6 +165,7 @@ class Client:
         inside. Many at once are pipelined."""
     def close(self) -> None: ...
 
+@final
 class RangeReader:
     """Records of ranges [start, end) of partitions as a stream of Arrow batches (`__arrow_c_stream__`, once only).
 
@@ -144,8 +180,8 @@ class RangeReader:
     lost connections are retried inside. With `client.rack` the leader may send the reader to a closer replica.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         config: Mapping[str, str],
         topic: str,
         partition: int,
@@ -157,21 +193,21 @@ class RangeReader:
         batch_bytes: int = 1_500_000,
         max_rows: int = 10_000,
         follow: bool = False,
-        then: Sequence[tuple[str, int, int, int, str]] = (),
+        then: Sequence[tuple[str, int, int, int, str]] = ...,
         timestamps: Sequence[tuple[int, int]] | None = None,
-        keys: Sequence[tuple[str, Sequence[bytes | None]]] = (),
+        keys: Sequence[tuple[str, Sequence[bytes | None]]] = ...,
         limit: int | None = None,
-    ) -> None:
-        """`then`: further ranges, (topic, partition, start, end, topic_id). With `follow`, the end of the last one is ignored
-        and `next_batch` waits for new records.
+    ) -> RangeReader:
+        """`then`: further ranges (none when left out), (topic, partition, start, end, topic_id). With `follow`, the end of the last one is
+        ignored and `next_batch` waits for new records.
 
-        Rows are left out before they are built unless one of `timestamps` holds their timestamp ((first, last) in ms, both
-        included, ascending) and each of `keys` their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
+        Rows are left out before they are built unless one of `timestamps`, if given, holds their timestamp ((first, last) in ms, both
+        included, ascending) and each of `keys`, if given, their key: ("in", keys; None for no key), ("prefix", prefixes), ("range",
         [low, high]) for low <= key < high, where None is no bound. `limit`: most rows in all; fetches are small at first."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-    def next_batch(self, timeout_ms: int) -> Any | None:
-        """For programs that poll: an object with `__arrow_c_array__` (pyarrow.record_batch() takes it), or None when
-        nothing came within `timeout_ms` or the end is reached (then `at_end` is True)."""
+    def next_batch(self, timeout_ms: int) -> _Batch | None:
+        """For programs that poll: a batch, or None when nothing came within `timeout_ms` or the end is reached (then `at_end`
+        is True)."""
     @property
     def at_end(self) -> bool: ...
     @property
@@ -189,6 +225,7 @@ class RangeReader:
         its own, whose text contains ``KIND: message``; this is the same as values."""
     def stop(self) -> None: ...
 
+@final
 class RecordWriter:
     """Appends Arrow batches. Not thread-safe. One instance for one Spark task.
 
@@ -200,29 +237,29 @@ class RecordWriter:
     committed, and not at all when it is aborted or was left open for `transaction.timeout.ms` without being prepared.
     """
 
-    def __init__(
-        self, config: Mapping[str, str], topic: str | None = None, *, transactional_id: str | None = None
-    ) -> None:
+    def __new__(
+        cls, config: Mapping[str, str], topic: str | None = None, *, transactional_id: str | None = None
+    ) -> RecordWriter:
         """`topic` wins over the column. Connects to nobody yet."""
-    def write(self, batch: Any) -> None:
-        """Takes an object with `__arrow_c_array__`. Returns when its records are queued; blocks while the buffer
+    def write(self, batch: _ArrowArray) -> None:
+        """Returns when its records are queued; blocks while the buffer
         (`buffer.memory`) is full. Raises the first delivery error of earlier records."""
-    def flush(self) -> dict[str, Any]:
-        """Wait until all is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}, counted from
-        the first write of this writer; an offset is -1 where the broker told none (``acks=0``)."""
-    def begin(self) -> dict[str, Any]:
-        """Begin the transaction: {producer_id, producer_epoch}. Whoever held the transactional id before is fenced, and
+    def flush(self) -> _Document:
+        """Wait until all is acknowledged: `FlushResult`, counted from the first write of this writer."""
+    def begin(self) -> _Document:
+        """Begin the transaction: `ProducerIdentity`. Whoever held the transactional id before is fenced, and
         its open transaction aborted, when this returns. Without this the first batch that is sent begins it."""
-    def prepare(self) -> dict[str, Any] | None:
-        """After `flush`: {transactional_id, producer_id, producer_epoch, prepared}, which end the transaction through
-        `Client.end_transactions`, from anywhere. `prepared` True: it never times out, takes nothing more, and only these
-        end it. False: the brokers do not offer that (KIP-939); it stays an ordinary transaction with its time-out.
-        None when no record was written: there is nothing to end."""
+    def prepare(self) -> _Document | None:
+        """After `flush`: `PreparedTransaction`, which ends the transaction through `Client.end_transactions`, from anywhere.
+        `prepared` True: it never times out, takes nothing more, and only these end it. False: the brokers do not offer that
+        (KIP-939); it stays an ordinary transaction with its time-out. None when no record was written: there is nothing to
+        end."""
     def end(self, commit: bool) -> None:
         """Commit (after `flush`) or abort, and wait until every partition knows. The writer then takes nothing more."""
     def close(self) -> None:
         """Give up what is not acknowledged and close the connections. An open transaction stays open."""
 
+@final
 class RawConnection:
     """The raw door to a broker, for tests and tools: one connection, any request the codec knows, its answer as it is.
 
@@ -230,7 +267,7 @@ class RawConnection:
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
     """
 
-    def __init__(self, host: str, port: int, timeout_ms: int = 30_000) -> None:
+    def __new__(cls, host: str, port: int, timeout_ms: int = 30_000) -> RawConnection:
         """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
     def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
         """`send`, then `receive`."""

@@ -1,8 +1,8 @@
-"""``format("pylog")``: the door between Spark and the rooms `source` and `sink`.
+"""``format("pylog")``: what Spark calls, and where the packages `source` and `sink` begin.
 
 Spark finds it through the package `pyspark_pylog`, imports it in every Python process that looks for data sources, and
-makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the native module,
-pyarrow and the rooms are imported by the methods), and options are checked as soon as they are known.
+makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the methods import the
+native module, pyarrow, and the packages), and options are checked as soon as they are known.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource
 from pylog_spark import schema as columns
 from pylog_spark.errors import PylogError
 from pylog_spark.options import BATCH, STREAM, check_names, read_options, write_options
-from pylog_spark.raising import sentence_first
-from pylog_spark.worker import settle
+from pylog_spark.spark.raising import sentence_first
+from pylog_spark.spark.worker import freeze_imports
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
-    """What the sink does for a reader that an open transaction holds back: the two rooms do not know each other."""
+    """What the sink does for a reader that an open transaction holds back: the two packages do not import each other."""
     from pylog_spark.sink.holding import release
 
     return release(client, partitions)
@@ -126,7 +126,7 @@ class PylogDataSource(DataSource):
     def _range_source(self, schema: StructType, scope: str) -> RangeSource:
         from pylog_spark.source.partition import RangeSource
 
-        settle()
+        freeze_imports()
         options = read_options(self.options, scope)
         names = columns.read_columns(schema)
         nullable = {field.name: field.nullable for field in schema.fields}
@@ -145,7 +145,7 @@ class PylogDataSource(DataSource):
         from pylog_spark.sink.identity import batch_write
         from pylog_spark.sink.task import Target
 
-        settle()
+        freeze_imports()
         options = write_options(self.options, streaming=streaming)
         names = columns.write_columns(schema, options.topic)
         batch = None if streaming else batch_write(options.named, options.topic)

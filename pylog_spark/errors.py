@@ -1,7 +1,7 @@
 """Every error that a user of pylog can meet, and the one place where a native error becomes one of them.
 
 An error is a condition name (stable: programs and tests look for it) and one sentence that says what is wrong and what
-to do. Spark shows it in its own exception before and after the Python traceback (see `pylog_spark.raising`), as
+to do. Spark shows it in its own exception before and after the Python traceback (see `pylog_spark.spark.raising`), as
 ``pylog_spark.errors.PylogError: [PYLOG_...] sentence``.
 
 No pyspark and no native module is imported here: the broker, the command line and the data source all use this file.
@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pylog_spark._native import Client, RangeReader, RecordWriter
 
 #: Conditions, each with what it means. The names may not change: users search for them.
 CONDITIONS: dict[str, str] = {
@@ -70,6 +73,7 @@ class PylogError(Exception):
 
 #: Native kinds (Kafka's error names and the client's own) -> (condition, advice appended to the native sentence).
 _NATIVE_KINDS: dict[str, tuple[str, str]] = {
+    "MISMATCHED_BUILDS": ("PYLOG_NATIVE_MISSING", ""),
     "UNREACHABLE": ("PYLOG_UNREACHABLE", "check kafka.bootstrap.servers and that a broker runs there"),
     "TIMED_OUT": ("PYLOG_UNREACHABLE", "check that the brokers run and answer"),
     "REQUEST_TIMED_OUT": ("PYLOG_UNREACHABLE", "check that the brokers run and answer"),
@@ -125,7 +129,29 @@ def from_native(kind: str, message: str) -> PylogError:
     return PylogError(condition, f"{sentence}.")
 
 
-def native() -> Any:
+class NativeModule(Protocol):
+    """What `native` gives: the module of `_native.pyi`, as far as source and sink use it."""
+
+    @property
+    def Client(self) -> type[Client]:  # noqa: N802 - the module's names
+        """Requests to one cluster."""
+
+    @property
+    def RangeReader(self) -> type[RangeReader]:  # noqa: N802
+        """Reads ranges of partitions."""
+
+    @property
+    def RecordWriter(self) -> type[RecordWriter]:  # noqa: N802
+        """Appends batches."""
+
+    def murmur2(self, data: bytes) -> int:
+        """Kafka's hash of a key."""
+
+    def client_settings(self) -> list[tuple[str, str, str, str]]:
+        """Name, type, default and meaning of every setting of a client."""
+
+
+def native() -> NativeModule:
     """Import the native module when it is first needed, or say in one sentence that it is missing."""
     try:
         from pylog_spark import _native
@@ -154,7 +180,7 @@ def translated(to: Callable[[str, str], PylogError] = from_native) -> Iterator[N
 
 
 def native_kind(error: BaseException) -> tuple[str, str] | None:
-    """Give ``(kind, message)`` when `error` came from the native module, else None."""
-    if type(error).__name__ == "NativeError" and len(error.args) == 2:
+    """Give ``(kind, message)`` when `error` came from the native module, or from a document of it that does not fit; else None."""
+    if type(error).__name__ in ("NativeError", "DocumentError") and len(error.args) == 2:
         return str(error.args[0]), str(error.args[1])
     return None

@@ -1,7 +1,7 @@
-"""The shape of the code, checked: import arrows of the native rooms, sizes, no traces of one machine, tests that test.
+"""The shape of the code, checked: arrows between the native crates, sizes, no traces of one machine, tests that test.
 
-The arrows are read from the table in `broker_native/src/lib.rs`, so that the map and the rule cannot drift apart. The arrows
-of the Python rooms are import-linter contracts in pyproject.toml.
+Cargo holds the arrows between the native crates; the map in ARCHITECTURE.md is compared with them, so that the two cannot drift apart.
+The arrows of the Python rooms are import-linter contracts in pyproject.toml.
 """
 
 import ast
@@ -11,20 +11,16 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.harness import order
 
 ROOT = Path(__file__).parent.parent
-RUST = ROOT / "broker_native" / "src"
+RUST = ROOT / "broker_native"
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
-_TABLE_ROW = re.compile(r"^//! \| \[?`(\w+)`\]? \|.*\| ([^|]+) \|$")
+_TABLE_ROW = re.compile(r"^\| `(\w+)` \| pylog-\w+ \|.*\| ([^|]+) \|$")
 _FUNCTION = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe |extern \"C\" )*fn (\w+)", re.MULTILINE)
-_CRATE_PATH = re.compile(r"\bcrate::(\w+)|\bcrate::\{([^;]*)\};")
-_ARROW_CRATE = re.compile(r"\barrow_(?:array|buffer|data|schema)\b")
 _TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod \w+ \{", re.MULTILINE)
 _RUST_TEST = re.compile(r"#\[(?:tokio::)?test(?:\([^)]*\))?\]")
 _MACHINE_PATH = re.compile(r"/(?:root|home|work|Users|mnt)/\w|/tmp/(?:base|wt|target)\b")
@@ -71,7 +67,7 @@ def without_tests(code: str) -> str:
 def rust_test_modules() -> tuple[Path, ...]:
     """Places (without suffix) of the modules that are compiled for tests only."""
     declaration = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);")
-    places = [ROOT / "broker_native" / "tests"]
+    places = [folder for crate in crates() if (folder := RUST / crate / "tests").is_dir()]
     for file in tracked(".rs"):
         folder = file.parent if file.stem in ("mod", "lib") else file.with_suffix("")
         places += [folder / name for name in declaration.findall(file.read_text())]
@@ -95,50 +91,42 @@ def rust_functions(code: str) -> Iterator[tuple[str, int, str]]:
             yield found.group(1), text.strip().count("\n") + 1, text
 
 
-def rust_rooms() -> dict[str, set[str]]:
-    """Room -> rooms it may import, as the table in lib.rs says; `py` may import all."""
-    rows = [_TABLE_ROW.match(line) for line in (RUST / "lib.rs").read_text().splitlines()]
-    allowed = {row.group(1): set(re.findall(r"`(\w+)`", row.group(2))) for row in rows if row}
-    for room, row in ((row.group(1), row) for row in rows if row):
-        if row.group(2).strip() == "all":
-            allowed[room] = set(allowed) - {room}
-    return allowed
+def crates() -> dict[str, set[str]]:
+    """Crate of the workspace (its folder) -> the crates that its code uses, as its Cargo.toml says."""
+    found = {}
+    for manifest in sorted(RUST.glob("*/Cargo.toml")):
+        dependencies = re.search(r"^\[dependencies\]\n(.*?)(?=^\[|\Z)", manifest.read_text(), re.MULTILINE | re.DOTALL)
+        assert dependencies is not None, manifest
+        found[manifest.parent.name] = set(re.findall(r"^([\w-]+)\.workspace", dependencies[1], re.MULTILINE))
+    return found
 
 
-def imported_rooms(code: str) -> set[str]:
-    """Rooms that `code` names by a path from the crate's root."""
-    rooms: set[str] = set()
-    for single, several in _CRATE_PATH.findall(code):
-        rooms |= {single} if single else set(re.findall(r"(?:^|,)\s*(\w+)", several))
-    return rooms
+def own(dependencies: set[str]) -> set[str]:
+    """Which of them are crates of this workspace, by their folders."""
+    return {name.removeprefix("pylog-") for name in dependencies if name.startswith("pylog-")}
 
 
-def test_the_table_in_lib_rs_names_every_native_room() -> None:
-    modules = set(re.findall(r"^(?:pub )?mod (\w+);", (RUST / "lib.rs").read_text(), re.MULTILINE))
-    assert modules
-    assert set(rust_rooms()) == modules
+def test_the_map_says_of_every_crate_what_cargo_lets_it_use() -> None:
+    rows = [_TABLE_ROW.match(line) for line in (ROOT / "ARCHITECTURE.md").read_text().splitlines()]
+    said = {row[1]: set(re.findall(r"`(\w+)`", row[2])) for row in rows if row}
+    assert said == {crate: own(dependencies) for crate, dependencies in crates().items()}
 
 
-@pytest.mark.parametrize("room", sorted(rust_rooms()))
-def test_a_native_room_imports_only_what_the_table_allows(room: str) -> None:
-    allowed = rust_rooms()[room] | {room}
-    wrong = {}
-    for file in (RUST / room).rglob("*.rs"):
-        extra = imported_rooms(code_of(file.read_text())) - allowed
-        if extra:
-            wrong[str(file.relative_to(ROOT))] = sorted(extra)
-    assert wrong == {}
+def test_only_columnar_and_native_see_arrow_only_native_sees_python_and_only_the_server_has_a_runtime() -> None:
+    def users(prefix: str) -> set[str]:
+        return {crate for crate, names in crates().items() if any(name.startswith(prefix) for name in names)}
+
+    assert users("arrow-") == {"columnar", "native"}
+    assert users("pyo3") == {"native"}
+    assert users("tokio") == {"native", "server"}
 
 
-def test_only_columnar_and_py_see_arrow_and_only_py_sees_python() -> None:
-    wrong = []
-    for file in RUST.rglob("*.rs"):
-        code, room = code_of(file.read_text()), file.relative_to(RUST).parts[0]
-        if _ARROW_CRATE.search(code) and room not in ("columnar", "py"):
-            wrong.append(f"{file.relative_to(ROOT)} sees Arrow")
-        if re.search(r"\bpyo3\b", code) and room != "py":
-            wrong.append(f"{file.relative_to(ROOT)} sees PyO3")
-    assert wrong == []
+def test_no_simulator_comes_into_the_wheel() -> None:
+    reached, ahead = set(), {"native"}
+    while ahead:
+        reached |= ahead
+        ahead = set().union(*(own(crates()[crate]) for crate in ahead)) - reached
+    assert set(crates()) - reached == {"testkit"}
 
 
 def test_no_file_is_longer_than_600_lines_without_its_tests() -> None:

@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 def error_of(outcome: object) -> Json:
-    """The two fields that tell how one item went: those of a `Refusal`, and no error for anything else."""
+    """Give error_code and error_message of one item: those of a `Refusal`, and no error for anything else."""
     if isinstance(outcome, Refusal):
         return {"error_code": int(outcome.code), "error_message": outcome.message}
     return {"error_code": int(ErrorCode.NONE), "error_message": None}

@@ -1,8 +1,9 @@
-"""What a broker has besides when it shares a ZooKeeper with others: it is put together, run and taken apart here.
+"""A broker that shares a ZooKeeper with others: what it has more than a broker alone, from its start to its stop.
 
-Start: connect, agree on the cluster's id, lock and open the data directory, wait for the broker id, give up what cannot be kept
-over a restart, serve, register, lease, run for controller. Stop: tell the others, move leadership away, and only when the
-native server has closed end the session. All but `heard` is called by one thread at a time: the starting one, the control loop.
+Start: connect, agree on the cluster's id, lock and open the data directory, wait until the broker id is free, give up what cannot
+be kept over a restart, serve, register, take the lease, run for controller. Stop: announce it, move leadership away, close the native
+server, and only then end the session. One thread at a time calls this: the one that starts the broker, then the control loop. Only
+`Heard` is called by others.
 """
 
 import contextlib
@@ -12,14 +13,21 @@ import os
 import queue
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from pylog_spark.broker import partitions, strays
 from pylog_spark.broker.config import BrokerConfig, parse_listener
-from pylog_spark.broker.controller import Controller, stored_cluster_id
-from pylog_spark.broker.elected import Elected
+from pylog_spark.broker.controller import Controller
 from pylog_spark.broker.lease import Lease
-from pylog_spark.broker.membership import Membership, MembershipError, boot_id, directory_name, understood_level
+from pylog_spark.broker.membership import (
+    Membership,
+    MembershipError,
+    NativeMember,
+    boot_id,
+    directory_name,
+    understood_level,
+)
+from pylog_spark.broker.registry import TopicRegistry, stored_cluster_id
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.election import leave
@@ -37,7 +45,7 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
 class Heard:
-    """What kazoo's threads tell: put into a queue, and the control loop woken. Nothing else may happen in their threads."""
+    """Takes what kazoo's threads report: puts it into a queue and wakes the control loop. Nothing else may happen in those threads."""
 
     def __init__(self) -> None:
         self.queue: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -86,6 +94,15 @@ def _make(store: Store, path: str, data: bytes) -> None:
         store.compare_and_set(path, data, 0)
 
 
+class NativeCluster(NativeMember, Protocol):
+    """What a broker of a cluster needs of `NativeBroker`."""
+
+    def offline_partitions(self) -> list[tuple[str, int]]: ...
+    def was_clean(self) -> bool: ...
+    def complete(self, event_id: int, answer_json: str) -> None: ...
+    def wake(self) -> None: ...
+
+
 class Clustered:
     """A broker of a cluster. Made with its data directory open; `join` when it listens."""
 
@@ -93,15 +110,15 @@ class Clustered:
         self,
         store: SharedStore,
         heard: Heard,
-        native: Any,
-        controller: Controller,
+        native: NativeCluster,
+        registry: TopicRegistry,
         broker: BrokerConfig,
         data_dir: str,
         cluster_id: str,
     ) -> None:
         self._store = store
         self._native = native
-        self._controller = controller
+        self._registry = registry
         self._session_s = broker.number("zookeeper.session.timeout.ms") / 1000
         self._data_dir = data_dir
         self._lease: Lease | None = None
@@ -111,26 +128,26 @@ class Clustered:
             broker.number("node.id"), rack=broker.text("broker.rack"),
             level_min=documents.LEVEL_MIN, level_max=documents.LEVEL_MAX, min_isr=broker.number("min.insync.replicas"),
         )  # fmt: skip
-        self.membership = Membership(store, heard.queue, controller, me, directory_name(data_dir), cluster_id)
-        self.elected = Elected(self.membership, controller)
+        self.membership = Membership(store, heard.queue, registry, me, directory_name(data_dir), cluster_id)
+        self.controller = Controller(self.membership, registry)
         heard.wake = native.wake
 
     def prepare(self) -> None:
-        """Before serving: the id is this broker's, and the documents say what it can keep. Raises `MembershipError`..."""
+        """Before serving: wait for the broker id, and give up the leadership and ISRs that a restart does not keep. Raises `MembershipError`..."""
         kept = self._kept()
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
-        strays.put_aside(self._data_dir, self._controller.topics, self.membership.me.id)
+        strays.put_aside(self._data_dir, self._registry.topics, self.membership.me.id)
         if not os.path.exists(os.path.join(self._data_dir, RECOVERY_POINTS)):
             # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone. Before any is served.
-            self._controller.expect_all()
+            self._registry.expect_all()
         self.membership.rejoin(kept)
-        self._controller.set_throttles()
-        self._controller.apply_all()
+        self._registry.set_throttles()
+        self._registry.apply_all()
         self.membership.give_up(self._native.offline_partitions())
 
     def join(self, host: str, port: int) -> None:
-        """Register as reached at `host`:`port` and lead from now on."""
+        """Register with the address `host`:`port`, and lead from now on."""
         self.membership.reached_at(host, port)
         self._lease = Lease(self._store, self._native, self._session_s)
         self.membership.register(self._native, self._lease)
@@ -139,9 +156,9 @@ class Clustered:
     # The control loop
 
     def turn(self) -> None:
-        """Take in what the others did, and do what the controller has to."""
+        """Apply what other brokers changed, and do the controller's work if this broker is elected."""
         self.membership.turn()
-        self.elected.turn()
+        self.controller.turn()
         if self._open and time.monotonic() >= self._ask_again_at:
             waiting, self._open = self._open, []
             for event_id, kind, request in waiting:
@@ -150,12 +167,12 @@ class Clustered:
     def wait_s(self, otherwise: float) -> float:
         """How long the control loop may wait for a request."""
         asked = max(0.0, self._ask_again_at - time.monotonic()) if self._open else otherwise
-        return min(asked, self.membership.wait_s(otherwise), self.elected.wait_s(otherwise))
+        return min(asked, self.membership.wait_s(otherwise), self.controller.wait_s(otherwise))
 
     def answer(self, event_id: int, kind: str, request: dict[str, Any]) -> None:
-        """Answer a question of `partitions`; while the store is away it stays open."""
+        """Answer a request of `partitions`. While the store is away the request waits."""
         try:
-            answer = partitions.HANDLERS[kind](self._controller, request)
+            answer = partitions.HANDLERS[kind](self._registry, request)
         except StoreError as error:
             log.warning("A %s request waits: %s", kind, error)
             self._open.append((event_id, kind, request))
@@ -166,17 +183,17 @@ class Clustered:
     # Stop
 
     def leave(self) -> None:
-        """Before the native server closes: the others lead what this broker led."""
+        """Before the native server closes: give the leadership of this broker's partitions to others."""
         membership = self.membership
-        if not self._controller.broker["controlled.shutdown.enable"]:
+        if not self._registry.broker["controlled.shutdown.enable"]:
             return
         if membership.session is None or membership.session != self._store.session():
             return
         try:
             membership.announce_leaving()
-            rules = self._controller.partition_rules
-            self._controller.revise(
-                list(self._controller.topics),
+            rules = self._registry.partition_rules
+            self._registry.revise(
+                list(self._registry.topics),
                 lambda topic: leave(topic, membership.me.id, membership.liveness(), rules(topic)),
             )
         except StoreError as error:
@@ -191,8 +208,8 @@ class Clustered:
     def _kept(self) -> bool:
         """Whether the logs are what they were when this broker registered last.
 
-        A note beside them says so: stopped in good order, or on a machine that was not started anew, nothing is lost. Else
-        the note goes, before a start that fails could stop in good order itself; it comes back with the registration.
+        A file in the data directory says so: after a clean stop, or when the machine has not been started anew since, nothing is lost.
+        Otherwise the file is removed at once, since a start that fails may still stop cleanly; registering writes it again.
         """
         path = os.path.join(self._data_dir, BOOT)
         with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
@@ -209,7 +226,7 @@ class Clustered:
             with open(os.path.join(self._data_dir, BOOT), "w", encoding="ascii") as file:
                 file.write(boot_id())
         except OSError as error:
-            log.warning("The start of this machine could not be noted: %s", error)
+            log.warning("The file that notes this start of the machine cannot be written: %s", error)
 
 
 def reached_at(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:

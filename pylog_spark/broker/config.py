@@ -51,7 +51,7 @@ def _log(
     valid: Range | OneOf | None = None,
 ) -> Setting:
     """Declare a topic setting that the log itself reads; `broker` names its fallbacks."""
-    synonyms = tuple(Synonym(one) if isinstance(one, str) else one for one in broker)
+    synonyms = tuple(Synonym(name) if isinstance(name, str) else name for name in broker)
     return Setting(
         name, kind, default, doc, valid=valid, dynamic=True, native=name.replace(".", "_"), synonyms=synonyms
     )
@@ -178,7 +178,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("add.partitions.to.txn.retry.backoff.max.ms", Type.INT, 100,
             "A produced batch that begins a transaction waits this long for the end of the one before.", valid=at_least(0)),
     Setting("advertised.listeners", Type.STRING, None,
-            "Address told to clients, as PLAINTEXT://HOST:PORT. Not set: the address the client itself dialled.", "high"),
+            "Address that clients are given, as PLAINTEXT://HOST:PORT. Not set: the address the client itself dialled.", "high"),
     _server("auto.create.topics.enable", Type.BOOLEAN, True,
             "Create a topic when a client that allows it asks for one that does not exist.", "high"),
     Setting("auto.leader.rebalance.enable", Type.BOOLEAN, True,
@@ -195,7 +195,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     Setting("default.replication.factor", Type.INT, 1, "Replication factor of topics created without one.", valid=_FACTOR),
     Setting("delete.topic.enable", Type.BOOLEAN, True, "Whether clients may delete topics.", "high"),
     Setting("describe.configs.max.resources", Type.INT, 2_000,
-            "Most topics and brokers whose configs one request is told; the others of it are refused with POLICY_VIOLATION. Only "
+            "Most topics and brokers that one DescribeConfigs request describes; the others of it are refused with POLICY_VIOLATION. Only "
             "pylog has this setting.", valid=at_least(1)),
     _server("fetch.max.bytes", Type.INT, 55 * _MIB, "Most bytes one fetch answer carries.", valid=at_least(1024)),
     _server("fetch.wait.max.partitions", Type.INT, 500_000,
@@ -206,7 +206,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "Most bytes a second that this broker fetches of throttled replicas (follower.replication.throttled.replicas).",
             valid=at_least(0), dynamic=True, native="follower_replication_throttled_rate"),
     _server("group.consumer.heartbeat.interval.ms", Type.INT, 5 * _SECOND_MS,
-            "How often a member of a group of the consumer protocol (KIP-848) is told to report.", valid=at_least(1)),
+            "How often a member of a group of the consumer protocol (KIP-848) is asked to report.", valid=at_least(1)),
     _server("group.consumer.max.size", Type.INT, INT_MAX, "Most members of a group of the consumer protocol.",
             valid=at_least(1)),
     _server("group.consumer.session.timeout.ms", Type.INT, 45 * _SECOND_MS,
@@ -228,7 +228,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
             "A record that was delivered to members of a share group (KIP-932) this often and not accepted is not delivered again.",
             valid=Range(2, 10)),
     _server("group.share.heartbeat.interval.ms", Type.INT, 5 * _SECOND_MS,
-            "How often a member of a share group is told to report.", valid=at_least(1)),
+            "How often a member of a share group is asked to report.", valid=at_least(1)),
     _group_bound("max.delivery.count.limit", 10, Range(5, 25)),
     _group_bound("max.heartbeat.interval.ms", 15 * _SECOND_MS, at_least(1)),
     _group_bound("max.partition.max.record.locks", 4_000, Range(2_000, 10_000)),
@@ -373,7 +373,7 @@ BROKER_SETTINGS: tuple[Setting, ...] = (
     _server("replica.lag.time.max.ms", Type.LONG, 30 * _SECOND_MS,
             "A follower that was not at the end of its leader's log for so long leaves the ISR.", "high", at_least(1)),
     Setting("replica.selector.class", Type.STRING, None,
-            "Which replica a consumer is told to read from. Not set: the leader. The other value is Kafka's selector that "
+            "Which replica a consumer is sent to. Not set: the leader. The other value is Kafka's selector that "
             "prefers a replica in the consumer's rack.", valid=OneOf((_RACK_SELECTOR,)), native="replica_selector_class"),
     _server("replica.socket.timeout.ms", Type.INT, 30 * _SECOND_MS, "A request between brokers is given up after so long.",
             "high", at_least(1)),
@@ -531,7 +531,7 @@ def topic_value(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, 
 
 
 def log_config(broker: BrokerConfig, overrides: Mapping[str, Value]) -> dict[str, Any]:
-    """The native log configuration of one topic: every field of the storage room's LogConfig, resolved."""
+    """The native log configuration of one topic: every field of LogConfig (Rust, storage), resolved."""
     resolved: dict[str, Any] = {}
     for setting in TOPIC_SETTINGS:
         if setting.native:
@@ -543,7 +543,7 @@ def log_config(broker: BrokerConfig, overrides: Mapping[str, Value]) -> dict[str
 def native_settings(broker: BrokerConfig, cluster_id: str) -> str:
     """The JSON that `NativeBroker` is made with: settings marked native, cluster id and advertised address.
 
-    `advertised_host` and `advertised_port` are null when each client is told the address that it dialled.
+    `advertised_host` and `advertised_port` are null when each client is given the address that it dialled.
     """
     host, port = None, None
     advertised = broker.text("advertised.listeners")

@@ -1,557 +1,185 @@
-"""The decisions of one broker, made durable and handed to the native server. Not thread-safe: one control loop calls it.
+"""The controller of a cluster, as in Kafka: the one broker that is elected to watch who lives and to elect leaders.
 
-Every change runs in the same order: decide (pure, `cluster`), store by compare-and-set, apply to the native server, then
-answer. A kill in between leaves a stored decision that `start` applies; a topic whose deletion is decided is never served
-again, and its directories are removed at the next start at the latest.
+The broker that made the ephemeral `controller` is elected; the same write raises the number in `controller_epoch` by one. Every
+write of the controller checks that number, so one that was deposed without knowing it (paused, cut off) changes nothing any more.
+
+`cluster.election` takes the decisions; this file says when: for all topics when this broker becomes the controller and when brokers
+come or go, otherwise for the topics that changed. Only the control loop calls it.
 """
 
-import json
 import logging
-import os
-import re
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 
-from pylog_spark.broker import config, group_config
-from pylog_spark.broker.config import BrokerConfig
-from pylog_spark.broker.setting import ConfigError, Value, show
+from pylog_spark.broker.membership import Membership
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
-from pylog_spark.cluster.changes import ConfigRules
-from pylog_spark.cluster.election import Liveness, PartitionRules
-from pylog_spark.cluster.errors import ErrorCode, Refusal
-from pylog_spark.cluster.features import FEATURE
-from pylog_spark.cluster.model import BrokerInfo, Topic, topic_id_uuid
-from pylog_spark.cluster.store import (
-    Guard,
-    OutcomeUnknown,
-    RevisionConflict,
-    SessionLost,
-    Store,
-    Stored,
-    StoreError,
-    Write,
-)
-from pylog_spark.cluster.topics import Rules, unknown_topic
+from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, reconcile
+from pylog_spark.cluster.model import Topic
+from pylog_spark.cluster.store import Guard, RevisionConflict, StoreError, Write
 
 log = logging.getLogger("pylog.broker")
 
-_PARTITION_DIRECTORY = re.compile(r"(.+)-(\d+)")
-_NAMED_STRAYS = 5
-# One request to ZooKeeper takes 1 MiB; the documents in it are JSON of about this size.
-_BATCH_BYTES = 512 * 1024
-_PARTITION_BYTES = 200
-_TOPIC_BYTES = 1000
-
-#: Somebody else changed the topic first: read it again and decide again. After so many times a client is told to try again.
-CONFLICT = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Others change the same topics all the time: try again.")
-CONFLICTS_MAX = 50
-
-_MIN_ISR = "min.insync.replicas"
-_UNCLEAN = "unclean.leader.election.enable"
-
-
-class NativeTopics(Protocol):
-    """What the controller needs of `NativeBroker`."""
-
-    def expect_topics(self, topics_json: str) -> None: ...
-    def apply_topics(self, topics_json: str) -> None: ...
-    def remove_topic(self, name: str) -> None: ...
-    def set_throttles(self, leader: int, follower: int) -> None: ...
-    def apply_group_configs(self, configs_json: str) -> None: ...
-    def set_cleaner_backoff(self, backoff_ms: int) -> None: ...
-
-
-def stored_cluster_id(store: Store) -> str | None:
-    """The id of this cluster, None before its first start. Raises `StoreError`, `DocumentError`."""
-    stored = store.get(documents.CLUSTER)
-    return None if stored is None else documents.decode_cluster(stored.data)
-
-
-def stored_config(store: Store, given: BrokerConfig) -> BrokerConfig:
-    """`given` and above it what was changed while the broker ran earlier."""
-    path = documents.broker_config_path(given.number("node.id"))
-    stored = store.get(path)
-    if stored is None:
-        return given
-    changed = documents.decode_broker_config(path, stored.data)
-    return BrokerConfig(given.given, config.parse(config.BROKER, changed.items()))
+#: The newest change notifications stay, whatever their age. Older ones are deleted by the second purge that sees them.
+_NOTIFICATIONS_KEPT = 100
+PURGE_EVERY_S = 150.0
+_PURGED_AT_ONCE = 500
+_RETRY_S = 0.5
 
 
 class Controller:
-    """Topics and settings of one broker.
+    """Runs for controller, and does the controller's work while it is elected. The control loop calls `turn` again and again."""
 
-    Attributes
-    ----------
-    topics : dict of str to Topic
-        What is stored, by name, topics being deleted included.
-    brokers : tuple of BrokerInfo
-        Those that may have replicas, dead ones too; empty when this broker is alone.
-    liveness : Liveness
-        Who lives in the cluster; nobody but this broker when it is alone.
-    level : int
-        The cluster's: what is written is understood by all its brokers.
-    groups : dict of str to dict
-        Settings that single groups have, as text.
-    told : dict of str to str
-        Why an internal topic cannot be made yet, as it was logged last.
-
-    `native_error` is what `native` raises; it is handed in so that decisions can be tested without the native module. `shared`
-    says that other brokers write the same store: a change is then stored together with a notice for them, a conflict is told
-    as `CONFLICT`, and whoever decided reads (`refresh`) and decides again.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        native: NativeTopics,
-        broker: BrokerConfig,
-        native_error: type[Exception] = Exception,
-        *,
-        shared: bool = False,
-    ) -> None:
-        self.broker = broker
-        self.topics: dict[str, Topic] = {}
-        self.brokers: tuple[BrokerInfo, ...] = ()
-        self.liveness = Liveness(frozenset({broker.number("node.id")}))
-        self.level = documents.LEVEL_MAX
-        self.told: dict[str, str] = {}
-        self.groups: dict[str, dict[str, str]] = {}
-        self.store = store
-        self.shared = shared
-        self._revisions: dict[str, int] = {}
-        self._groups_revision = 0
-        # Topics of which a log could not be opened, for want of something that may be there later.
-        self._unopened: set[str] = set()
-        self._native = native
-        self._native_error = native_error
-        #: Called with the names of topics that changed here, whoever changed them.
-        self.on_change: Callable[[Iterable[str]], None] = lambda _names: None
-
-    def start(self) -> None:
-        """Read all stored topics and hand them to the native server. Raises `StoreError`, `DocumentError`, `NativeError`."""
-        self.read_all()
-        unfinished = [topic for topic in self.topics.values() if topic.deleting]
-        self.apply_all()
-        for topic in unfinished:
-            log.info("Finishing the deletion of topic %s.", topic.name)
-            self.remove(topic)
-
-    def read_all(self) -> None:
-        """Read every stored topic, and the settings of groups; those that are gone are forgotten. No topic is served yet that was not."""
-        self.read_groups()
-        paths = self.store.paths(documents.TOPICS)
-        gone = set(self.topics) - {path.removeprefix(documents.TOPICS) for path in paths}
-        for path, stored in zip(paths, self.store.get_all(paths), strict=True):
-            self._take(path, stored)
-        for name in gone:
-            self._take(documents.topic_path(name), None)
-
-    def refresh(self, names: Sequence[str]) -> None:
-        """Read these topics again and serve what changed."""
-        paths = [documents.topic_path(name) for name in names]
-        changed = [
-            name
-            for name, path, stored in zip(names, paths, self.store.get_all(paths), strict=True)
-            if self._take(path, stored)
-        ]
-        self._serve([self.topics[name] for name in changed if name in self.topics])
-        if changed:
-            self.on_change(changed)
-
-    def expect_all(self) -> None:
-        """Tell the native server that all logs of this broker were in a data directory that is gone."""
-        self._native.expect_topics(json.dumps([self._native_topic(topic) for topic in self.topics.values()]))
-
-    def apply_all(self) -> None:
-        """Hand all topics to the native server."""
-        self._serve(list(self.topics.values()))
-        self.on_change(list(self.topics))
-
-    def _take(self, path: str, stored: Stored | None) -> bool:
-        """Remember what is stored; True when it is another one than before. A topic that is gone is not served any more."""
-        name = path.removeprefix(documents.TOPICS)
-        known = self.topics.get(name)
-        topic = None if stored is None else documents.decode_topic(path, stored.data)
-        if known is not None and (topic is None or topic.topic_id != known.topic_id):
-            self._native.remove_topic(name)
-            del self.topics[name], self._revisions[name]
-            if topic is None:
-                log.info("Topic %s is deleted.", name)
-        if topic is not None and stored is not None:
-            self.topics[name], self._revisions[name] = topic, stored.revision
-        return topic != known
-
-    def _serve(self, topics: Sequence[Topic]) -> None:
-        """As `_apply`; a log that cannot be opened takes its own partition only, and is said."""
-        try:
-            self._apply(topics)
-        except self._native_error as error:
-            if not self.shared:
-                raise
-            log.error(
-                "Not everything of %s can be served: %s",
-                [one.name for one in topics][:_NAMED_STRAYS],
-                message_of(error),
-            )
-
-    def rules(self) -> Rules:
-        """What the settings say about topics now."""
-        return Rules(
-            node_id=self.broker.number("node.id"),
-            num_partitions=self.broker.number("num.partitions"),
-            replication_factor=self.broker.number("default.replication.factor"),
-            delete_enabled=bool(self.broker["delete.topic.enable"]),
-            check_config=check_topic_config,
-            brokers=self.brokers,
-            absent=frozenset(one.id for one in self.brokers) - self.liveness.active,
-        )
-
-    def live(self) -> Liveness:
-        """Which brokers are there, and who of them is being stopped; this one when it is alone."""
-        return self.liveness
-
-    def partition_rules(self, topic: Topic) -> PartitionRules:
-        """What the settings say about electing leaders of `topic`."""
-        values = self.overrides(topic)
-
-        def value(name: str) -> Value:
-            return config.topic_value(self.broker, config.find(config.TOPIC, name), values)
-
-        return PartitionRules(int(str(value(_MIN_ISR))), bool(value(_UNCLEAN)))
-
-    def change(
-        self, name: str, decide: Callable[[Topic], tuple[Topic, Mapping[int, Refusal]]]
-    ) -> Refusal | Mapping[int, Refusal]:
-        """Store and serve topic `name` as `decide` wants it; why all of it, or some partitions, are refused."""
-        for _ in range(CONFLICTS_MAX):
-            topic = self.topics.get(name)
-            if topic is None or topic.deleting:
-                return unknown_topic(name)
-            after, refused = decide(topic)
-            not_stored = self.commit([after])[0]
-            if not_stored is not CONFLICT:
-                return not_stored or refused
-            self.refresh([name])
-        return CONFLICT
-
-    def overrides(self, topic: Topic) -> dict[str, Value]:
-        """The topic's own settings as values."""
-        return config.parse(config.TOPIC, topic.configs.items())
-
-    def commit(self, topics: Sequence[Topic], guard: Guard | None = None) -> list[Refusal | None]:
-        """Store new or changed topics and serve them; for each, None, why the disk refused it, or `CONFLICT`.
-
-        Raises
-        ------
-        OutcomeUnknown
-            The shared store went away: what is stored has to be read.
-        """
-        outcomes: dict[str, Refusal | None] = {}
-        for batch in self._batches([topic for topic in topics if self.topics.get(topic.name) != topic]):
-            outcomes.update(self._write(batch, guard))
-            stored = [topic for topic in batch if outcomes[topic.name] is None]
-            try:
-                self._apply(stored)
-            except self._native_error as error:
-                names = [topic.name for topic in stored]
-                log.error("Topics %s are stored but cannot be served: %s", names, message_of(error))
-                outcomes.update(dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message_of(error))))
-            self.on_change([topic.name for topic in stored])
-        return [outcomes.get(topic.name) for topic in topics]
-
-    def revise(
-        self,
-        names: Iterable[str],
-        decide: Callable[[Topic], Topic],
-        guard: Guard | None = None,
-        on_conflict: Callable[[], None] = lambda: None,
-    ) -> list[str]:
-        """Change topics as `decide` says (it gives the same object for no change), deciding again where others were faster.
-
-        Returns
-        -------
-        list of str
-            The names of those that changed. `on_conflict` is called before each further try; it may raise.
-
-        Raises
-        ------
-        StoreError
-            Not all of what was decided is stored.
-        """
-        left, changed = list(names), []
-        for _ in range(CONFLICTS_MAX):
-            present = [self.topics[name] for name in left if name in self.topics]
-            wanted = [after for before in present if (after := decide(before)) is not before]
-            outcomes = list(zip(wanted, self.commit(wanted, guard), strict=True))
-            changed += [topic.name for topic, refused in outcomes if refused is None]
-            left = [topic.name for topic, refused in outcomes if refused is CONFLICT]
-            for topic, refused in outcomes:
-                if refused is not None and refused is not CONFLICT and self.topics.get(topic.name) is not topic:
-                    raise StoreError(refused.message)
-            if not left:
-                return changed
-            on_conflict()
-            self.refresh(left)
-        raise StoreError(f"Topics {left[:_NAMED_STRAYS]} are changed by others all the time: try again later.")
-
-    def remove(self, topic: Topic) -> Refusal | None:
-        """Make the deletion of `topic` (marked so) durable, stop serving it, delete its directories, forget it."""
-        if self.shared:
-            return self._remove_everywhere(topic)
-        refused = self._write([topic])[topic.name] if self.topics.get(topic.name) != topic else None
-        if refused is not None:
-            return refused
-        try:
-            self._native.remove_topic(topic.name)
-            self.store.delete(documents.topic_path(topic.name), self._revisions[topic.name])
-        except (self._native_error, StoreError) as error:
-            log.error(
-                "Topic %s is deleted, but not yet off the disk (the next start goes on): %s",
-                topic.name,
-                message_of(error),
-            )
-            return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message_of(error))
-        del self.topics[topic.name], self._revisions[topic.name]
-        return None
-
-    def _remove_everywhere(self, topic: Topic) -> Refusal | None:
-        """Its document goes; every broker that hears of it, or comes back and does not find it, takes its directories away."""
-        write = Write(documents.topic_path(topic.name), None, self._revisions[topic.name])
-        try:
-            self.store.write_all([write], None, notice([topic.name]))
-        except RevisionConflict:
-            return CONFLICT
-        del self.topics[topic.name], self._revisions[topic.name]
-        try:
-            self._native.remove_topic(topic.name)
-        except self._native_error as error:
-            log.error("Topic %s is deleted, but not yet off the disk: %s", topic.name, message_of(error))
-        return None
-
-    def change_broker(self, configs: Mapping[str, str]) -> Refusal | None:
-        """Store the changed broker settings (all of them) and let every topic feel them."""
-        wanted = BrokerConfig(self.broker.given, config.parse(config.BROKER, configs.items()))
-        if self.shared and wanted.number(_MIN_ISR) != self.broker.number(_MIN_ISR):
-            sentence = (
-                f"{_MIN_ISR} is the same at all brokers of a cluster, so it cannot change at one of them: set it per topic, "
-                "or start all brokers anew with another one."
-            )
-            return Refusal(ErrorCode.INVALID_CONFIG, sentence)
-        path = documents.broker_config_path(self.broker.number("node.id"))
-        stored = self.store.get(path)
-        try:
-            self.store.compare_and_set(path, documents.encode_broker_config(configs), stored.revision if stored else 0)
-        except StoreError as error:
-            return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-        self.broker = wanted
-        self._native.set_cleaner_backoff(self.broker.number("log.cleaner.backoff.ms"))
-        self.set_throttles()
-        self._apply([topic for topic in self.topics.values() if not topic.deleting])
-        return None
-
-    def read_groups(self) -> None:
-        """Read the settings of single groups and let them feel them."""
-        stored = self.store.get(documents.GROUPS)
-        groups = {} if stored is None else documents.decode_groups(stored.data)
-        self._groups_revision = 0 if stored is None else stored.revision
-        if groups != self.groups:
-            self.groups = groups
-            self._apply_groups()
-
-    def change_group(self, group: str, configs: Mapping[str, str]) -> Refusal | None:
-        """Store the settings of one group (all of them) and let it feel them, here and at the other brokers.
-
-        `CONFLICT`: another broker changed some meanwhile; `read_groups` tells what there is now.
-        """
-        if self.shared and self.level < documents.LEVEL_OF_SHARE_GROUPS:
-            sentence = (
-                "Only share groups have settings of their own, and they need level "
-                f"{documents.LEVEL_OF_SHARE_GROUPS} of {FEATURE}: raise it when all brokers understand it."
-            )
-            return Refusal(ErrorCode.INVALID_REQUEST, sentence)
-        wanted = (
-            {**self.groups, group: dict(configs)}
-            if configs
-            else {other: own for other, own in self.groups.items() if other != group}
-        )
-        if len(wanted) > group_config.GROUPS_MAX:
-            sentence = (
-                f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of others first."
-            )
-            return Refusal(ErrorCode.POLICY_VIOLATION, sentence)
-        write = Write(documents.GROUPS, documents.encode_groups(wanted), self._groups_revision)
-        try:
-            [self._groups_revision] = self.store.write_all(
-                [write], None, notice([], groups=True) if self.shared else None
-            )
-        except RevisionConflict:
-            return CONFLICT
-        except StoreError as error:
-            return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-        self.groups = wanted
-        self._apply_groups()
-        return None
-
-    def _apply_groups(self) -> None:
-        told = {group: group_config.native(own) for group, own in self.groups.items()}
-        self._native.apply_group_configs(json.dumps(told))
-
-    def set_throttles(self) -> None:
-        """Let the native server copy replicas as fast as the settings say. Alone there are none."""
-        if self.shared:
-            leader, follower = (
-                self.broker.number(f"{one}.replication.throttled.rate") for one in ("leader", "follower")
-            )
-            self._native.set_throttles(leader, follower)
-
-    def strays(self, data_dir: str) -> list[str]:
-        """Partition directories that belong to no stored topic: never touched, only named."""
-        found = []
-        with os.scandir(data_dir) as entries:
-            for entry in entries:
-                match = _PARTITION_DIRECTORY.fullmatch(entry.name)
-                if match and match[1] not in self.topics and not entry.name.endswith("-delete") and entry.is_dir():
-                    found.append(entry.name)
-        return sorted(found)
-
-    def warn_of_strays(self, data_dir: str) -> None:
-        """One line in the log when there are directories that nobody is served from."""
-        found = self.strays(data_dir)
-        if found:
-            named = ", ".join(found[:_NAMED_STRAYS]) + (" ..." if len(found) > _NAMED_STRAYS else "")
-            log.warning("%d directories belong to no known topic and are not served: %s.", len(found), named)
-
-    def _batches(self, topics: Sequence[Topic]) -> Iterator[list[Topic]]:
-        """What is stored in one go: alone each topic by itself; shared, as many as ZooKeeper takes in one request."""
-        batch: list[Topic] = []
-        room = _BATCH_BYTES
-        for topic in topics:
-            size = len(topic.partitions) * _PARTITION_BYTES + _TOPIC_BYTES
-            if batch and (size > room or not self.shared):
-                yield batch
-                batch, room = [], _BATCH_BYTES
-            batch.append(topic)
-            room -= size
-        if batch:
-            yield batch
-
-    def _write(self, topics: Sequence[Topic], guard: Guard | None = None) -> dict[str, Refusal | None]:
-        names = [topic.name for topic in topics]
-        writes = [
-            Write(
-                documents.topic_path(one.name),
-                documents.encode_topic(one, self.level),
-                self._revisions.get(one.name, 0),
-            )
-            for one in topics
-        ]
-        try:
-            revisions = self.store.write_all(writes, guard, notice(names) if self.shared else None)
-        except (OutcomeUnknown, SessionLost):
-            raise
-        except RevisionConflict as error:
-            if len(topics) > 1:
-                return {topic.name: self._write([topic], guard)[topic.name] for topic in topics}
-            log.log(logging.DEBUG if self.shared else logging.ERROR, "Topic %s is not stored: %s", names[0], error)
-            return {names[0]: CONFLICT}
-        except StoreError as error:
-            log.error("Topics %s are not stored: %s", names[:_NAMED_STRAYS], error)
-            return dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
-        for topic, revision in zip(topics, revisions, strict=True):
-            self.topics[topic.name], self._revisions[topic.name] = topic, revision
-        return dict.fromkeys(names)
+    def __init__(self, membership: Membership, registry: TopicRegistry) -> None:
+        self._membership = membership
+        self._registry = registry
+        self._store = membership.store
+        self._guard: Guard | None = None
+        self._elected_in: int | None = None
+        self._live: Liveness | None = None
+        self._to_reconcile: set[str] = set()
+        self._retry_at = 0.0
+        now = time.monotonic()
+        self._balance_at = now + self._balance_every_s()
+        self._purge_at = now + PURGE_EVERY_S
+        self._seen_notifications: frozenset[str] = frozenset()
+        registry.on_change = self._to_reconcile.update
 
     @property
-    def has_unopened(self) -> bool:
-        """Whether a log of a topic could not be opened and may be later: see `open_again`."""
-        return bool(self._unopened)
+    def elected(self) -> bool:
+        """Whether this broker is the controller, as far as it knows."""
+        return self._guard is not None
 
-    def open_again(self) -> None:
-        """Open what could not be opened before, as far as it can be now; nothing else changes."""
-        names, self._unopened = self._unopened, set()
-        known = (self.topics.get(name) for name in sorted(names))
-        topics = [topic for topic in known if topic is not None and not topic.deleting]
+    def turn(self) -> None:
+        """Do what is due. What fails is tried again soon."""
+        if time.monotonic() < self._retry_at:
+            return
         try:
-            self._apply(topics)
-        except self._native_error as error:
-            log.debug("Not everything of %s can be served yet: %s", sorted(names)[:_NAMED_STRAYS], message_of(error))
+            self._turn()
+        except RevisionConflict:
+            self._resign("another broker controls the cluster by now")
+        except StoreError as error:
+            log.warning("The controller's work waits: %s", error)
+            self._retry_at = time.monotonic() + _RETRY_S
 
-    def _apply(self, topics: Sequence[Topic]) -> None:
-        names = {topic.name for topic in topics}
-        try:
-            if topics:
-                self._native.apply_topics(json.dumps([self._native_topic(topic) for topic in topics]))
-        except self._native_error:
-            self._unopened |= names
-            raise
-        self._unopened -= names
+    def wait_s(self, otherwise: float) -> float:
+        """How long the control loop may wait when nothing happens."""
+        now = time.monotonic()
+        if self._retry_at > now:
+            return min(otherwise, self._retry_at - now)
+        if not self.elected:
+            return otherwise
+        if self._to_reconcile:
+            return 0.0
+        return max(0.0, min(otherwise, self._balance_at - now, self._purge_at - now))
 
-    def _native_topic(self, topic: Topic) -> dict[str, Any]:
-        early = (
-            {"compaction_roll_bytes": self.broker.number("log.cleaner.internal.roll.bytes")} if topic.internal else {}
+    def _turn(self) -> None:
+        session, controller_id = self._membership.session, self._membership.controller_id
+        if self._guard is not None and session != self._elected_in:
+            self._resign("its session is over")
+        elif self._guard is not None and controller_id not in (-1, self._membership.me.id):
+            self._resign(f"broker {controller_id} is")
+        if session is None:
+            return
+        if self._guard is None and controller_id == self._membership.me.id:
+            # This broker was elected in a session that it then took for lost: nobody else could be elected until it lets go.
+            self._store.release(documents.CONTROLLER)
+            self._membership.hear(documents.CONTROLLER)
+        if self._guard is None and self._membership.controller_id == -1:
+            self._run_for_it(session)
+        if self._guard is None:
+            self._to_reconcile.clear()
+            return
+        live = self._membership.liveness()
+        if live != self._live:
+            self._to_reconcile.update(self._registry.topics)
+        if self._to_reconcile:
+            names, self._live = sorted(self._to_reconcile), live
+            self._to_reconcile.clear()
+            try:
+                self._reconcile(names, live)
+            except StoreError:
+                self._to_reconcile.update(names)
+                raise
+        self._on_time()
+
+    def _run_for_it(self, session: int) -> None:
+        stored = self._store.get(documents.CONTROLLER_EPOCH)
+        epoch = 0 if stored is None else documents.decode_number(documents.CONTROLLER_EPOCH, stored.data, "epoch")
+        write = Write(
+            documents.CONTROLLER_EPOCH,
+            documents.encode_number("epoch", epoch + 1),
+            0 if stored is None else stored.revision,
         )
-        return {
-            "name": topic.name,
-            "topic_id": str(topic_id_uuid(topic.topic_id)),
-            "internal": topic.internal,
-            "config": {**config.log_config(self.broker, self.overrides(topic)), **early},
-            "partitions": [
-                {
-                    "partition": one.partition,
-                    "leader": one.leader,
-                    "leader_epoch": one.leader_epoch,
-                    "replicas": one.replicas,
-                    "isr": one.isr,
-                    "partition_epoch": one.partition_epoch,
-                    "adding": one.adding,
-                    "removing": one.removing,
-                    "elr": one.elr,
-                }
-                for one in topic.partitions
-            ],
-        }
+        me = self._membership.me.id
+        try:
+            self._store.claim(documents.CONTROLLER, documents.encode_number("broker_id", me), write)
+        except RevisionConflict:
+            # Another broker was faster; the watch says which.
+            self._membership.hear(documents.CONTROLLER)
+            return
+        self._guard, self._elected_in, self._live = Guard(documents.CONTROLLER_EPOCH, write.revision + 1), session, None
+        self._membership.hear(documents.CONTROLLER)
+        self._to_reconcile.update(self._registry.topics)
+        log.info("Broker %d is the controller, epoch %d.", me, epoch + 1)
 
+    def _resign(self, why: str) -> None:
+        log.info("This broker is the controller no more: %s.", why)
+        self._guard, self._elected_in, self._live = None, None, None
+        self._to_reconcile.clear()
+        self._membership.hear(documents.CONTROLLER)
 
-def notice(names: Sequence[str], *, brokers: bool = False, groups: bool = False) -> bytes:
-    """What the other brokers are told of a write: the topics that it changed, and whether what all brokers share changed."""
-    return documents.encode_notice(names, brokers, uuid.uuid4().hex, groups=groups)
+    def _reconcile(self, names: Iterable[str], live: Liveness) -> None:
+        started = time.perf_counter()
+        changed = self._decide(names, lambda topic: reconcile(topic, live, self._registry.partition_rules(topic)))
+        if changed:
+            log.info(
+                "Reconciled %d topics (%s%s) in %.3f s.", len(changed), ", ".join(changed[:3]),
+                "..." if len(changed) > 3 else "", time.perf_counter() - started,
+            )  # fmt: skip
 
+    def _decide(self, names: Iterable[str], decide: Callable[[Topic], Topic]) -> list[str]:
+        return self._registry.revise(names, decide, self._guard, self._check_guard)
 
-def check_topic_config(name: str, text: str) -> str:
-    """The text to store for a topic setting. Raises `ConfigError`."""
-    setting = config.find(config.TOPIC, name)
-    return show(setting.parse(text)) or ""
+    def _check_guard(self) -> None:
+        """Raise `RevisionConflict` when this broker was deposed."""
+        stored = self._store.get(documents.CONTROLLER_EPOCH)
+        if self._guard is None or stored is None or stored.revision != self._guard.revision:
+            raise RevisionConflict("The controller's epoch went on.")
 
+    def _on_time(self) -> None:
+        now = time.monotonic()
+        if now >= self._balance_at:
+            self._balance_at = now + self._balance_every_s()
+            if self._registry.broker["auto.leader.rebalance.enable"]:
+                self._balance()
+        if now >= self._purge_at:
+            self._purge_at = now + PURGE_EVERY_S
+            self._purge()
 
-def topic_config_rules(broker: BrokerConfig) -> ConfigRules:
-    """How the configs of a topic may change."""
+    def _balance_every_s(self) -> float:
+        return float(self._registry.broker.number("leader.imbalance.check.interval.seconds"))
 
-    def listed(name: str, present: Mapping[str, str]) -> Sequence[str] | None:
-        setting = config.find(config.TOPIC, name)
-        value = config.topic_value(broker, setting, config.parse(config.TOPIC, present.items()))
-        return value if isinstance(value, tuple) else None
+    def _balance(self) -> None:
+        live = self._membership.liveness()
+        percentage = self._registry.broker.number("leader.imbalance.per.broker.percentage")
+        astray: dict[str, list[int]] = defaultdict(list)
+        for name, partition in imbalanced(list(self._registry.topics.values()), live, percentage):
+            astray[name].append(partition)
 
-    return ConfigRules(check_topic_config, listed)
+        def given_back(topic: Topic) -> Topic:
+            return elect_preferred(topic, astray[topic.name], live, self._registry.partition_rules(topic))[0]
 
+        changed = self._decide(astray, given_back)
+        if changed:
+            log.info("Leadership was given back to preferred replicas in %d topics.", len(changed))
 
-def broker_config_rules(broker: BrokerConfig) -> ConfigRules:
-    """How the settings of this broker may change while it runs."""
-
-    def check(name: str, text: str) -> str:
-        setting = config.find(config.BROKER, name)
-        if not setting.dynamic:
-            raise ConfigError(f"{name} cannot change while the broker runs: restart it with --config {name}={text}.")
-        return show(setting.parse(text)) or ""
-
-    def listed(name: str, present: Mapping[str, str]) -> Sequence[str] | None:
-        setting = config.find(config.BROKER, name)
-        value = setting.parse(present[name]) if name in present else broker[name]
-        return value if isinstance(value, tuple) else None
-
-    return ConfigRules(check, listed)
-
-
-def message_of(error: BaseException) -> str:
-    """The sentence of an error; native errors carry (kind, sentence)."""
-    return str(error.args[1]) if len(error.args) == 2 else str(error)
+    def _purge(self) -> None:
+        """Delete the change notifications that the last purge saw already: every live broker has read them since."""
+        names: Sequence[str] = self._store.paths(documents.CHANGES)
+        old = [name for name in names[:-_NOTIFICATIONS_KEPT] if name in self._seen_notifications]
+        for start in range(0, len(old), _PURGED_AT_ONCE):
+            batch = old[start : start + _PURGED_AT_ONCE]
+            self._store.write_all([Write(name, None, 1) for name in batch], self._guard)
+        self._seen_notifications = frozenset(names)

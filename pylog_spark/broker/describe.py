@@ -1,4 +1,4 @@
-"""DescribeConfigs entries: what a setting is worth, where that value comes from and what would hold otherwise. Pure.
+"""DescribeConfigs entries: the value of a setting, where it comes from, and what would hold without it. Pure.
 
 Entries are in the shape of the wire's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
 Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's or group's own value, the broker's changed
@@ -64,8 +64,17 @@ def _override_layers(
     if setting.name in overrides:
         yield setting.name, overrides[setting.name], source
     fallbacks = [BROKER[synonym.name] for synonym in setting.synonyms]
-    given = [layer for one in fallbacks for layer in _broker_layers(broker, one) if layer[2] != Source.DEFAULT_CONFIG]
-    defaults = [(one.name, one.default, Source.DEFAULT_CONFIG) for one in fallbacks if one.default is not None]
+    given = [
+        layer
+        for fallback in fallbacks
+        for layer in _broker_layers(broker, fallback)
+        if layer[2] != Source.DEFAULT_CONFIG
+    ]
+    defaults = [
+        (fallback.name, fallback.default, Source.DEFAULT_CONFIG)
+        for fallback in fallbacks
+        if fallback.default is not None
+    ]
     yield from given
     yield from defaults
 
@@ -84,7 +93,9 @@ def _entry(
 ) -> dict[str, Any]:
     source = layers[0][2] if layers else Source.DEFAULT_CONFIG
     shown = (
-        [{"name": name, "value": show(one), "source": int(origin)} for name, one, origin in layers] if synonyms else []
+        [{"name": name, "value": show(layer_value), "source": int(origin)} for name, layer_value, origin in layers]
+        if synonyms
+        else []
     )
     return {
         "name": setting.name,

@@ -2,47 +2,47 @@
 
 Features whose level never changes do not come here: the native server answers for them.
 
-A registration writes the document of the level, too (`membership`), so a broker that registers while it is decided is a
-conflict, and everything is decided again with it.
+A registration writes the document of the level, too (`membership`), so when a broker registers
+meanwhile the write conflicts, and the decision is taken again with it.
 """
 
 from pylog_spark.broker.answers import Json, error_of
-from pylog_spark.broker.controller import CONFLICT, CONFLICTS_MAX, Controller, notice
+from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, change_notification
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.features import FEATURE, UpgradeType, raised
 from pylog_spark.cluster.store import RevisionConflict, Write
 
 
-def update_features(controller: Controller, request: Json) -> Json:
+def update_features(registry: TopicRegistry, request: Json) -> Json:
     """UpdateFeatures: all that is asked, or nothing. The wire's JSON in, the wire's JSON out."""
     updates = request["feature_updates"]
-    outcome = _outcome(controller, updates, bool(request.get("validate_only")))
+    outcome = _outcome(registry, updates, bool(request.get("validate_only")))
     # As in Kafka: one error is that of all, and only without it each feature is mentioned.
-    results = [] if outcome else [{"feature": one["feature"], **error_of(None)} for one in updates]
+    results = [] if outcome else [{"feature": update["feature"], **error_of(None)} for update in updates]
     return {"throttle_time_ms": 0, **error_of(outcome), "results": results}
 
 
-def _outcome(controller: Controller, updates: list[Json], validate_only: bool) -> Refusal | None:
-    unknown = next((one["feature"] for one in updates if one["feature"] != FEATURE), None)
+def _outcome(registry: TopicRegistry, updates: list[Json], validate_only: bool) -> Refusal | None:
+    unknown = next((update["feature"] for update in updates if update["feature"] != FEATURE), None)
     if unknown is not None:
         sentence = f"There is no feature {unknown!r} here: pylog cluster features shows those that there are."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     if not updates:
         return None
-    if not controller.shared:
+    if not registry.shared:
         sentence = "This broker is alone: only brokers of a cluster have a level."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     for _ in range(CONFLICTS_MAX):
         try:
-            return _raise(controller, updates[-1], validate_only)
+            return _raise(registry, updates[-1], validate_only)
         except RevisionConflict:  # noqa: PERF203
             continue
     return CONFLICT
 
 
-def _raise(controller: Controller, update: Json, validate_only: bool) -> Refusal | None:
-    store, wanted = controller.store, update["max_version_level"]
+def _raise(registry: TopicRegistry, update: Json, validate_only: bool) -> Refusal | None:
+    store, wanted = registry.store, update["max_version_level"]
     # The older versions of the request have a flag instead of the type.
     asked = UpgradeType.SAFE_DOWNGRADE if update.get("allow_downgrade") else update.get("upgrade_type", 1)
     stored = store.get(documents.FEATURES)
@@ -50,12 +50,12 @@ def _raise(controller: Controller, update: Json, validate_only: bool) -> Refusal
     now = documents.decode_number(documents.FEATURES, stored.data, "level")
     paths = store.paths(documents.REGISTRATIONS)
     registered = [
-        documents.decode_registration(path, one.data, one.created)[0]
-        for path, one in zip(paths, store.get_all(paths), strict=True)
-        if one is not None
+        documents.decode_registration(path, registration.data, registration.created)[0]
+        for path, registration in zip(paths, store.get_all(paths), strict=True)
+        if registration is not None
     ]
     refused = raised(now, wanted, registered, asked)
     if refused is None and wanted != now and not validate_only:
         data = documents.encode_number("level", wanted)
-        store.write_all([Write(documents.FEATURES, data, stored.revision)], None, notice([], brokers=True))
+        store.write_all([Write(documents.FEATURES, data, stored.revision)], None, change_notification([], brokers=True))
     return refused

@@ -1,8 +1,8 @@
-"""Whose data directory it is, before anything is made in it.
+"""Refuse a data directory of Apache Kafka, before anything is written into it.
 
 Apache Kafka keeps records in the same files, but topics, settings and ids in a log of its own, so its directory is refused with
-what to do instead. Recognised by its ``meta.properties``, which pylog's brokers begin with their name. A file that says nothing
-of any broker is nobody's: the native half refuses it by its name.
+a sentence that says what to do instead. It is recognised by its ``meta.properties``, which pylog's brokers begin with their name. A
+file that says nothing of any broker is nobody's: the native half refuses it by its name.
 """
 
 import os
@@ -23,7 +23,7 @@ def belongs_to_kafka(data_dir: str) -> bool:
 
 
 def sentence_for_kafka(data_dir: str) -> str:
-    """Give what to do with such a directory."""
+    """Give the sentence that says what to do with such a directory."""
     return (
         f"The data directory {data_dir} is Apache Kafka's, which keeps its topics and settings in other files than pylog; nothing in "
         'it was changed. Start Kafka on it and read it with format("pylog") at its address, or copy its topics from there '

@@ -1,4 +1,4 @@
-"""Settings of one group (configs of resource GROUP, KIP-1043): declared here, kept by the controller. Only share groups have some."""
+"""Settings of one group (configs of resource GROUP, KIP-1043): declared here, kept by the topic registry. Only share groups have some."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ GROUP_SETTINGS: tuple[Setting, ...] = (
            _Reset(), broker=False),
     _group("share.delivery.count.limit", Type.INT, 5,
            "A record that was delivered this often and not accepted is not delivered again.", Range(2, 25)),
-    _group("share.heartbeat.interval.ms", Type.INT, 5_000, "How often a member is told to report.", at_least(1)),
+    _group("share.heartbeat.interval.ms", Type.INT, 5_000, "How often a member is asked to report.", at_least(1)),
     _group("share.isolation.level", Type.STRING, "read_uncommitted",
            "Whether records of transactions are delivered before they are committed, and those that were aborted.",
            OneOf(("read_committed", "read_uncommitted")), broker=False),
@@ -85,7 +85,7 @@ def _check_bounds(broker: BrokerConfig, name: str, value: Value) -> None:
 
 
 def native(own: Mapping[str, str]) -> dict[str, Any]:
-    """What the native server is told of a group's settings: those that it set, under their names with underscores."""
+    """A group's settings for the native server: those that it set, under their names with underscores."""
     parsed = config.parse(GROUP, own.items())
     return {GROUP[name].native: _native(name, value) for name, value in parsed.items()}
 

@@ -1,7 +1,7 @@
-"""The topics in which the broker itself keeps something: how each is made when it is first needed.
+"""The topics in which brokers keep groups, transactions and the like: how each is created when it is first needed.
 
 In a cluster each has as many replicas as its setting says, and is made when so many brokers are known, as in Kafka: made by the
-first broker of three alone it would stay on that one for ever. Until then whoever needs it is told to try again. A broker without a
+first broker of three alone it would stay on that one for ever. Until then clients get an error that says to try again. A broker without a
 cluster is all there will be, so what it makes has one replica.
 """
 

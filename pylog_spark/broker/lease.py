@@ -1,8 +1,8 @@
-"""The thread that extends the native server's lease to lead, apart from the control loop, which may be busy.
+"""The thread that extends the native server's lease to lead. It is not the control loop, which may be busy.
 
 The lease lasts until the moment at which an answered request was SENT, plus the session's time-out, less a margin: until
-then ZooKeeper surely keeps the session, so nobody else was elected. It is told by the lease's own clock, never as a duration:
-a broker that was paused between measuring and telling would lead longer than its session lives. Requests count only in the
+then ZooKeeper surely keeps the session, so nobody else was elected. It is passed on as a moment of the lease's own clock, never as a
+duration: a broker that is paused in between would lead for longer than its session lives. Requests count only in the
 session under which this broker is registered.
 """
 
@@ -53,7 +53,7 @@ class Lease:
         self._look.set()
 
     def revoke(self) -> None:
-        """Lead nothing any more, at once."""
+        """Stop leading at once."""
         self._session = None
         self._native.lease_until(0)
 

@@ -1,7 +1,7 @@
 """One broker as a member of a cluster: its session and registration, who else lives, what the others changed.
 
-Called by the control loop only. kazoo's threads put what they hear into a queue and wake the loop; `turn` takes it out. Watches
-are told once and are lost with a connection, so after each the list is read again, and after a lost session everything is.
+Only the control loop calls it. kazoo's threads put what they hear into a queue and wake the loop; `turn` takes it out. A watch
+fires once and is lost with its connection: so after each the list is read again, and after a lost session everything.
 
 Session loss: the lease ends at once; then this broker registers under the new session and reads everything anew. It lives on.
 """
@@ -15,10 +15,10 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from pylog_spark.broker.controller import CONFLICTS_MAX, Controller, notice, stored_cluster_id
 from pylog_spark.broker.lease import Lease, NativeLease
+from pylog_spark.broker.registry import CONFLICTS_MAX, TopicRegistry, change_notification, stored_cluster_id
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.cluster.election import Liveness, rejoin, without_log
@@ -64,7 +64,7 @@ class Membership:
         self,
         store: SharedStore,
         heard: "queue.SimpleQueue[str]",
-        controller: Controller,
+        registry: TopicRegistry,
         me: BrokerInfo,
         directory: str,
         cluster_id: str,
@@ -78,19 +78,19 @@ class Membership:
         self.store = store
         self.session: int | None = None
         self._heard = heard
-        self._controller = controller
+        self._registry = registry
         self._directory = directory
         self.cluster_id = cluster_id
         self._lease: Lease | None = None
-        self._native: Any = None
+        self._native: NativeMember | None = None
         self._due: set[str] = set()
         self._retry_at = 0.0
-        self._last_notice = ""
+        self._last_notification = ""
 
     # Start
 
     def read_all(self) -> None:
-        """Read every document anew; the next change of any is heard.
+        """Read every document anew, and watch for the next change of each.
 
         Raises
         ------
@@ -105,24 +105,24 @@ class Membership:
                 f"to {self.cluster_id} and leads nothing: restore ZooKeeper's data, or stop the broker."
             )
         names = self.store.watch_children(documents.CHANGES)
-        self._last_notice = names[-1] if names else ""
+        self._last_notification = names[-1] if names else ""
         self._read_brokers()
-        self._controller.read_all()
+        self._registry.read_all()
 
     def wait_for_id(self, timeout_s: float) -> None:
-        """Wait until no other broker with this id lives; one that had this very data directory is dead for sure.
+        """Wait until no other broker with this id lives. A registration from this very data directory is of a process that is dead for sure.
 
         Raises
         ------
         MembershipError
-            It goes on living.
+            The other broker goes on living.
         """
         path, give_up = documents.registration_path(self.me.id), time.monotonic() + timeout_s
         while (stored := self.store.get(path)) is not None:
             other, directory, _ = documents.decode_registration(path, stored.data, stored.created)
             if directory == self._directory:
                 # Its process held the lock of the directory that this one holds now.
-                log.info("The registration of this broker's last run is still there: it is taken away.")
+                log.info("The registration of this broker's last run is still there, and is removed.")
                 self._delete(path, stored)
                 continue
             if time.monotonic() > give_up:
@@ -133,12 +133,12 @@ class Membership:
             time.sleep(_LOOK_S)
 
     def give_up(self, lost: Collection[tuple[str, int]]) -> None:
-        """Before registering: of these partitions the logs are damaged, so this broker is not in sync. Raises `StoreError`..."""
+        """Before registering: leave the ISRs of partitions whose logs are damaged. Raises `StoreError`..."""
         by_topic: dict[str, set[int]] = {}
         for topic, partition in lost:
             by_topic.setdefault(topic, set()).add(partition)
-        rules = self._controller.partition_rules
-        self._controller.revise(
+        rules = self._registry.partition_rules
+        self._registry.revise(
             list(by_topic),
             lambda topic: without_log(topic, self.me.id, by_topic[topic.name], self.liveness(), rules(topic)),
         )
@@ -149,9 +149,9 @@ class Membership:
         Raises `StoreError` when not all of it could be given up, `MembershipError` when the brokers do not agree.
         """
         self._agree()
-        rules = self._controller.partition_rules
-        self._controller.revise(
-            list(self._controller.topics),
+        rules = self._registry.partition_rules
+        self._registry.revise(
+            list(self._registry.topics),
             lambda topic: rejoin(topic, self.me.id, clean, self.liveness(), rules(topic)),
         )
 
@@ -165,11 +165,11 @@ class Membership:
                 )
 
     def reached_at(self, host: str, port: int) -> None:
-        """Say in the registration to come where the others reach this broker."""
+        """Set the address that the registration will give."""
         self.me = replace(self.me, host=host, port=port)
 
     def register(self, native: NativeMember, lease: Lease) -> None:
-        """Be alive for the others from now on, and lead what is to be led. Raises `StoreError`, `MembershipError`."""
+        """Register: the other brokers see this one from now on, and it may lead. Raises `StoreError`, `MembershipError`."""
         self._native, self._lease = native, lease
         while (session := self.store.session()) is None:
             # Between two connections, or two sessions; raises when that takes too long.
@@ -183,7 +183,7 @@ class Membership:
     # The control loop
 
     def turn(self) -> None:
-        """Take in what was heard since the last turn. What fails is tried again soon."""
+        """Read what changed since the last turn. What fails is tried again soon."""
         while True:
             try:
                 self._due.add(self._heard.get_nowait())
@@ -196,7 +196,7 @@ class Membership:
             self._take_in()
             self._retry_at = 0.0
         except (StoreError, DocumentError, MembershipError) as error:
-            log.warning("What changed in the cluster is not taken in yet: %s", error)
+            log.warning("What changed in the cluster cannot be read yet, and is read again soon: %s", error)
             self._retry_at = time.monotonic() + _RETRY_S
 
     def hear(self, path: str) -> None:
@@ -242,7 +242,7 @@ class Membership:
         self.rejoin(clean=True)
         self._put_registration()
         self.session = session
-        self._controller.apply_all()
+        self._registry.apply_all()
         self._read_brokers()
         self._lease.grant(session)
         log.info("Registered again as broker %d, epoch %d.", self.me.id, self.me.epoch)
@@ -293,16 +293,16 @@ class Membership:
         if brokers != self.brokers:
             log.info("Live brokers: %s.", ", ".join(map(str, sorted(brokers))) or "none")
         self.brokers, self.leaving = brokers, frozenset(leaving)
-        self._tell()
+        self._publish()
 
     def _take_level(self, level: int) -> None:
-        if self._native is not None and level != self._controller.level:
+        if self._native is not None and level != self._registry.level:
             log.info("The cluster is at level %d.", level)
-        self._controller.level = level
+        self._registry.level = level
 
     def _read_controller(self) -> None:
         stored = self.store.watch(documents.CONTROLLER)
-        # Read later, so it is this controller's or a newer one's, which the watch tells.
+        # Read after it, so the epoch is this controller's or a newer one's; of a newer one the watch tells.
         epoch = self.store.get(documents.CONTROLLER_EPOCH)
         before = (self.controller_id, self.controller_epoch)
         self.controller_id = (
@@ -312,21 +312,21 @@ class Membership:
             0 if epoch is None else documents.decode_number(documents.CONTROLLER_EPOCH, epoch.data, "epoch")
         )
         if (self.controller_id, self.controller_epoch) != before:
-            self._tell()
+            self._publish()
 
     def _read_changes(self) -> None:
         names = self.store.watch_children(documents.CHANGES)
-        new = [name for name in names if name > self._last_notice]
+        new = [name for name in names if name > self._last_notification]
         if not new:
             return
-        if self._last_notice not in names:
-            # Notices were purged before this broker read them, or it never read one.
-            self._controller.read_all()
-            self._controller.apply_all()
+        if self._last_notification not in names:
+            # Change notifications were purged before this broker read them, or it never read one.
+            self._registry.read_all()
+            self._registry.apply_all()
             self._read_brokers()
         else:
             self._follow(new)
-        self._last_notice = new[-1]
+        self._last_notification = new[-1]
 
     def _follow(self, names: list[str]) -> None:
         topics: dict[str, None] = {}
@@ -334,38 +334,38 @@ class Membership:
         paths = [documents.CHANGES + name for name in names]
         for path, stored in zip(paths, self.store.get_all(paths), strict=True):
             if stored is not None:
-                changed, brokers, of_groups = documents.decode_notice(path, stored.data)
+                changed, brokers, of_groups = documents.decode_change_notification(path, stored.data)
                 topics.update(dict.fromkeys(changed))
                 registrations, groups = registrations or brokers, groups or of_groups
         if registrations:
             self._read_brokers()
         if groups:
-            self._controller.read_groups()
-        self._controller.refresh(list(topics))
+            self._registry.read_groups()
+        self._registry.refresh(list(topics))
 
     # What others ask
 
     def liveness(self) -> Liveness:
-        """Who lives, and who of them is being stopped."""
+        """Which brokers live, and which of them are being stopped."""
         epochs = {broker.id: broker.epoch for broker in self.brokers.values()}
         return Liveness(frozenset(self.brokers), self.leaving, epochs, frozenset(self.known))
 
     def announce_leaving(self) -> None:
-        """Tell the others that this broker is being stopped: it is to lead nothing new. Raises `StoreError`."""
+        """Announce that this broker is being stopped, so that it gets nothing new to lead. Raises `StoreError`."""
         path = documents.registration_path(self.me.id)
         stored = self.store.get(path)
         if stored is None or stored.created != self.me.epoch:
             return
         data = documents.encode_registration(self.me, self._directory, True)
-        self.store.write_all([Write(path, data, stored.revision)], None, notice([], brokers=True))
+        self.store.write_all([Write(path, data, stored.revision)], None, change_notification([], brokers=True))
         self._read_brokers()
 
-    def _tell(self) -> None:
-        self._controller.brokers = tuple({**self.known, **self.brokers}.values())
-        self._controller.liveness = self.liveness()
+    def _publish(self) -> None:
+        self._registry.brokers = tuple({**self.known, **self.brokers}.values())
+        self._registry.liveness = self.liveness()
         if self._native is not None:
             controller = (self.controller_id, self.controller_epoch)
-            self._native.apply_cluster(view(controller, self.brokers, self.known, self._controller.level))
+            self._native.apply_cluster(view(controller, self.brokers, self.known, self._registry.level))
 
     def _delete(self, path: str, stored: Stored) -> None:
         # A conflict: it went by itself.
@@ -391,10 +391,11 @@ def view(
 
     def shown(some: Iterable[BrokerInfo]) -> list[dict[str, object]]:
         return [
-            {"id": one.id, "host": one.host, "port": one.port, "rack": one.rack, "epoch": one.epoch} for one in some
+            {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "epoch": broker.epoch}
+            for broker in some
         ]
 
-    dead = [one for one in known.values() if one.id not in brokers]
+    dead = [broker for broker in known.values() if broker.id not in brokers]
     levels = {"now": level, "min": documents.LEVEL_MIN, "max": documents.LEVEL_MAX}
     controller_id, controller_epoch = controller
     return json.dumps(

@@ -1,4 +1,4 @@
-"""What the native server asks in a cluster: the ISRs that its leaders want, and ids for producers.
+"""Requests of the native server to the control loop in a cluster: ISRs that its leaders propose, and blocks of producer ids.
 
 An answer of `alter_partition` is final: 0 says that it is stored and was applied here, anything else that it is not stored and
 never will be. So a question whose write may or may not have happened is not answered; it stays open, and is judged by
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pylog_spark.broker.answers import Json
-from pylog_spark.broker.controller import CONFLICT, CONFLICTS_MAX, Controller
+from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry
 from pylog_spark.cluster import documents, isr
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.isr import IsrProposal
@@ -20,30 +20,30 @@ from pylog_spark.cluster.store import RevisionConflict, Store
 PRODUCER_ID_BLOCK = 1_000
 
 
-def alter_partition(controller: Controller, request: Json) -> Json:
+def alter_partition(registry: TopicRegistry, request: Json) -> Json:
     """AlterPartition. Raises `StoreError` while the outcome is not known: ask again with the same request."""
     by_topic: dict[str, list[IsrProposal]] = defaultdict(list)
-    for one in request["partitions"]:
-        by_topic[one["topic"]].append(
+    for partition in request["partitions"]:
+        by_topic[partition["topic"]].append(
             IsrProposal(
-                one["partition"],
-                one["leader_epoch"],
-                one["partition_epoch"],
-                tuple(one["new_isr"]),
-                tuple(one.get("new_isr_epochs", ())),
+                partition["partition"],
+                partition["leader_epoch"],
+                partition["partition_epoch"],
+                tuple(partition["new_isr"]),
+                tuple(partition.get("new_isr_epochs", ())),
             )
         )
     open_topics = dict(by_topic)
     answers: dict[tuple[str, int], ErrorCode] = {}
     for _ in range(CONFLICTS_MAX):
-        for name, codes in _decided(controller, open_topics).items():
+        for name, codes in _decided(registry, open_topics).items():
             answers.update({(name, partition): code for partition, code in codes.items()})
             del open_topics[name]
         if not open_topics:
             break
-        controller.refresh(list(open_topics))
+        registry.refresh(list(open_topics))
     for name, proposals in open_topics.items():
-        answers.update({(name, one.partition): ErrorCode.INVALID_UPDATE_VERSION for one in proposals})
+        answers.update({(name, proposal.partition): ErrorCode.INVALID_UPDATE_VERSION for proposal in proposals})
     shown = [
         {"topic": topic, "partition": partition, "error_code": int(code)}
         for (topic, partition), code in answers.items()
@@ -51,29 +51,29 @@ def alter_partition(controller: Controller, request: Json) -> Json:
     return {"partitions": shown}
 
 
-def _decided(controller: Controller, asked: dict[str, list[IsrProposal]]) -> dict[str, dict[int, ErrorCode]]:
+def _decided(registry: TopicRegistry, asked: dict[str, list[IsrProposal]]) -> dict[str, dict[int, ErrorCode]]:
     """The answers for each topic whose change is stored or refused; those that somebody else changed are left out."""
     answers: dict[str, dict[int, ErrorCode]] = {}
     wanted = {}
-    me = controller.broker.number("node.id")
+    me = registry.broker.number("node.id")
     for name, proposals in asked.items():
-        topic = controller.topics.get(name)
+        topic = registry.topics.get(name)
         if topic is None:
-            answers[name] = {one.partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for one in proposals}
+            answers[name] = {proposal.partition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for proposal in proposals}
             continue
-        after, codes = isr.alter(topic, me, proposals, controller.live(), controller.partition_rules(topic))
-        for one in proposals:
-            if _is_stored(topic.partitions, one):
-                codes[one.partition] = ErrorCode.NONE
+        after, codes = isr.alter(topic, me, proposals, registry.live(), registry.partition_rules(topic))
+        for proposal in proposals:
+            if _is_stored(topic.partitions, proposal):
+                codes[proposal.partition] = ErrorCode.NONE
         answers[name] = codes
         if after is not topic:
             wanted[name] = after
-    for name, refused in zip(wanted, controller.commit(list(wanted.values())), strict=True):
+    for name, refused in zip(wanted, registry.commit(list(wanted.values())), strict=True):
         if refused is CONFLICT:
             del answers[name]
-        elif isinstance(refused, Refusal) and controller.topics.get(name) != wanted[name]:
+        elif isinstance(refused, Refusal) and registry.topics.get(name) != wanted[name]:
             answers[name] = {
-                one: refused.code if code is ErrorCode.NONE else code for one, code in answers[name].items()
+                number: refused.code if code is ErrorCode.NONE else code for number, code in answers[name].items()
             }
     return answers
 
@@ -82,17 +82,17 @@ def _is_stored(partitions: Any, proposal: IsrProposal) -> bool:
     """Whether `proposal` was stored by an earlier try whose answer was lost."""
     if not 0 <= proposal.partition < len(partitions):
         return False
-    one = partitions[proposal.partition]
+    stored = partitions[proposal.partition]
     return (
-        one.leader_epoch == proposal.leader_epoch
-        and one.partition_epoch == proposal.partition_epoch + 1
-        and set(one.isr) == set(proposal.new_isr)
+        stored.leader_epoch == proposal.leader_epoch
+        and stored.partition_epoch == proposal.partition_epoch + 1
+        and set(stored.isr) == set(proposal.new_isr)
     )
 
 
-def allocate_producer_ids(controller: Controller, _request: Json) -> Json:
+def allocate_producer_ids(registry: TopicRegistry, _request: Json) -> Json:
     """AllocateProducerIds: a block that nobody else has; one whose write is in doubt is given up."""
-    store: Store = controller.store
+    store: Store = registry.store
     while True:
         stored = store.get(documents.PRODUCER_IDS)
         first = 0 if stored is None else documents.decode_number(documents.PRODUCER_IDS, stored.data, "next")
@@ -104,7 +104,7 @@ def allocate_producer_ids(controller: Controller, _request: Json) -> Json:
         return {"first": first, "count": PRODUCER_ID_BLOCK}
 
 
-HANDLERS: dict[str, Callable[[Controller, Json], Json]] = {
+HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
     "alter_partition": alter_partition,
     "allocate_producer_ids": allocate_producer_ids,
 }

@@ -1,10 +1,10 @@
 """A broker in this process: opens the store, starts the native server, and answers its requests for decisions.
 
 The native server's threads do everything that touches a record. One Python thread, the control loop, waits for requests
-that need a decision (create a topic, describe configs...), and is the only one that touches the store and the controller.
+that need a decision (create a topic, describe configs...), and is the only one that touches the store and the topic registry.
 
 Start: read the cluster's documents, lock and open the data directory, apply all topics, listen. Stop (`Broker.close`):
-answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `controller`. What a
+answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `registry`. What a
 broker does besides that shares a ZooKeeper with others: `clustered`.
 """
 
@@ -23,9 +23,9 @@ from typing import cast
 from pylog_spark.broker import config, partitions, requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id, connect, reached_at
 from pylog_spark.broker.config import BrokerConfig
-from pylog_spark.broker.controller import Controller, message_of, stored_cluster_id, stored_config
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
 from pylog_spark.broker.membership import MembershipError
+from pylog_spark.broker.registry import TopicRegistry, message_of, stored_cluster_id, stored_config
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.documents import DocumentError
@@ -71,7 +71,7 @@ class Broker:
         self._pid = os.getpid()
         self._cluster: Clustered | None = None
         self.failure: str | None = None
-        self._told_failure: Callable[[], None] = lambda: None
+        self._on_failure: Callable[[], None] = lambda: None
         self._open_again_at = 0.0
         shared = given.text("zookeeper.connect") is not None
         heard = Heard() if shared else None
@@ -98,13 +98,13 @@ class Broker:
             store.close()
             raise BrokerError(str(error)) from error
         try:
-            self._controller = Controller(store, self._native, broker, NativeError, shared=shared)
+            self._registry = TopicRegistry(store, self._native, broker, NativeError, shared=shared)
             if heard is not None:
                 self._cluster = Clustered(
                     cast(SharedStore, store),
                     heard,
                     self._native,
-                    self._controller,
+                    self._registry,
                     broker,
                     self.data_dir,
                     self.cluster_id,
@@ -113,7 +113,7 @@ class Broker:
             else:
                 if known_id is None:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
-                self._controller.start()
+                self._registry.start()
             self.host, self.port = host, self._native.listen(host, port)
             advertised = reached_at(broker, host, self.port, alone=self._cluster is None)
             if self._cluster is not None and advertised is not None:
@@ -124,12 +124,12 @@ class Broker:
                 self._native.close(CLOSE_TIMEOUT_MS)
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
-        self._controller.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
+        self._registry.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
         self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
-            self._controller.warn_of_strays(self.data_dir)
+            self._registry.warn_of_strays(self.data_dir)
         atexit.register(self.close)
 
     @property
@@ -139,22 +139,22 @@ class Broker:
     @property
     def topic_count(self) -> int:
         """Topics that are served, those of the system included."""
-        return len(self._controller.topics)
+        return len(self._registry.topics)
 
     @property
     def partition_count(self) -> int:
         """Partitions that are served."""
-        return sum(len(topic.partitions) for topic in self._controller.topics.values())
+        return sum(len(topic.partitions) for topic in self._registry.topics.values())
 
-    def stats(self) -> dict[str, object]:
+    def stats(self) -> dict[str, int]:
         """Counters since the start and gauges of the native server."""
         return self._native.stats()
 
-    def when_failed(self, tell: Callable[[], None]) -> None:
-        """Let `tell` be called when `failure` is there, at once if it is: by any thread, once or twice. It is to have it closed."""
-        self._told_failure = tell
+    def when_failed(self, notify: Callable[[], None]) -> None:
+        """Call `notify` when there is a `failure`, at once if there is one already: by any thread, once or twice. It should have the broker closed."""
+        self._on_failure = notify
         if self.failure is not None:
-            tell()
+            notify()
 
     def close(self) -> None:
         """Stop: answer what is in flight, sync, mark the stop as clean, unlock. Safe to call twice.
@@ -182,7 +182,7 @@ class Broker:
             self._cluster.close()
         if failure is not None:
             raise BrokerError(
-                f"Stopped, but not in good order ({message_of(failure)}): the next start checks the logs."
+                f"Stopped, but not cleanly ({message_of(failure)}): the next start checks the logs."
             ) from failure
 
     def __enter__(self) -> "Broker":
@@ -209,13 +209,13 @@ class Broker:
             if self._cluster is not None:
                 self._cluster.turn()
                 wait_ms = math.ceil(self._cluster.wait_s(_EVENT_WAIT_MS / 1000) * 1000)
-            if self._controller.has_unopened:
+            if self._registry.has_unopened:
                 wait_ms = min(wait_ms, math.ceil(_OPEN_AGAIN_S * 1000))
             event = self._native.next_event(wait_ms)
             if event is not None:
                 self._decide(*event)
-            if self._controller.has_unopened and time.monotonic() >= self._open_again_at:
-                self._controller.open_again()
+            if self._registry.has_unopened and time.monotonic() >= self._open_again_at:
+                self._registry.open_again()
                 self._open_again_at = time.monotonic() + _OPEN_AGAIN_S
         except self._native_error as error:
             if not self._closing.is_set():
@@ -236,7 +236,7 @@ class Broker:
             self._native.complete(event_id, "{}")
             return
         try:
-            answer = requests.HANDLERS[kind](self._controller, request)
+            answer = requests.HANDLERS[kind](self._registry, request)
         except StoreError as error:
             log.error("A %s request failed: %s", kind, error)
             answer = requests.failed(kind, request, str(error))
@@ -253,7 +253,7 @@ class Broker:
         )
         log.error("This broker stops, since it cannot write what it leads: %s", reason)
         cluster.leave()
-        self._told_failure()
+        self._on_failure()
 
 
 def start_broker(

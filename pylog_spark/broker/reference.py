@@ -46,11 +46,11 @@ def _section(title: str, settings: tuple[Setting, ...], introduction: str) -> It
         "| name | type | default | valid | " + ("falls back to |" if introduction else "while running |") + " meaning |"
     )
     yield "|---|---|---|---|---|---|"
-    for one in settings:
-        fallback = ", ".join(f"`{synonym.name}`" for synonym in one.synonyms)
-        last = fallback if introduction else "yes" if one.dynamic else ""
-        valid = str(one.valid) if one.valid is not None else ""
-        yield f"| `{one.name}` | {one.type.name} | {_default(one)} | {valid} | {last} | {one.doc} |"
+    for setting in settings:
+        fallback = ", ".join(f"`{synonym.name}`" for synonym in setting.synonyms)
+        last = fallback if introduction else "yes" if setting.dynamic else ""
+        valid = str(setting.valid) if setting.valid is not None else ""
+        yield f"| `{setting.name}` | {setting.type.name} | {_default(setting)} | {valid} | {last} | {setting.doc} |"
     yield ""
 
 

@@ -1,13 +1,13 @@
 """The requests about replicas: elections and moves. The wire's JSON in, the wire's JSON out, as `requests`.
 
-What is decided here is stored; the controller's next look at the topic carries it further.
+What is decided here is stored; the controller goes on from there when it next reconciles the topic.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pylog_spark.broker.answers import Json, error_of
-from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import election, reassignment
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.model import Topic
@@ -16,7 +16,7 @@ PREFERRED = 0
 UNCLEAN = 1
 
 
-def elect_leaders(controller: Controller, request: Json) -> Json:
+def elect_leaders(registry: TopicRegistry, request: Json) -> Json:
     """ElectLeaders: of the partitions named, or of all; for all, those that need none are not mentioned."""
     asked = request.get("topic_partitions")
     kind = request.get("election_type", PREFERRED)
@@ -25,20 +25,20 @@ def elect_leaders(controller: Controller, request: Json) -> Json:
     elect = election.elect_preferred if kind == PREFERRED else election.elect_unclean
     wanted: Iterable[tuple[str, list[int]]]
     if asked is None:
-        wanted = [(one.name, [each.partition for each in one.partitions]) for one in _present(controller)]
+        wanted = [(topic.name, [each.partition for each in topic.partitions]) for topic in _present(registry)]
     else:
         # Of a topic that is named several times, as of a partition, there is one answer.
         named: dict[str, dict[int, None]] = {}
-        for one in asked:
-            named.setdefault(one["topic"], {}).update(dict.fromkeys(one["partitions"]))
+        for item in asked:
+            named.setdefault(item["topic"], {}).update(dict.fromkeys(item["partitions"]))
         wanted = [(name, list(partitions)) for name, partitions in named.items()]
     results = []
     for name, partitions in wanted:
 
         def decide(topic: Topic, partitions: list[int] = partitions) -> tuple[Topic, dict[int, Refusal]]:
-            return elect(topic, partitions, controller.live(), controller.partition_rules(topic))
+            return elect(topic, partitions, registry.live(), registry.partition_rules(topic))
 
-        refused = controller.change(name, decide)
+        refused = registry.change(name, decide)
         answered = [
             {"partition_id": index, **error_of(_of(refused, index))}
             for index in partitions
@@ -49,25 +49,25 @@ def elect_leaders(controller: Controller, request: Json) -> Json:
     return {"throttle_time_ms": 0, "error_code": 0, "replica_election_results": results}
 
 
-def alter_partition_reassignments(controller: Controller, request: Json) -> Json:
+def alter_partition_reassignments(registry: TopicRegistry, request: Json) -> Json:
     """AlterPartitionReassignments: moves begin, or end where they began."""
     may_change_factor = bool(request.get("allow_replication_factor_change", True))
     responses = []
     # A topic that is named several times is moved once: the last word about a partition counts.
     asked: dict[str, dict[int, Any]] = {}
-    for one in request["topics"]:
-        named = {each["partition_index"]: each["replicas"] for each in one["partitions"]}
-        asked.setdefault(one["name"], {}).update(named)
+    for topic in request["topics"]:
+        named = {each["partition_index"]: each["replicas"] for each in topic["partitions"]}
+        asked.setdefault(topic["name"], {}).update(named)
     for name, targets in asked.items():
 
         def decide(topic: Topic, targets: Mapping[int, Any] = targets) -> tuple[Topic, dict[int, Refusal]]:
             refused = {} if may_change_factor else _other_factor(topic, targets)
             allowed = {index: to for index, to in targets.items() if index not in refused}
-            live, rules = controller.live(), controller.partition_rules(topic)
+            live, rules = registry.live(), registry.partition_rules(topic)
             moved, more = reassignment.start(topic, allowed, live, rules)
-            return election.settle(moved, live, rules), {**refused, **more}
+            return election.reconcile(moved, live, rules), {**refused, **more}
 
-        refused = controller.change(name, decide)
+        refused = registry.change(name, decide)
         partitions = [{"partition_index": index, **error_of(_of(refused, index))} for index in targets]
         responses.append({"name": name, "partitions": partitions})
     return {
@@ -78,29 +78,29 @@ def alter_partition_reassignments(controller: Controller, request: Json) -> Json
     }
 
 
-def list_partition_reassignments(controller: Controller, request: Json) -> Json:
+def list_partition_reassignments(registry: TopicRegistry, request: Json) -> Json:
     """ListPartitionReassignments: of the partitions named, or all."""
     asked = request.get("topics")
-    named = None if asked is None else {one["name"]: set(one["partition_indexes"]) for one in asked}
+    named = None if asked is None else {item["name"]: set(item["partition_indexes"]) for item in asked}
     found = []
-    for topic in _present(controller):
+    for topic in _present(registry):
         partitions = [
             {
-                "partition_index": one.partition,
-                "replicas": one.replicas,
-                "adding_replicas": one.adding,
-                "removing_replicas": one.removing,
+                "partition_index": partition.partition,
+                "replicas": partition.replicas,
+                "adding_replicas": partition.adding,
+                "removing_replicas": partition.removing,
             }
-            for one in reassignment.listing(topic)
-            if named is None or one.partition in named.get(topic.name, ())
+            for partition in reassignment.listing(topic)
+            if named is None or partition.partition in named.get(topic.name, ())
         ]
         if partitions:
             found.append({"name": topic.name, "partitions": partitions})
     return {"throttle_time_ms": 0, **error_of(None), "topics": found}
 
 
-def _present(controller: Controller) -> list[Topic]:
-    return [topic for name, topic in sorted(controller.topics.items()) if not topic.deleting]
+def _present(registry: TopicRegistry) -> list[Topic]:
+    return [topic for name, topic in sorted(registry.topics.items()) if not topic.deleting]
 
 
 def _other_factor(topic: Topic, targets: Mapping[int, Any]) -> dict[int, Refusal]:

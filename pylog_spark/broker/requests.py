@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests, unregister
 from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.config import BROKER
-from pylog_spark.broker.controller import (
+from pylog_spark.broker.registry import (
     CONFLICT,
     CONFLICTS_MAX,
-    Controller,
+    TopicRegistry,
     broker_config_rules,
     log,
     topic_config_rules,
@@ -31,112 +31,112 @@ RESOURCE_TOPIC = 2
 RESOURCE_BROKER = 4
 RESOURCE_GROUP = 32
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
-#: The setting that bounds what one DescribeConfigs request is told.
+#: The setting that bounds how much one DescribeConfigs request may ask for.
 DESCRIBED_MAX = "describe.configs.max.resources"
 #: So many topics of one request that cannot be created have a line of their own in the log.
 SAID_MAX = 10
 
 
-def create_topics(controller: Controller, request: Json) -> Json:
+def create_topics(registry: TopicRegistry, request: Json) -> Json:
     """CreateTopics."""
-    alone = not controller.shared
-    wanted = [internal_topics.with_factor(controller.broker, _new_topic(one), alone) for one in request["topics"]]
-    twice = _more_than_once(one.name for one in wanted)
-    decisions = _created_all(controller, wanted, request["validate_only"])
+    alone = not registry.shared
+    wanted = [internal_topics.with_factor(registry.broker, _new_topic(topic), alone) for topic in request["topics"]]
+    twice = _more_than_once(topic.name for topic in wanted)
+    decisions = _created_all(registry, wanted, request["validate_only"])
     return {
         "throttle_time_ms": 0,
         # One that is named twice is refused, once.
         "topics": [
             *(
-                _created(controller, one.name, decision)
-                for one, decision in zip(wanted, decisions, strict=True)
-                if one.name not in twice
+                _created(registry, topic.name, decision)
+                for topic, decision in zip(wanted, decisions, strict=True)
+                if topic.name not in twice
             ),
-            *(_created(controller, name, _named_twice(name)) for name in twice),
+            *(_created(registry, name, _named_twice(name)) for name in twice),
         ],
     }
 
 
-def auto_create_topics(controller: Controller, request: Json) -> Json:
-    """Topics that a Metadata request asked for and that are not there; what cannot be created is not mentioned again."""
-    missing = [name for name in dict.fromkeys(request["topics"]) if name not in controller.topics]
-    wanted = [internal_topics.new_topic(controller.broker, name, not controller.shared) for name in missing]
-    decisions = _created_all(controller, wanted, False)
+def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
+    """Create topics that a Metadata request asked for and that do not exist. The answer does not say what could not be created; the log does."""
+    missing = [name for name in dict.fromkeys(request["topics"]) if name not in registry.topics]
+    wanted = [internal_topics.new_topic(registry.broker, name, not registry.shared) for name in missing]
+    decisions = _created_all(registry, wanted, False)
     refused = [
-        (one.name, decision)
-        for one, decision in zip(wanted, decisions, strict=True)
+        (topic.name, decision)
+        for topic, decision in zip(wanted, decisions, strict=True)
         if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS
     ]
     for name, refusal in refused[:SAID_MAX]:
-        _say_not_created(controller, name, refusal)
+        _say_not_created(registry, name, refusal)
     if len(refused) > SAID_MAX:
         log.warning("%d more topics of the same request are not created.", len(refused) - SAID_MAX)
     return {}
 
 
-def _say_not_created(controller: Controller, name: str, refusal: Refusal) -> None:
-    """Once for each reason where clients ask again and again, as they do for what they cannot go on without."""
+def _say_not_created(registry: TopicRegistry, name: str, refusal: Refusal) -> None:
+    """Log why a topic is not created; of an internal topic, for which clients ask again and again, once for each reason."""
     why = refusal.message
     setting = internal_topics.FACTORS.get(name)
     if setting is not None:
         if refusal.code is ErrorCode.INVALID_REPLICATION_FACTOR:
             why = f"{why} Start more brokers, or set {setting} to what there is."
-        if controller.told.get(name) == why:
+        if registry.warned.get(name) == why:
             return
-        controller.told[name] = why
+        registry.warned[name] = why
     log.warning("Topic %r is not created for a client that asked for it: %s", name, why)
 
 
-def delete_topics(controller: Controller, request: Json) -> Json:
+def delete_topics(registry: TopicRegistry, request: Json) -> Json:
     """DeleteTopics, by name or by id."""
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
-    twice = _more_than_once(one["name"] for one in asked if one.get("name") is not None)
+    twice = _more_than_once(item["name"] for item in asked if item.get("name") is not None)
     responses = [{"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice]
-    names = topics.names_by_id(controller.topics) if any(one.get("topic_id") for one in asked) else {}
-    for one in asked:
-        if one.get("name") in twice:
+    names = topics.names_by_id(registry.topics) if any(item.get("topic_id") for item in asked) else {}
+    for item in asked:
+        if item.get("name") in twice:
             continue
-        wire_id = one.get("topic_id") or NO_TOPIC_ID
+        wire_id = item.get("topic_id") or NO_TOPIC_ID
         topic_id = topic_id_text(topic_id_uuid(wire_id)) if wire_id != NO_TOPIC_ID else None
-        decision, refused = _deleted(controller, one.get("name"), topic_id, names)
+        decision, refused = _deleted(registry, item.get("name"), topic_id, names)
         if isinstance(decision, Topic) and refused is None:
             log.info("Topic %s is deleted.", decision.name)
-        name = decision.name if isinstance(decision, Topic) else one.get("name")
+        name = decision.name if isinstance(decision, Topic) else item.get("name")
         answered_id = _wire_id(decision.topic_id) if isinstance(decision, Topic) else wire_id
         responses.append({"name": name, "topic_id": answered_id, **error_of(refused)})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
-def create_partitions(controller: Controller, request: Json) -> Json:
+def create_partitions(registry: TopicRegistry, request: Json) -> Json:
     """CreatePartitions."""
-    twice = _more_than_once(one["name"] for one in request["topics"])
+    twice = _more_than_once(topic["name"] for topic in request["topics"])
     results = [{"name": name, **error_of(_named_twice(name))} for name in twice]
-    for one in request["topics"]:
-        if one["name"] in twice:
+    for topic in request["topics"]:
+        if topic["name"] in twice:
             continue
-        assigned = one["assignments"]
+        assigned = topic["assignments"]
         brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
 
         def decide(asked: Sequence[Json], brokers: Any = brokers) -> list[Topic | Refusal]:
             return [
-                topics.add_partitions(controller.topics, one["name"], one["count"], brokers, controller.rules())
-                for one in asked
+                topics.add_partitions(registry.topics, item["name"], item["count"], brokers, registry.rules())
+                for item in asked
             ]
 
-        (decision,) = decide([one]) if request["validate_only"] else _settled(controller, [one], decide)
-        results.append({"name": one["name"], **error_of(decision)})
+        (decision,) = decide([topic]) if request["validate_only"] else _stored(registry, [topic], decide)
+        results.append({"name": topic["name"], **error_of(decision)})
     return {"throttle_time_ms": 0, "results": results}
 
 
-def describe_configs(controller: Controller, request: Json) -> Json:
+def describe_configs(registry: TopicRegistry, request: Json) -> Json:
     """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with all
     their keys."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
-    most = controller.broker.number(DESCRIBED_MAX)
+    most = registry.broker.number(DESCRIBED_MAX)
     asked = _asked_about(request["resources"])
     results = []
     for number, ((kind, name), keys) in enumerate(asked.items()):
-        entries = _too_many_described(most) if number >= most else _entries(controller, kind, name, synonyms, docs)
+        entries = _too_many_described(most) if number >= most else _entries(registry, kind, name, synonyms, docs)
         found = entries if isinstance(entries, list) else []
         configs = [entry for entry in found if not keys or entry["name"] in keys]
         results.append({**error_of(entries), "resource_type": kind, "resource_name": name, "configs": configs})
@@ -150,8 +150,8 @@ def describe_configs(controller: Controller, request: Json) -> Json:
 def _asked_about(resources: Iterable[Json]) -> dict[tuple[int, str], set[str]]:
     """The keys that are asked for of each resource; none: all. Clients make a map of the answers, so one for each is enough."""
     asked: dict[tuple[int, str], set[str]] = {}
-    for one in resources:
-        resource, keys = (one["resource_type"], one["resource_name"]), set(one.get("configuration_keys") or ())
+    for item in resources:
+        resource, keys = (item["resource_type"], item["resource_name"]), set(item.get("configuration_keys") or ())
         before = asked.get(resource)
         if before is None or not keys:
             asked[resource] = keys
@@ -167,26 +167,26 @@ def _too_many_described(most: int) -> Refusal:
     )
 
 
-def incremental_alter_configs(controller: Controller, request: Json) -> Json:
+def incremental_alter_configs(registry: TopicRegistry, request: Json) -> Json:
     """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from."""
 
     def decide(present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
-        asked = [Change(one["name"], one["config_operation"], one["value"]) for one in resource["configs"]]
+        asked = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
         return changes.incremental(present, asked, rules)
 
-    return _altered(controller, request, decide)
+    return _altered(registry, request, decide)
 
 
-def alter_configs(controller: Controller, request: Json) -> Json:
+def alter_configs(registry: TopicRegistry, request: Json) -> Json:
     """AlterConfigs (older): all settings of a resource replaced."""
 
     def decide(_present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
-        return changes.full([(one["name"], one["value"]) for one in resource["configs"]], rules)
+        return changes.full([(config["name"], config["value"]) for config in resource["configs"]], rules)
 
-    return _altered(controller, request, decide)
+    return _altered(registry, request, decide)
 
 
-HANDLERS: dict[str, Callable[[Controller, Json], Json]] = {
+HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
     "create_topics": create_topics,
     "auto_create_topics": auto_create_topics,
     "delete_topics": delete_topics,
@@ -219,10 +219,10 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
     if kind in _WITH_ONE_ERROR:
         return {"throttle_time_ms": 0, **error, "replica_election_results": [], "responses": [], "topics": []}
     if "resources" in request:
-        items = [{**error, "resource_type": one["resource_type"], "resource_name": one["resource_name"], "configs": []}
-                 for one in request["resources"]]  # fmt: skip
+        items = [{**error, "resource_type": resource["resource_type"], "resource_name": resource["resource_name"], "configs": []}
+                 for resource in request["resources"]]  # fmt: skip
         return {"throttle_time_ms": 0, ("results" if kind == "describe_configs" else "responses"): items}
-    names = [one["name"] for one in request.get("topics", [])] or list(request.get("topic_names", []))
+    names = [topic["name"] for topic in request.get("topics", [])] or list(request.get("topic_names", []))
     field = {"create_topics": "topics", "delete_topics": "responses"}.get(kind, "results")
     return {"throttle_time_ms": 0, field: [{"name": name, "topic_id": NO_TOPIC_ID, **error} for name in names]}
 
@@ -230,13 +230,13 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
 Named = TypeVar("Named")
 
 
-def _new_topic(one: Json) -> topics.NewTopic:
+def _new_topic(topic: Json) -> topics.NewTopic:
     return topics.NewTopic(
-        one["name"],
-        one["num_partitions"],
-        one["replication_factor"],
-        [(config["name"], config["value"]) for config in one["configs"]],
-        [(each["partition_index"], each["broker_ids"]) for each in one["assignments"]],
+        topic["name"],
+        topic["num_partitions"],
+        topic["replication_factor"],
+        [(config["name"], config["value"]) for config in topic["configs"]],
+        [(each["partition_index"], each["broker_ids"]) for each in topic["assignments"]],
     )
 
 
@@ -252,59 +252,59 @@ def _named_twice(name: str) -> Refusal:
 Asked = TypeVar("Asked")
 
 
-def _settled(
-    controller: Controller, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
+def _stored(
+    registry: TopicRegistry, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
 ) -> list[Topic | Refusal]:
-    """Decide, store and apply; what the store refuses becomes a refusal, what others changed meanwhile is decided again."""
-    settled: list[Topic | Refusal] = [CONFLICT] * len(asked)
+    """Decide, store and apply. What the store refuses becomes a `Refusal`; what another broker changed meanwhile is decided again."""
+    outcomes: list[Topic | Refusal] = [CONFLICT] * len(asked)
     for _ in range(CONFLICTS_MAX):
-        still = [index for index, one in enumerate(settled) if one is CONFLICT]
+        still = [index for index, one in enumerate(outcomes) if one is CONFLICT]
         if not still:
             break
         decisions = decide([asked[index] for index in still])
-        outcomes = iter(controller.commit([one for one in decisions if isinstance(one, Topic)]))
-        for index, one in zip(still, decisions, strict=True):
-            settled[index] = (next(outcomes) or one) if isinstance(one, Topic) else one
-        controller.refresh(
+        stored = iter(registry.commit([decision for decision in decisions if isinstance(decision, Topic)]))
+        for index, decision in zip(still, decisions, strict=True):
+            outcomes[index] = (next(stored) or decision) if isinstance(decision, Topic) else decision
+        registry.refresh(
             [
-                one.name
-                for index, one in zip(still, decisions, strict=True)
-                if isinstance(one, Topic) and settled[index] is CONFLICT
+                decision.name
+                for index, decision in zip(still, decisions, strict=True)
+                if isinstance(decision, Topic) and outcomes[index] is CONFLICT
             ]
         )
-    for done in settled:
+    for done in outcomes:
         if isinstance(done, Topic):
             log.info("Topic %s has %d partitions (id %s).", done.name, len(done.partitions), done.topic_id)
-    return settled
+    return outcomes
 
 
 def _created_all(
-    controller: Controller, wanted: Sequence[topics.NewTopic], validate_only: bool
+    registry: TopicRegistry, wanted: Sequence[topics.NewTopic], validate_only: bool
 ) -> list[Topic | Refusal]:
     def decide(asked: Sequence[topics.NewTopic]) -> list[Topic | Refusal]:
-        return topics.create(controller.topics, asked, controller.rules(), new_topic_id)
+        return topics.create(registry.topics, asked, registry.rules(), new_topic_id)
 
-    return decide(wanted) if validate_only else _settled(controller, wanted, decide)
+    return decide(wanted) if validate_only else _stored(registry, wanted, decide)
 
 
 def _deleted(
-    controller: Controller, name: str | None, topic_id: str | None, names: Mapping[str, str]
+    registry: TopicRegistry, name: str | None, topic_id: str | None, names: Mapping[str, str]
 ) -> tuple[Topic | Refusal, Refusal | None]:
-    """The topic that is deleted, or why not; and why the store refused it."""
+    """Delete a topic: the topic or why it may not be deleted; and, if so, why the store refused."""
     for _ in range(CONFLICTS_MAX):
-        decision = topics.delete(controller.topics, name, topic_id, names, controller.rules())
-        refused = controller.remove(decision) if isinstance(decision, Topic) else decision
+        decision = topics.delete(registry.topics, name, topic_id, names, registry.rules())
+        refused = registry.remove(decision) if isinstance(decision, Topic) else decision
         if refused is not CONFLICT or not isinstance(decision, Topic):
             break
-        controller.refresh([decision.name])
+        registry.refresh([decision.name])
     return decision, refused
 
 
-def _created(controller: Controller, name: str, decision: Topic | Refusal) -> Json:
+def _created(registry: TopicRegistry, name: str, decision: Topic | Refusal) -> Json:
     if isinstance(decision, Refusal):
         blank = {"topic_id": NO_TOPIC_ID, "num_partitions": -1, "replication_factor": -1, "configs": []}
         return {"name": name, **error_of(decision), "topic_config_error_code": 0, **blank}
-    entries = describe.topic_entries(controller.broker, controller.overrides(decision), False, False)
+    entries = describe.topic_entries(registry.broker, registry.overrides(decision), False, False)
     shown = ("name", "value", "read_only", "config_source", "is_sensitive")
     return {
         "name": name,
@@ -317,19 +317,19 @@ def _created(controller: Controller, name: str, decision: Topic | Refusal) -> Js
     }
 
 
-def _entries(controller: Controller, kind: int, name: str, synonyms: bool, docs: bool) -> list[Json] | Refusal:
+def _entries(registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs: bool) -> list[Json] | Refusal:
     if kind == RESOURCE_TOPIC:
-        topic = controller.topics.get(name)
+        topic = registry.topics.get(name)
         if topic is None or topic.deleting:
             return _no_topic(name)
-        return describe.topic_entries(controller.broker, controller.overrides(topic), synonyms, docs)
+        return describe.topic_entries(registry.broker, registry.overrides(topic), synonyms, docs)
     if kind == RESOURCE_BROKER:
         if name == "":
             return []
-        return _other_broker(controller, name) or describe.broker_entries(controller.broker, synonyms, docs)
+        return _other_broker(registry, name) or describe.broker_entries(registry.broker, synonyms, docs)
     if kind == RESOURCE_GROUP:
         return _no_group(name) or describe.group_entries(
-            controller.broker, config.parse(group_config.GROUP, controller.groups.get(name, {}).items()), synonyms, docs
+            registry.broker, config.parse(group_config.GROUP, registry.groups.get(name, {}).items()), synonyms, docs
         )
     return _no_such_resource(kind)
 
@@ -337,9 +337,9 @@ def _entries(controller: Controller, kind: int, name: str, synonyms: bool, docs:
 Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
 
 
-def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
+def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
     responses = []
-    keys = [(one["resource_type"], one["resource_name"]) for one in request["resources"]]
+    keys = [(resource["resource_type"], resource["resource_name"]) for resource in request["resources"]]
     twice = _more_than_once(keys)
     for resource, key in zip(request["resources"], keys, strict=True):
         if key in twice:
@@ -347,63 +347,65 @@ def _altered(controller: Controller, request: Json, decide: Decide) -> Json:
                 ErrorCode.INVALID_REQUEST, f"{key[1]!r} is in the request more than once."
             )
         else:
-            refused = _alter(controller, resource, decide, request["validate_only"])
+            refused = _alter(registry, resource, decide, request["validate_only"])
         named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
         responses.append({**error_of(refused), **named})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
 def _alter(
-    controller: Controller, resource: Json, decide: Decide, validate_only: bool, again: int = CONFLICTS_MAX
+    registry: TopicRegistry, resource: Json, decide: Decide, validate_only: bool, again: int = CONFLICTS_MAX
 ) -> Refusal | None:
     kind, name = resource["resource_type"], resource["resource_name"]
     if kind == RESOURCE_TOPIC:
         if name == "":
             return Refusal(ErrorCode.INVALID_REQUEST, "Configs can only be changed for a topic: name one.")
-        topic = controller.topics.get(name)
+        topic = registry.topics.get(name)
         if topic is None or topic.deleting:
             return _no_topic(name)
-        configs = decide(dict(topic.configs), resource, topic_config_rules(controller.broker))
+        configs = decide(dict(topic.configs), resource, topic_config_rules(registry.broker))
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
         after = replace(topic, configs=configs)
-        refused = controller.commit([reconfigured(after, controller.partition_rules(after))])[0]
+        refused = registry.commit([reconfigured(after, registry.partition_rules(after))])[0]
         if refused is CONFLICT and again > 0:
-            controller.refresh([name])
-            return _alter(controller, resource, decide, validate_only, again - 1)
+            registry.refresh([name])
+            return _alter(registry, resource, decide, validate_only, again - 1)
         return refused
     if kind == RESOURCE_BROKER:
-        refused = _other_broker(controller, name)
+        refused = _other_broker(registry, name)
         if refused is not None:
             return refused
         fixed = [
-            one["name"] for one in resource["configs"] if one["name"] in BROKER and not BROKER[one["name"]].dynamic
+            config["name"]
+            for config in resource["configs"]
+            if config["name"] in BROKER and not BROKER[config["name"]].dynamic
         ]
         if fixed:
             sentence = f"{', '.join(fixed)} cannot change while the broker runs: restart it with --config NAME=VALUE."
             return Refusal(ErrorCode.INVALID_REQUEST, sentence)
-        present = {key: show(value) or "" for key, value in controller.broker.dynamic.items()}
-        configs = decide(present, resource, broker_config_rules(controller.broker))
+        present = {key: show(value) or "" for key, value in registry.broker.dynamic.items()}
+        configs = decide(present, resource, broker_config_rules(registry.broker))
         if isinstance(configs, Refusal) or validate_only:
             return configs if isinstance(configs, Refusal) else None
-        return controller.change_broker(configs)
+        return registry.change_broker(configs)
     if kind == RESOURCE_GROUP:
         for _ in range(CONFLICTS_MAX):
             configs = _no_group(name) or decide(
-                dict(controller.groups.get(name, {})), resource, group_config.rules(controller.broker)
+                dict(registry.groups.get(name, {})), resource, group_config.rules(registry.broker)
             )
             if isinstance(configs, Refusal) or validate_only:
                 return configs if isinstance(configs, Refusal) else None
-            outcome = controller.change_group(name, configs)
+            outcome = registry.change_group(name, configs)
             if outcome is not CONFLICT:
                 return outcome
-            controller.read_groups()
+            registry.read_groups()
         return CONFLICT
     return _no_such_resource(kind)
 
 
-def _other_broker(controller: Controller, name: str) -> Refusal | None:
-    node_id = controller.broker.number("node.id")
+def _other_broker(registry: TopicRegistry, name: str) -> Refusal | None:
+    node_id = registry.broker.number("node.id")
     if name == str(node_id):
         return None
     return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, so configs of broker {name!r} are not here.")
@@ -423,7 +425,7 @@ def _no_topic(name: str) -> Refusal:
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_REQUEST,
-        f"Configs of resource type {kind} are not there: ask for topics (2), brokers (4) or groups (32).",
+        f"Resource type {kind} has no configs here: ask for topics (2), brokers (4) or groups (32).",
     )
 
 

@@ -1,7 +1,7 @@
 """What one setting is: name, type, default, valid range, importance, doc. No setting is declared here (see `config`).
 
-A value travels as text (command line, properties file, wire, stored documents) and is used as a Python value; `parse` and
-`show` are the only two doors between them. Types, importance and the way values are written are Apache Kafka's
+A value travels as text (command line, properties file, wire, stored documents) and is used as a Python value; only `parse`
+and `show` go from one to the other. Types, importance and the way values are written are Apache Kafka's
 (org.apache.kafka.common.config.ConfigDef), so that Kafka's tools show them as they are used to.
 """
 

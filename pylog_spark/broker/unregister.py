@@ -1,13 +1,13 @@
 """UnregisterBroker: a broker that is gone for good is forgotten, by compare-and-set.
 
-Each registration writes the document of the level, too (`membership`): a broker that comes back while it is decided is a conflict,
-and everything is decided again with it. Replicas that it has stay where they are; they are moved by a reassignment.
+Each registration writes the document of the level, too (`membership`): when a broker comes back meanwhile the write
+conflicts, and the decision is taken again with it. Replicas that it has stay where they are; they are moved by a reassignment.
 """
 
 import logging
 
 from pylog_spark.broker.answers import Json, error_of
-from pylog_spark.broker.controller import CONFLICT, CONFLICTS_MAX, Controller, notice
+from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, change_notification
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import Refusal
 from pylog_spark.cluster.known import forgotten
@@ -16,26 +16,26 @@ from pylog_spark.cluster.store import Guard, RevisionConflict, Write
 log = logging.getLogger("pylog.broker")
 
 
-def unregister_broker(controller: Controller, request: Json) -> Json:
+def unregister_broker(registry: TopicRegistry, request: Json) -> Json:
     """UnregisterBroker. The wire's JSON in, the wire's JSON out."""
-    return {"throttle_time_ms": 0, **error_of(_outcome(controller, request["broker_id"]))}
+    return {"throttle_time_ms": 0, **error_of(_outcome(registry, request["broker_id"]))}
 
 
-def _outcome(controller: Controller, broker_id: int) -> Refusal | None:
-    if not controller.shared:
-        alone = forgotten({}, broker_id, controller.live().alive)
+def _outcome(registry: TopicRegistry, broker_id: int) -> Refusal | None:
+    if not registry.shared:
+        alone = forgotten({}, broker_id, registry.live().alive)
         assert isinstance(alone, Refusal), "nobody else is known"
         return alone
     for _ in range(CONFLICTS_MAX):
         try:
-            return _forget(controller, broker_id)
+            return _forget(registry, broker_id)
         except RevisionConflict:  # noqa: PERF203
             continue
     return CONFLICT
 
 
-def _forget(controller: Controller, broker_id: int) -> Refusal | None:
-    store = controller.store
+def _forget(registry: TopicRegistry, broker_id: int) -> Refusal | None:
+    store = registry.store
     # In this order: who registers after the first is read changes it.
     level = store.get(documents.FEATURES)
     assert level is not None, "the first broker made it"
@@ -46,6 +46,6 @@ def _forget(controller: Controller, broker_id: int) -> Refusal | None:
         return left
     assert stored is not None, "the broker is known by it"
     write = Write(documents.KNOWN_BROKERS, documents.encode_known_brokers(left), stored.revision)
-    store.write_all([write], Guard(documents.FEATURES, level.revision), notice([], brokers=True))
+    store.write_all([write], Guard(documents.FEATURES, level.revision), change_notification([], brokers=True))
     log.info("Broker %d is forgotten: it gets no replicas any more.", broker_id)
     return None

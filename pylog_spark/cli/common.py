@@ -1,17 +1,26 @@
 """What verbs share: the option that says which broker, NAME=VALUE options, tables, JSON."""
 
+import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from pylog_spark.client.admin import Admin
+    from pylog_spark.client.requests import Result
+    from pylog_spark.results.transactions import TransactionDescription
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+
+_COLUMN_GAP = 2
+#: So wide that no row of a table is folded, where a program reads it.
+_LINE_WITHOUT_END = 1_000_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -96,7 +105,7 @@ def partitions_of(admin: "Admin", text: str) -> list[tuple[str, int]]:
         ((topic, numbers),) = selected([text])
     except ValueError as error:
         raise click.BadParameter(f"{error}.") from None
-    there = [one["partition"] for one in admin.topic(topic)["partitions"]]
+    there = [one.partition for one in admin.topic(topic).partitions]
     return [(topic, number) for number in (there if numbers is None else numbers)]
 
 
@@ -106,38 +115,56 @@ def client_settings(bootstrap: str, more: Iterable[tuple[str, str]] = ()) -> dic
 
 
 def echo_json(value: object) -> None:
-    """Print `value` as indented JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print `value` as indented JSON; dataclasses in it as `document` gives them."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=document))
+
+
+def document(result: "DataclassInstance") -> dict[str, Any]:
+    """The fields of a dataclass by their names, in alphabetical order: its JSON form."""
+    return dataclasses.asdict(result, dict_factory=lambda fields: dict(sorted(fields)))
 
 
 def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a plain table: columns aligned, numbers to the right, nothing that a pipe would choke on."""
+    """Print a table: columns aligned, numbers to the right. On a terminal long cells fold; in a pipe or file each row is one line."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(heading), *(len(row[i]) for row in cells), 0) for i, heading in enumerate(headings)]
-    numeric = [bool(cells) and all(_is_number(row[i]) for row in cells) for i in range(len(headings))]
-    for row in [list(headings), *cells]:
-        aligned = [cell.rjust(widths[i]) if numeric[i] else cell.ljust(widths[i]) for i, cell in enumerate(row)]
-        click.echo("  ".join(aligned).rstrip())
+    table = Table(box=None, padding=(0, _COLUMN_GAP, 0, 0), pad_edge=False, show_header=True, header_style="")
+    for index, heading in enumerate(headings):
+        numeric = bool(cells) and all(_is_number(row[index]) for row in cells)
+        table.add_column(Text(heading), justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        # As text: square brackets in a name are no markup.
+        table.add_row(*map(Text, row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = _LINE_WITHOUT_END
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _is_number(text: str) -> bool:
     return text.lstrip("-").isdigit() or text == "-"
 
 
-def open_for_s(*described: Mapping[str, Any]) -> int | None:
-    """For how many seconds the oldest of some transactions is open, as `Admin.describe_transactions` gives them; None when not known."""
+def open_for_s(*described: "TransactionDescription") -> int | None:
+    """For how many seconds the oldest of some transactions is open; None when not known."""
     from pylog_spark.sink.protocol import open_for_ms
 
     age_ms = open_for_ms(described, time.time_ns() // 1_000_000)
     return None if age_ms is None else round(age_ms / 1000)
 
 
-def refuse_failed(results: Iterable[Mapping[str, Any]]) -> None:
+def refuse_failed(results: Iterable["Result"]) -> None:
     """Raise the first error among admin results, with how many more there are."""
     from pylog_spark.client.errors import LogError
 
-    failed = [one for one in results if one.get("error")]
+    failed = [(one.error, one.message) for one in results if one.error]
     if failed:
         more = f" ({len(failed) - 1} more failed.)" if len(failed) > 1 else ""
-        sentence = failed[0].get("message") or f"{failed[0].get('name', 'The request')}: {failed[0]['error']}."
-        raise LogError(failed[0]["error"], sentence + more)
+        error, message = failed[0]
+        raise LogError(error, (message or f"The request failed: {error}.") + more)

@@ -14,7 +14,7 @@ from pylog_spark.cli.common import (
     named_values,
 )
 from pylog_spark.client.admin import Admin
-from pylog_spark.client.errors import LogError
+from pylog_spark.client.requests import raise_if_failed
 
 _KIND = click.Choice(["topic", "broker"])
 _DEFAULT = "DEFAULT_CONFIG"
@@ -98,16 +98,15 @@ def alter(
 def _all_of(admin: Admin, kind: str) -> list[str]:
     if kind == "topic":
         raise click.UsageError("Name the topics, as 'pylog topic list' shows them.")
-    return [str(broker["node_id"]) for broker in admin.cluster()["brokers"]]
+    return [str(broker.node_id) for broker in admin.cluster().brokers]
 
 
 def _described(admin: Admin, kind: str, name: str, everything: bool) -> dict[str, Any]:
     found = admin.configs(kind, [name])[0]
-    if found["error"]:
-        raise LogError(found["error"], found["message"])
-    configs = [one for one in found["configs"] if everything or one["source"] != _DEFAULT]
+    raise_if_failed(found)
+    configs = [one for one in found.configs if everything or one.source != _DEFAULT]
     kept = ("name", "value", "source", "type", "read_only", "is_sensitive", "synonyms")
-    return {"kind": kind, "name": name, "configs": [{key: one[key] for key in kept} for one in configs]}
+    return {"kind": kind, "name": name, "configs": [{key: getattr(one, key) for key in kept} for one in configs]}
 
 
 def _shown(value: str | None) -> str:

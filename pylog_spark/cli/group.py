@@ -21,6 +21,7 @@ from pylog_spark.cli.common import (
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.offsets.reset import How, Known, Target, duration_ms, new_offset, selected
+from pylog_spark.results.groups import GroupDescription, MemberDescription
 
 # A group in one of these has no members.
 _INACTIVE = frozenset({"Empty", "Dead"})
@@ -56,7 +57,7 @@ def list_(
     if as_json:
         echo_json(found)
     elif found:
-        rows = [(one["group_id"], one["state"], one["type"], one["protocol_type"] or "-") for one in found]
+        rows = [(one.group_id, one.state, one.type, one.protocol_type or "-") for one in found]
         echo_table(["GROUP", "STATE", "TYPE", "PROTOCOL"], rows)
     else:
         click.echo("There are no groups.", err=True)
@@ -115,7 +116,7 @@ def reset_offsets(
     as_json: bool,
     **ways: Any,
 ) -> None:
-    """Let the group NAME go on elsewhere; it must have no members."""
+    """Reset the offsets of the group NAME, which must have no members."""
     target = _target(ways)
     if bool(topics) == all_topics:
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
@@ -123,7 +124,7 @@ def reset_offsets(
     with admin_of(bootstrap, client_config) as admin:
         is_share = _refuse_active(admin, name) == _SHARE
         current = (
-            {one: start for one, (start, _) in admin.share_group_offsets(name).items()}
+            {one: at.start_offset for one, at in admin.share_group_offsets(name).items()}
             if is_share
             else admin.group_offsets(name)
         )
@@ -176,39 +177,42 @@ def _or_dash(value: object) -> object:
 
 def _described(admin: Admin, name: str) -> dict[str, Any]:
     found = admin.group(name)
-    if found["type"] == _SHARE:
+    if found.type == _SHARE:
         return _shared(admin, found)
     committed = admin.group_offsets(name)
-    owners = {(topic, number): member for member in found["members"] for topic, number in member["partitions"]}
+    owners: dict[Partition, MemberDescription] = {
+        partition: member for member in found.members for partition in member.partitions
+    }
     partitions = sorted({*committed, *owners})
     bounds = _bounds(admin, partitions)
     rows = []
     for one in partitions:
         offset, end = committed.get(one), bounds[one][1] if one in bounds else None
-        member = owners.get(one, {})
+        member = owners.get(one)
         rows.append({
             "topic": one[0], "partition": one[1], "offset": offset, "end_offset": end,
             "lag": None if offset is None or end is None else max(end - offset, 0),
-            **{key: member.get(key) for key in ("member_id", "client_id", "host")},
+            **{key: getattr(member, key, None) for key in ("member_id", "client_id", "host")},
         })  # fmt: skip
-    return {**{key: found[key] for key in _KEPT}, "partitions": rows}
+    return {**{key: getattr(found, key) for key in _KEPT}, "partitions": rows}
 
 
-def _shared(admin: Admin, found: dict[str, Any]) -> dict[str, Any]:
+def _shared(admin: Admin, found: GroupDescription) -> dict[str, Any]:
     """A share group: no partition belongs to one member, and records are done with out of order."""
-    begun = admin.share_group_offsets(found["group_id"])
-    read = {(topic, number) for member in found["members"] for topic, number in member["partitions"]}
+    begun = admin.share_group_offsets(found.group_id)
+    read = {partition for member in found.members for partition in member.partitions}
     partitions = sorted({*begun, *read})
     bounds = _bounds(admin, partitions)
     rows = []
     for one in partitions:
-        start, lag = begun.get(one, (None, None))
+        at = begun.get(one)
+        start, lag = (at.start_offset, at.lag) if at else (None, None)
         end = bounds[one][1] if one in bounds else None
-        members = sum(list(one) in member["partitions"] for member in found["members"])
+        members = sum(one in member.partitions for member in found.members)
         rows.append(
             {"topic": one[0], "partition": one[1], "offset": start, "end_offset": end, "lag": lag, "members": members}
         )
-    return {**{key: found[key] for key in _KEPT}, "partitions": rows}
+    return {**{key: getattr(found, key) for key in _KEPT}, "partitions": rows}
 
 
 def _show(described: dict[str, Any], members: bool) -> None:
@@ -226,19 +230,19 @@ def _show(described: dict[str, Any], members: bool) -> None:
         echo_table(
             ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"],
             [
-                (one["member_id"], _or_dash(one["instance_id"]), one["client_id"], one["host"], len(one["partitions"]))
+                (one.member_id, _or_dash(one.instance_id), one.client_id, one.host, len(one.partitions))
                 for one in described["members"]
             ],
         )
 
 
 def _refuse_active(admin: Admin, name: str) -> str:
-    """The group's type. One that does not exist yet has no members either; whoever needs it to exist is told by the request."""
+    """The group's type. One that does not exist yet has no members either; a request that needs it to exist fails by itself."""
     found = admin.describe_groups([name])[0]
-    if found["error"] is None and found["state"] not in _INACTIVE:
-        sentence = f"Group '{name}' has members (state {found['state']}): stop its consumers first."
+    if found.error is None and found.state not in _INACTIVE:
+        sentence = f"Group '{name}' has members (state {found.state}): stop its consumers first."
         raise LogError("NON_EMPTY_GROUP", sentence)
-    return str(found["type"])
+    return found.type
 
 
 def _target(ways: dict[str, Any]) -> Target:
@@ -267,7 +271,7 @@ def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
 def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> list[Partition]:
     partitions: set[Partition] = set()
     for topic, numbers in wanted:
-        there = [one["partition"] for one in admin.topic(topic)["partitions"]]
+        there = [one.partition for one in admin.topic(topic).partitions]
         missing = sorted(set(numbers or []) - set(there))
         if missing:
             sentence = f"Topic '{topic}' has no partition {missing[0]}; it has {len(there)}."
@@ -279,7 +283,7 @@ def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> l
 def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
     """First and end offset of each partition whose topic is still there."""
     topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
-    there = {(one["name"], each["partition"]) for one in topics for each in one["partitions"]}
+    there = {(one.name, each.partition) for one in topics for each in one.partitions}
     known = [one for one in partitions if one in there]
     starts = admin.offsets([(*one, EARLIEST) for one in known]) if known else []
     ends = admin.offsets([(*one, LATEST) for one in known]) if known else []

@@ -11,6 +11,7 @@ from pylog_spark.cli.common import bootstrap_option, client_config_option, clien
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.producer import Producer
+from pylog_spark.results.writes import FlushResult
 
 _CHUNK_BYTES = 256 * 1024
 # Input that pauses for so long is sent and acknowledged at once.
@@ -67,7 +68,7 @@ def produce(
     encoded = [(name, value.encode()) for name, value in headers]
     split = _splitter(key_separator, null_value)
     with Admin(bootstrap, client_settings(bootstrap, client_config)) as admin:
-        admin.cluster()  # a wrong address fails here at once, not after the producer's patience
+        admin.cluster()  # a wrong address fails here at once, not after the producer's time-out
     with Producer(bootstrap, topic, settings) as producer:
         for lines, paused in _chunks_of_lines(file):
             for line in lines:
@@ -115,16 +116,15 @@ def _chunks_of_lines(file: str | None) -> Iterator[tuple[list[bytes], bool]]:
                 os.close(source)
 
 
-def _report(topic: str, written: dict[str, object], as_json: bool) -> None:
-    offsets = written["offsets"]
-    assert isinstance(offsets, dict)
+def _report(topic: str, written: FlushResult, as_json: bool) -> None:
+    offsets = written.offsets
     if as_json:
         spans = [
-            {"topic": name, "partition": number, "first_offset": span[0], "last_offset": span[1]}
+            {"topic": name, "partition": number, "first_offset": span.first, "last_offset": span.last}
             for (name, number), span in sorted(offsets.items())
         ]
-        echo_json({"records": written["records"], "bytes": written["bytes"], "offsets": spans})
+        echo_json({"records": written.records, "bytes": written.bytes, "offsets": spans})
     else:
-        count = written["records"]
-        where = f"{len(offsets)} partitions" if len(offsets) != 1 else f"partition {next(iter(offsets))[1]}"
+        count = written.records
+        where = f"{len(offsets)} partitions" if len(offsets) != 1 else f"partition {next(iter(offsets)).partition}"
         click.echo(f"Wrote {count} record{'' if count == 1 else 's'} to {topic} ({where}).", err=True)

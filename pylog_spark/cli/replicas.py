@@ -1,13 +1,14 @@
 """``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, where replicas are, moving them, leaders.
 
-What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped.
+What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped. Nothing is decided
+here: `cluster.placement` says which replicas Kafka's request is to name, and the controller judges them.
 """
 
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 import click
 
@@ -15,6 +16,7 @@ from pylog_spark.cli.common import (
     admin_of,
     bootstrap_option,
     client_config_option,
+    document,
     echo_json,
     echo_table,
     execute_option,
@@ -24,17 +26,15 @@ from pylog_spark.cli.common import (
     refuse_failed,
 )
 from pylog_spark.client.admin import Admin
-from pylog_spark.client.replicas import Partition
 from pylog_spark.cluster.errors import Refusal
 from pylog_spark.cluster.model import BrokerInfo
-from pylog_spark.cluster.spreading import spread
+from pylog_spark.cluster.placement import Placement, changes, plan
+from pylog_spark.topic_partition import TopicPartition
 
 _POLL_S = 0.2
 _RATE = "follower.replication.throttled.rate"
 _THROTTLED = "follower.replication.throttled.replicas"
 _PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which partition, the preferred leader first."
-
-Moves = dict[Partition, tuple[int, ...]]
 
 
 @click.command(epilog="Example: pylog cluster describe")
@@ -45,27 +45,28 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     """Show the live brokers, what each leads and holds, dead ones, and partitions that lack replicas or a leader."""
     with admin_of(bootstrap, client_config) as admin:
         cluster, topics, dead = admin.cluster(), admin.topics(), admin.dead_brokers()
-    partitions = [{"topic": topic["name"], **one} for topic in topics for one in topic["partitions"]]
-    leads = Counter(one["leader"] for one in partitions)
-    holds = Counter(broker for one in partitions for broker in one["replicas"])
-    in_sync = Counter(broker for one in partitions for broker in one["isr"])
+    partitions = [(topic.name, one) for topic in topics for one in topic.partitions]
+    leads = Counter(one.leader for _, one in partitions)
+    holds = Counter(broker for _, one in partitions for broker in one.replicas)
+    in_sync = Counter(broker for _, one in partitions for broker in one.isr)
     brokers = [
         {
-            **one,
-            "controller": one["node_id"] == cluster["controller_id"],
-            "leads": leads[one["node_id"]],
-            "replicas": holds[one["node_id"]],
-            "in_sync": in_sync[one["node_id"]],
+            **document(one),
+            "controller": one.node_id == cluster.controller_id,
+            "leads": leads[one.node_id],
+            "replicas": holds[one.node_id],
+            "in_sync": in_sync[one.node_id],
         }
-        for one in sorted(cluster["brokers"], key=lambda one: int(one["node_id"]))
+        for one in sorted(cluster.brokers, key=lambda one: one.node_id)
     ]
-    troubled = [one for one in partitions if one["leader"] < 0 or len(one["isr"]) < len(one["replicas"])]
+    troubled = [(topic, one) for topic, one in partitions if one.leader < 0 or len(one.isr) < len(one.replicas)]
     if as_json:
-        shown = [{key: one[key] for key in ("topic", "partition", "leader", "replicas", "isr")} for one in troubled]
-        echo_json({"cluster_id": cluster["cluster_id"], "brokers": brokers, "dead": dead, "not_in_sync": shown})
+        kept = ("partition", "leader", "replicas", "isr")
+        shown = [{"topic": topic, **{key: getattr(one, key) for key in kept}} for topic, one in troubled]
+        echo_json({"cluster_id": cluster.cluster_id, "brokers": brokers, "dead": dead, "not_in_sync": shown})
         return
     click.echo(
-        f"Cluster {cluster['cluster_id']}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
+        f"Cluster {cluster.cluster_id}: {plural(len(brokers), 'broker')}, {plural(len(partitions), 'partition')}."
     )
     rows = [
         (
@@ -80,13 +81,15 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
         for one in brokers
     ]
     echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
-    for one in dead:
-        has = plural(holds[one["node_id"]], "replica")
-        click.echo(f"Broker {one['node_id']}, last at {one['host']}:{one['port']}, is dead; it has {has}.")
+    for node in dead:
+        has = plural(holds[node.node_id], "replica")
+        click.echo(f"Broker {node.node_id}, last at {node.host}:{node.port}, is dead; it has {has}.")
     if troubled:
         click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
-        lacking = [(one["topic"], one["partition"], one["leader"] if one["leader"] >= 0 else "none",
-                    _ids(one["replicas"]), _ids(one["isr"])) for one in troubled]  # fmt: skip
+        lacking = [
+            (topic, one.partition, one.leader if one.leader >= 0 else "none", _ids(one.replicas), _ids(one.isr))
+            for topic, one in troubled
+        ]
         echo_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "ISR"], lacking)
 
 
@@ -101,7 +104,7 @@ Examples:
 @click.option(
     "--replication-factor", "-r", type=click.IntRange(1), help="How many replicas; as many as now when left out."
 )
-@click.option("--plan", type=click.File(), help=_PLAN_HELP)
+@click.option("--plan", "plan_file", type=click.File(), help=_PLAN_HELP)
 @click.option(
     "--throttle", type=click.IntRange(1), metavar="BYTES", help="Most bytes a second that each broker copies."
 )
@@ -114,7 +117,7 @@ def reassign(
     topics: tuple[str, ...],
     brokers: str | None,
     replication_factor: int | None,
-    plan: Any,
+    plan_file: TextIO | None,
     throttle: int | None,
     wait: bool,
     execute: bool,
@@ -123,23 +126,22 @@ def reassign(
     as_json: bool,
 ) -> None:
     """Move replicas of TOPICs to other brokers, or change how many there are; as few as possible move."""
-    if bool(topics) == bool(plan):
+    if bool(topics) == bool(plan_file):
         raise click.UsageError("Name topics, or give a plan with --plan.")
     if throttle is not None and not wait:
         raise click.UsageError("--throttle needs --wait: the throttle is taken away when all is moved.")
     with admin_of(bootstrap, client_config) as admin:
         present = _present(admin)
-        moves = _planned(plan) if plan else _spread(admin, present, topics, brokers, replication_factor)
-        moves = {one: to for one, to in moves.items() if present.get(one) != to}
+        if plan_file:
+            moves = changes(present, _read_plan(plan_file))
+        else:
+            moves = _plan(admin, present, topics, brokers, replication_factor)
         if as_json:
-            shown = [{"topic": topic, "partition": number, "from": present.get((topic, number)), "to": to}
-                     for (topic, number), to in moves.items()]  # fmt: skip
+            shown = [{"topic": partition.topic, "partition": partition.partition, "from": present.get(partition), "to": to}
+                     for partition, to in moves.items()]  # fmt: skip
             echo_json({"executed": execute, "moves": shown})
         elif moves:
-            rows = [
-                (topic, number, _ids(present.get((topic, number), ())), _ids(to))
-                for (topic, number), to in moves.items()
-            ]
+            rows = [(*partition, _ids(present.get(partition, ())), _ids(to)) for partition, to in moves.items()]
             echo_table(["TOPIC", "PARTITION", "FROM", "TO"], rows)
         else:
             click.echo("Every replica is where it should be.", err=True)
@@ -162,10 +164,7 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
     if as_json:
         echo_json(found)
     elif found:
-        rows = [
-            (one["topic"], one["partition"], _ids(one["replicas"]), _ids(one["adding"]), _ids(one["removing"]))
-            for one in found
-        ]
+        rows = [(one.topic, one.partition, _ids(one.replicas), _ids(one.adding), _ids(one.removing)) for one in found]
         echo_table(["TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
     else:
         click.echo("No replica is being moved.", err=True)
@@ -180,7 +179,7 @@ def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config
     """End moves that are under way, of TOPICs or all: the replicas stay where they were."""
     with admin_of(bootstrap, client_config) as admin:
         wanted = {one for text in topics for one in partitions_of(admin, text)}
-        under_way = [(one["topic"], one["partition"]) for one in admin.reassignments()]
+        under_way = [(one.topic, one.partition) for one in admin.reassignments()]
         chosen = [one for one in under_way if not topics or one in wanted]
         if execute and chosen:
             refuse_failed(admin.reassign(dict.fromkeys(chosen)))
@@ -226,41 +225,36 @@ def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[t
         click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
 
 
-def _present(admin: Admin) -> Moves:
+def _present(admin: Admin) -> Placement:
     return {
-        (topic["name"], one["partition"]): tuple(one["replicas"])
+        TopicPartition(topic.name, partition.partition): partition.replicas
         for topic in admin.topics()
-        for one in topic["partitions"]
+        for partition in topic.partitions
     }
 
 
-def _spread(
-    admin: Admin, present: Moves, topics: Sequence[str], brokers: str | None, factor: int | None
-) -> Mapping[Partition, tuple[int, ...]]:
-    live = [BrokerInfo(one["node_id"], rack=one["rack"]) for one in admin.cluster()["brokers"]]
-    chosen = {one for text in topics for one in partitions_of(admin, text)}
-    if brokers is not None:
-        ids = _numbers(brokers)
-        unknown = ids - {one.id for one in live}
-        if unknown:
-            raise click.BadParameter(
-                f"broker {min(unknown)} is not among the live ones: {_ids(one.id for one in live)}."
-            )
-        live = [one for one in live if one.id in ids]
-    planned = spread({one: present[one] for one in sorted(chosen)}, live, factor)
-    if isinstance(planned, Refusal):
-        raise click.UsageError(planned.message)
-    return planned
+def _plan(
+    admin: Admin, present: Placement, topics: Sequence[str], brokers: str | None, factor: int | None
+) -> Placement:
+    """Ask the cluster what there is, and `cluster.placement` where it should be."""
+    live = [BrokerInfo(broker.node_id, rack=broker.rack) for broker in admin.cluster().brokers]
+    chosen = {TopicPartition(*partition) for text in topics for partition in partitions_of(admin, text)}
+    broker_ids = None if brokers is None else _numbers(brokers)
+    moves = plan({each: present[each] for each in sorted(chosen)}, live, broker_ids=broker_ids, factor=factor)
+    if isinstance(moves, Refusal):
+        raise click.UsageError(moves.message)
+    return moves
 
 
-def _planned(plan: Any) -> Moves:
+def _read_plan(plan_file: TextIO) -> Placement:
     try:
-        body = json.load(plan)
+        body = json.load(plan_file)
         found = {
-            (str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"])) for one in body["partitions"]
+            TopicPartition(str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"]))
+            for one in body["partitions"]
         }
     except (ValueError, KeyError, TypeError) as error:
-        sentence = f'{plan.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
+        sentence = f'{plan_file.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
         raise click.BadParameter(sentence) from None
     return found
 
@@ -272,25 +266,25 @@ def _numbers(text: str) -> set[int]:
         raise click.BadParameter(f"{text!r} is no list of brokers such as 1,2,3.") from None
 
 
-def _ids(brokers: Any) -> str:
+def _ids(brokers: Iterable[int]) -> str:
     return ",".join(map(str, brokers)) or "-"
 
 
-def _move(admin: Admin, moves: Moves, throttle: int | None, wait: bool) -> None:
+def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> None:
     topics = {topic for topic, _ in moves}
     if throttle is not None:
         _throttle(admin, topics, throttle)
     try:
-        refuse_failed(admin.reassign(moves))
+        refuse_failed(admin.reassign({(partition.topic, partition.partition): to for partition, to in moves.items()}))
         if wait:
             _watch(admin, set(moves))
     finally:
-        if throttle is not None and not (topics & {one["topic"] for one in admin.reassignments()}):
+        if throttle is not None and not (topics & {one.topic for one in admin.reassignments()}):
             _unthrottle(admin, topics)
 
 
-def _watch(admin: Admin, moves: set[Partition]) -> None:
-    """Wait until all is moved; a bar on a terminal, one line at the end elsewhere."""
+def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
+    """Wait until all is moved; with a bar where there is a terminal, and one line at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -299,7 +293,7 @@ def _watch(admin: Admin, moves: set[Partition]) -> None:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("partitions moved", total=len(moves))
         while True:
-            left = len(moves & {(one["topic"], one["partition"]) for one in admin.reassignments()})
+            left = len(moves & {(one.topic, one.partition) for one in admin.reassignments()})
             progress.update(task, completed=len(moves) - left)
             if not left:
                 break
@@ -310,12 +304,12 @@ def _watch(admin: Admin, moves: set[Partition]) -> None:
 def _throttle(admin: Admin, topics: set[str], rate: int) -> None:
     for topic in topics:
         admin.alter_configs("topic", topic, {_THROTTLED: "*"})
-    for broker in admin.cluster()["brokers"]:
-        admin.alter_configs("broker", str(broker["node_id"]), {_RATE: str(rate)})
+    for broker in admin.cluster().brokers:
+        admin.alter_configs("broker", str(broker.node_id), {_RATE: str(rate)})
 
 
 def _unthrottle(admin: Admin, topics: set[str]) -> None:
     for topic in topics:
         admin.alter_configs("topic", topic, {_THROTTLED: None})
-    for broker in admin.cluster()["brokers"]:
-        admin.alter_configs("broker", str(broker["node_id"]), {_RATE: None})
+    for broker in admin.cluster().brokers:
+        admin.alter_configs("broker", str(broker.node_id), {_RATE: None})

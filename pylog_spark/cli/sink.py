@@ -20,6 +20,7 @@ from pylog_spark.cli.common import (
 )
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.errors import PylogError
+from pylog_spark.results.transactions import TransactionDescription
 from pylog_spark.sink import overview
 
 
@@ -107,7 +108,7 @@ def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str
     )
 
 
-def _row(one: overview.Standing, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _row(one: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
     own = [described[name] for name in one.open if name in described]
     return {
         "key": one.key,
@@ -116,19 +117,19 @@ def _row(one: overview.Standing, described: Mapping[str, Mapping[str, Any]]) -> 
         "state": one.state,
         "transactions": len(one.open),
         "open_for_s": open_for_s(*own),
-        "topics": sorted({topic for each in own for topic, _ in each["partitions"]}),
+        "topics": sorted({topic for each in own for topic, _ in each.partitions}),
         "transactional_ids": list(one.open),
     }
 
 
 def _described(
     bootstrap: str, client_config: Sequence[tuple[str, str]], names: Sequence[str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, TransactionDescription]:
     """What the brokers know of open transactions, by transactional id."""
     if not names:
         return {}
     with admin_of(bootstrap, client_config) as admin:
-        return {one["transactional_id"]: one for one in admin.describe_transactions(names) if not one["error"]}
+        return {one.transactional_id: one for one in admin.describe_transactions(names) if not one.error}
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def create(
     if as_json:
         echo_json(made)
     else:
-        click.echo(f"Created topic {name} with {plural(made['num_partitions'], 'partition')}.")
+        click.echo(f"Created topic {name} with {plural(made.num_partitions, 'partition')}.")
 
 
 @topic.command("list")
@@ -72,15 +72,13 @@ def create(
 def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """List topics."""
     with admin_of(bootstrap, client_config) as admin:
-        found = sorted(admin.topics(), key=lambda one: str(one["name"]))
-    shown = [one for one in found if internal or not one["is_internal"]]
+        found = sorted(admin.topics(), key=lambda one: one.name)
+    shown = [one for one in found if internal or not one.is_internal]
     if as_json:
         kept = ("name", "topic_id", "is_internal")
-        echo_json([{**{key: one[key] for key in kept}, "partitions": len(one["partitions"])} for one in shown])
+        echo_json([{**{key: getattr(one, key) for key in kept}, "partitions": len(one.partitions)} for one in shown])
     elif shown:
-        echo_table(
-            ["TOPIC", "PARTITIONS", "ID"], [(one["name"], len(one["partitions"]), one["topic_id"]) for one in shown]
-        )
+        echo_table(["TOPIC", "PARTITIONS", "ID"], [(one.name, len(one.partitions), one.topic_id) for one in shown])
     else:
         click.echo("There are no topics yet: create one with 'pylog topic create NAME'.", err=True)
 
@@ -112,7 +110,7 @@ def describe(
 @topic.command(epilog="Example: pylog topic alter events --partitions 16 --config retention.ms=3600000")
 @click.argument("name")
 @click.option(
-    "--partitions", "-p", type=int, help="Grow to this many; records with keys will land elsewhere from then on."
+    "--partitions", "-p", type=int, help="Grow to this many; records with keys go to other partitions from then on."
 )
 @_TOPIC_CONFIG
 @click.option("--delete-config", multiple=True, metavar="NAME", help="Send a setting back to its default. Repeatable.")
@@ -155,30 +153,30 @@ def delete(
     with admin_of(bootstrap, client_config) as admin:
         results = admin.delete_topics(names)
     gone = {"UNKNOWN_TOPIC_OR_PARTITION"} if if_exists else set()
-    refuse_failed(one for one in results if one["error"] not in gone)
-    deleted = [str(one["name"]) for one in results if not one["error"]]
+    refuse_failed(one for one in results if one.error not in gone)
+    deleted = [one.name for one in results if not one.error]
     if deleted:
         click.echo(f"Deleted {', '.join(deleted)}.")
 
 
 def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
     found = admin.topic(name)
-    numbers = sorted(one["partition"] for one in found["partitions"])
+    numbers = sorted(one.partition for one in found.partitions)
     starts = {
         number: offset for _, number, offset, _ in admin.offsets([(name, number, EARLIEST) for number in numbers])
     }
     latest = [(name, number, LATEST) for number in numbers]
     ends = {number: offset for _, number, offset, _ in admin.offsets(latest)}
     stable = {number: offset for _, number, offset, _ in admin.offsets(latest, "read_committed")}
-    configs = admin.configs("topic", [name])[0]["configs"]
-    by_number = {one["partition"]: one for one in found["partitions"]}
+    configs = admin.configs("topic", [name])[0].configs
+    by_number = {one.partition: one for one in found.partitions}
     partitions = [
-        {**{key: by_number[number][key] for key in ("partition", "leader", "leader_epoch", "replicas", "isr")},
+        {**{key: getattr(by_number[number], key) for key in ("partition", "leader", "leader_epoch", "replicas", "isr")},
          "start_offset": starts[number], "stable_offset": min(stable[number], ends[number]), "end_offset": ends[number]}
         for number in numbers
     ]  # fmt: skip
-    shown = {one["name"]: one["value"] for one in configs if all_configs or one["source"] != "DEFAULT_CONFIG"}
-    return {"name": name, "topic_id": found["topic_id"], "partitions": partitions, "configs": shown}
+    shown = {one.name: one.value for one in configs if all_configs or one.source != "DEFAULT_CONFIG"}
+    return {"name": name, "topic_id": found.topic_id, "partitions": partitions, "configs": shown}
 
 
 def _show(described: dict[str, Any]) -> None:

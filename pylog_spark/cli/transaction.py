@@ -1,6 +1,5 @@
 """``pylog transaction list | describe | producers | abort``. An abort is only shown until --execute is given."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ from pylog_spark.cli.common import (
     admin_of,
     bootstrap_option,
     client_config_option,
+    document,
     echo_json,
     echo_table,
     execute_option,
@@ -21,11 +21,12 @@ from pylog_spark.client.admin import Admin
 from pylog_spark.client.errors import LogError
 from pylog_spark.client.transactions import ANY_DURATION
 from pylog_spark.offsets.reset import duration_ms
+from pylog_spark.results.transactions import TransactionDescription
 from pylog_spark.sink.protocol import OPEN, is_prepared
 
 _NO_TRANSACTION = -1
 
-# States in which no transaction is under way, though the last one's times are still told.
+# States in which no transaction is under way, though the brokers still give the last one's times.
 _ENDED = ("Empty", "CompleteCommit", "CompleteAbort")
 
 
@@ -57,9 +58,9 @@ def list_(
     open_for_ms = ANY_DURATION if duration is None else _duration(duration)
     with admin_of(bootstrap, client_config) as admin:
         found = admin.transactions(states, duration_ms=open_for_ms)
-        names = [one["transactional_id"] for one in found if one["state"] == OPEN]
-        described = {one["transactional_id"]: one for one in admin.describe_transactions(names)} if names else {}
-    listed = [{**one, **_openness(described.get(one["transactional_id"]))} for one in found]
+        names = [one.transactional_id for one in found if one.state == OPEN]
+        described = {one.transactional_id: one for one in admin.describe_transactions(names)} if names else {}
+    listed = [{**document(one), **_openness(described.get(one.transactional_id))} for one in found]
     if as_json:
         echo_json(listed)
     elif listed:
@@ -108,8 +109,8 @@ def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple
         partitions = [one for text in topics for one in partitions_of(admin, text)]
         found = admin.producers(partitions)
     refuse_failed(found)
-    rows = [{**one, "topic": each["topic"], "partition": each["partition"]}
-            for each in found for one in each["producers"]]  # fmt: skip
+    rows = [{**document(one), "topic": each.topic, "partition": each.partition}
+            for each in found for one in each.producers]  # fmt: skip
     if as_json:
         echo_json(rows)
     elif rows:
@@ -168,7 +169,7 @@ def abort(
     click.echo(done, err=True)
 
 
-def _openness(described: Mapping[str, Any] | None) -> dict[str, Any]:
+def _openness(described: TransactionDescription | None) -> dict[str, Any]:
     if described is None:
         return {"prepared": False, "open_for_s": None}
     return {"prepared": is_prepared(described), "open_for_s": open_for_s(described)}
@@ -178,13 +179,13 @@ def _abort_by_id(admin: Admin, name: str, execute: bool) -> dict[str, Any]:
     before = admin.transaction(name)
     if execute:
         admin.fence_producer(name)
-    return {"transactional_id": name, "state": before["state"], "producer_id": before["producer_id"]}
+    return {"transactional_id": name, "state": before.state, "producer_id": before.producer_id}
 
 
 def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, execute: bool) -> dict[str, Any]:
     found = admin.producers([(topic, partition)])
     refuse_failed(found)
-    begun = [one for one in found[0]["producers"] if one["transaction_start_offset"] == start]
+    begun = [one for one in found[0].producers if one.transaction_start_offset == start]
     if not begun:
         sentence = (
             f"No transaction begins at offset {start} of {topic}-{partition}: 'pylog transaction producers {topic}:{partition}' "
@@ -194,20 +195,20 @@ def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, ex
     producer = begun[0]
     if execute:
         admin.abort_transaction(
-            topic, partition, producer["producer_id"], producer["producer_epoch"], producer["coordinator_epoch"]
+            topic, partition, producer.producer_id, producer.producer_epoch, producer.coordinator_epoch
         )
-    return {"topic": topic, "partition": partition, "start_offset": start, "producer_id": producer["producer_id"]}
+    return {"topic": topic, "partition": partition, "start_offset": start, "producer_id": producer.producer_id}
 
 
-def _show(one: dict[str, Any]) -> None:
-    click.echo(f"Transactional id {one['transactional_id']} ({one['state']})")
-    click.echo(f"producer {one['producer_id']} epoch {one['producer_epoch']}, coordinator {one['coordinator']}")
+def _show(one: TransactionDescription) -> None:
+    click.echo(f"Transactional id {one.transactional_id} ({one.state})")
+    click.echo(f"producer {one.producer_id} epoch {one.producer_epoch}, coordinator {one.coordinator}")
     age_s = open_for_s(one)
-    if age_s is not None and one["state"] not in _ENDED:
-        limit = ", prepared: no broker ends it" if is_prepared(one) else f" of {one['timeout_ms'] / 1000:.0f} s"
+    if age_s is not None and one.state not in _ENDED:
+        limit = ", prepared: no broker ends it" if is_prepared(one) else f" of {one.timeout_ms / 1000:.0f} s"
         click.echo(f"open for {age_s} s{limit}")
-    if one["partitions"]:
-        echo_table(["TOPIC", "PARTITION"], sorted(map(tuple, one["partitions"])))
+    if one.partitions:
+        echo_table(["TOPIC", "PARTITION"], sorted(one.partitions))
 
 
 def _duration(text: str) -> int:

@@ -1,6 +1,7 @@
-"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`; and `ConsumerGroup`.
+"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`.
 
-All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names.
+All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. What they give are frozen
+dataclasses, with Kafka's names where Kafka has some.
 
 >>> from pylog_spark.client import Consumer, Producer
 >>> with Producer("127.0.0.1:9092", "events") as producer:  # doctest: +SKIP
@@ -12,7 +13,57 @@ All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.consumer import Consumer, Record
 from pylog_spark.client.errors import LogError
-from pylog_spark.client.group import ConsumerGroup, Rebalance
 from pylog_spark.client.producer import Producer
+from pylog_spark.results.configs import ConfigDescription, ConfigEntry, ConfigSynonym
+from pylog_spark.results.groups import GroupDescription, GroupListing, MemberDescription, SharePartitionOffsetInfo
+from pylog_spark.results.replicas import FeatureLevel, PartitionReassignment
+from pylog_spark.results.topics import (
+    ClusterDescription,
+    CreateTopicResult,
+    DeleteTopicResult,
+    NamedResult,
+    Node,
+    PartitionDescription,
+    PartitionResult,
+    TopicDescription,
+)
+from pylog_spark.results.transactions import (
+    FenceProducerResult,
+    PartitionProducers,
+    ProducerState,
+    TransactionDescription,
+    TransactionListing,
+)
+from pylog_spark.results.writes import FlushResult, OffsetSpan
 
-__all__ = ["Admin", "Consumer", "ConsumerGroup", "LogError", "Producer", "Rebalance", "Record"]
+__all__ = [
+    "Admin",
+    "ClusterDescription",
+    "ConfigDescription",
+    "ConfigEntry",
+    "ConfigSynonym",
+    "Consumer",
+    "CreateTopicResult",
+    "DeleteTopicResult",
+    "FeatureLevel",
+    "FenceProducerResult",
+    "FlushResult",
+    "GroupDescription",
+    "GroupListing",
+    "LogError",
+    "MemberDescription",
+    "NamedResult",
+    "Node",
+    "OffsetSpan",
+    "PartitionDescription",
+    "PartitionProducers",
+    "PartitionReassignment",
+    "PartitionResult",
+    "Producer",
+    "ProducerState",
+    "Record",
+    "SharePartitionOffsetInfo",
+    "TopicDescription",
+    "TransactionDescription",
+    "TransactionListing",
+]

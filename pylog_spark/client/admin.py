@@ -6,13 +6,25 @@ Topics, offsets by time and settings are here; groups, replicas and transactions
 import json
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pylog_spark.client.errors import LogError, translated
 from pylog_spark.client.groups import GroupAdmin
 from pylog_spark.client.replicas import ReplicaAdmin
 from pylog_spark.client.requests import raise_if_failed, sole
 from pylog_spark.client.transactions import TransactionAdmin
+from pylog_spark.results.configs import ConfigDescription
+from pylog_spark.results.decoding import Decoded, all_decoded, decoded
+from pylog_spark.results.topics import (
+    ClusterDescription,
+    CreateTopicResult,
+    DeleteTopicResult,
+    NamedResult,
+    TopicDescription,
+)
+
+if TYPE_CHECKING:
+    from pylog_spark._native import _NewTopic
 
 EARLIEST = -2
 LATEST = -1
@@ -43,24 +55,24 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
         """Close the connections."""
         self._client.close()
 
-    def cluster(self) -> dict[str, Any]:
-        """{cluster_id, controller_id, brokers: [{node_id, host, port, rack}]}."""
+    def cluster(self) -> ClusterDescription:
+        """Describe the cluster and its brokers."""
         with translated():
-            return self._client.describe_cluster()
+            return decoded(ClusterDescription, self._client.describe_cluster())
 
-    def topics(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Describe `names`, or all topics: {name, topic_id, is_internal, error, partitions}. Never creates one."""
+    def topics(self, names: Sequence[str] | None = None) -> list[TopicDescription]:
+        """Describe `names`, or all topics. Never creates one."""
         with translated():
-            return self._client.describe_topics(names)
+            return all_decoded(TopicDescription, self._client.describe_topics(names))
 
-    def topic(self, name: str) -> dict[str, Any]:
+    def topic(self, name: str) -> TopicDescription:
         """Describe one topic. Raises `LogError` when it is not there."""
         described = self.topics([name])[0]
-        if described["error"]:
+        if described.error:
             sentence = f"Topic '{name}' does not exist: create it with 'pylog topic create {name}'."
-            if described["error"] != "UNKNOWN_TOPIC_OR_PARTITION":
-                sentence = f"Topic '{name}' cannot be described: {described['error']}."
-            raise LogError(described["error"], sentence)
+            if described.error != "UNKNOWN_TOPIC_OR_PARTITION":
+                sentence = f"Topic '{name}' cannot be described: {described.error}."
+            raise LogError(described.error, sentence)
         return described
 
     def create_topic(
@@ -71,26 +83,26 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
         config: Mapping[str, str] | None = None,
         *,
         validate_only: bool = False,
-    ) -> dict[str, Any]:
+    ) -> CreateTopicResult:
         """Create a topic; -1 takes the broker's default. Raises `LogError` when it is refused."""
-        wanted = {
+        wanted: _NewTopic = {
             "name": name,
             "num_partitions": partitions,
             "replication_factor": replication_factor,
             "configs": dict(config or {}),
         }
         with translated():
-            return sole(self._client.create_topics([wanted], validate_only))
+            return sole(all_decoded(CreateTopicResult, self._client.create_topics([wanted], validate_only)))
 
-    def delete_topics(self, names: Sequence[str]) -> list[dict[str, Any]]:
+    def delete_topics(self, names: Sequence[str]) -> list[DeleteTopicResult]:
         """Delete topics with all their records."""
         with translated():
-            return self._client.delete_topics(names)
+            return all_decoded(DeleteTopicResult, self._client.delete_topics(names))
 
-    def create_partitions(self, name: str, count: int) -> dict[str, Any]:
+    def create_partitions(self, name: str, count: int) -> NamedResult:
         """Grow a topic to `count` partitions. Raises `LogError` when it is refused."""
         with translated():
-            return sole(self._client.create_partitions({name: count}))
+            return sole(all_decoded(NamedResult, self._client.create_partitions({name: count})))
 
     def offsets(
         self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
@@ -102,19 +114,20 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
         with translated():
             return self._client.list_offsets(wanted, isolation_level)
 
-    def configs(self, resource_type: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    def configs(self, resource_type: str, names: Sequence[str]) -> list[ConfigDescription]:
         """Settings of topics or brokers (`resource_type`: ``topic``, ``broker``)."""
         with translated():
-            return self._client.describe_configs(resource_type, names)
+            return all_decoded(ConfigDescription, self._client.describe_configs(resource_type, names))
 
     def alter_configs(
         self, resource_type: str, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
         """Set each named setting, or with None send it back to its default. Raises `LogError` when refused."""
         with translated():
-            for result in self._client.alter_configs(resource_type, name, changes, validate_only):
+            answers = self._client.alter_configs(resource_type, name, changes, validate_only)
+            for result in all_decoded(NamedResult, answers):
                 raise_if_failed(result)
 
-    def _request(self, name: str, **arguments: object) -> list[dict[str, Any]]:
+    def _request(self, kind: type[Decoded], name: str, **arguments: object) -> list[Decoded]:
         with translated():
-            return self._client.request(name, json.dumps(arguments))
+            return all_decoded(kind, self._client.request(name, json.dumps(arguments)))

@@ -6,12 +6,15 @@ Offsets are the caller's business: nothing is committed and no group is joined. 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError, translated
+from pylog_spark.results.topics import TopicDescription
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pylog_spark._native import RangeReader
 
 _COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
@@ -74,7 +77,7 @@ class Consumer:
         self._follow = follow
         with Admin(bootstrap_servers, config) as admin:
             described = admin.topic(topic)
-            self._topic_id = described["topic_id"]
+            self._topic_id = described.topic_id
             self.partitions = _chosen(topic, described, partitions)
             ends = _at(admin, topic, self.partitions, LATEST, self._config.get("isolation.level", "read_uncommitted"))
             self.ends = ends
@@ -163,7 +166,7 @@ def read_records(topic: str, reader: "RangeReader", timeout_ms: int) -> list[Rec
     return [] if batch is None else _records(topic, pa.record_batch(batch))
 
 
-def _records(topic: str, batch: Any) -> list[Record]:
+def _records(topic: str, batch: "pa.RecordBatch") -> list[Record]:
     keys, values, partitions, offsets = (batch.column(name).to_pylist() for name in _COLUMNS[:4])
     micros = batch.column("timestamp").cast("int64").to_pylist()
     types = batch.column("timestampType").to_pylist()
@@ -176,8 +179,8 @@ def _records(topic: str, batch: Any) -> list[Record]:
     return records
 
 
-def _chosen(topic: str, described: Mapping[str, Any], wanted: Sequence[int] | None) -> list[int]:
-    present = sorted(one["partition"] for one in described["partitions"])
+def _chosen(topic: str, described: TopicDescription, wanted: Sequence[int] | None) -> list[int]:
+    present = sorted(one.partition for one in described.partitions)
     if wanted is None:
         return present
     missing = sorted(set(wanted) - set(present))

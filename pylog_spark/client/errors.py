@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pylog_spark.results.decoding import DocumentError
+
 
 class LogError(Exception):
     """A request to a broker failed.
@@ -10,7 +12,8 @@ class LogError(Exception):
     Attributes
     ----------
     kind : str
-        A Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``...) or one of `pylog_spark._native.NativeError`'s.
+        A Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``...), one of `pylog_spark._native.NativeError`'s, or
+        ``MISMATCHED_BUILDS``: the native module is not of this build.
     sentence : str
         What happened, where, and what to do.
     """
@@ -26,11 +29,11 @@ class LogError(Exception):
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn a `NativeError` raised inside into a `LogError`."""
+    """Turn a `NativeError` or `DocumentError` raised inside into a `LogError`."""
     from pylog_spark._native import NativeError
 
     try:
         yield
-    except NativeError as error:
+    except (NativeError, DocumentError) as error:
         kind, sentence = error.args
         raise LogError(kind, sentence) from error

@@ -6,11 +6,19 @@ Not thread-safe.
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pylog_spark.client.errors import translated
+from pylog_spark.results.decoding import decoded
+from pylog_spark.results.writes import FlushResult
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Headers = Sequence[tuple[str, bytes | None]]
+
+#: Key, value, partition, timestamp in ms, headers.
+_Row = tuple[bytes | None, bytes | None, int | None, int | None, Headers]
 
 _ROWS_MAX = 10_000
 _BYTES_MAX = 1_000_000
@@ -33,7 +41,7 @@ class Producer:
 
         with translated():
             self._writer = RecordWriter({**(config or {}), "bootstrap.servers": bootstrap_servers}, topic)
-        self._rows: list[tuple[bytes | None, bytes | None, int | None, int | None, Headers]] = []
+        self._rows: list[_Row] = []
         self._bytes = 0
 
     def __enter__(self) -> "Producer":
@@ -70,18 +78,18 @@ class Producer:
             with translated():
                 self._writer.write(_batch(rows))
 
-    def flush(self) -> dict[str, Any]:
-        """Wait until every record is acknowledged: {records, bytes, offsets: {(topic, partition): [first, last]}}."""
+    def flush(self) -> FlushResult:
+        """Wait until every record is acknowledged; what was written since this producer was made."""
         self.hand_over()
         with translated():
-            return self._writer.flush()
+            return decoded(FlushResult, self._writer.flush())
 
     def close(self) -> None:
         """Give up what is not acknowledged and close the connections."""
         self._writer.close()
 
 
-def _batch(rows: Sequence[tuple[Any, ...]]) -> Any:
+def _batch(rows: Sequence[_Row]) -> "pa.RecordBatch":
     import pyarrow as pa
 
     keys, values, partitions, stamps, headers = zip(*rows, strict=True)

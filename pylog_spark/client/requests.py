@@ -1,26 +1,43 @@
 """What the parts of `Admin` share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from pylog_spark.client.errors import LogError
+from pylog_spark.results.decoding import Decoded
+
+
+class Result(Protocol):
+    """What became of one topic, group, partition or id that a request names."""
+
+    @property
+    def error(self) -> str | None:
+        """Kafka's name of why it failed."""
+
+    @property
+    def message(self) -> str | None:
+        """The sentence."""
+
+
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 
 class Requests(ABC):
     """Requests that the native client knows by name; `Admin` carries them out."""
 
     @abstractmethod
-    def _request(self, name: str, **arguments: object) -> list[dict[str, Any]]: ...
+    def _request(self, kind: type[Decoded], name: str, **arguments: object) -> list[Decoded]: ...
 
 
-def sole(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def sole(results: Sequence[AnyResult]) -> AnyResult:
     """The only result. Raises `LogError` when it is an error."""
-    raise_if_failed(results[0])
-    return results[0]
+    (result,) = results
+    raise_if_failed(result)
+    return result
 
 
-def raise_if_failed(result: Mapping[str, Any]) -> None:
+def raise_if_failed(result: Result) -> None:
     """Raise the error of a result as `LogError`."""
-    if result.get("error"):
-        raise LogError(result["error"], result.get("message") or f"{result.get('name')}: {result['error']}.")
+    if result.error:
+        raise LogError(result.error, result.message or f"The request failed: {result.error}.")

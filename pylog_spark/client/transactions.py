@@ -1,9 +1,15 @@
 """Transactions as an administrator sees them; a part of `Admin`."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pylog_spark.client.requests import Requests, sole
+from pylog_spark.results.topics import PartitionResult
+from pylog_spark.results.transactions import (
+    FenceProducerResult,
+    PartitionProducers,
+    TransactionDescription,
+    TransactionListing,
+)
 
 # A duration filter that lets all through.
 ANY_DURATION = -1
@@ -18,10 +24,11 @@ class TransactionAdmin(Requests):
         producer_ids: Sequence[int] = (),
         duration_ms: int = ANY_DURATION,
         pattern: str | None = None,
-    ) -> list[dict[str, Any]]:
-        """List transactional ids by name: {transactional_id, producer_id, state, coordinator}. `duration_ms`: only those
-        whose transaction is open for longer; `pattern`: only ids that match this regular expression as a whole."""
+    ) -> list[TransactionListing]:
+        """List transactional ids by name. `duration_ms`: only those whose transaction is open for longer; `pattern`: only ids
+        that match this regular expression as a whole."""
         return self._request(
+            TransactionListing,
             "list_transactions",
             states=list(states),
             producer_ids=list(producer_ids),
@@ -29,19 +36,17 @@ class TransactionAdmin(Requests):
             pattern=pattern,
         )
 
-    def transaction(self, transactional_id: str) -> dict[str, Any]:
-        """Describe one: {transactional_id, state, producer_id, producer_epoch, timeout_ms, start_time_ms, partitions,
-        coordinator}. Raises `LogError` when it is not there."""
-        return sole(self._request("describe_transactions", names=[transactional_id]))
+    def transaction(self, transactional_id: str) -> TransactionDescription:
+        """Describe one. Raises `LogError` when it is not there."""
+        return sole(self.describe_transactions([transactional_id]))
 
-    def describe_transactions(self, transactional_ids: Sequence[str]) -> list[dict[str, Any]]:
+    def describe_transactions(self, transactional_ids: Sequence[str]) -> list[TransactionDescription]:
         """As `transaction`, for several; each has ``error`` and ``message``."""
-        return self._request("describe_transactions", names=list(transactional_ids))
+        return self._request(TransactionDescription, "describe_transactions", names=list(transactional_ids))
 
-    def producers(self, partitions: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
-        """Who writes to each partition: {topic, partition, error, message, producers: [{producer_id, producer_epoch,
-        last_sequence, last_timestamp_ms, coordinator_epoch, transaction_start_offset (-1: none)}]}."""
-        return self._request("describe_producers", partitions=list(partitions))
+    def producers(self, partitions: Sequence[tuple[str, int]]) -> list[PartitionProducers]:
+        """Who writes to each partition."""
+        return self._request(PartitionProducers, "describe_producers", partitions=list(partitions))
 
     def abort_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, coordinator_epoch: int = 0
@@ -50,6 +55,7 @@ class TransactionAdmin(Requests):
         Raises `LogError` when it is refused."""
         sole(
             self._request(
+                PartitionResult,
                 "abort_transaction",
                 topic=topic,
                 partition=partition,
@@ -60,7 +66,6 @@ class TransactionAdmin(Requests):
             )
         )
 
-    def fence_producer(self, transactional_id: str) -> dict[str, Any]:
-        """Abort the id's open transaction and lock out the producer that holds it: {producer_id, producer_epoch}.
-        Raises `LogError` when it is refused."""
-        return sole(self._request("fence_producers", names=[transactional_id]))
+    def fence_producer(self, transactional_id: str) -> FenceProducerResult:
+        """Abort the id's open transaction and lock out the producer that holds it. Raises `LogError` when it is refused."""
+        return sole(self._request(FenceProducerResult, "fence_producers", names=[transactional_id]))

@@ -32,7 +32,7 @@ def assign(
     ring = _ring(brokers)
     leaders = [broker for broker in ring if broker not in absent]
     begin = start + first_partition
-    racks = {one.id: one.rack for one in brokers}
+    racks = {broker.id: broker.rack for broker in brokers}
     led: Counter[int] = Counter()
     # Whoever is there has less.
     held: Counter[int] = Counter(dict.fromkeys(absent, partitions + 1))
@@ -40,7 +40,7 @@ def assign(
     for index in range(partitions):
         turn = begin + index
         order = {broker: (place - turn) % len(ring) for place, broker in enumerate(ring)}
-        leader = min(leaders, key=lambda one: (led[one], held[one], order[one]))
+        leader = min(leaders, key=lambda broker: (led[broker], held[broker], order[broker]))
         # After each round over all brokers the followers of the same leader are others.
         order = {broker: (place - turn - 1 - turn // len(ring)) % len(ring) for place, broker in enumerate(ring)}
         replicas = _with_followers(leader, ring, factor, racks, held, order)
@@ -53,7 +53,7 @@ def assign(
 def _refused(brokers: Sequence[BrokerInfo], factor: int, absent: Collection[int]) -> Refusal | None:
     if factor < 1:
         sentence = "Replication factor must be at least 1, or -1 for the default."
-    elif all(one.id in absent for one in brokers):
+    elif all(broker.id in absent for broker in brokers):
         sentence = f"Unable to replicate the partition {factor} time(s): no broker is ready to take it; try again."
     elif factor > len(brokers):
         sentence = (
@@ -68,8 +68,8 @@ def _refused(brokers: Sequence[BrokerInfo], factor: int, absent: Collection[int]
 def _ring(brokers: Sequence[BrokerInfo]) -> list[int]:
     """The brokers in a circle in which neighbours stand in different racks."""
     racks: defaultdict[str, list[int]] = defaultdict(list)
-    for one in sorted(brokers, key=lambda one: one.id):
-        racks[one.rack or ""].append(one.id)
+    for broker in sorted(brokers, key=lambda broker: broker.id):
+        racks[broker.rack or ""].append(broker.id)
     rows = [racks[name] for name in sorted(racks)]
     longest = max(map(len, rows))
     return [row[place] for place in range(longest) for row in rows if place < len(row)]
@@ -87,7 +87,7 @@ def _with_followers(
     used = Counter([racks[leader]])
     while len(replicas) < factor:
         left = [broker for broker in ring if broker not in replicas]
-        best = min(left, key=lambda one: (used[racks[one]], held[one], order[one]))
+        best = min(left, key=lambda broker: (used[racks[broker]], held[broker], order[broker]))
         replicas.append(best)
         used[racks[best]] += 1
     return tuple(replicas)

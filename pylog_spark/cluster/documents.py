@@ -28,7 +28,7 @@ Only where several brokers share a store (the ephemeral ones last as long as the
 
 Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
 unknown field of a known version is refused too, because dropping it at the next write would lose it silently. Fields of
-registrations and notices that a newer broker adds are passed over: nobody writes them again.
+registrations and change notifications that a newer broker adds are passed over: nobody writes them again.
 """
 
 import json
@@ -90,10 +90,12 @@ def decode_cluster(data: bytes) -> str:
 
 def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
     """The document of one topic, in the oldest version that has room for it; a cluster of `level` reads it."""
-    partitions = [_partition_body(one) for one in topic.partitions]
+    partitions = [_partition_body(partition) for partition in topic.partitions]
     version = TOPIC_VERSION if any(len(body) > _PARTITION_FIELDS for body in partitions) else VERSION
     if version > TOPIC_VERSIONS[level]:
-        raise DocumentError(f"Topic {topic.name} says what a cluster of level {level} does not read: raise the level.")
+        raise DocumentError(
+            f"Topic {topic.name} has fields that a cluster of level {level} cannot read: raise the level."
+        )
     return _encode(
         {
             "name": topic.name,
@@ -106,14 +108,19 @@ def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
     )
 
 
-def _partition_body(one: Partition) -> dict[str, Any]:
-    rare = {"partition_epoch": one.partition_epoch, "adding": one.adding, "removing": one.removing, "elr": one.elr}
+def _partition_body(partition: Partition) -> dict[str, Any]:
+    rare = {
+        "partition_epoch": partition.partition_epoch,
+        "adding": partition.adding,
+        "removing": partition.removing,
+        "elr": partition.elr,
+    }
     return {
-        "partition": one.partition,
-        "replicas": one.replicas,
-        "leader": one.leader,
-        "leader_epoch": one.leader_epoch,
-        "isr": one.isr,
+        "partition": partition.partition,
+        "replicas": partition.replicas,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "isr": partition.isr,
         **{name: value for name, value in rare.items() if value},
     }
 
@@ -140,11 +147,11 @@ def decode_topic(path: str, data: bytes) -> Topic:
     if topic_path(name) != path:
         raise DocumentError(f"The document {path} says it is topic {name}: restore the right file from a copy.")
     try:
-        partitions = tuple(_partition(one) for one in body["partitions"])
+        partitions = tuple(_partition(partition) for partition in body["partitions"])
         configs = {str(key): str(value) for key, value in body["configs"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"The document {path} is damaged ({error!r}): restore it from a copy.") from error
-    if [one.partition for one in partitions] != list(range(len(partitions))):
+    if [partition.partition for partition in partitions] != list(range(len(partitions))):
         raise DocumentError(f"The document {path} does not number its partitions 0, 1, 2...: restore it from a copy.")
     return Topic(name, _text(path, body, "topic_id"), configs, partitions, bool(body["deleting"]))
 
@@ -233,7 +240,9 @@ def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo,
 
 def encode_known_brokers(brokers: Mapping[int, BrokerInfo]) -> bytes:
     """The document of the brokers that belong to the cluster, dead or alive."""
-    shown = {str(one.id): {"host": one.host, "port": one.port, "rack": one.rack} for one in brokers.values()}
+    shown = {
+        str(broker.id): {"host": broker.host, "port": broker.port, "rack": broker.rack} for broker in brokers.values()
+    }
     return _encode({"brokers": shown})
 
 
@@ -255,13 +264,13 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     return found
 
 
-def encode_notice(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
-    """What a write changed: topics, whether a registration in place, whether `groups`. `token` is no other notice's."""
+def encode_change_notification(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
+    """Say what a write changed: `topics`, whether what all `brokers` share, whether `groups`. No other notification has this `token`."""
     more = {"groups": True} if groups else {}
     return _encode({"topics": list(topics), "brokers": brokers, **more, "token": token})
 
 
-def decode_notice(path: str, data: bytes) -> tuple[list[str], bool, bool]:
+def decode_change_notification(path: str, data: bytes) -> tuple[list[str], bool, bool]:
     """The topics that a write changed, whether it changed registrations, whether settings of groups. Raises `DocumentError`."""
     body = _decode(path, data, None)
     return [str(name) for name in body.get("topics", ())], bool(body.get("brokers")), bool(body.get("groups"))

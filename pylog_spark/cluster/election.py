@@ -1,11 +1,11 @@
-"""Who leads: pure decisions of a topic, who is alive, and the topic's rules. No IO, no clock.
+"""Who leads each partition: decided from the topic, the live brokers and the topic's rules. Pure; no IO, no clock.
 
 Promises, whatever the order of calls:
 
-- A leader comes from the ISR, else from the ELR; from elsewhere only where unclean elections are allowed.
+- A leader comes from the ISR, else from the ELR; from among other replicas only where unclean elections are allowed.
 - Each change of leader, to nobody too, has a leader_epoch of its own, and each change of a partition a partition_epoch.
 - An ISR is never empty: the last ones stay until somebody of them is back, so that nobody else can lead without being asked for.
-- The same topic object comes back when nothing is to be done; `settle` of its own result does nothing.
+- The same topic object comes back when nothing is to be done; `reconcile` of its own result does nothing.
 
 The ELR (KIP-966) are replicas outside the ISR that have every committed record all the same: they left when the ISR fell below
 min.insync.replicas, and below it nothing is committed. So whoever changes min.insync.replicas of a topic runs `reconfigured` on
@@ -57,16 +57,16 @@ class PartitionRules:
     unclean: bool
 
 
-def settle(topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
-    """What the controller does: who is dead leaves the ISRs, leaders are elected, reassignments that are done completed."""
+def reconcile(topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
+    """Make `topic` fit the live brokers: dead ones leave the ISRs, leaders are elected, finished reassignments are completed."""
     if topic.deleting:
         return topic
     active = live.active
-    return with_partitions(topic, [_settled(one, live.alive, active, rules) for one in topic.partitions])
+    return with_partitions(topic, [_reconciled(partition, live.alive, active, rules) for partition in topic.partitions])
 
 
 def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -> Topic:
-    """Before `broker_id` stops in good order: it leads nothing and is in no ISR that has somebody else.
+    """Before `broker_id` stops in good order: give up its leadership, and its place in every ISR that has another member.
 
     It never makes an unclean election: its partitions that nobody else may lead have no leader until the controller sees it gone.
     """
@@ -75,8 +75,8 @@ def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -
     alive, active = live.alive - {broker_id}, live.active - {broker_id}
     careful = replace(rules, unclean=False)
     partitions = [
-        _settled(one, alive, active, careful) if broker_id in (one.leader, *one.isr) else one
-        for one in topic.partitions
+        _reconciled(partition, alive, active, careful) if broker_id in (partition.leader, *partition.isr) else partition
+        for partition in topic.partitions
     ]
     return with_partitions(topic, partitions)
 
@@ -91,30 +91,32 @@ def rejoin(topic: Topic, broker_id: int, clean: bool, live: Liveness, rules: Par
     if topic.deleting:
         return topic
     others = live.active - {broker_id}
-    return with_partitions(topic, [_rejoined(one, broker_id, clean, others, rules) for one in topic.partitions])
+    return with_partitions(
+        topic, [_rejoined(partition, broker_id, clean, others, rules) for partition in topic.partitions]
+    )
 
 
 def without_log(
     topic: Topic, broker_id: int, partitions: Collection[int], live: Liveness, rules: PartitionRules
 ) -> Topic:
-    """Before `broker_id` registers again and has not what it had of these partitions: it leads none of them and leaves ISR and ELR,
-    unless it is the last. Who leads fills it then; the last one serves nothing until its files are back."""
+    """Before `broker_id` registers again without the logs of these partitions: it leads none of them and leaves ISR and ELR, unless it
+    is the last. Then the leader sends it the records; the last one serves nothing until its files are back."""
     if topic.deleting:
         return topic
     others = live.active - {broker_id}
 
-    def left(one: Partition) -> Partition:
-        return _rejoined(one, broker_id, False, others, rules) if one.partition in partitions else one
+    def left(partition: Partition) -> Partition:
+        return _rejoined(partition, broker_id, False, others, rules) if partition.partition in partitions else partition
 
-    return with_partitions(topic, [left(one) for one in topic.partitions])
+    return with_partitions(topic, [left(partition) for partition in topic.partitions])
 
 
 def reconfigured(topic: Topic, rules: PartitionRules) -> Topic:
-    """Before a topic with other settings is stored, in the same write: by laxer rules nobody is eligible any more who was.
+    """Before a topic with other settings is stored, in the same write: take out of the ELR who does not belong there by new rules.
 
-    Once the leader sees the new settings it may commit without them, and nobody could tell that later.
+    Once the leader sees laxer settings it may commit records that an eligible replica lacks, and nobody could know that later.
     """
-    partitions = [changed(one, elr=eligible(one, one.isr, rules)) for one in topic.partitions]
+    partitions = [changed(partition, elr=eligible(partition, partition.isr, rules)) for partition in topic.partitions]
     return with_partitions(topic, partitions)
 
 
@@ -123,16 +125,16 @@ def elect_preferred(
 ) -> tuple[Topic, dict[int, Refusal]]:
     """Let the first replica of each of `partitions` lead; the topic and why some of them stay as they are."""
 
-    def elected(one: Partition) -> Partition | Refusal:
-        preferred = one.replicas[0]
-        if one.leader == preferred:
+    def elected(partition: Partition) -> Partition | Refusal:
+        preferred = partition.replicas[0]
+        if partition.leader == preferred:
             return Refusal(
                 ErrorCode.ELECTION_NOT_NEEDED, f"Its preferred leader, broker {preferred}, leads it already."
             )
-        if preferred not in live.active or preferred not in one.isr:
+        if preferred not in live.active or preferred not in partition.isr:
             sentence = f"Its preferred leader, broker {preferred}, is not there or not in sync: ask again later."
             return Refusal(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, sentence)
-        return changed(one, leader=preferred)
+        return changed(partition, leader=preferred)
 
     return _elected(topic, partitions, elected)
 
@@ -142,15 +144,15 @@ def elect_unclean(
 ) -> tuple[Topic, dict[int, Refusal]]:
     """Give each of `partitions` that has no leader one, even one that lacks committed records (they are lost then)."""
 
-    def elected(one: Partition) -> Partition | Refusal:
-        if one.leader != NOBODY:
-            return Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {one.leader} leads it.")
-        settled = _settled(one, live.alive, live.active, replace(rules, unclean=True))
-        if settled.leader == NOBODY:
+    def elected(partition: Partition) -> Partition | Refusal:
+        if partition.leader != NOBODY:
+            return Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {partition.leader} leads it.")
+        reconciled = _reconciled(partition, live.alive, live.active, replace(rules, unclean=True))
+        if reconciled.leader == NOBODY:
             return Refusal(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "None of its replicas is there: start one of them."
             )
-        return settled
+        return reconciled
 
     return _elected(topic, partitions, elected)
 
@@ -182,10 +184,10 @@ def imbalanced(topics: Collection[Topic], live: Liveness, percentage: int) -> li
     preferred: defaultdict[int, int] = defaultdict(int)
     astray: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
     for topic in topics:
-        for one in () if topic.deleting else topic.partitions:
-            preferred[one.replicas[0]] += 1
-            if one.leader != one.replicas[0]:
-                astray[one.replicas[0]].append((topic.name, one.partition))
+        for partition in () if topic.deleting else topic.partitions:
+            preferred[partition.replicas[0]] += 1
+            if partition.leader != partition.replicas[0]:
+                astray[partition.replicas[0]].append((topic.name, partition.partition))
     by_name = {topic.name: topic for topic in topics}
     found = []
     for broker, partitions in astray.items():
@@ -193,7 +195,8 @@ def imbalanced(topics: Collection[Topic], live: Liveness, percentage: int) -> li
             found += [
                 (name, index)
                 for name, index in partitions
-                if broker in (one := by_name[name].partitions[index]).isr and not (one.adding or one.removing)
+                if broker in (partition := by_name[name].partitions[index]).isr
+                and not (partition.adding or partition.removing)
             ]
     return sorted(found)
 
@@ -204,12 +207,12 @@ def effective_min_isr(replicas: Sequence[int], rules: PartitionRules) -> int:
 
 
 def eligible(
-    one: Partition, isr: Collection[int], rules: PartitionRules, unclean: Collection[int] = ()
+    partition: Partition, isr: Collection[int], rules: PartitionRules, unclean: Collection[int] = ()
 ) -> tuple[int, ...]:
-    """The ELR of `one` once its ISR is `isr`. `unclean`: may have lost records, so never in it."""
-    if len(isr) >= effective_min_isr(one.replicas, rules):
+    """The ELR of `partition` once its ISR is `isr`. `unclean`: may have lost records, so never in it."""
+    if len(isr) >= effective_min_isr(partition.replicas, rules):
         return ()
-    return in_order(one.replicas, {*one.isr, *one.elr}.difference(isr, unclean))
+    return in_order(partition.replicas, {*partition.isr, *partition.elr}.difference(isr, unclean))
 
 
 def in_order(replicas: Sequence[int], brokers: Collection[int]) -> tuple[int, ...]:
@@ -219,16 +222,16 @@ def in_order(replicas: Sequence[int], brokers: Collection[int]) -> tuple[int, ..
 
 def first_of(replicas: Sequence[int], *sets: Collection[int]) -> int:
     """The first of `replicas` that is in all of `sets`, `NOBODY` when there is none."""
-    return next((broker for broker in replicas if all(broker in one for one in sets)), NOBODY)
+    return next((broker for broker in replicas if all(broker in members for members in sets)), NOBODY)
 
 
-def changed(one: Partition, *, bump: bool = False, **fields: Any) -> Partition:
-    """`one` with these fields and its epochs: another leader, or `bump`, makes a leader_epoch; no change, the same object."""
-    after = replace(one, **fields)
-    elected = bump or after.leader != one.leader
-    if after == one and not elected:
-        return one
-    return replace(after, leader_epoch=one.leader_epoch + elected, partition_epoch=one.partition_epoch + 1)
+def changed(partition: Partition, /, *, bump: bool = False, **fields: Any) -> Partition:
+    """`partition` with these fields and its epochs: another leader, or `bump`, makes a leader_epoch; no change, the same object."""
+    after = replace(partition, **fields)
+    elected = bump or after.leader != partition.leader
+    if after == partition and not elected:
+        return partition
+    return replace(after, leader_epoch=partition.leader_epoch + elected, partition_epoch=partition.partition_epoch + 1)
 
 
 def with_partitions(topic: Topic, partitions: Sequence[Partition]) -> Topic:
@@ -238,58 +241,70 @@ def with_partitions(topic: Topic, partitions: Sequence[Partition]) -> Topic:
     return replace(topic, partitions=tuple(partitions))
 
 
-def _settled(one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules) -> Partition:
-    if one.leader in active and active.issuperset(one.isr) and not (one.adding or one.removing or one.elr):
-        return one
+def _reconciled(
+    partition: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules
+) -> Partition:
+    if (
+        partition.leader in active
+        and active.issuperset(partition.isr)
+        and not (partition.adding or partition.removing or partition.elr)
+    ):
+        return partition
     # What the rules of now say about it first: under laxer ones something may have been committed without them.
-    one_now = replace(one, elr=eligible(one, one.isr, rules))
-    isr, unclean = _surviving(one_now, alive, active, rules)
-    target = tuple(broker for broker in one.replicas if broker not in one.removing)
-    moved = bool(one.adding or one.removing) and set(isr).issuperset(target) and not active.isdisjoint(target)
-    replicas = target if moved else one.replicas
-    isr = in_order(replicas, isr) if moved or set(isr) != set(one.isr) else one.isr
-    leader = one.leader if one.leader in isr and one.leader in active else first_of(replicas, isr, active)
-    if leader == NOBODY and one.leader in isr and one.leader in alive:
-        leader = one.leader
+    current = replace(partition, elr=eligible(partition, partition.isr, rules))
+    isr, unclean = _surviving(current, alive, active, rules)
+    target = tuple(broker for broker in partition.replicas if broker not in partition.removing)
+    moved = (
+        bool(partition.adding or partition.removing) and set(isr).issuperset(target) and not active.isdisjoint(target)
+    )
+    replicas = target if moved else partition.replicas
+    isr = in_order(replicas, isr) if moved or set(isr) != set(partition.isr) else partition.isr
+    leader = (
+        partition.leader if partition.leader in isr and partition.leader in active else first_of(replicas, isr, active)
+    )
+    if leader == NOBODY and partition.leader in isr and partition.leader in alive:
+        leader = partition.leader
     return changed(
-        one,
+        partition,
         # A leader that missed the change, and one that brings a replica back, would count what it had once.
-        bump=len(replicas) < len(one.replicas),
+        bump=len(replicas) < len(partition.replicas),
         replicas=replicas,
-        adding=() if moved else one.adding,
-        removing=() if moved else one.removing,
+        adding=() if moved else partition.adding,
+        removing=() if moved else partition.removing,
         isr=isr,
         leader=leader,
-        elr=() if unclean else eligible(replace(one_now, replicas=replicas), isr, rules),
+        elr=() if unclean else eligible(replace(current, replicas=replicas), isr, rules),
     )
 
 
 def _surviving(
-    one: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules
+    partition: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules
 ) -> tuple[tuple[int, ...], bool]:
-    """The ISR without who is gone, and whether it took somebody who may lack committed records."""
-    for there in (active.intersection(one.isr), {first_of(one.replicas, one.elr, active)} - {NOBODY}):
+    """The ISR without the brokers that are gone, and whether it took one that may lack committed records."""
+    for there in (active.intersection(partition.isr), {first_of(partition.replicas, partition.elr, active)} - {NOBODY}):
         if there:
-            return in_order(one.replicas, there), False
-    staying = alive.intersection(one.isr)
+            return in_order(partition.replicas, there), False
+    staying = alive.intersection(partition.isr)
     if staying:
-        return in_order(one.replicas, staying), False
-    anybody = first_of(one.replicas, active)
+        return in_order(partition.replicas, staying), False
+    anybody = first_of(partition.replicas, active)
     if rules.unclean and anybody != NOBODY:
         return (anybody,), True
-    return one.isr, False
+    return partition.isr, False
 
 
-def _rejoined(one: Partition, broker_id: int, clean: bool, others: frozenset[int], rules: PartitionRules) -> Partition:
-    if broker_id not in one.replicas:
-        return one
-    isr, elr = one.isr, one.elr
+def _rejoined(
+    partition: Partition, broker_id: int, clean: bool, others: frozenset[int], rules: PartitionRules
+) -> Partition:
+    if broker_id not in partition.replicas:
+        return partition
+    isr, elr = partition.isr, partition.elr
     if not clean:
-        spare = tuple(broker for broker in eligible(one, one.isr, rules) if broker != broker_id)
-        left = tuple(broker for broker in one.isr if broker != broker_id)
+        spare = tuple(broker for broker in eligible(partition, partition.isr, rules) if broker != broker_id)
+        left = tuple(broker for broker in partition.isr if broker != broker_id)
         if not left and spare:
             left = (next((broker for broker in spare if broker in others), spare[0]),)
         if left:
-            isr, elr = left, eligible(one, left, rules, unclean=(broker_id,))
-    leader = first_of(one.replicas, isr, others) if one.leader == broker_id else one.leader
-    return changed(one, bump=not clean and leader != NOBODY, isr=isr, elr=elr, leader=leader)
+            isr, elr = left, eligible(partition, left, rules, unclean=(broker_id,))
+    leader = first_of(partition.replicas, isr, others) if partition.leader == broker_id else partition.leader
+    return changed(partition, bump=not clean and leader != NOBODY, isr=isr, elr=elr, leader=leader)

@@ -48,7 +48,8 @@ def raised(
         sentence = f"The cluster is at level {now} and never goes back: what was stored since may need it."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     unable = sorted(
-        (one for one in brokers if not one.level_min <= wanted <= one.level_max), key=lambda broker: broker.id
+        (broker for broker in brokers if not broker.level_min <= wanted <= broker.level_max),
+        key=lambda broker: broker.id,
     )
     if not unable:
         return None

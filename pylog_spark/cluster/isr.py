@@ -1,6 +1,6 @@
-"""What the leader of a partition says about its ISR: followed or refused, a pure decision. No IO, no clock.
+"""A leader proposes another ISR: whether it is accepted. Pure; no IO, no clock.
 
-A proposal is followed only when it was made on exactly what is stored: another leader_epoch or partition_epoch refuses it.
+A proposal is accepted only when it was made on exactly what is stored: another leader_epoch or partition_epoch refuses it.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def alter(
 
     Anything but `ErrorCode.NONE` is final: the proposal is not in the topic.
     """
-    partitions = {one.partition: one for one in topic.partitions}
+    partitions = {partition.partition: partition for partition in topic.partitions}
     answers: dict[int, ErrorCode] = {}
     for proposal in proposals:
         one = None if topic.deleting else partitions.get(proposal.partition)
@@ -45,25 +45,25 @@ def alter(
         if answer is ErrorCode.NONE and set(proposal.new_isr) != set(one.isr):
             isr = in_order(one.replicas, proposal.new_isr)
             partitions[one.partition] = changed(one, isr=isr, elr=eligible(one, isr, rules))
-    return with_partitions(topic, [partitions[one.partition] for one in topic.partitions]), answers
+    return with_partitions(topic, [partitions[partition.partition] for partition in topic.partitions]), answers
 
 
-def _refused(one: Partition, broker_id: int, proposal: IsrProposal, live: Liveness) -> ErrorCode:
-    """Why `proposal` cannot be followed; NONE when it can. In Kafka's order of checks."""
-    if proposal.leader_epoch > one.leader_epoch:
+def _refused(partition: Partition, broker_id: int, proposal: IsrProposal, live: Liveness) -> ErrorCode:
+    """Why `proposal` cannot be accepted; NONE when it can. In Kafka's order of checks."""
+    if proposal.leader_epoch > partition.leader_epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if proposal.leader_epoch < one.leader_epoch:
+    if proposal.leader_epoch < partition.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    if broker_id != one.leader:
+    if broker_id != partition.leader:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if proposal.partition_epoch != one.partition_epoch:
+    if proposal.partition_epoch != partition.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
     isr = set(proposal.new_isr)
     if len(isr) < len(proposal.new_isr) or broker_id not in isr:
         return ErrorCode.INVALID_REQUEST
     # A member that is gone but not yet dropped may stay: only who comes in has to be there.
-    come = isr.difference(one.isr)
-    if not isr.issubset(one.replicas) or not live.active.issuperset(come):
+    come = isr.difference(partition.isr)
+    if not isr.issubset(partition.replicas) or not live.active.issuperset(come):
         return ErrorCode.INELIGIBLE_REPLICA
     counted = zip(proposal.new_isr, proposal.epochs, strict=False)
     if any(member in come and 0 <= epoch != live.epochs.get(member, epoch) for member, epoch in counted):

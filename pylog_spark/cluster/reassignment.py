@@ -1,7 +1,7 @@
-"""Moving replicas to other brokers: how it begins, how it is given up, what is going on. Pure; no IO, no clock.
+"""Moving replicas to other brokers: beginning a move, cancelling it, listing what is under way. Pure; no IO, no clock.
 
 A move has three steps. `start` adds the new replicas and says which ones are to go; the new ones fetch until the leader takes them
-into the ISR; `election.settle` completes it: when all replicas that stay are in sync, the others leave. Until then it can be
+into the ISR; `election.reconcile` completes it: when all replicas that stay are in sync, the others leave. Until then it can be
 cancelled or replaced by another one; both count from the replicas before the first of them.
 
 Not guaranteed: the order of the replicas before, after a cancelled move; those that both have keep the order of the target.
@@ -27,7 +27,7 @@ def start(
 ) -> tuple[Topic, dict[int, Refusal]]:
     """Begin to move partitions to the replicas of `targets` (None: cancel); the topic and why some are not moved.
 
-    A target may have brokers that are dead, but known: the move waits for them. `settle` the topic before it is stored: a change
+    A target may have brokers that are dead, but known: the move waits for them. `reconcile` the topic before it is stored: a change
     of the order alone is complete at once. With `rules` nothing is given up that
     would leave fewer than min.insync.replicas in sync.
     """
@@ -48,25 +48,27 @@ def start(
 
 def listing(topic: Topic) -> tuple[Partition, ...]:
     """The partitions whose replicas are being moved; `replicas`, `adding` and `removing` say from where to where."""
-    return tuple(one for one in topic.partitions if one.adding or one.removing)
+    return tuple(partition for partition in topic.partitions if partition.adding or partition.removing)
 
 
-def original(one: Partition) -> tuple[int, ...]:
+def original(partition: Partition) -> tuple[int, ...]:
     """The replicas before the move that is going on, if any."""
-    return tuple(broker for broker in one.replicas if broker not in one.adding)
+    return tuple(broker for broker in partition.replicas if broker not in partition.adding)
 
 
-def _begun(one: Partition, target: Sequence[int] | None, live: Liveness, rules: PartitionRules) -> Partition | Refusal:
+def _begun(
+    partition: Partition, target: Sequence[int] | None, live: Liveness, rules: PartitionRules
+) -> Partition | Refusal:
     if target is None:
-        if not (one.adding or one.removing):
+        if not (partition.adding or partition.removing):
             return Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No reassignment of this partition is in progress.")
-        return _moving(one, original(one), live, rules)
-    return _invalid(one, target, live) or _moving(one, tuple(target), live, rules)
+        return _moving(partition, original(partition), live, rules)
+    return _invalid(partition, target, live) or _moving(partition, tuple(target), live, rules)
 
 
-def _invalid(one: Partition, target: Sequence[int], live: Liveness) -> Refusal | None:
+def _invalid(partition: Partition, target: Sequence[int], live: Liveness) -> Refusal | None:
     sentence = None
-    unknown = [broker for broker in target if broker not in live.registered and broker not in one.replicas]
+    unknown = [broker for broker in target if broker not in live.registered and broker not in partition.replicas]
     if not target:
         sentence = "The assignment has an empty list of replicas: name at least one broker."
     elif len(set(target)) < len(target):
@@ -76,28 +78,30 @@ def _invalid(one: Partition, target: Sequence[int], live: Liveness) -> Refusal |
     return None if sentence is None else Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
 
 
-def _moving(one: Partition, target: tuple[int, ...], live: Liveness, rules: PartitionRules) -> Partition | Refusal:
-    before = original(one)
+def _moving(
+    partition: Partition, target: tuple[int, ...], live: Liveness, rules: PartitionRules
+) -> Partition | Refusal:
+    before = original(partition)
     removing = tuple(broker for broker in before if broker not in target)
     replicas = (*target, *removing)
-    isr = in_order(replicas, one.isr)
+    isr = in_order(replicas, partition.isr)
     # What was committed is on that many replicas; giving up a move must not leave it on fewer.
-    whole = {*one.isr, *one.elr}
+    whole = {*partition.isr, *partition.elr}
     staying = in_order(replicas, whole)
     if not isr or len(staying) < min(len(whole), effective_min_isr(replicas, rules)):
         sentence = (
             f"Of brokers {sorted(whole)}, which have every record, only {sorted(staying)} would stay: wait for others."
         )
         return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
-    dropped = not set(replicas).issuperset(one.replicas)
+    dropped = not set(replicas).issuperset(partition.replicas)
     return changed(
-        one,
+        partition,
         # As when a move completes: no leader may go on counting what a replica had that comes back later.
         bump=dropped,
         replicas=replicas,
         adding=tuple(broker for broker in target if broker not in before),
         removing=removing,
-        isr=isr if dropped else one.isr,
-        leader=one.leader if one.leader in (*replicas, -1) else first_of(replicas, isr, live.active),
-        elr=in_order(replicas, one.elr) if dropped else one.elr,
+        isr=isr if dropped else partition.isr,
+        leader=partition.leader if partition.leader in (*replicas, -1) else first_of(replicas, isr, live.active),
+        elr=in_order(replicas, partition.elr) if dropped else partition.elr,
     )

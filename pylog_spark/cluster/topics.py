@@ -79,49 +79,49 @@ def create(
     topics: Topics, wanted: Sequence[NewTopic], rules: Rules, new_id: Callable[[], str]
 ) -> list[Topic | Refusal]:
     """Decide about each wanted topic, in order; earlier ones of the request count as present for later ones."""
-    times = Counter(one.name for one in wanted)
+    times = Counter(new_topic.name for new_topic in wanted)
     taken = {_collision_key(name): name for name in topics}
     budget = NEW_PARTITIONS_MAX
     decisions: list[Topic | Refusal] = []
-    for one in wanted:
+    for new_topic in wanted:
         decision: Topic | Refusal
-        if times[one.name] > 1:
+        if times[new_topic.name] > 1:
             decision = Refusal(
-                ErrorCode.INVALID_REQUEST, f"Topic {one.name!r} is in the request {times[one.name]} times."
+                ErrorCode.INVALID_REQUEST, f"Topic {new_topic.name!r} is in the request {times[new_topic.name]} times."
             )
         else:
-            decision = _create_one(topics, taken, one, rules, new_id)
+            decision = _create_one(topics, taken, new_topic, rules, new_id)
         if isinstance(decision, Topic):
             budget -= len(decision.partitions)
             if budget < 0:
                 decision = _too_many_partitions()
             else:
-                taken[_collision_key(one.name)] = one.name
+                taken[_collision_key(new_topic.name)] = new_topic.name
         decisions.append(decision)
     return decisions
 
 
 def _create_one(
-    topics: Topics, taken: Mapping[str, str], one: NewTopic, rules: Rules, new_id: Callable[[], str]
+    topics: Topics, taken: Mapping[str, str], new_topic: NewTopic, rules: Rules, new_id: Callable[[], str]
 ) -> Topic | Refusal:
-    reason = invalid_name(one.name)
+    reason = invalid_name(new_topic.name)
     if reason is not None:
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-    if one.name in topics:
-        doing = "is being deleted" if topics[one.name].deleting else "already exists"
-        return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{one.name}' {doing}.")
-    other = taken.get(_collision_key(one.name))
+    if new_topic.name in topics:
+        doing = "is being deleted" if topics[new_topic.name].deleting else "already exists"
+        return Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new_topic.name}' {doing}.")
+    other = taken.get(_collision_key(new_topic.name))
     if other is not None:
-        sentence = f"Topic '{one.name}' collides with '{other}': they differ only in '.' and '_'."
+        sentence = f"Topic '{new_topic.name}' collides with '{other}': they differ only in '.' and '_'."
         return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, sentence)
-    replicas = _manual(one, rules) if one.assignments else _placed(one, rules)
+    replicas = _manual(new_topic, rules) if new_topic.assignments else _placed(new_topic, rules)
     if isinstance(replicas, Refusal):
         return replicas
-    configs = _configs(one.configs, rules)
+    configs = _configs(new_topic.configs, rules)
     if isinstance(configs, Refusal):
         return configs
     partitions = tuple(_led(index, brokers, rules) for index, brokers in enumerate(replicas))
-    return Topic(one.name, new_id(), configs, partitions)
+    return Topic(new_topic.name, new_id(), configs, partitions)
 
 
 def _collision_key(name: str) -> str:
@@ -141,18 +141,18 @@ def _too_many_partitions() -> Refusal:
     )
 
 
-def _placed(one: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
-    factor = rules.replication_factor if one.replication_factor == -1 else one.replication_factor
+def _placed(new_topic: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
+    factor = rules.replication_factor if new_topic.replication_factor == -1 else new_topic.replication_factor
     if factor < 1:
         return Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be at least 1, or -1 for the default."
         )
-    count = rules.num_partitions if one.num_partitions == -1 else one.num_partitions
+    count = rules.num_partitions if new_topic.num_partitions == -1 else new_topic.num_partitions
     if count < 1:
         return Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be at least 1, or -1 for the default.")
     if count > NEW_PARTITIONS_MAX:
         return _too_many_partitions()
-    return assign(rules.takers, count, factor, start=_start(one.name), absent=rules.absent)
+    return assign(rules.takers, count, factor, start=_start(new_topic.name), absent=rules.absent)
 
 
 def _start(name: str) -> int:
@@ -160,11 +160,11 @@ def _start(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def _manual(one: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
-    if one.num_partitions != -1 or one.replication_factor != -1:
+def _manual(new_topic: NewTopic, rules: Rules) -> Sequence[Sequence[int]] | Refusal:
+    if new_topic.num_partitions != -1 or new_topic.replication_factor != -1:
         sentence = "With a manual assignment, number of partitions and replication factor must both be -1."
         return Refusal(ErrorCode.INVALID_REQUEST, sentence)
-    in_order = sorted(one.assignments, key=lambda assignment: assignment[0])
+    in_order = sorted(new_topic.assignments, key=lambda assignment: assignment[0])
     if [index for index, _ in in_order] != list(range(len(in_order))):
         return Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Assigned partitions must be numbered 0, 1, 2... without a gap."

@@ -5,18 +5,9 @@ Nothing here talks to a broker, imports pyspark or looks at a clock. Ranges are 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pylog_spark.topic_partition import TopicPartition
 
-
-class TopicPartition(NamedTuple):
-    """One partition of one topic; sorts by topic, then by number."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
+__all__ = ["Offsets", "TopicPartition"]
 
 #: An offset for each partition.
 Offsets = dict[TopicPartition, int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.offsets.spans import EVERY, Spans
@@ -46,6 +46,13 @@ class BytesTest:
         return (low is None or low <= value) and (high is None or value < high)
 
 
+class NativeFilter(TypedDict, total=False):
+    """The arguments of the native reader that leave rows out; one that leaves out none is not there."""
+
+    timestamps: list[tuple[int, int]]
+    keys: list[tuple[str, list[bytes | None]]]
+
+
 @dataclass(frozen=True)
 class RecordFilter:
     """What a query wants; all of it must hold."""
@@ -78,9 +85,9 @@ class RecordFilter:
         lowest = self.timestamps.spans[0][0] if self.timestamps else 0
         return lowest if lowest > 0 else None
 
-    def native(self) -> dict[str, Any]:
+    def native(self) -> NativeFilter:
         """Give the native reader's arguments for timestamps and keys."""
-        given: dict[str, Any] = {}
+        given: NativeFilter = {}
         if self.timestamps != EVERY:
             given["timestamps"] = [(start, end - 1) for start, end in self.timestamps.spans]
         if self.keys:
@@ -118,7 +125,7 @@ def _keys(text: str, *, null: bool) -> list[bytes | None]:
     return [_key(item, null=null) for item in items]
 
 
-def _key(item: Any, *, null: bool) -> bytes | None:
+def _key(item: object, *, null: bool) -> bytes | None:
     if isinstance(item, str):
         return item.encode()
     if item is None and null:

@@ -1,4 +1,4 @@
-"""Where a group that is sent elsewhere goes on: a pure decision per partition, with the words and limits of Kafka's tool.
+"""Where a group goes on whose offsets are reset: a pure decision per partition, with the words and limits of Kafka's tool.
 
 A position outside the log is moved to its nearer end; a time after the last record is the end.
 """
@@ -27,7 +27,7 @@ class How(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to go. `value`: the offset, the shift, or milliseconds since 1970."""
+    """The wanted position. `value`: the offset, the shift, or milliseconds since 1970."""
 
     how: How
     value: int = 0

@@ -78,13 +78,13 @@ def duration_ms(text: str) -> int:
     return int(found[1]) * _UNITS_MS[found[2] or "ms"]
 
 
-_PATIENCE_MS = (1_000, 365 * _UNITS_MS["d"])
+_TIMEOUT_MS = (1_000, 365 * _UNITS_MS["d"])
 
 
-def patience(text: str) -> int:
+def timeout(text: str) -> int:
     """A duration from one second to a year; gives ms."""
     found = duration_ms(text)
-    if not _PATIENCE_MS[0] <= found <= _PATIENCE_MS[1]:
+    if not _TIMEOUT_MS[0] <= found <= _TIMEOUT_MS[1]:
         raise ValueError(f"must be a duration from 1s to 365d, not {text!r}")
     return found
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 #: Reasons that several settings share.
 _NO_GROUP = "pylog reads without joining a group"
-_NO_METRICS = "this client keeps no Java metrics; Spark's query progress and the brokers' metrics tell the same"
+_NO_METRICS = "this client keeps no Java metrics; Spark's query progress and the brokers' metrics show the same"
 _METADATA = "metadata is asked for when it is needed: at every trigger, and when a leader has moved"
-_SHARE = "Spark's tasks are told what to read; a share group deals records out by itself"
+_SHARE = "Spark's driver says what each task reads; a share group deals records out by itself"
 
 #: Accepted, so that a format("kafka") query runs unchanged, and without effect: name -> why that is right.
 IGNORED: dict[str, str] = {
@@ -30,7 +30,7 @@ IGNORED: dict[str, str] = {
     "internal.throw.on.fetch.stable.offset.unsupported": "no committed offset is read",
     "max.poll.interval.ms": _NO_GROUP,
     "max.poll.records": "records come as Arrow batches, see batchBytes",
-    "metadata.cluster.check.enable": "brokers are not told which of them is meant",
+    "metadata.cluster.check.enable": "requests do not name the broker that they are meant for",
     "metadata.max.idle.ms": _METADATA,
     "metadata.recovery.rebootstrap.trigger.ms": "the addresses of kafka.bootstrap.servers are always tried as well",
     "metadata.recovery.strategy": "the addresses of kafka.bootstrap.servers are always tried as well",

@@ -27,7 +27,7 @@ _REFUSED = {
 }
 
 #: Settings that are no business of the native client: those of the Java client that mean nothing here, and those that the
-#: rooms of this package read themselves.
+#: parts of this package read themselves.
 _NOT_NATIVE = frozenset({*java.IGNORED, "group.id"})
 _CLIENT_PREFIX = "kafka."
 

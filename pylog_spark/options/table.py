@@ -284,7 +284,7 @@ OPTIONS: tuple[Option, ...] = (
         "name",
         texts.nonempty,
         READ,
-        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` tell its lag: the offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow; those of the last one before a query is stopped, when it starts again. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
+        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` show its lag: the offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow; those of the last one before a query is stopped, when it starts again. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
     ),
     Option(
         "fetchOffset.numRetries",
@@ -328,7 +328,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "abandonedAfter",
         "duration",
-        texts.patience,
+        texts.timeout,
         (WRITE,),
         "After how long an exactly-once write that is not decided may be ended by others: when all of its open transactions are open for longer, its driver counts as gone. The next batch write, a stream that writes or the driver of a reader that is held back then aborts it; a driver that was only slow fails with `PYLOG_SINK_FENCED`, and none of its rows is there. From one second to a year; `kafka.transaction.timeout.ms` and 5 minutes (20 minutes in all) when it is not given. Give more to a job whose first task is done so long before its last.",
     ),

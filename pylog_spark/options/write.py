@@ -12,7 +12,7 @@ from pylog_spark.options.table import WRITE
 
 #: Kafka's default of `delivery.timeout.ms`.
 DELIVERY_TIMEOUT_MS = 120_000
-#: Kafka's default `transaction.max.timeout.ms`: no broker allows more unless told so.
+#: Kafka's default `transaction.max.timeout.ms`: no broker allows more unless it is configured so.
 TRANSACTION_TIMEOUT_MS = 900_000
 #: How much longer than a task may write, a write that is not decided is left to its driver.
 _GRACE_MS = 300_000
@@ -63,8 +63,8 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
     if delivery == EXACTLY_ONCE:
         _check_client(client)
     named = _named(values["txnAppId"], values["txnVersion"], delivery, streaming=streaming)
-    patience_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
-    return WriteOptions(values["topic"], delivery, named, patience_ms, client)
+    abandoned_after_ms = _abandoned_after_ms(values["abandonedAfter"], delivery, client)
+    return WriteOptions(values["topic"], delivery, named, abandoned_after_ms, client)
 
 
 def _check_client(client: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
-"""Ending writes whose drivers are gone, by whoever comes by: a driver that has committed, or one whose reader is held back.
+"""Ending writes whose drivers are gone. The next driver does it: one that has committed, or one whose reader is held back.
 
 A write counts as abandoned when all of its open transactions are open for longer than their names say (option `abandonedAfter`), by the
-clocks of the brokers that keep them. Its age ends nothing: who finds one does what its own driver would have to do,
+clocks of the brokers that keep them. Its age alone ends nothing: the driver that finds one does what its own driver would have to do,
 
     fence     be the write's only driver: what the one before was storing is decided, one way or other, and it can store no more
     look      again, at the last decision and at the write's age
@@ -23,8 +23,8 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import commit
 from pylog_spark.sink.identity import parse_task_id, write_of
 from pylog_spark.sink.ledger import Ledger
-from pylog_spark.sink.overview import UNDECIDED, standings
-from pylog_spark.sink.protocol import abandoned, open_for_ms, patience_ms, portion, revoking
+from pylog_spark.sink.overview import UNDECIDED, write_statuses
+from pylog_spark.sink.protocol import abandoned, open_for_ms, portion, revoking, timeouts_ms
 
 _log = logging.getLogger("pylog_spark")
 
@@ -66,7 +66,7 @@ def end_those_of(ledger: Ledger) -> int:
 
 def _warn_unseen(error: PylogError) -> None:
     if error.condition != NOT_KNOWN:
-        _log.warning("It could not be seen whether a write was abandoned: %s", error.sentence)
+        _log.warning("Cannot find out whether a write was abandoned: %s", error.sentence)
 
 
 def hurried(client: Mapping[str, str]) -> dict[str, str]:
@@ -93,11 +93,11 @@ def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
 
 def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
     """End what is abandoned of one write, if it still is, as far as one record can say: the versions, and whether that was all."""
-    stored = ledger.decision(key, settled=False)
+    stored = ledger.decision(key, until_stable=False)
     with closing(commit.fence(ledger, stored.write if stored else write_of(key))) as driver:
         ids = _abandoned(ledger, key)
         stored = commit.read_decision(ledger, write_of(key))
-        found = standings([stored] if stored else [], ids)
+        found = write_statuses([stored] if stored else [], ids)
         all_undecided = [name for one in found if one.state == UNDECIDED for name in one.open]
         decided = sorted(set(ids) - set(all_undecided))
         undecided: list[str] = []
@@ -121,7 +121,7 @@ def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
 
 def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
     """The open transactions of abandoned writes."""
-    ages = set(patience_ms(ledger.open_transactions(key)).values())
+    ages = set(timeouts_ms(ledger.open_transactions(key)).values())
     if not ages:
         return []
     longer = {age: set(ledger.open_transactions(key, age)) for age in sorted(ages)}
@@ -141,6 +141,6 @@ def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
 
 def _topics_and_age(ledger: Ledger, ids: Sequence[str]) -> tuple[list[str], float]:
     """Give the topics that transactions have written to, and for how many seconds the oldest is open."""
-    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one["error"]]
-    topics = sorted({topic for one in described for topic, _ in one["partitions"]})
+    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one.error]
+    topics = sorted({topic for one in described for topic, _ in one.partitions})
     return topics, (open_for_ms(described, commit.now_ms()) or 0) / 1000

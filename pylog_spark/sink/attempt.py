@@ -15,19 +15,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pylog_spark.contact import until_reachable
 from pylog_spark.errors import native
 from pylog_spark.options.write import ABANDONED_AFTER_MS, TRANSACTION_TIMEOUT_MS
+from pylog_spark.results.decoding import decoded
+from pylog_spark.results.writes import FlushResult, PreparedTransaction
 from pylog_spark.sink.decision import Transaction, is_decided
-from pylog_spark.sink.faults import told
+from pylog_spark.sink.faults import translating
 from pylog_spark.sink.identity import STREAM, Write, task_transaction_id
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
+from pylog_spark.spark.contact import until_reachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import RecordWriter
 
 _log = logging.getLogger("pylog_spark")
 
@@ -59,9 +64,28 @@ def decided_before(client: Mapping[str, str], write: Write) -> bool:
         _looked_at.clear()
     if last is not None and last == write.version - 1:
         return False
-    with told(write):
-        stored = ledger_of_process(client).decision(write.key, settled=False)
+    with translating(write):
+        stored = ledger_of_process(client).decision(write.key, until_stable=False)
     return is_decided(stored, write)
+
+
+@dataclass(frozen=True)
+class Attempted:
+    """What an attempt has written.
+
+    Attributes
+    ----------
+    flushed : FlushResult
+        Its rows, all acknowledged.
+    topic_ids : mapping of str to str
+        Of a query: the ids of the topics that it has written to.
+    transaction : Transaction or None
+        None when there was no row, or when the version was decided without it.
+    """
+
+    flushed: FlushResult
+    topic_ids: Mapping[str, str]
+    transaction: Transaction | None
 
 
 class Attempt:
@@ -82,43 +106,40 @@ class Attempt:
         self._known: Mapping[str, str] = {}
         self._name = task_transaction_id(write, partition, job, abandoned_after_ms)
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> tuple[dict[str, Any], Transaction | None]:
-        """Write all rows: (what `flush` told, with the ids of a query's topics; the prepared transaction). The transaction is None when
-        there was no row, or when the version was decided without it."""
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Attempted:
+        """Write all rows."""
         rows = (batch for batch in batches if batch.num_rows)
         first = next(rows, None)
         if first is None:
-            return {"records": 0, "bytes": 0, "offsets": {}, "topic_ids": {}}, None
+            return Attempted(FlushResult(0, 0, {}), {}, None)
         if self._write.kind == STREAM:
             self._known = known_topic_ids(self._client, self._write)
         settings = not_made_again(self._client, self._topic, self._known)
         writer = open_transaction(settings, self._topic, self._write, self._name)
         try:
-            report, transaction = self._fill(writer, first, rows)
+            return self._fill(writer, first, rows)
         except BaseException:
             give_up(writer)
             raise
         finally:
             writer.close()
-        return report, transaction
 
-    def _fill(
-        self, writer: Any, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
-    ) -> tuple[dict[str, Any], Transaction | None]:
+    def _fill(self, writer: RecordWriter, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Attempted:
         with known_topic(self._write, self._topic, self._known):
-            with told(self._write):
+            with translating(self._write):
                 writer.write(first)
             for batch in rest:
-                with told(self._write):
+                with translating(self._write):
                     writer.write(batch)
-            report = {**flush(writer, self._write), "topic_ids": {}}
+            flushed = flush(writer, self._write)
+        topic_ids: Mapping[str, str] = {}
         if self._write.kind == STREAM:
-            report["topic_ids"] = self._checked_topics({topic for topic, _ in report["offsets"]})
+            topic_ids = self._checked_topics({topic for topic, _ in flushed.offsets})
         transaction = prepare(writer, self._write)
         if look_again(self._client, self._write):
             give_up(writer)
-            return report, None
-        return report, transaction
+            return Attempted(flushed, topic_ids, None)
+        return Attempted(flushed, topic_ids, transaction)
 
     def _checked_topics(self, topics: Iterable[str]) -> Mapping[str, str]:
         found = ledger_of_process(self._client).topic_ids(topics)
@@ -131,16 +152,16 @@ def known_topic_ids(client: Mapping[str, str], write: Write) -> Mapping[str, str
     """Give the ids of the topics that earlier micro-batches of a query have written to."""
     topic_ids = remembered(write)
     if topic_ids is None:
-        stored = ledger_of_process(client).decision(write.key, settled=False)
+        stored = ledger_of_process(client).decision(write.key, until_stable=False)
         topic_ids = stored.topic_ids if stored is not None else {}
     return topic_ids
 
 
-def open_transaction(client: Mapping[str, str], topic: str | None, write: Write, name: str) -> Any:
+def open_transaction(client: Mapping[str, str], topic: str | None, write: Write, name: str) -> RecordWriter:
     """Give a writer whose transactional id is `name`."""
 
-    def begun() -> Any:
-        with told(write):
+    def begun() -> RecordWriter:
+        with translating(write):
             writer = native().RecordWriter(dict(client), topic, transactional_id=name)
             try:
                 writer.begin()
@@ -152,29 +173,28 @@ def open_transaction(client: Mapping[str, str], topic: str | None, write: Write,
     return until_reachable(begun, int(client.get("default.api.timeout.ms", "60000")) / 1000)
 
 
-def flush(writer: Any, write: Write) -> dict[str, Any]:
+def flush(writer: RecordWriter, write: Write) -> FlushResult:
     """Wait until every row is acknowledged."""
-    with told(write):
-        report: dict[str, Any] = writer.flush()
-    return report
+    with translating(write):
+        return decoded(FlushResult, writer.flush())
 
 
-def prepare(writer: Any, write: Write) -> Transaction:
+def prepare(writer: RecordWriter, write: Write) -> Transaction:
     """Hand the transaction over to whoever decides."""
-    with told(write):
-        done = writer.prepare()
-    return Transaction(done["transactional_id"], done["producer_id"], done["producer_epoch"], done["prepared"])
+    with translating(write):
+        done = decoded(PreparedTransaction, writer.prepare())
+    return Transaction(done.transactional_id, done.producer_id, done.producer_epoch, done.prepared)
 
 
 def look_again(client: Mapping[str, str], write: Write) -> bool:
     """Whether the version was decided meanwhile, so that this attempt is too late; a write that is never repeated may be over
     already, its decision dropped."""
     ledger = ledger_of_process(client)
-    stored = ledger.decision(write.key, settled=True)
+    stored = ledger.decision(write.key, until_stable=True)
     return is_decided(stored, write) or (stored is None and ledger.is_dropped(write.key))
 
 
-def give_up(writer: Any) -> None:
+def give_up(writer: RecordWriter) -> None:
     """Abort the transaction, if that is still possible."""
     try:
         writer.end(False)

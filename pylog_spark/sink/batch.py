@@ -13,7 +13,6 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.ranges import OffsetRange, in_words
-from pylog_spark.raising import sentence_first
 from pylog_spark.sink import commit
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.decision import is_decided
@@ -22,6 +21,7 @@ from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import tell_of_retention, warn_of_retention
 from pylog_spark.sink.task import Target, Written
+from pylog_spark.spark.raising import sentence_first
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ def outcomes_of(messages: Sequence[WriterCommitMessage | None]) -> list[Outcome]
 
 
 def give_up(target: Target, write: Write, job: str, outcomes: Sequence[Outcome]) -> None:
-    """Abort what a failed write has left behind. Its own failures are told and not raised: the cause is another."""
+    """Abort what a failed write has left behind. Its own failures are logged and not raised: the cause is another."""
     transactions = [one.transaction for one in outcomes if one.transaction is not None]
     try:
         commit.abort(target.client, write, job, transactions)
@@ -104,5 +104,5 @@ def _decided(target: Target) -> bool:
     if write is None or write.kind != BATCH:
         return False
     with closing(Ledger(target.client)) as ledger:
-        stored = ledger.decision(write.key, settled=False)
+        stored = ledger.decision(write.key, until_stable=False)
     return is_decided(stored, write)

@@ -84,8 +84,8 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
     timeout_ms = min(_ABORT_TIMEOUT_MS, int(client.get("default.api.timeout.ms", _ABORT_TIMEOUT_MS)))
     with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)}, waits=True)) as ledger:
         ledger.ensure()
-        # Not settled: what this write's own driver was storing when it died is settled by fencing it, at once.
-        stored = ledger.decision(write.key, settled=False)
+        # No need to wait: what this write's own driver was storing when it died is decided by fencing it, at once.
+        stored = ledger.decision(write.key, until_stable=False)
         if isinstance(abort_step(stored, write, now_ms()), Finish):
             return  # decided by another driver, which needs no disturbing, or by this one: the next commit finishes it
         with closing(fence(ledger, write)) as driver:
@@ -107,7 +107,7 @@ def fence(ledger: Ledger, write: Write) -> Driver:
 
 def read_decision(ledger: Ledger, write: Write) -> Decision | None:
     """Give the last decision about the key, up to now."""
-    return ledger.decision(write.key, settled=True)
+    return ledger.decision(write.key, until_stable=True)
 
 
 def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction]) -> None:
@@ -163,7 +163,7 @@ def forget(ledger: Ledger, decision: Decision) -> None:
 
 
 def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -> bool:
-    """Whether a commit has to fence: not for a micro-batch without rows, of which a query may have many."""
+    """Whether a commit has to fence. It does not for a micro-batch without rows, of which a query may have many."""
     if write.kind == BATCH or any(one.skipped or one.transaction for one in outcomes):
         return True
     stored = read_decision(ledger, write)
@@ -197,14 +197,14 @@ def _end_earlier(ledger: Ledger, earlier: Decision) -> None:
 def _end(ledger: Ledger, decision: Decision) -> list[str]:
     """Commit all; the ids of those that the brokers have not committed and never will."""
     answers = ledger.end([one.who for one in decision.transactions], commit=True)
-    failed = {one["transactional_id"]: one for one in answers if one["error"] is not None}
-    for one in failed.values():
-        if one["error"] not in _NOT_OPEN:
-            raise from_native(one["error"], one["message"] or one["error"])
+    failed = {one.transactional_id: one.error for one in answers if one.error is not None}
+    for one in answers:
+        if one.error is not None and one.error not in _NOT_OPEN:
+            raise from_native(one.error, one.message or one.error)
     if decision.prepared:  # nobody but a decision ends these, and forgetting comes after
-        failed = {name: one for name, one in failed.items() if one["error"] not in _FORGOTTEN}
+        failed = {name: error for name, error in failed.items() if error not in _FORGOTTEN}
     states = ledger.describe(list(failed))
-    return sorted(name for name in failed if states.get(name, {}).get("state") not in _COMMITTED)
+    return sorted(name for name in failed if name not in states or states[name].state not in _COMMITTED)
 
 
 def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) -> None:

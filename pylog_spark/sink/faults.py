@@ -14,7 +14,7 @@ _FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTAN
 _WITHOUT_TRANSACTIONS = frozenset({"UNSUPPORTED_VERSION", "UNSUPPORTED_FOR_MESSAGE_FORMAT"})
 
 
-def told(write: Write) -> AbstractContextManager[None]:
+def translating(write: Write) -> AbstractContextManager[None]:
     """Turn a native error inside the block, about a transaction of `write`, into a `PylogError`."""
     return translated(partial(transactional, write))
 

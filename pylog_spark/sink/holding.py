@@ -1,4 +1,4 @@
-"""Who holds readers of committed data back: transactions that are open for long, of this sink and of others.
+"""What holds readers of committed data back: transactions that are open for long, of this sink and of others.
 
 For a reader's driver, which sees that its partitions end before their logs do and knows no writers.
 """
@@ -9,15 +9,15 @@ import logging
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
 
 from pylog_spark.errors import PylogError
+from pylog_spark.results.transactions import TransactionDescription
 from pylog_spark.sink.abandoned import NOT_KNOWN, end_those_of, hurried
 from pylog_spark.sink.commit import now_ms
 from pylog_spark.sink.identity import TaskName, parse_task_id
 from pylog_spark.sink.ledger import Ledger
-from pylog_spark.sink.overview import UNDECIDED, Standing, standings
-from pylog_spark.sink.protocol import is_prepared, open_for_ms, patience_ms
+from pylog_spark.sink.overview import UNDECIDED, WriteStatus, write_statuses
+from pylog_spark.sink.protocol import is_prepared, open_for_ms, timeouts_ms
 
 _log = logging.getLogger("pylog_spark")
 
@@ -38,7 +38,7 @@ def release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) 
             return ended, holders(ledger, partitions)
     except PylogError as error:
         if error.condition != NOT_KNOWN:
-            _log.warning("It could not be seen which transaction holds readers back: %s", error.sentence)
+            _log.warning("Cannot find out which transaction holds readers back: %s", error.sentence)
         return ended, {}
 
 
@@ -47,15 +47,15 @@ def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str
     that says since when it is open and which command ends it."""
     wanted = set(map(tuple, partitions))
     described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
-    there = [one for one in described if any(tuple(each) in wanted for each in one["partitions"])]
-    names = {one["transactional_id"]: parse_task_id(one["transactional_id"]) for one in there}
-    found = {one["transactional_id"]: _of_others(one) for one in there if names[one["transactional_id"]] is None}
+    there = [one for one in described if any(each in wanted for each in one.partitions)]
+    names = {one.transactional_id: parse_task_id(one.transactional_id) for one in there}
+    found = {one.transactional_id: _of_others(one) for one in there if names[one.transactional_id] is None}
     for key in sorted({name.key for name in names.values() if name}):
-        decision = ledger.decision(key, settled=False)
+        decision = ledger.decision(key, until_stable=False)
         known = [decision] if decision else []
-        for standing in standings(known, [one for one, name in names.items() if _is_of(name, key)]):
-            if standing.open:
-                found[f"{key} {standing.version}"] = _of_sink(standing, there)
+        for status in write_statuses(known, [one for one, name in names.items() if _is_of(name, key)]):
+            if status.open:
+                found[f"{key} {status.version}"] = _of_sink(status, there)
     return dict(sorted(found.items())[:_NAMED_MAX])
 
 
@@ -63,27 +63,27 @@ def _is_of(name: TaskName | None, key: str) -> bool:
     return name is not None and name.key == key
 
 
-def _of_others(one: Mapping[str, Any]) -> str:
-    name = one["transactional_id"]
+def _of_others(one: TransactionDescription) -> str:
+    name = one.transactional_id
     return (
-        f"the transaction {name} of producer {one['producer_id']}, open for {_age_s([one]):.0f} s; "
+        f"the transaction {name} of producer {one.producer_id}, open for {_age_s([one]):.0f} s; "
         f"pylog transaction abort {shlex.quote(name)} --execute ends it"
     )
 
 
-def _of_sink(one: Standing, described: Iterable[Mapping[str, Any]]) -> str:
-    own = [each for each in described if each["transactional_id"] in one.open]
+def _of_sink(one: WriteStatus, described: Iterable[TransactionDescription]) -> str:
+    own = [each for each in described if each.transactional_id in one.open]
     prepared = ", prepared" if all(map(is_prepared, own)) else ""
     what = f"the {one.state} write {one.key} (version {one.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
     key = shlex.quote(one.key)
     if one.state != UNDECIDED:
         return f"{what}pylog sink finish {key} ends it"
-    (after_ms,) = patience_ms(one.open).values()
+    (after_ms,) = timeouts_ms(one.open).values()
     return (
         f"{what}unless its driver commits it, who looks at it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
         "--execute ends it now"
     )
 
 
-def _age_s(described: Sequence[Mapping[str, Any]]) -> float:
+def _age_s(described: Sequence[TransactionDescription]) -> float:
     return (open_for_ms(described, now_ms()) or 0) / 1000

@@ -105,8 +105,8 @@ def batch_write(named: tuple[str, int] | None, topic: str | None) -> Write:
 
 def task_transaction_id(write: Write, partition: int, job: str, abandoned_after_ms: int = ABANDONED_AFTER_MS) -> str:
     """Give a transactional id to one attempt at a task; each call gives another."""
-    patience = "" if abandoned_after_ms == ABANDONED_AFTER_MS else f"{-(-abandoned_after_ms // 1000):x}"
-    return f"{write.task_prefix}{partition}.{job}{secrets.token_hex(_ATTEMPT_HEX // 2)}{patience}"
+    seconds_hex = "" if abandoned_after_ms == ABANDONED_AFTER_MS else f"{-(-abandoned_after_ms // 1000):x}"
+    return f"{write.task_prefix}{partition}.{job}{secrets.token_hex(_ATTEMPT_HEX // 2)}{seconds_hex}"
 
 
 def parse_task_id(transactional_id: str) -> TaskName | None:
@@ -116,8 +116,8 @@ def parse_task_id(transactional_id: str) -> TaskName | None:
         return None
     key, version, partition, suffix = found.groups()
     seconds = suffix[_JOB_HEX + _ATTEMPT_HEX :]
-    patience_ms = int(seconds, 16) * 1000 if seconds else ABANDONED_AFTER_MS
-    return TaskName(key, int(version), int(partition), suffix[:_JOB_HEX], patience_ms)
+    after_ms = int(seconds, 16) * 1000 if seconds else ABANDONED_AFTER_MS
+    return TaskName(key, int(version), int(partition), suffix[:_JOB_HEX], after_ms)
 
 
 def pattern_of(key: str | None) -> str:

@@ -9,17 +9,27 @@ import json
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pylog_spark.contact import Answer, until_reachable
 from pylog_spark.errors import PylogError, from_native, native, translated
+from pylog_spark.results.decoding import Decoded, all_decoded
+from pylog_spark.results.topics import CreateTopicResult, TopicDescription
+from pylog_spark.results.transactions import (
+    EndTransactionResult,
+    FenceProducerResult,
+    TransactionDescription,
+    TransactionListing,
+)
 from pylog_spark.sink.decision import PARTITIONS, TOPIC, TOPIC_CONFIGS, Decision, decode, encode, partition_of
-from pylog_spark.sink.faults import requested, told
+from pylog_spark.sink.faults import requested, translating
 from pylog_spark.sink.identity import Write, pattern_of
 from pylog_spark.sink.protocol import OPEN
+from pylog_spark.spark.contact import Answer, until_reachable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pylog_spark._native import Client, _NewTopic
 
 #: How long a driver may take between storing a decision and committing it. Others that share the partition wait that
 #: long for one that died there.
@@ -43,7 +53,7 @@ class Ledger:
         Settings of the native client.
     waits : bool
         Whether brokers that are away are waited for from the first question on, as a write that runs does; a program that looks
-        from outside is told at once.
+        from outside gets an error at once.
     """
 
     def __init__(self, client: Mapping[str, str], *, waits: bool = False) -> None:
@@ -76,33 +86,38 @@ class Ledger:
     def ensure(self) -> None:
         """Make the topic when it is not there, and wait until it can be written to. Several may try at once."""
         deadline = time.monotonic() + self._timeout_s
-        wish = {"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": -1, "configs": dict(TOPIC_CONFIGS)}
+        wish: _NewTopic = {
+            "name": TOPIC,
+            "num_partitions": PARTITIONS,
+            "replication_factor": -1,
+            "configs": dict(TOPIC_CONFIGS),
+        }
         while not self._is_there():
-            (answer,) = self._ask(lambda client: client.create_topics([wish]))
-            if answer["error"] not in (None, "TOPIC_ALREADY_EXISTS"):
+            (answer,) = self._ask(lambda client: all_decoded(CreateTopicResult, client.create_topics([wish])))
+            if answer.error not in (None, "TOPIC_ALREADY_EXISTS"):
                 raise PylogError(
                     "PYLOG_SINK_STATE",
                     f"The topic {TOPIC}, where exactly-once writes keep their decisions, cannot be made: "
-                    f"{answer['message'] or answer['error']}; make it ({PARTITIONS} partitions, cleanup.policy=compact) or "
+                    f"{answer.message or answer.error}; make it ({PARTITIONS} partitions, cleanup.policy=compact) or "
                     "set delivery to at-least-once.",
                 )
             if time.monotonic() > deadline:
                 raise PylogError("PYLOG_SINK_STATE", f"The topic {TOPIC} was made and has no leaders yet; try again.")
             time.sleep(_POLL_S)
 
-    def decision(self, key: str, *, settled: bool) -> Decision | None:
+    def decision(self, key: str, *, until_stable: bool) -> Decision | None:
         """Give the last decision about `key`.
 
         Parameters
         ----------
         key : str
             Of the write.
-        settled : bool
+        until_stable : bool
             Wait until everything that was in the log at the time of the call is decided. Without it a decision that is
             being stored, or stands behind one that is, may be missed.
         """
         partition = self._partition(key)
-        self._catch_up(partition, settled=settled)
+        self._catch_up(partition, until_stable=until_stable)
         return self._known.get(partition, {}).get(key)
 
     def is_dropped(self, key: str) -> bool:
@@ -117,7 +132,7 @@ class Ledger:
     def everything(self) -> list[Decision]:
         """Give the last decisions about all keys."""
         for partition in range(PARTITIONS):
-            self._catch_up(partition, settled=False)
+            self._catch_up(partition, until_stable=False)
         return [one for known in self._known.values() for one in known.values()]
 
     def driver(self, write: Write) -> Driver:
@@ -128,40 +143,49 @@ class Ledger:
         """Give the transactional ids of tasks of `key`, or of all, whose transactions are open; with `longer_than_ms` only those
         that are open for longer, by the brokers' clocks."""
         wanted = _open_ones(key, longer_than_ms)
-        return [one["transactional_id"] for one in self._request("list_transactions", wanted)]
+        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
 
     def open_of_anybody(self, longer_than_ms: int) -> list[str]:
         """Give all transactional ids, the sink's and others, whose transactions are open for longer."""
         wanted = {**_open_ones(None, longer_than_ms), "pattern": None}
-        return [one["transactional_id"] for one in self._request("list_transactions", wanted)]
+        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
 
-    def describe(self, transactional_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def describe(self, transactional_ids: Sequence[str]) -> dict[str, TransactionDescription]:
         """Give what the brokers know of transactions, by transactional id."""
-        found = self._request("describe_transactions", {"names": list(transactional_ids)}) if transactional_ids else []
-        return {one["transactional_id"]: one for one in found}
+        if not transactional_ids:
+            return {}
+        names = {"names": list(transactional_ids)}
+        found = self._request(TransactionDescription, "describe_transactions", names)
+        return {one.transactional_id: one for one in found}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Give the ids of those topics that are there, where brokers have ids. Not about decisions: of any topics."""
         names = sorted(topics)
-        found = self._ask(lambda client: client.describe_topics(names)) if names else []
-        return {one["name"]: one["topic_id"] for one in found if one["error"] is None and one["topic_id"]}
+        found = self._describe(names) if names else []
+        return {one.name: one.topic_id for one in found if one.error is None and one.topic_id}
 
-    def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[dict[str, Any]]:
-        """End transactions and wait until that is complete: {transactional_id, error, message} of each."""
+    def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[EndTransactionResult]:
+        """End transactions and wait until that is complete."""
         if not transactions:
             return []
         timeout_ms = int(self._timeout_s * 1000)
-        return list(self._ask(lambda client: client.end_transactions(list(transactions), commit, timeout_ms)))
+        wanted = list(transactions)
+        return self._ask(
+            lambda client: all_decoded(EndTransactionResult, client.end_transactions(wanted, commit, timeout_ms))
+        )
 
     def fence(self, transactional_ids: Sequence[str]) -> None:
         """Abort open transactions whose producers are not known. One that is gone meanwhile is none the worse."""
         if transactional_ids:
-            self._request("fence_producers", {"names": list(transactional_ids)})
+            self._request(FenceProducerResult, "fence_producers", {"names": list(transactional_ids)})
 
-    def _request(self, name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return list(self._ask(lambda client: client.request(name, json.dumps(arguments)), requested))
+    def _request(self, kind: type[Decoded], name: str, arguments: Mapping[str, object]) -> list[Decoded]:
+        return self._ask(lambda client: all_decoded(kind, client.request(name, json.dumps(arguments))), requested)
 
-    def _ask(self, question: Callable[[Any], Answer], to: Callable[[str, str], PylogError] = from_native) -> Answer:
+    def _describe(self, topics: Sequence[str]) -> list[TopicDescription]:
+        return self._ask(lambda client: all_decoded(TopicDescription, client.describe_topics(topics)))
+
+    def _ask(self, question: Callable[[Client], Answer], to: Callable[[str, str], PylogError] = from_native) -> Answer:
         def translating() -> Answer:
             with translated(to):
                 return question(self._client)
@@ -173,31 +197,31 @@ class Ledger:
         return partition_of(raw, native().murmur2(raw))
 
     def _is_there(self) -> bool:
-        (found,) = self._ask(lambda client: client.describe_topics([TOPIC]))
-        if found["error"] not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
+        (found,) = self._describe([TOPIC])
+        if found.error not in (None, "UNKNOWN_TOPIC_OR_PARTITION"):
             return False
-        if found["topic_id"] != self._topic_id:
-            self._topic_id = found["topic_id"]
+        if found.topic_id != self._topic_id:
+            self._topic_id = found.topic_id
             self._forget()
-        if found["error"] is not None:
+        if found.error is not None:
             return False
-        if len(found["partitions"]) < PARTITIONS:
+        if len(found.partitions) < PARTITIONS:
             raise PylogError(
                 "PYLOG_SINK_STATE",
-                f"The topic {TOPIC} has {len(found['partitions'])} partitions and exactly-once writes need {PARTITIONS}; add some.",
+                f"The topic {TOPIC} has {len(found.partitions)} partitions and exactly-once writes need {PARTITIONS}; add some.",
             )
-        return all(one["leader"] >= 0 for one in found["partitions"])
+        return all(one.leader >= 0 for one in found.partitions)
 
-    def _catch_up(self, partition: int, *, settled: bool) -> None:
+    def _catch_up(self, partition: int, *, until_stable: bool) -> None:
         start = self._read.get(partition)
         if start is None:
             if not self._is_there():
                 return
             start = self._offset(partition, _EARLIEST, "read_uncommitted")
-        end = self._end(partition, settled=settled)
+        end = self._end(partition, until_stable=until_stable)
         if end < start:  # the topic is another one: nothing that was read counts
             self._forget()
-            self._catch_up(partition, settled=settled)
+            self._catch_up(partition, until_stable=until_stable)
             return
         known = self._known.setdefault(partition, {})
         for key, value in self._records(partition, start, end):
@@ -220,9 +244,9 @@ class Ledger:
         if len(self._dropped) > _DROPPED_MAX:
             self._dropped.pop(next(iter(self._dropped)))
 
-    def _end(self, partition: int, *, settled: bool) -> int:
-        """Give the last stable offset; with `settled`, when it has passed what is in the log now."""
-        if not settled:
+    def _end(self, partition: int, *, until_stable: bool) -> int:
+        """Give the last stable offset; with `until_stable`, when it has passed what is in the log now."""
+        if not until_stable:
             return self._offset(partition, _LATEST, "read_committed")
         wanted = self._offset(partition, _LATEST, "read_uncommitted")
         deadline = time.monotonic() + self._timeout_s
@@ -239,7 +263,7 @@ class Ledger:
     def _offset(self, partition: int, time_ms: int, isolation: str) -> int:
         wanted = [(TOPIC, partition, time_ms)]
         ((_, _, offset, _),) = self._ask(lambda client: client.list_offsets(wanted, isolation))
-        return int(offset)
+        return offset
 
     def _records(self, partition: int, start: int, end: int) -> Iterator[tuple[bytes, bytes | None]]:
         if start >= end:
@@ -259,7 +283,7 @@ class Ledger:
                 reader.stop()
 
 
-def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, Any]:
+def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, object]:
     return {"states": [OPEN], "producer_ids": [], "duration_ms": longer_than_ms, "pattern": pattern_of(key)}
 
 
@@ -270,7 +294,7 @@ class Driver:
         self._write = write
         self._partition = partition
         config = {**config, "linger.ms": "0", "transaction.timeout.ms": str(DRIVER_TIMEOUT_MS)}
-        with told(write):
+        with translating(write):
             self._writer = native().RecordWriter(config, TOPIC, transactional_id=write.driver_id)
             try:
                 self._writer.begin()
@@ -280,7 +304,7 @@ class Driver:
 
     def store(self, decision: Decision | None) -> None:
         """Store a decision, or with None drop the last: it stands when this returns, and may when this fails."""
-        with told(self._write):
+        with translating(self._write):
             self._writer.write(self._record(encode(decision) if decision else None))
             self._writer.flush()
             self._writer.end(True)

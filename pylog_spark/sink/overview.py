@@ -1,4 +1,4 @@
-"""The writes that the brokers know of, for whoever looks after them: what is decided, what is open, and ending it from outside.
+"""The writes that the brokers know of, for an administrator: what is decided, what is open, and ending it from outside.
 
 Every write that is not over is one of these:
 
@@ -31,7 +31,7 @@ UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
-class Standing:
+class WriteStatus:
     """One version of a write.
 
     Attributes
@@ -53,8 +53,8 @@ class Standing:
     open: tuple[str, ...]
 
 
-def standings(decisions: Iterable[Decision], open_ids: Iterable[str]) -> list[Standing]:
-    """Say how every write stands, by key and version. Pure."""
+def write_statuses(decisions: Iterable[Decision], open_ids: Iterable[str]) -> list[WriteStatus]:
+    """Give the status of every write, by key and version. Pure."""
     decided = {one.write.key: one for one in decisions}
     waiting: dict[tuple[str, int, str], list[str]] = {}
     for one in sorted(open_ids):
@@ -68,21 +68,21 @@ def standings(decisions: Iterable[Decision], open_ids: Iterable[str]) -> list[St
             waiting[key, version, FINISHED] = []
     kinds = {key: decision.write.kind for key, decision in decided.items()}
     return [
-        Standing(key, version, kinds.get(key), state, tuple(ids))
+        WriteStatus(key, version, kinds.get(key), state, tuple(ids))
         for (key, version, state), ids in sorted(waiting.items())
     ]
 
 
-def survey(client: Mapping[str, str]) -> list[Standing]:
-    """Ask the brokers for the standing of every write."""
+def survey(client: Mapping[str, str]) -> list[WriteStatus]:
+    """Ask the brokers for the status of every write."""
     with closing(Ledger(client)) as ledger:
-        return standings(ledger.everything(), ledger.open_transactions())
+        return write_statuses(ledger.everything(), ledger.open_transactions())
 
 
 def finish_decided(client: Mapping[str, str], key: str) -> None:
     """Commit what is decided about a write and still open, and abort what is left over."""
     with closing(Ledger(client)) as ledger:
-        stored = ledger.decision(key, settled=True)
+        stored = ledger.decision(key, until_stable=True)
     if stored is not None:
         commit.finish(client, stored.write)
 
@@ -107,15 +107,15 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
 
 
 def _abort_portion(
-    ledger: Ledger, key: str, chosen: Callable[[Iterable[Standing], str], list[str]]
+    ledger: Ledger, key: str, chosen: Callable[[Iterable[WriteStatus], str], list[str]]
 ) -> tuple[list[str], int]:
     """Abort as many of the `chosen` as one record can revoke: which, and how many are left."""
-    stored = ledger.decision(key, settled=True)
+    stored = ledger.decision(key, until_stable=True)
     write = stored.write if stored else write_of(key)
     with closing(commit.fence(ledger, write)) as driver:
         stored = commit.read_decision(ledger, write)
         open_ids = ledger.open_transactions(key)
-        every = chosen(standings([stored] if stored else [], open_ids), key)
+        every = chosen(write_statuses([stored] if stored else [], open_ids), key)
         if not every:
             return [], 0
         ids = portion(stored, write, every, open_ids)
@@ -124,7 +124,7 @@ def _abort_portion(
     return ids, len(every) - len(ids)
 
 
-def undecided(found: Iterable[Standing], key: str) -> list[str]:
+def undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
     """Give the open transactions of a write's undecided versions. Raises `PylogError` when there are none."""
     of_key = [one for one in found if one.key == key]
     ids = _undecided(of_key, key)
@@ -139,7 +139,7 @@ def undecided(found: Iterable[Standing], key: str) -> list[str]:
     )
 
 
-def _undecided(found: Iterable[Standing], key: str) -> list[str]:
+def _undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
     return [name for one in found if one.key == key and one.state == UNDECIDED for name in one.open]
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pylog_spark.errors import PylogError
+from pylog_spark.results.transactions import TransactionDescription
 from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transaction, is_decided, revoked_bytes
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
 from pylog_spark.sink.topics import checked
@@ -245,7 +245,9 @@ def given_up(open_ids: Iterable[str], write: Write, job: str) -> list[str]:
     )
 
 
-def not_safe(transactions: Iterable[Transaction], described: Mapping[str, Mapping[str, Any]], now_ms: int) -> list[str]:
+def not_safe(
+    transactions: Iterable[Transaction], described: Mapping[str, TransactionDescription], now_ms: int
+) -> list[str]:
     """Give the ids of transactions that have ended, or that the brokers may end before a decision is carried out.
 
     Parameters
@@ -253,33 +255,31 @@ def not_safe(transactions: Iterable[Transaction], described: Mapping[str, Mappin
     transactions : iterable of Transaction
         To be decided.
     described : mapping
-        What `describe_transactions` says of them, by transactional id.
+        What brokers say of them, by transactional id.
     now_ms : int
         The driver's clock; the brokers' may differ, which the margin allows for.
     """
     return sorted(
-        one.transactional_id
-        for one in transactions
-        if not _is_safe(one, described.get(one.transactional_id, {}), now_ms)
+        one.transactional_id for one in transactions if not _is_safe(one, described.get(one.transactional_id), now_ms)
     )
 
 
-def open_for_ms(described: Iterable[Mapping[str, Any]], now_ms: int) -> int | None:
+def open_for_ms(described: Iterable[TransactionDescription], now_ms: int) -> int | None:
     """Give for how long the oldest of some transactions is open, None when that is not known of any.
 
     Parameters
     ----------
-    described : iterable of mapping
-        As `describe_transactions` gives them: those with an error, or without a start, count as not known.
+    described : iterable of TransactionDescription
+        Those with an error, or without a start, count as not known.
     now_ms : int
         The clock; the brokers' may be ahead of it, which counts as just begun.
     """
-    began = [int(one["start_time_ms"]) for one in described if not one.get("error")]
+    began = [one.start_time_ms for one in described if not one.error]
     known = [start_ms for start_ms in began if start_ms >= 0]
     return max(now_ms - min(known), 0) if known else None
 
 
-def patience_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:
+def timeouts_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:
     """Give after how long each write, by key and version, counts as abandoned: the longest that its open transactions say."""
     found: dict[tuple[str, int], int] = {}
     for one in open_ids:
@@ -300,16 +300,16 @@ def abandoned(open_ids: Sequence[str], longer: Mapping[int, Collection[str]]) ->
     longer : mapping
         By a time in ms, those that are open for longer than it.
     """
-    patience = patience_ms(open_ids)
+    timeouts = timeouts_ms(open_ids)
     names = ((one, parse_task_id(one)) for one in open_ids)
     writes = [(one, (name.key, name.version)) for one, name in names if name]
-    alive = {write for one, write in writes if one not in longer.get(patience[write], ())}
+    alive = {write for one, write in writes if one not in longer.get(timeouts[write], ())}
     return sorted(one for one, write in writes if write not in alive)
 
 
-def is_prepared(described: Mapping[str, Any]) -> bool:
-    """Whether a transaction, as `describe_transactions` gives it, waits for whoever decides on it, and for no time-out."""
-    return described.get("state") == OPEN and described.get("timeout_ms") == _NEVER_MS
+def is_prepared(described: TransactionDescription) -> bool:
+    """Whether a transaction waits for whoever decides on it, and for no time-out."""
+    return described.state == OPEN and described.timeout_ms == _NEVER_MS
 
 
 def needs_help(decision: Decision, own: Write, now_ms: int) -> bool:
@@ -318,12 +318,12 @@ def needs_help(decision: Decision, own: Write, now_ms: int) -> bool:
     return waiting and decision.write.key != own.key and now_ms - decision.decided_ms > HELP_AFTER_MS
 
 
-def _is_safe(one: Transaction, described: Mapping[str, Any], now_ms: int) -> bool:
-    if one.prepared:  # its name is never used again, so what is open is this transaction
-        return described.get("state") == OPEN
-    same = (described.get("producer_id"), described.get("producer_epoch")) == (one.producer_id, one.producer_epoch)
-    if described.get("state") != OPEN or not same:
+def _is_safe(one: Transaction, described: TransactionDescription | None, now_ms: int) -> bool:
+    if described is None or described.state != OPEN:
         return False
-    timeout_ms = int(described["timeout_ms"])
-    left_ms = int(described["start_time_ms"]) + timeout_ms - now_ms
-    return left_ms > min(MARGIN_MS, timeout_ms // 10)
+    if one.prepared:  # its name is never used again, so what is open is this transaction
+        return True
+    if (described.producer_id, described.producer_epoch) != (one.producer_id, one.producer_epoch):
+        return False
+    left_ms = described.start_time_ms + described.timeout_ms - now_ms
+    return left_ms > min(MARGIN_MS, described.timeout_ms // 10)

@@ -18,6 +18,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.results.configs import ConfigDescription
+from pylog_spark.results.decoding import all_decoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,14 +110,14 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
 
 
 def tell_of_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
-    """Tell at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
+    """Log at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
 
     Parameters
     ----------
     client : mapping
         Settings of the native client.
     topic : str or None
-        Of all rows; nothing is told when the rows say it.
+        Of all rows; nothing is logged when the rows say it.
     columns : iterable of str
         That make a record, by the record's names.
     """
@@ -185,11 +187,11 @@ def _settings(client: Mapping[str, str], topics: Iterable[str]) -> dict[str, Map
     return {topic: _known[key][1] if key in _known else {} for topic, key in names.items()}
 
 
-def _described(client: Mapping[str, str], topics: list[str]) -> dict[str, dict[str, Any]]:
+def _described(client: Mapping[str, str], topics: list[str]) -> dict[str, dict[str, str | None]]:
     with translated():
         asked = native().Client({**client, "default.api.timeout.ms": str(_DESCRIBE_MS)})
         try:
-            described = asked.describe_configs("topic", topics)
+            described = all_decoded(ConfigDescription, asked.describe_configs("topic", topics))
         finally:
             asked.close()
-    return {one["name"]: {each["name"]: each["value"] for each in one["configs"]} for one in described}
+    return {one.name: {each.name: each.value for each in one.configs} for one in described}

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import datasource as _spark
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 
-from pylog_spark.raising import sentence_first
 from pylog_spark.sink import commit
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.batch import give_up, log_aborted, log_written, outcomes_of, warn_of_old
 from pylog_spark.sink.protocol import agreed
 from pylog_spark.sink.task import Target
+from pylog_spark.spark.raising import sentence_first
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,21 +12,24 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pylog_spark.contact import first_contact, require_topic
 from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.offsets import TopicPartition
 from pylog_spark.options import EXACTLY_ONCE
 from pylog_spark.options.write import ABANDONED_AFTER_MS
+from pylog_spark.results.decoding import decoded
+from pylog_spark.results.writes import FlushResult, OffsetSpan
 from pylog_spark.sink.attempt import Attempt, decided_before, ledger_of_process
 from pylog_spark.sink.identity import STREAM, Write, fresh_job
 from pylog_spark.sink.protocol import Outcome
 from pylog_spark.sink.retention import Oldest
 from pylog_spark.sink.topics import checked, known_topic, not_made_again, remember, remembered
-from pylog_spark.worker import settle
+from pylog_spark.spark.contact import first_contact, require_topic
+from pylog_spark.spark.worker import freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Names of the local properties by which Spark tells a task which query and which batch it works for.
+#: Names of the local properties by which a task knows which query and which batch it works for.
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 
@@ -43,7 +46,7 @@ class Written(WriterCommitMessage):
     records, bytes : int
         Counts, of the records as they were given.
     offsets : mapping
-        (topic, partition) -> (first, last) offset.
+        Where they are.
     outcome : Outcome or None
         Its part in the protocol; None when the write is at least once.
     oldest_ms : mapping
@@ -52,7 +55,7 @@ class Written(WriterCommitMessage):
 
     records: int = 0
     bytes: int = 0
-    offsets: Mapping[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    offsets: Mapping[TopicPartition, OffsetSpan] = field(default_factory=dict)
     outcome: Outcome | None = None
     oldest_ms: Mapping[str, int] = field(default_factory=dict)
 
@@ -106,7 +109,7 @@ class Target:
             ledger_of_process(self.client).check()
 
     def check_once(self) -> None:
-        """Check where this process has not spoken to these brokers before: a wrong address is told in seconds. Brokers
+        """Check where this process has not spoken to these brokers before: a wrong address is an error within seconds. Brokers
         that were reached once may be restarting: they are waited for as long as the client's settings say. A topic that an earlier
         micro-batch wrote to is missed by the write, with more to say."""
         address = f"{self.client['bootstrap.servers']} {self.topic}"
@@ -127,7 +130,7 @@ class Target:
         PylogError
             For the first record that the brokers refused or did not acknowledge in time.
         """
-        settle()
+        freeze_imports()
         oldest = Oldest(self.topic)
         selected = (oldest.seen(_records(batch, self.columns)) for batch in batches)
         write = self.batch or _micro_batch()
@@ -144,10 +147,11 @@ class Target:
                 pass
             return Written(outcome=Outcome(write, self.job, None, skipped=True))
         attempt = Attempt(self.client, self.topic, write, _partition(), self.job, self.abandoned_after_ms)
-        told, transaction = attempt.run(selected)
-        late = transaction is None and told["records"] > 0
-        outcome = Outcome(write, self.job, transaction, skipped=late, topic_ids=told["topic_ids"])
-        return Written(told["records"], told["bytes"], _offsets(told), outcome, oldest.times_ms)
+        done = attempt.run(selected)
+        flushed = done.flushed
+        late = done.transaction is None and flushed.records > 0
+        outcome = Outcome(write, self.job, done.transaction, skipped=late, topic_ids=done.topic_ids)
+        return Written(flushed.records, flushed.bytes, flushed.offsets, outcome, oldest.times_ms)
 
     def _append(self, batches: Iterator[pa.RecordBatch], write: Write | None) -> Written:
         query = write if write is not None and write.kind == STREAM else None
@@ -159,13 +163,13 @@ class Target:
                 for batch in batches:
                     if batch.num_rows:
                         writer.write(batch)
-                told = writer.flush()
+                flushed = decoded(FlushResult, writer.flush())
             finally:
                 writer.close()
-        if query and told["records"]:
-            found = ledger_of_process(self.client).topic_ids({topic for topic, _ in told["offsets"]})
+        if query and flushed.records:
+            found = ledger_of_process(self.client).topic_ids({topic for topic, _ in flushed.offsets})
             remember(query, checked(query, known, found))
-        return Written(told["records"], told["bytes"], _offsets(told))
+        return Written(flushed.records, flushed.bytes, flushed.offsets)
 
 
 def _records(batch: pa.RecordBatch, columns: Mapping[str, str]) -> pa.RecordBatch:
@@ -188,7 +192,3 @@ def _runs_already() -> bool:
 def _partition() -> int:
     task = TaskContext.get()
     return task.partitionId() if task else 0
-
-
-def _offsets(told: Mapping[str, Mapping[tuple[str, int], tuple[int, int]]]) -> dict[tuple[str, int], tuple[int, int]]:
-    return {place: (first, last) for place, (first, last) in told["offsets"].items()}

@@ -46,7 +46,7 @@ def check_available_now(prefetched: Position, end: Position, now: Position) -> N
     if lost := end.offsets.keys() - now.offsets.keys():
         raise PylogError(
             "PYLOG_AVAILABLE_NOW_LOST",
-            f"Partitions went away while Trigger.AvailableNow was reading them: {_some(lost)}; {_ADVICE}.",
+            f"Partitions disappeared while Trigger.AvailableNow was reading them: {_some(lost)}; {_ADVICE}.",
         )
     if shorter := [each for each, offset in end.offsets.items() if offset > now.offsets[each]]:
         raise PylogError(

@@ -13,12 +13,12 @@ from pylog_spark.offsets.limits import Limit
 from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options import ReadOptions
-from pylog_spark.raising import rows_sentence_first, sentence_first
 from pylog_spark.source.held_back import HeldBack, Release
 from pylog_spark.source.log import Log
 from pylog_spark.source.partition import RangePartition, RangeSource
 from pylog_spark.source.planner import check_in_log
 from pylog_spark.source.tasks import TaskPlanner
+from pylog_spark.spark.raising import rows_sentence_first, sentence_first
 
 if TYPE_CHECKING:
     import pyarrow as pa

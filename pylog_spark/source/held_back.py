@@ -2,7 +2,7 @@
 
 Such a reader ends at the last stable offset and sees nothing of what is behind it, without an error and without a lag. So its driver
 looks at the high watermark, once in a batch and at most once a minute in a stream. Where that is further, it lets whoever knows the
-writers end those that are gone (`release`, which this room is given: it knows no writers), and warns of what goes on for long.
+writers end those that are gone (`release`, which this package is given: it knows no writers), and warns of what goes on for long.
 Nothing here fails the query.
 """
 
@@ -71,7 +71,7 @@ class HeldBack:
             behind = sorted(each for each in stable if stable[each] < high[each])
             return bool(behind) and self._look_behind(self._release, behind, stable, high)
         except PylogError as error:
-            _log.debug("Whether a transaction holds this query back could not be seen: %s", error.sentence)
+            _log.debug("Cannot find out whether a transaction holds this query back: %s", error.sentence)
             return False
 
     def _look_behind(self, release: Release, behind: Sequence[TopicPartition], stable: Offsets, high: Offsets) -> bool:

@@ -13,9 +13,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pylog_spark.contact import first_contact, topic_error
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets import Offsets, TopicPartition
 from pylog_spark.offsets.limits import (
@@ -33,6 +32,12 @@ from pylog_spark.offsets.limits import (
 from pylog_spark.offsets.position import Position
 from pylog_spark.offsets.visible import Taken, Wish
 from pylog_spark.options import ReadOptions
+from pylog_spark.results.decoding import all_decoded
+from pylog_spark.results.topics import TopicDescription
+from pylog_spark.spark.contact import first_contact, topic_error
+
+if TYPE_CHECKING:
+    from pylog_spark._native import Client
 
 _log = logging.getLogger("pylog_spark")
 
@@ -70,9 +75,9 @@ class Log:
         self._options = options
         self._now_s = now_s
         self._sleep_s = sleep_s
-        self._client: Any = None
+        self._client: Client | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_client": None}
 
     def check(self) -> None:
@@ -83,11 +88,11 @@ class Log:
         subscription = self._options.subscription
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
         found = first_contact(self._options.client, names)
-        missing = [topic for topic in found if topic["error"] is not None]
+        missing = [topic for topic in found if topic.error is not None]
         may_miss = not self._options.fail_on_data_loss and len(missing) < len(found)
         for topic in missing:
-            if not (may_miss and topic["error"] == _UNKNOWN_TOPIC):
-                raise topic_error(topic["name"], topic["error"])
+            if not (may_miss and topic.error == _UNKNOWN_TOPIC):
+                raise topic_error(topic.name, str(topic.error))
 
     def assigned(self, known: Collection[TopicPartition] = ()) -> Position:
         """Give the subscribed partitions that exist now (offsets 0) with the ids of their topics.
@@ -104,11 +109,7 @@ class Log:
         """
         subscription = self._options.subscription
         topics = self._describe({partition.topic for partition in known})
-        found = {
-            TopicPartition(topic["name"], partition["partition"])
-            for topic in topics
-            for partition in topic["partitions"]
-        }
+        found = {TopicPartition(topic.name, partition.partition) for topic in topics for partition in topic.partitions}
         if subscription.partitions:
             missing = sorted(set(subscription.partitions) - found - set(known))
             if missing:
@@ -116,7 +117,7 @@ class Log:
                     "PYLOG_UNKNOWN_TOPIC", f"The brokers have no partition {missing[0]}; correct the option assign."
                 )
             found &= set(subscription.partitions)
-        ids = {topic["name"]: topic["topic_id"] for topic in topics}
+        ids = {topic.name: topic.topic_id for topic in topics}
         return Position(dict.fromkeys(sorted(found), 0), ids)
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
@@ -214,26 +215,26 @@ class Log:
         answers = self._asked(lambda client: client.list_offsets(questions, isolation))
         return [(TopicPartition(topic, partition), offset) for topic, partition, offset, _ in answers]
 
-    def _describe(self, known: Collection[str]) -> list[dict[str, Any]]:
+    def _describe(self, known: Collection[str]) -> list[TopicDescription]:
         """The topics of the subscription; those of `known` that are not there any more are left out."""
         subscription = self._options.subscription
         if subscription.pattern:
-            every = self._asked(lambda client: client.describe_topics(None))
+            every = self._asked(lambda client: all_decoded(TopicDescription, client.describe_topics(None)))
             # By the brokers' flag: a name that begins with __ may be a user's.
-            named = [topic for topic in every if not topic["is_internal"] and subscription.matches(topic["name"])]
+            named = [topic for topic in every if not topic.is_internal and subscription.matches(topic.name)]
             # One that is just being made has no leader yet; it is there at the next look.
-            return [topic for topic in named if topic["error"] is None or topic["name"] in known]
+            return [topic for topic in named if topic.error is None or topic.name in known]
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
-        topics = list(self._asked(lambda client: client.describe_topics(list(names))))
+        topics = self._asked(lambda client: all_decoded(TopicDescription, client.describe_topics(list(names))))
         # A query that went on after a topic was deleted does not know it any more.
         forgiving = bool(known) and not self._options.fail_on_data_loss
         for topic in topics:
-            gone = topic["error"] == _UNKNOWN_TOPIC and (forgiving or topic["name"] in known)
-            if topic["error"] is not None and not gone:
-                raise topic_error(topic["name"], topic["error"])
-        return [topic for topic in topics if topic["error"] is None]
+            gone = topic.error == _UNKNOWN_TOPIC and (forgiving or topic.name in known)
+            if topic.error is not None and not gone:
+                raise topic_error(topic.name, topic.error)
+        return [topic for topic in topics if topic.error is None]
 
-    def _asked(self, question: Callable[[Any], Answer]) -> Answer:
+    def _asked(self, question: Callable[[Client], Answer]) -> Answer:
         """Ask the brokers, and again where none has answered in time."""
         attempt = 1
         while True:
@@ -247,7 +248,7 @@ class Log:
             self._sleep_s(self._options.offset_retry_ms / 1_000)
             attempt += 1
 
-    def _connected(self) -> Any:
+    def _connected(self) -> Client:
         if self._client is None:
             self._client = native().Client(dict(self._options.client))
         return self._client

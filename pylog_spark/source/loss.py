@@ -1,5 +1,5 @@
-"""The one place that decides what missing records mean: which of the named conditions, an error or a warning, and where to
-go on. `verdict` is pure; `after_loss` asks the brokers for what it needs, in a task.
+"""Missing records: the one place that decides which condition it is, whether it is an error or a warning, and where reading goes
+on. `find_loss` is pure; `after_loss` asks the brokers for what it needs, in a task.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import NamedTuple
 from pylog_spark.errors import PylogError, from_native, native, translated
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import EARLIEST, LATEST
+from pylog_spark.results.decoding import all_decoded
+from pylog_spark.results.topics import TopicDescription
 
 _log = logging.getLogger("pylog_spark")
 
@@ -20,7 +22,7 @@ _ADVICE = (
 )
 
 
-class Held(NamedTuple):
+class HeldRange(NamedTuple):
     """What the brokers say of a partition: its topic's id ("" where they have none), its first offset and its end."""
 
     topic_id: str
@@ -28,7 +30,7 @@ class Held(NamedTuple):
     latest: int
 
 
-class Verdict(NamedTuple):
+class Loss(NamedTuple):
     """What is lost.
 
     Attributes
@@ -45,7 +47,7 @@ class Verdict(NamedTuple):
 
 
 def report_loss(fail: bool, sentence: str, condition: str = "PYLOG_DATA_LOSS") -> None:
-    """Raise, or warn when the query was told to go on.
+    """Raise, or warn when failOnDataLoss says to go on.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ def report_loss(fail: bool, sentence: str, condition: str = "PYLOG_DATA_LOSS") -
     _log.warning("%s: %s; going on because failOnDataLoss is false", condition, sentence)
 
 
-def verdict(partition: TopicPartition, wanted: int, end: int, topic_id: str, held: Held | None) -> Verdict | None:
+def find_loss(partition: TopicPartition, wanted: int, end: int, topic_id: str, held: HeldRange | None) -> Loss | None:
     """Say what is lost of the offsets ``[wanted, end)``; None when nothing is.
 
     Parameters
@@ -77,17 +79,17 @@ def verdict(partition: TopicPartition, wanted: int, end: int, topic_id: str, hel
         Next offset to read, and the one to stop before.
     topic_id : str
         Of the topic when the range was planned, or "".
-    held : Held or None
+    held : HeldRange or None
         What is there now; None when the topic is not.
     """
     if held is None:
-        return Verdict(
+        return Loss(
             "PYLOG_TOPIC_DELETED",
             f"The topic {partition.topic!r} was deleted; {partition} was read up to offset {wanted} of {end}",
             None,
         )
     if topic_id and held.topic_id and held.topic_id != topic_id:
-        return Verdict(
+        return Loss(
             "PYLOG_TOPIC_RECREATED",
             f"The topic {partition.topic!r} was deleted and created again (its id was {topic_id} and is now "
             f"{held.topic_id}); {partition} was read up to offset {wanted} of {end}",
@@ -97,12 +99,12 @@ def verdict(partition: TopicPartition, wanted: int, end: int, topic_id: str, hel
         sentence = (
             f"{partition} holds nothing before offset {held.earliest}, and this query needs it from offset {wanted}"
         )
-        return Verdict("PYLOG_DATA_LOSS", sentence, (held.earliest, end) if held.earliest < end else None)
+        return Loss("PYLOG_DATA_LOSS", sentence, (held.earliest, end) if held.earliest < end else None)
     if held.latest < end:
         sentence = (
             f"{partition} ends at offset {held.latest}, before offset {end}, up to which this query was to read it"
         )
-        return Verdict("PYLOG_LOG_TRUNCATED", sentence, (wanted, held.latest) if wanted < held.latest else None)
+        return Loss("PYLOG_LOG_TRUNCATED", sentence, (wanted, held.latest) if wanted < held.latest else None)
     return None
 
 
@@ -137,26 +139,26 @@ def after_loss(
         When `fail`, or when nothing is lost and the error is another one.
     """
     wanted, end = span
-    found = verdict(partition, wanted, end, topic_id, _held(client, partition))
+    found = find_loss(partition, wanted, end, topic_id, _held(client, partition))
     if found is None and cause[0] == "LOG_TRUNCATED":
         # The new leader has written on since: what it has up to `end` is not what was there before.
-        found = Verdict("PYLOG_LOG_TRUNCATED", cause[1].rstrip(". "), span)
+        found = Loss("PYLOG_LOG_TRUNCATED", cause[1].rstrip(". "), span)
     if found is None:
         raise from_native(*cause)
     report_loss(fail, found.sentence, found.condition)
     return found.left
 
 
-def _held(client: Mapping[str, str], partition: TopicPartition) -> Held | None:
+def _held(client: Mapping[str, str], partition: TopicPartition) -> HeldRange | None:
     with translated():
         asked = native().Client(dict(client))
         try:
-            (topic,) = asked.describe_topics([partition.topic])
-            if topic["error"] == "UNKNOWN_TOPIC_OR_PARTITION":
+            (topic,) = all_decoded(TopicDescription, asked.describe_topics([partition.topic]))
+            if topic.error == "UNKNOWN_TOPIC_OR_PARTITION":
                 return None
             # The end of everything, committed or not: records of an open transaction are late and not lost.
             bounds = asked.list_offsets([(*partition, EARLIEST), (*partition, LATEST)])
         finally:
             asked.close()
     (_, _, earliest, _), (_, _, latest, _) = bounds
-    return Held(topic["topic_id"], earliest, latest)
+    return HeldRange(topic.topic_id, earliest, latest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
@@ -19,14 +19,16 @@ from pylog_spark.offsets.ranges import OffsetRange
 from pylog_spark.options.read import RACK_VARIABLE
 from pylog_spark.schema import arrow_schema
 from pylog_spark.source.loss import after_loss
-from pylog_spark.worker import settle
+from pylog_spark.spark.worker import freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pylog_spark._native import RangeReader
+
 
 #: A range and the id of its topic when the range was planned, or "" when the brokers have none.
-Piece = tuple[OffsetRange, str]
+PlannedRange = tuple[OffsetRange, str]
 
 
 class RangePartition(InputPartition):
@@ -34,13 +36,13 @@ class RangePartition(InputPartition):
 
     Parameters
     ----------
-    pieces : iterable of (OffsetRange, str)
+    ranges : iterable of (OffsetRange, str)
         Ranges, read in this order, with the ids of their topics.
     """
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
+    def __init__(self, ranges: Iterable[PlannedRange]) -> None:
         super().__init__(None)
-        self.pieces = tuple(pieces)
+        self.ranges = tuple(ranges)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class RangeSource:
         """Give the records of `partition`; of Spark's placeholder for "no partitions", none."""
         if not isinstance(partition, RangePartition):
             return
-        left, rows_left = list(partition.pieces), self.limit
+        left, rows_left = list(partition.ranges), self.limit
         while left and rows_left != 0:
             reader = self._open(left, rows_left)
             try:
@@ -93,8 +95,8 @@ class RangeSource:
             finally:
                 reader.stop()
 
-    def _open(self, pieces: list[Piece], limit: int | None) -> Any:
-        (first, topic_id), *others = pieces
+    def _open(self, ranges: list[PlannedRange], limit: int | None) -> RangeReader:
+        (first, topic_id), *others = ranges
         with translated():
             return native().RangeReader(
                 {**self.client, "client.rack": self._rack()},
@@ -114,10 +116,10 @@ class RangeSource:
             return os.environ.get(self.rack.removeprefix(RACK_VARIABLE), "")
         return self.rack
 
-    def _batches(self, reader: Any) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: RangeReader) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        settle()
+        freeze_imports()
         schema = arrow_schema(self.columns, self.nullable)
         stream = pa.RecordBatchReader.from_stream(reader)
         while True:
@@ -133,7 +135,7 @@ class RangeSource:
                 raise (_Lost(kind, message) if kind in LOSS_KINDS else from_native(kind, message)) from None
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
-    def _after_loss(self, left: list[Piece], next_offset: int, lost: _Lost) -> list[Piece]:
+    def _after_loss(self, left: list[PlannedRange], next_offset: int, lost: _Lost) -> list[PlannedRange]:
         """Give what is left to read after the first of `left` met `lost`. Raises when loss is an error."""
         (offsets, topic_id), *others = left
         # Rows that were not handed out yet are read again.

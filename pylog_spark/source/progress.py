@@ -3,7 +3,7 @@
 Only shown: never read back, and nothing that goes wrong with it stops or slows the query. A batch is known to be finished when
 Spark asks where the next one may end, as it does at each trigger and at the end of ``Trigger.AvailableNow``; before Spark 4.2, when it
 plans the next one with something in it. The last batch of a query that is stopped before that is shown when the query starts again, and not
-earlier: a reader is told to plan a batch and to stop, but not whether the batch between was finished, or where the checkpoint is that
+earlier: Spark asks a reader to plan a batch and to stop, but does not say whether the batch between was finished, or where the checkpoint is that
 says so. What it could commit when it stops may never have been finished; the lag of such a group would be 0 and wrong.
 """
 
@@ -13,11 +13,16 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pylog_spark.errors import PylogError, native, translated
 from pylog_spark.offsets.position import Position, PositionError
 from pylog_spark.options import ReadOptions
+from pylog_spark.results.decoding import all_decoded
+from pylog_spark.results.topics import PartitionResult
+
+if TYPE_CHECKING:
+    from pylog_spark._native import Client
 
 _log = logging.getLogger("pylog_spark")
 
@@ -45,12 +50,12 @@ class Progress:
             "request.timeout.ms": str(COMMIT_MS),
         }
         self._monotonic_s = monotonic_s
-        self._client: Any = None
+        self._client: Client | None = None
         self._paused_until_s = 0.0
         self._warned = False
         self._shown: Mapping[str, Any] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_client": None}
 
     def show(self, end: Mapping[str, Any]) -> None:
@@ -82,7 +87,6 @@ class Progress:
         with translated():
             if self._client is None:
                 self._client = native().Client(self._config)
-            results = self._client.request(
-                "alter_group_offsets", json.dumps({"group": self._group, "offsets": offsets})
-            )
-        return next((str(one["message"]) for one in results if one["error"] is not None), None)
+            arguments = json.dumps({"group": self._group, "offsets": offsets})
+            results = all_decoded(PartitionResult, self._client.request("alter_group_offsets", arguments))
+        return next((str(one.message) for one in results if one.error is not None), None)

@@ -15,13 +15,13 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pylog_spark.errors import PylogError
 from pylog_spark.options import ReadOptions
-from pylog_spark.raising import rows_sentence_first, sentence_first
 from pylog_spark.source.held_back import HeldBack, Release
 from pylog_spark.source.log import Log
 from pylog_spark.source.partition import RangeSource
 from pylog_spark.source.planner import StreamPlanner
 from pylog_spark.source.progress import Progress
 from pylog_spark.source.tasks import TaskPlanner
+from pylog_spark.spark.raising import rows_sentence_first, sentence_first
 
 if TYPE_CHECKING:
     import pyarrow as pa

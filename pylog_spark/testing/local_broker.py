@@ -75,7 +75,7 @@ class LocalBroker(Server):
         self.port = int(ready[2])
         return self
 
-    def settle(self, **settings: object) -> None:
+    def configure(self, **settings: object) -> None:
         """Set more settings, which hold from the next start on."""
         self._settings.update(settings)
 

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from pylog_spark.results.decoding import all_decoded, decoded
+from pylog_spark.results.topics import ClusterDescription, PartitionDescription, TopicDescription
 from pylog_spark.testing.local_broker import LocalBroker
 from pylog_spark.testing.process import ProcessError
 from pylog_spark.testing.zookeeper import ZooKeeper
@@ -81,7 +83,7 @@ class LocalCluster:
     zookeeper : ZooKeeper
         The same, the cluster's own or the one that was given.
     zookeeper_connect : str
-        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.client.group.ConsumerGroup`.
+        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.consumer_group.ConsumerGroup`.
     """
 
     def __init__(
@@ -134,7 +136,7 @@ class LocalCluster:
             if not self._shares:
                 self.zookeeper.start()
             for broker in self.brokers:
-                broker.settle(zookeeper_connect=self.zookeeper_connect)
+                broker.configure(zookeeper_connect=self.zookeeper_connect)
             self._start_brokers()
         except BaseException:
             self._end()
@@ -194,24 +196,26 @@ class LocalCluster:
 
     # Looking at it
 
-    def describe_topic(self, topic: str) -> list[dict[str, Any]]:
-        """Its partitions as a broker that runs tells them: partition, leader, leader_epoch, replicas, isr."""
+    def describe_topic(self, topic: str) -> list[PartitionDescription]:
+        """Its partitions, as a broker that runs tells them."""
         return list(self._partitions([topic], ",".join(self._asked())).values())
 
-    def _partitions(self, topics: list[str] | None, bootstrap_servers: str) -> dict[tuple[str, int], dict[str, Any]]:
+    def _partitions(
+        self, topics: list[str] | None, bootstrap_servers: str
+    ) -> dict[tuple[str, int], PartitionDescription]:
         """Those of some topics, or of all, by topic and number, as one of these brokers tells them."""
         from pylog_spark._native import Client
 
         client = Client({"bootstrap.servers": bootstrap_servers, "default.api.timeout.ms": "5000"})
         try:
-            described = client.describe_topics(topics)
-            return {(topic["name"], one["partition"]): one for topic in described for one in topic["partitions"]}
+            described = all_decoded(TopicDescription, client.describe_topics(topics))
+            return {(topic.name, one.partition): one for topic in described for one in topic.partitions}
         finally:
             client.close()
 
     def leader(self, topic: str, partition: int) -> LocalBroker | None:
         """The broker that leads the partition now; None while nobody does."""
-        leader = next(one["leader"] for one in self.describe_topic(topic) if one["partition"] == partition)
+        leader = next(one.leader for one in self.describe_topic(topic) if one.partition == partition)
         return None if leader == -1 else self.broker(leader)
 
     def controller(self) -> LocalBroker | None:
@@ -220,7 +224,7 @@ class LocalCluster:
 
         client = Client({"bootstrap.servers": ",".join(self._asked()), "default.api.timeout.ms": "5000"})
         try:
-            number = client.describe_cluster()["controller_id"]
+            number = decoded(ClusterDescription, client.describe_cluster()).controller_id
         finally:
             client.close()
         return None if number == -1 else self.broker(number)
@@ -254,7 +258,7 @@ class LocalCluster:
         def in_sync() -> bool:
             views = [self._partitions(topics, servers) for servers in self._asked()]
             every = [one for view in views for one in view.values()]
-            whole = all(set(one["isr"]) == set(one["replicas"]) and one["leader"] != -1 for one in every)
+            whole = all(set(one.isr) == set(one.replicas) and one.leader != -1 for one in every)
             # A broker that does not know the topic yet shows no partition of it.
             return whole and all(view.keys() == views[0].keys() for view in views) and (bool(every) or topic is None)
 
@@ -282,10 +286,10 @@ class LocalCluster:
         for broker in running:
             client = Client({"bootstrap.servers": broker.bootstrap_servers, "default.api.timeout.ms": "5000"})
             try:
-                known = client.describe_cluster()
+                known = decoded(ClusterDescription, client.describe_cluster())
             finally:
                 client.close()
-            if len(known["brokers"]) < len(running) or known["controller_id"] == -1:
+            if len(known.brokers) < len(running) or known.controller_id == -1:
                 return False
         return True
 

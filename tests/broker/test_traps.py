@@ -1,4 +1,4 @@
-"""Compatibility traps that others hit, each a test with its source. Those of single requests lie in `tests/native/server` of the
+"""Compatibility traps that others hit, each a test with its source. Those of single requests lie in `broker/tests` of the
 native half and in `test_admin.py`; here is what only whole answers of a running broker show."""
 
 import json

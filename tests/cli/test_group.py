@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pylog_spark._native import RawConnection
 from tests.harness.waiting import until
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def topic(make_topic, broker):
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for number in range(10):
         producer.produce(name, b"x", partition=0, timestamp=1000 * (number + 1))
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     return name
 
 
@@ -44,7 +44,7 @@ def member(broker, group, topic):
             consumer.poll(0.1)
             return consumer.assignment()
 
-        until(assigned, "the member has partitions", PATIENCE_S)
+        until(assigned, "the member has partitions", TIMEOUT_S)
         yield consumer
     finally:
         consumer.close()
@@ -144,7 +144,7 @@ def share_heartbeat(broker, group, topic, epoch):
         connection.call("FindCoordinator", 6, json.dumps({"key_type": 0, "coordinator_keys": [group]}))
         return json.loads(connection.call("ShareGroupHeartbeat", 1, json.dumps(said)))["error_code"] == 0
 
-    until(is_taken, "the group's coordinator is there", PATIENCE_S)
+    until(is_taken, "the group's coordinator is there", TIMEOUT_S)
 
 
 def test_a_share_group_is_shown_moved_and_deleted(pylog, broker, topic, group):

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, Producer
 
 from pylog_spark.client.admin import LATEST, Admin
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def name():
 def open_transaction(broker, topic, name):
     """A producer whose transaction holds one record at offset 0."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name})
-    producer.init_transactions(PATIENCE_S)
+    producer.init_transactions(TIMEOUT_S)
     producer.begin_transaction()
     producer.produce(topic, b"open", partition=0)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     return producer
 
 
@@ -44,7 +44,7 @@ def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, to
     assert listed[name]["state"] == "Ongoing"
     assert name in pylog("transaction", "list", "--state", "Ongoing").stdout
     assert name not in pylog("transaction", "list", "--open-longer-than", "PT1H").stdout
-    assert (listed[name]["prepared"], 0 <= listed[name]["open_for_s"] <= PATIENCE_S) == (False, True)
+    assert (listed[name]["prepared"], 0 <= listed[name]["open_for_s"] <= TIMEOUT_S) == (False, True)
     headings, *lines = pylog("transaction", "list", "--state", "Ongoing").stdout.splitlines()
     assert headings.split() == ["TRANSACTIONAL-ID", "STATE", "PREPARED", "OPEN-FOR-S", "PRODUCER", "COORDINATOR"]
     assert [line.split()[:3] for line in lines if name in line] == [[name, "Ongoing", "-"]]
@@ -52,7 +52,7 @@ def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, to
     assert shown.startswith(f"Transactional id {name} (Ongoing)\nproducer ")
     assert re.search(r"^open for \d+ s of 60 s$", shown, re.MULTILINE)
     assert re.search(rf"^{topic} +0$", shown, re.MULTILINE)
-    open_transaction.commit_transaction(PATIENCE_S)
+    open_transaction.commit_transaction(TIMEOUT_S)
     assert "open" not in pylog("transaction", "describe", name).stdout
     ended = {one["transactional_id"]: one for one in json.loads(pylog("transaction", "list", "--json").stdout)}
     assert (ended[name]["prepared"], ended[name]["open_for_s"]) == (False, None)
@@ -72,7 +72,7 @@ def test_an_abort_is_only_shown_until_it_is_to_be_executed(pylog, broker, open_t
     assert (done.returncode, done.stderr) == (0, f"Aborted the transaction of {name}.\n")
     assert committed_end(broker, topic) == 2
     with pytest.raises(KafkaException):
-        open_transaction.commit_transaction(PATIENCE_S)
+        open_transaction.commit_transaction(TIMEOUT_S)
 
 
 def test_a_transaction_is_ended_where_it_begins(pylog, broker, open_transaction, topic):

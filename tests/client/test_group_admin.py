@@ -13,7 +13,7 @@ from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def fill(bootstrap: str, topic: str, count: int, partition: int = 0) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(count):
         producer.produce(topic, str(number).encode(), partition=partition, timestamp=1000 * (number + 1))
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def member(bootstrap: str, group: str, topic: str, **more: object) -> Iterator[C
             consumer.poll(0.1)
             return consumer.assignment()
 
-        until(assigned, "the member has partitions", PATIENCE_S)
+        until(assigned, "the member has partitions", TIMEOUT_S)
         yield consumer
     finally:
         consumer.close()
@@ -63,15 +63,15 @@ def test_a_group_shows_its_members_partitions_and_offsets(
     with member(bootstrap, group, topic, **{"group.protocol": protocol}) as consumer:
         consumer.commit(offsets=[one_at(topic, 0, 3)], asynchronous=False)
         found = admin.group(group)
-        assert (found["group_id"], found["type"], found["state"]) == (group, protocol, "Stable")
-        assert found["protocol_type"] == "consumer"
-        (only,) = found["members"]
-        assert (only["client_id"], only["instance_id"]) == ("the-member", None)
-        assert sorted(map(tuple, only["partitions"])) == [(topic, 0), (topic, 1)]
+        assert (found.group_id, found.type, found.state) == (group, protocol, "Stable")
+        assert found.protocol_type == "consumer"
+        (only,) = found.members
+        assert (only.client_id, only.instance_id) == ("the-member", None)
+        assert sorted(map(tuple, only.partitions)) == [(topic, 0), (topic, 1)]
         assert admin.group_offsets(group) == {(topic, 0): 3}
-        listed = {one["group_id"]: one for one in admin.groups()}
-        assert (listed[group]["state"], listed[group]["type"]) == ("Stable", protocol)
-        assert group not in {one["group_id"] for one in admin.groups(states=["Empty"])}
+        listed = {one.group_id: one for one in admin.groups()}
+        assert (listed[group].state, listed[group].type) == ("Stable", protocol)
+        assert group not in {one.group_id for one in admin.groups(states=["Empty"])}
 
 
 def one_at(topic: str, partition: int, offset: int) -> object:
@@ -87,14 +87,14 @@ def test_a_group_without_members_is_moved_and_deleted(
     fill(bootstrap, topic, 5)
     admin.alter_group_offsets(group, {(topic, 0): 4, (topic, 1): 0})
     assert admin.group_offsets(group) == {(topic, 0): 4, (topic, 1): 0}
-    assert admin.group(group)["state"] == "Empty"
+    assert admin.group(group).state == "Empty"
     with member(bootstrap, group, topic) as consumer:
-        committed = consumer.committed([one_at(topic, 0, 0)], timeout=PATIENCE_S)
+        committed = consumer.committed([one_at(topic, 0, 0)], timeout=TIMEOUT_S)
         assert [one.offset for one in committed] == [4]
-    assert [one["error"] for one in admin.delete_group_offsets(group, [(topic, 0)])] == [None]
+    assert [one.error for one in admin.delete_group_offsets(group, [(topic, 0)])] == [None]
     assert admin.group_offsets(group) == {(topic, 1): 0}
-    assert [one["error"] for one in admin.delete_groups([group])] == [None]
-    assert [one["error"] for one in admin.delete_groups([group])] == ["GROUP_ID_NOT_FOUND"]
+    assert [one.error for one in admin.delete_groups([group])] == [None]
+    assert [one.error for one in admin.delete_groups([group])] == ["GROUP_ID_NOT_FOUND"]
 
 
 def test_a_group_with_members_is_neither_moved_nor_deleted(
@@ -108,10 +108,8 @@ def test_a_group_with_members_is_neither_moved_nor_deleted(
             admin.alter_group_offsets(group, {(topic, 0): 0})
         assert refused.value.kind == "UNKNOWN_MEMBER_ID"
         (result,) = admin.delete_groups([group])
-        assert (result["error"], "has members" in result["message"]) == ("NON_EMPTY_GROUP", True)
-        assert [one["error"] for one in admin.delete_group_offsets(group, [(topic, 0)])] == [
-            "GROUP_SUBSCRIBED_TO_TOPIC"
-        ]
+        assert (result.error, "has members" in result.message) == ("NON_EMPTY_GROUP", True)
+        assert [one.error for one in admin.delete_group_offsets(group, [(topic, 0)])] == ["GROUP_SUBSCRIBED_TO_TOPIC"]
         assert admin.group_offsets(group) == {(topic, 0): 1}
 
 

@@ -12,7 +12,7 @@ from tests.harness.waiting import until
 
 pytestmark = pytest.mark.cluster
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def transactional_id() -> str:
 def begun(bootstrap: str, transactional_id: str, topic: str) -> Producer:
     """A producer whose transaction holds one record."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id})
-    producer.init_transactions(PATIENCE_S)
+    producer.init_transactions(TIMEOUT_S)
     producer.begin_transaction()
     producer.produce(topic, b"open", partition=0)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     return producer
 
 
@@ -55,19 +55,19 @@ def test_an_open_transaction_is_listed_described_and_ended(
 ) -> None:
     topic = new_topic()
     producer = begun(bootstrap, transactional_id, topic)
-    listed = {one["transactional_id"]: one for one in admin.transactions()}
-    assert listed[transactional_id]["state"] == "Ongoing"
+    listed = {one.transactional_id: one for one in admin.transactions()}
+    assert listed[transactional_id].state == "Ongoing"
     found = admin.transaction(transactional_id)
-    assert (found["state"], found["partitions"]) == ("Ongoing", [[topic, 0]])
-    assert found["start_time_ms"] > 0
+    assert (found.state, found.partitions) == ("Ongoing", ((topic, 0),))
+    assert found.start_time_ms > 0
     (writers,) = admin.producers([(topic, 0)])
-    (writer,) = writers["producers"]
-    assert (writer["producer_id"], writer["transaction_start_offset"]) == (found["producer_id"], 0)
+    (writer,) = writers.producers
+    assert (writer.producer_id, writer.transaction_start_offset) == (found.producer_id, 0)
     assert ends(admin, topic) == (1, 0)
-    producer.commit_transaction(PATIENCE_S)
+    producer.commit_transaction(TIMEOUT_S)
     wait_for_ends(admin, topic, (2, 2))
-    assert admin.transaction(transactional_id)["state"] in ("CompleteCommit", "PrepareCommit")
-    assert transactional_id not in {one["transactional_id"] for one in admin.transactions(states=["Ongoing"])}
+    assert admin.transaction(transactional_id).state in ("CompleteCommit", "PrepareCommit")
+    assert transactional_id not in {one.transactional_id for one in admin.transactions(states=["Ongoing"])}
 
 
 def test_a_fenced_producers_transaction_is_aborted(
@@ -78,7 +78,7 @@ def test_a_fenced_producers_transaction_is_aborted(
     admin.fence_producer(transactional_id)
     wait_for_ends(admin, topic, (2, 2))
     with pytest.raises(KafkaException) as refused:
-        producer.commit_transaction(PATIENCE_S)
+        producer.commit_transaction(TIMEOUT_S)
     assert refused.value.args[0].fatal()
 
 
@@ -87,10 +87,10 @@ def test_a_transaction_that_hangs_is_ended_in_its_partition(
 ) -> None:
     topic = new_topic()
     producer = begun(bootstrap, transactional_id, topic)
-    ((writer,),) = [one["producers"] for one in admin.producers([(topic, 0)])]
-    admin.abort_transaction(topic, 0, writer["producer_id"], writer["producer_epoch"], writer["coordinator_epoch"])
+    ((writer,),) = [one.producers for one in admin.producers([(topic, 0)])]
+    admin.abort_transaction(topic, 0, writer.producer_id, writer.producer_epoch, writer.coordinator_epoch)
     wait_for_ends(admin, topic, (2, 2))
-    assert [one["transaction_start_offset"] for one in admin.producers([(topic, 0)])[0]["producers"]] == [-1]
+    assert [one.transaction_start_offset for one in admin.producers([(topic, 0)])[0].producers] == [-1]
     producer.purge()
 
 

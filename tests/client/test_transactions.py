@@ -232,6 +232,6 @@ def test_transactions_are_listed_by_the_pattern_of_their_ids(
     told = [prepared(config, topic, f"{transactional_id}.{name}", b"x") for name in ("a1", "a2", "b1")]
     with Admin(bootstrap) as admin:
         found = admin.transactions(states=["Ongoing"], pattern=rf"{transactional_id}\.a.*")
-        assert [one["transactional_id"] for one in found] == [f"{transactional_id}.a1", f"{transactional_id}.a2"]
+        assert [one.transactional_id for one in found] == [f"{transactional_id}.a1", f"{transactional_id}.a2"]
         assert admin.transactions(pattern=rf"{transactional_id}\.a") == [], "the whole id"
     assert [one["error"] for one in end(config, False, *told)] == [None] * 3

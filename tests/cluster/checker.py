@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from tests.cluster.segments import Batch, batches
-from tests.harness.history import End, GroupOffset, History, Outcome, Place, Poll, Replica, Send
+from tests.harness.history import DELIVERIES_MAX, End, GroupOffset, History, Outcome, Place, Poll, Replica, Send
 
 #: How long after the last fault was healed a partition may take until it accepts a record.
 AVAILABLE_WITHIN_S = 30.0
@@ -22,7 +22,7 @@ KINDS = frozenset(
         "duplicate", "lost write", "unseen", "inconsistent offsets", "aborted read", "precommitted read", "invented",
         "torn transaction", "duplicate copy", "lost copy", "gap", "poll skip", "nonmonotonic poll", "nonmonotonic send",
         "int-poll skip", "int-nonmonotonic poll", "int-nonmonotonic send", "high watermark back", "last stable offset back",
-        "group offset back", "ISR not of replicas", "leader not in ISR", "two leaders", "replicas differ", "unavailable",
+        "group offset back", "accepted twice", "not delivered", "delivery count", "ISR not of replicas", "leader not in ISR", "two leaders", "replicas differ", "unavailable",
     }
 )  # fmt: skip
 
@@ -60,6 +60,8 @@ class _View:
         """(who, place, only committed ones, until when, records) of every poll and final read."""
         for poll in self.history.polls:
             yield poll.consumer, poll.place, poll.committed_only, poll.ended, poll.records
+        for taken in self.history.taken:
+            yield taken.member, taken.place, True, taken.ended, [(taken.offset, taken.value)]
         for final in self.history.finals:
             yield "the final read", final.place, final.committed_only, float("inf"), final.records
 
@@ -69,7 +71,8 @@ def check(history: History, available_within_s: float = AVAILABLE_WITHIN_S) -> l
     view = _View(history)
     rules: Sequence[Callable[[_View], Iterator[Anomaly]]] = (
         _duplicates, _lost_and_unseen, _inconsistent_offsets, _aborted_reads, _precommitted_reads, _invented,
-        _torn_transactions, _copies, _gaps, _polls, _send_order, _ends, _group_offsets, _states, _replicas,
+        _torn_transactions, _copies, _gaps, _polls, _send_order, _ends, _group_offsets,
+        _shares, _states, _replicas,
     )  # fmt: skip
     found = [anomaly for rule in rules for anomaly in rule(view)]
     return found + list(_unavailable(history, available_within_s))
@@ -259,6 +262,29 @@ def _group_offsets(view: _View) -> Iterator[Anomaly]:
             yield Anomaly(
                 "group offset back", f"{group} had {before.offset} of {place}, later {after.offset} was {what}"
             )
+
+
+def _shares(view: _View) -> Iterator[Anomaly]:
+    accepted: dict[tuple[str, Place, int], str] = {}
+    for one in view.history.taken:
+        where = f"{one.member} of {one.group} was given {_at(one.place, one.offset)}"
+        if not 1 <= one.count <= DELIVERIES_MAX:
+            yield Anomaly("delivery count", f"{where} as delivery {one.count}, of {DELIVERIES_MAX} at most")
+        key = (one.group, one.place, one.offset)
+        if one.outcome is Outcome.OK and key in accepted:
+            yield Anomaly("accepted twice", f"{where} and accepted it, as {accepted[key]} had done")
+        elif one.outcome is Outcome.OK:
+            accepted[key] = one.member
+    for group, places in view.history.shared.items():
+        given = {(one.place, one.value) for one in view.history.taken if one.group == group}
+        there = {(place, value) for place in places for value in view.committed.get(place, {}).values()}
+        missing = there - given
+        for send in filter(acknowledged, view.history.sends):
+            if (send.place, send.value) in missing:
+                yield Anomaly(
+                    "not delivered",
+                    f"{send.value} was acknowledged at {_at(send.place, send.offset)}; {group} never got it",
+                )
 
 
 def _backwards(told: list[_Told]) -> Iterator[tuple[_Told, _Told]]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from tests.cluster.checker import acknowledged
 from tests.harness.history import FinalRead, GroupOffset, History, Place
 from tests.harness.load import QUICK, READER, records
+from tests.harness.mixed import Taker
 from tests.harness.waiting import until
 
 DEADLINE_S = 60.0
@@ -78,6 +80,19 @@ def group_offsets(servers: str, group: str, places: Iterable[Place]) -> dict[Pla
     finally:
         consumer.close()
     return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+
+
+def take_the_rest(servers: str, history: History, group: str, topic: str, places: Sequence[Place]) -> None:
+    """Let a member of a share group take what its members have left of `topic`. What is missing in the end is the checker's."""
+    last = Taker("the last taker", servers, history, 0, topic, group)
+    wanted = {(one.place, one.value) for one in history.sends if one.place in places and acknowledged(one)}
+    deadline = time.monotonic() + DEADLINE_S
+    try:
+        while wanted - {(one.place, one.value) for one in history.taken} and time.monotonic() < deadline:
+            last.step()
+    finally:
+        last.finish()
+    history.shared = {group: places}
 
 
 def note_groups(

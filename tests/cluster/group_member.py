@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from pylog_spark.client.group import ConsumerGroup, Rebalance
+from pylog_spark.consumer_group import ConsumerGroup, Rebalance
 
 
 def main(zookeeper: str, bootstrap: str, group: str, topic: str, file: str) -> None:

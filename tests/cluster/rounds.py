@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -10,10 +11,10 @@ from pathlib import Path
 from pylog_spark.testing import ZooKeeper
 from tests.cluster.checker import Anomaly, check
 from tests.cluster.faults import FAULTS, KINDS
-from tests.cluster.final import ends_of, note_groups, read_everything
+from tests.cluster.final import ends_of, note_groups, read_everything, take_the_rest
 from tests.harness.bench import LAG_S, SESSION_S, Bench
 from tests.harness.history import History, Outcome, Place
-from tests.harness.load import MixedLoad
+from tests.harness.mixed import TAKERS, MixedLoad
 from tests.harness.waiting import seconds_until
 
 MIXED, SOURCE, TARGET = "mixed", "source", "target"
@@ -62,11 +63,12 @@ class Round:
 
 @dataclass
 class Campaign:
-    """Some rounds on one cluster, and what the checker found at the end."""
+    """Some rounds on one cluster, what the checker found at the end, and what became of records that the share group was given."""
 
     seed: int
     rounds: list[Round] = field(default_factory=list)
     anomalies: list[Anomaly] = field(default_factory=list)
+    taken: Counter[Outcome] = field(default_factory=Counter)
 
     @property
     def bitten(self) -> int:
@@ -119,6 +121,7 @@ def run(
         finally:
             stopped = _stopped(load)
         campaign.anomalies = judge(bench, load.places)
+        campaign.taken = Counter(one.outcome for one in bench.history.taken)
         if stopped:
             campaign.anomalies.append(Anomaly("client", stopped))
         if campaign.anomalies:
@@ -140,6 +143,7 @@ def judge(bench: Bench, places: Sequence[Place]) -> list[Anomaly]:
     bench.await_whole({place[0] for place in places})
     read_everything(bench.servers, history, places)
     of = {topic: [place for place in places if place[0] == topic] for topic, _ in places}
+    take_the_rest(bench.servers, history, TAKERS, MIXED, of[MIXED])
     note_groups(bench.servers, history, "group", "copier", of[MIXED], of[SOURCE])
     bench.collect_replicas(history, ends_of(bench.servers, places, committed_only=False))
     return check(history)
@@ -154,6 +158,16 @@ def await_copies(history: History, since: float) -> float:
         return any(one is not None and one.outcome is Outcome.OK for one in transactions)
 
     return seconds_until(committed, "the copier goes on")
+
+
+def await_taken(history: History, since: float) -> float:
+    """Wait until the share group has accepted a record that it was given after `since`; the seconds it took."""
+
+    def accepted() -> bool:
+        newest = takewhile(lambda one: one.ended >= since, reversed(history.taken))
+        return any(one.outcome is Outcome.OK for one in newest)
+
+    return seconds_until(accepted, "the share group goes on")
 
 
 def producers_of(history: History) -> list[str]:
@@ -194,6 +208,7 @@ def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int
     load.check_alive()
     one.recovery_s = time.monotonic() - healed
     await_copies(history, healed)
+    await_taken(history, healed)
     one.elections, one.isr_changes = _changes(history, states)
     one.controllers = bench.watcher.controllers - controllers
     one.truncations = bench.truncations - truncated

@@ -61,13 +61,13 @@ def state_key(group: str, topic_id: str, partition: int) -> str:
 
 def move_leader(cluster: LocalCluster, topic: str, partition: int) -> LocalBroker:
     """Let another of its replicas lead the partition; returns that one."""
-    (found,) = [one for one in cluster.describe_topic(topic) if one["partition"] == partition]
-    others = [one for one in found["replicas"] if one != found["leader"]]
+    (found,) = [one for one in cluster.describe_topic(topic) if one.partition == partition]
+    others = [one for one in found.replicas if one != found.leader]
     with Admin(cluster.bootstrap_servers) as admin:
-        admin.reassign({(topic, partition): [*others, found["leader"]]})
+        admin.reassign({(topic, partition): [*others, found.leader]})
         cluster.wait_for(lambda: not admin.reassignments(), "the partition is where it is wanted")
         admin.elect_leaders()
-    return cluster.wait_for_leader(topic, partition, other_than=cluster.broker(found["leader"]))
+    return cluster.wait_for_leader(topic, partition, other_than=cluster.broker(found.leader))
 
 
 def configure(broker: LocalBroker, group: str, **settings: object) -> None:
@@ -78,6 +78,13 @@ def configure(broker: LocalBroker, group: str, **settings: object) -> None:
     resource = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configs": configs}
     answer = once(broker, "IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
     assert answer["responses"][0]["error_code"] == 0, answer
+
+
+def shown(broker: LocalBroker, group: str, name: str) -> str:
+    """A setting of a group as this broker knows it."""
+    resource = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configuration_keys": None}
+    answer = once(broker, "DescribeConfigs", 4, resources=[resource])["results"][0]
+    return next(str(one["value"]) for one in answer["configs"] if one["name"] == name)
 
 
 def join(cluster: LocalCluster, group: str, member: str, topic: str) -> None:

@@ -5,6 +5,7 @@ consequence counts as not run: others are run for it. It takes more than a minut
 round waits until the cluster is whole again.
 """
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from pylog_spark.testing import ZooKeeper
 from tests.cluster.faults import FAULTS, KINDS
 from tests.cluster.rounds import Campaign, plan, run
+from tests.harness.history import Outcome
 from tests.harness.runs import rounds, seed
 
 ROUNDS = rounds("PYLOG_CHAOS_ROUNDS", few=len(KINDS), many=60)
@@ -34,6 +36,7 @@ def test_no_anomaly_in_rounds_of_random_faults_under_a_mixed_load(worker_zookeep
         campaigns.append(run(tmp_path / str(first), worker_zookeeper, SEED, planned, wanted))
         assert campaigns[-1].anomalies == [], f"seed {SEED}, rounds {[one.number for one in campaigns[-1].rounds]}"
         assert campaigns[-1].bitten == wanted, "the faults have no consequences"
+        assert campaigns[-1].taken[Outcome.OK] > campaigns[-1].taken.total() / 2, "the share group accepts little"
     print(_figures(campaigns))
 
 
@@ -45,6 +48,10 @@ def _figures(campaigns: list[Campaign]) -> str:
         f"{sum(one.isr_changes for one in rounds)} ISR changes, {sum(one.truncations for one in rounds)} truncations, "
         f"{sum(one.controllers for one in rounds)} controllers, {sum(one.retries for one in rounds)} troubled sends"
     ]
+    taken = sum((campaign.taken for campaign in campaigns), Counter[Outcome]())
+    lines.append(
+        f"{taken[Outcome.OK]} of {taken.total()} records that the share group was given are known to be accepted"
+    )
     for what, values in (
         ("without a record", sorted(one.outage_s for one in bitten)),
         ("to recover", sorted(one.recovery_s for one in bitten)),

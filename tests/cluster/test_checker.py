@@ -8,6 +8,7 @@ import pytest
 from tests.cluster.checker import AVAILABLE_WITHIN_S, KINDS, check, recovery_s
 from tests.cluster.segments import batch
 from tests.harness.history import (
+    DELIVERIES_MAX,
     End,
     FinalRead,
     GroupOffset,
@@ -18,6 +19,7 @@ from tests.harness.history import (
     Replica,
     Send,
     State,
+    Taken,
     Transaction,
 )
 
@@ -73,6 +75,13 @@ def clean() -> History:
         GroupOffset("g", PLACE, 4, 7.0, 8.0),
         GroupOffset("g", PLACE, 4, 9.0, 9.5, fetched=True),
     ]
+    # The second delivery of `a` was accepted, of `b` nobody was told.
+    history.taken = [
+        _taken("a", "early", count=1, outcome=UNKNOWN),
+        _taken("b", "early", count=1, outcome=UNKNOWN),
+        *(_taken(value, "member", count=1 + (value == "a")) for value in _committed().values() if value != "b"),
+    ]
+    history.shared = {"takers": [PLACE]}
     # The second and the third overlap: either may have been first.
     history.ends = [
         End(PLACE, False, 3, 1.0, 2.0), End(PLACE, False, 9, 3.0, 6.0), End(PLACE, False, 8, 5.0, 7.0), End(PLACE, False, 12, 8.0, 9.0),
@@ -112,6 +121,11 @@ def _poll(consumer: str, committed_only: bool, offsets: tuple[int, ...], at: flo
     return Poll(consumer, session, committed_only, PLACE, records, at, at + 0.1)
 
 
+def _taken(value: str, member: str, count: int, outcome: Outcome = OK) -> Taken:
+    offset = next(offset for offset, known in LOG.items() if known == value)
+    return Taken("takers", member, PLACE, offset, value, count, 60.0, outcome)
+
+
 def _segment(*, without: int | None = None, epoch: int = 0) -> bytes:
     marks = [batch(o, 1, epoch, control=o in (5, 7, 9), body=LOG.get(o, "marker").encode()) for o in range(12)]
     return b"".join(one for offset, one in enumerate(marks) if offset != without)
@@ -141,6 +155,7 @@ def duplicate(history: History) -> None:
 def lost_write(history: History) -> None:
     _sent(history, "vanished").outcome = OK
     _sent(history, "vanished").offset = 10
+    history.taken = [one for one in history.taken if one.value != "late"]
     _final(history, False, {o: v for o, v in LOG.items() if v != "late"})
     _final(history, True, {o: v for o, v in _committed().items() if v != "late"})
     history.replicas = [
@@ -257,6 +272,22 @@ def group_offset_lost(history: History) -> None:
     history.group_offsets.append(GroupOffset("g", PLACE, -1, 10.0, 11.0, fetched=True))
 
 
+def accepted_twice(history: History) -> None:
+    history.taken.append(_taken("c", "other", count=2))
+
+
+def not_delivered(history: History) -> None:
+    history.taken = [one for one in history.taken if one.value != "b"]
+
+
+def delivered_too_often(history: History) -> None:
+    history.taken.append(_taken("b", "other", count=DELIVERIES_MAX + 1, outcome=UNKNOWN))
+
+
+def aborted_record_taken(history: History) -> None:
+    history.taken.append(_taken("gone", "other", count=1))
+
+
 def isr_not_of_replicas(history: History) -> None:
     history.states.append(State(PLACE, 4.0, (1, 2, 3), 2, 3, (2, 4), 4))
 
@@ -311,6 +342,10 @@ PLANTED: tuple[tuple[str, Callable[[History], None]], ...] = (
     ("last stable offset back", last_stable_offset_back),
     ("group offset back", group_offset_back),
     ("group offset back", group_offset_lost),
+    ("accepted twice", accepted_twice),
+    ("not delivered", not_delivered),
+    ("delivery count", delivered_too_often),
+    ("aborted read", aborted_record_taken),
     ("ISR not of replicas", isr_not_of_replicas),
     ("leader not in ISR", leader_not_in_isr),
     ("two leaders", two_leaders),
@@ -343,7 +378,7 @@ def test_a_transaction_whose_records_have_others_between_them_is_no_anomaly() ->
     swap = {1: "x1", 3: "b"}
     _final(history, False, {**LOG, **swap})
     _final(history, True, {**_committed(), **swap})
-    history.polls = []
+    history.polls, history.taken, history.shared = [], [], {}
     assert check(history) == []
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.client import Admin, LogError, Producer
-from pylog_spark.client.group import ConsumerGroup, Rebalance
-from pylog_spark.cluster import consumers
 from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
+from pylog_spark.consumer_group import ConsumerGroup, Rebalance, documents
 from pylog_spark.testing import LocalBroker, ZooKeeper
+from pylog_spark.topic_partition import TopicPartition
 from tests.harness.waiting import until
 from tests.harness.watch import steal_session
 
@@ -108,7 +108,7 @@ def stored(zookeeper: ZooKeeper, topic: str) -> dict[int, int]:
     """The group's offsets, as they stand in ZooKeeper."""
     store = ZooKeeperStore(f"{zookeeper.address}/{topic}", CONNECTION_MS, CONNECTION_MS, lambda _: None)
     try:
-        paths = [consumers.offset_path("g", (topic, one)) for one in range(PARTITIONS)]
+        paths = [documents.offset_path("g", TopicPartition(topic, one)) for one in range(PARTITIONS)]
         return {at: int(one.data) for at, one in enumerate(store.get_all(paths)) if one is not None}
     finally:
         store.close()
@@ -225,10 +225,10 @@ def test_a_zookeeper_that_answers_late_is_waited_for_longer_than_a_session_lasts
 def test_new_partitions_of_a_growing_topic_are_shared_too(
     zookeeper: ZooKeeper, broker: LocalBroker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pylog_spark.client.group import consumer_group
+    from pylog_spark.consumer_group import member as member_module
 
     # This broker does not keep its topics in ZooKeeper: they are asked for now and then.
-    monkeypatch.setattr(consumer_group, "_LOOK_AGAIN_S", 0.2)
+    monkeypatch.setattr(member_module, "_LOOK_AGAIN_S", 0.2)
     address, servers = f"{zookeeper.address}/{topic}", broker.bootstrap_servers
     with ConsumerGroup(address, "g", [topic], bootstrap_servers=servers, start="earliest") as member:
         share_evenly(member)

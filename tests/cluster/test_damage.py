@@ -72,7 +72,7 @@ def test_a_replica_that_lost_its_files_while_others_were_in_sync_is_filled_by_it
 
         def without() -> bool:
             (partition,) = cluster.describe_topic(new_topic)
-            return victim.broker_id not in partition["isr"] and partition["leader"] != victim.broker_id
+            return victim.broker_id not in partition.isr and partition.leader != victim.broker_id
 
         cluster.wait_for(without, "the others are in sync without it")
         shutil.rmtree(Path(victim.data_dir) / f"{new_topic}-0")

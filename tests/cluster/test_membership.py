@@ -21,7 +21,7 @@ NOT_LEADER_OR_FOLLOWER = 6
 
 
 def leaders(cluster, topic):
-    return {one["partition"]: one["leader"] for one in cluster.describe_topic(topic)}
+    return {one.partition: one.leader for one in cluster.describe_topic(topic)}
 
 
 def create(broker, name, partitions=6, factor=3):
@@ -34,7 +34,7 @@ def create_everywhere(cluster, name, partitions=6, factor=3):
     create(cluster.brokers[0], name, partitions, factor)
     for broker in cluster.brokers:
         with Admin(broker.bootstrap_servers) as admin:
-            cluster.wait_for(lambda admin=admin: not admin.topics([name])[0]["error"], f"{name} at every broker")
+            cluster.wait_for(lambda admin=admin: not admin.topics([name])[0].error, f"{name} at every broker")
 
 
 def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(cluster):
@@ -46,7 +46,7 @@ def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(
         assert told["controller_id"] in (1, 2, 3)
         with Admin(broker.bootstrap_servers) as admin:
             (described,) = admin.configs("broker", [str(broker.broker_id)])
-        (shown,) = [one["value"] for one in described["configs"] if one["name"] == "advertised.listeners"]
+        (shown,) = [one.value for one in described.configs if one.name == "advertised.listeners"]
         assert shown == f"PLAINTEXT://{broker.bootstrap_servers}"
 
 
@@ -54,15 +54,13 @@ def test_a_topic_created_at_one_broker_is_served_by_all_and_its_deletion_too(clu
     create(cluster.brokers[0], new_topic)
     for broker in cluster.brokers:
         with Admin(broker.bootstrap_servers) as admin:
-            cluster.wait_for(lambda admin=admin: not admin.topics([new_topic])[0]["error"], "the topic at every broker")
+            cluster.wait_for(lambda admin=admin: not admin.topics([new_topic])[0].error, "the topic at every broker")
     assert set(leaders(cluster, new_topic).values()) == {1, 2, 3}
     with Admin(cluster.brokers[1].bootstrap_servers) as admin:
-        assert admin.delete_topics([new_topic])[0]["error"] is None
+        assert admin.delete_topics([new_topic])[0].error is None
     for broker in cluster.brokers:
         with Admin(broker.bootstrap_servers) as admin:
-            cluster.wait_for(
-                lambda admin=admin: admin.topics([new_topic])[0]["error"], "the topic gone from every broker"
-            )
+            cluster.wait_for(lambda admin=admin: admin.topics([new_topic])[0].error, "the topic gone from every broker")
 
 
 def test_a_killed_broker_leads_nothing_and_comes_back_at_once(cluster, new_topic):
@@ -71,7 +69,7 @@ def test_a_killed_broker_leads_nothing_and_comes_back_at_once(cluster, new_topic
     before = dead.logs()
     dead.kill()
     cluster.wait_for(lambda: {1, 2}.issuperset(leaders(cluster, new_topic).values()), "other leaders")
-    cluster.wait_for(lambda: all(3 not in one["isr"] for one in cluster.describe_topic(new_topic)), "other ISRs")
+    cluster.wait_for(lambda: all(3 not in one.isr for one in cluster.describe_topic(new_topic)), "other ISRs")
     dead.start()
     for _ in range(2):
         if dead.start_seconds >= 2.0:
@@ -116,7 +114,7 @@ def test_a_broker_that_stood_still_longer_than_its_session_registers_again_and_d
     cluster.wait_for(lambda: "Registered again" in old.logs().removeprefix(before), "registered again")
     with Admin(old.bootstrap_servers) as admin:
         cluster.wait_for(
-            lambda: admin.topic(new_topic)["partitions"][0]["leader"] == new.broker_id,
+            lambda: admin.topic(new_topic).partitions[0].leader == new.broker_id,
             "the old leader knows the new one",
         )
 
@@ -143,7 +141,7 @@ def test_a_leader_that_stood_still_longer_than_its_session_takes_nothing_any_mor
 
 def admin_topic_id(broker, name):
     with Admin(broker.bootstrap_servers) as admin:
-        return str(topic_id_uuid(admin.topic(name)["topic_id"]))
+        return str(topic_id_uuid(admin.topic(name).topic_id))
 
 
 def error_of(answer):
@@ -152,13 +150,13 @@ def error_of(answer):
 
 def test_all_brokers_may_die_at_once_and_come_back(cluster, new_topic):
     create_everywhere(cluster, new_topic)
-    before = {one["partition"]: one["replicas"] for one in cluster.describe_topic(new_topic)}
+    before = {one.partition: one.replicas for one in cluster.describe_topic(new_topic)}
     for broker in cluster.brokers:
         broker.kill()
     for broker in cluster.brokers:
         broker.start()
     cluster.wait_for(lambda: -1 not in leaders(cluster, new_topic).values(), "a leader of every partition")
-    assert {one["partition"]: one["replicas"] for one in cluster.describe_topic(new_topic)} == before
+    assert {one.partition: one.replicas for one in cluster.describe_topic(new_topic)} == before
 
 
 def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(cluster, new_topic):
@@ -171,19 +169,19 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
     for broker in cluster.brokers[:2]:
         with Admin(broker.bootstrap_servers) as admin:
             cluster.wait_for(
-                lambda admin=admin: len(admin.topics([new_topic])[0]["partitions"]) == 3,
+                lambda admin=admin: len(admin.topics([new_topic])[0].partitions) == 3,
                 "three partitions at both brokers",
             )
     described = cluster.describe_topic(new_topic)
-    assert [(set(one["replicas"]), set(one["isr"])) for one in described] == [({1, 2, 3}, {1, 2})] * 3
-    assert {one["leader"] for one in described} == {1, 2}
+    assert [(set(one.replicas), set(one.isr)) for one in described] == [({1, 2, 3}, {1, 2})] * 3
+    assert {one.leader for one in described} == {1, 2}
     living = ",".join(broker.bootstrap_servers for broker in cluster.brokers[:2])
     # Made because it is written to, and as large: the default is three replicas.
     made = f"{new_topic}-written"
     for topic in (new_topic, made):
         assert write(living, topic, 0, range(100)) == 100
     # Whoever is asked may not know it yet.
-    assert {len(one["replicas"]) for one in cluster.wait_for(lambda: cluster.describe_topic(made), made)} == {3}
+    assert {len(one.replicas) for one in cluster.wait_for(lambda: cluster.describe_topic(made), made)} == {3}
     dead.start()
     for topic in (new_topic, made):
         cluster.wait_in_sync(topic)
@@ -214,7 +212,7 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
             admin.unregister_broker(2)
         dead.start()
         wait_for_members(cluster, living=[1, 2, 3], dead=[])
-        assert admin.create_topic(new_topic, 1, 3)["replication_factor"] == 3
+        assert admin.create_topic(new_topic, 1, 3).replication_factor == 3
 
 
 def wait_for_members(cluster, living, dead):
@@ -225,8 +223,7 @@ def wait_for_members(cluster, living, dead):
             if broker.running:
                 with Admin(broker.bootstrap_servers) as admin:
                     here = [
-                        sorted(one["node_id"] for one in some)
-                        for some in (admin.cluster()["brokers"], admin.dead_brokers())
+                        sorted(one.node_id for one in some) for some in (admin.cluster().brokers, admin.dead_brokers())
                     ]
                 if here != [living, dead]:
                     return False
@@ -312,6 +309,6 @@ def test_groups_have_no_coordinator_until_their_topic_can_have_all_its_replicas(
         shared = {"zookeeper_connect": cluster.zookeeper_connect, "zookeeper_session_timeout_ms": 2_000}
         with LocalBroker(tmp_path / "second", node_id=2, **shared, **settings):
             cluster.wait_for(lambda: coordinator()["error_code"] == 0, "a coordinator")
-            replicas = [sorted(one["replicas"]) for one in cluster.describe_topic("__consumer_offsets")]
+            replicas = [sorted(one.replicas) for one in cluster.describe_topic("__consumer_offsets")]
         assert replicas == [[1, 2], [1, 2]]
         connection.close()

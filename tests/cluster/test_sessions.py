@@ -136,7 +136,7 @@ def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: 
     with running(bench, [place]) as history, Admin(bench.servers) as admin:
         await_records(history, [place])
         bench.network.delay(end_name(leader), end_name(newcomer), _SLOW_S)
-        assert admin.reassign({place: target})[0]["error"] is None
+        assert admin.reassign({place: target})[0].error is None
         until(lambda: newcomer in bench.watcher.state(place).replicas, "the move begins")
         harm(bench, {"controller": bench.watcher.controller, "leader": leader, "newcomer": newcomer}[role])
         bench.heal()

@@ -3,7 +3,10 @@ them, a third one coordinates the group; each of them may die.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -11,11 +14,11 @@ import pytest
 from confluent_kafka import Producer
 
 from pylog_spark.client import Admin
+from pylog_spark.results.groups import SharePartitionOffsetInfo
 from pylog_spark.testing import LocalCluster
 from tests.cluster.coordinators import GROUPS, coordinator, partition_of
 from tests.cluster.sharing import (
     ACCEPT,
-    GROUP_RESOURCE,
     LOADING,
     NOT_LEADER,
     Member,
@@ -26,12 +29,13 @@ from tests.cluster.sharing import (
     move_leader,
     offsets,
     once,
+    shown,
     state_key,
     topic_id,
 )
 from tests.harness.runs import rounds
 from tests.harness.waiting import until
-from tests.interop.shares import ShareGroup, ShareMember
+from tests.interop.shares import LibrdkafkaMember, ShareGroup, ShareMember
 from tests.peers.tools import java
 
 PARTITIONS = 3
@@ -56,7 +60,7 @@ def topic(cluster: LocalCluster, new_topic: str) -> str:
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
-    assert {one["leader"] for one in cluster.describe_topic(new_topic)} == {1, 2, 3}
+    assert {one.leader for one in cluster.describe_topic(new_topic)} == {1, 2, 3}
     configure(cluster.brokers[0], new_topic, share_auto_offset_reset="earliest")
     return new_topic
 
@@ -113,7 +117,7 @@ def test_members_of_kafkas_client_divide_three_partitions_on_three_leaders_and_i
     of_group = ("--group", group.name)
     assert tool("--describe", *of_group).count(topic) >= PARTITIONS
     with Admin(cluster.bootstrap_servers) as admin:
-        cluster.wait_for(lambda: admin.group(group.name)["state"] == "Empty", "the group is empty")
+        cluster.wait_for(lambda: admin.group(group.name).state == "Empty", "the group is empty")
     tool("--reset-offsets", *of_group, "--topic", topic, "--to-earliest", "--execute")
     assert lags(cluster, group.name) == {10}
     tool("--delete", *of_group)
@@ -127,6 +131,43 @@ def _take(member: ShareMember, accepted: list[tuple[int, int]], all_of_them: int
         if records:
             assert set(member.commit().values()) == {"ok"}
         accepted += [(one.partition, one.offset) for one in records]
+
+
+def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_which_is_killed(
+    cluster: LocalCluster, topic: str
+) -> None:
+    produce(cluster, topic, 50)
+    confirmed, unsure, done = Counter[tuple[int, int]](), set[tuple[int, int]](), threading.Event()
+
+    def read() -> None:
+        with closing(LibrdkafkaMember(cluster.bootstrap_servers, topic, topic, max_poll_records=4)) as member:
+            while not done.is_set():
+                records = member.poll(200)
+                member.acknowledge("accept", *records)
+                outcome = member.commit()
+                for one in records:
+                    if outcome[one.partition] == "ok":
+                        confirmed[one.partition, one.offset] += 1
+                    else:
+                        unsure.add((one.partition, one.offset))
+
+    def all_brought() -> bool:
+        failed = [reader.exception() for reader in readers if reader.done()]
+        assert failed == []
+        return lags(cluster, topic) == {0}
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        try:
+            until(lambda: len(confirmed) > 30, "some are accepted", _WAIT_S)
+            cluster.wait_for_leader(topic, 0).kill()
+            produce(cluster, topic, 10)
+            cluster.wait_for(all_brought, "everything is done with")
+        finally:
+            done.set()
+    assert set(confirmed.values()) == {1}, "one was accepted twice"
+    assert confirmed.keys() | unsure == {(number, offset) for number in range(PARTITIONS) for offset in range(60)}
+    assert len(confirmed) > 3 * 60 * 0.9
 
 
 class Writer:
@@ -192,7 +233,7 @@ def test_what_was_accepted_is_not_delivered_again_whichever_broker_is_killed(clu
 def lags(cluster: LocalCluster, group: str) -> set[int | None]:
     """How far the group is behind in its partitions."""
     with Admin(cluster.bootstrap_servers) as admin:
-        return {lag for _, lag in admin.share_group_offsets(group).values()}
+        return {one.lag for one in admin.share_group_offsets(group).values()}
 
 
 def _wait_for_more(seen: Seen) -> None:
@@ -251,19 +292,12 @@ def test_acknowledgements_wait_for_the_next_leader_of_the_state(cluster: LocalCl
 
 
 def test_a_setting_of_a_group_that_is_set_at_one_broker_acts_at_all(cluster: LocalCluster, new_topic: str) -> None:
-    resource = {"resource_type": GROUP_RESOURCE, "resource_name": new_topic, "configuration_keys": None}
-
-    def shown(broker, name):
-        answer = once(broker, "DescribeConfigs", 4, resources=[resource])["results"][0]
-        return next(one["value"] for one in answer["configs"] if one["name"] == name)
-
+    name = "share.record.lock.duration.ms"
     for setter in cluster.brokers:
         lock_ms = str(20_000 + setter.broker_id)
         configure(setter, new_topic, share_record_lock_duration_ms=lock_ms)
         for broker in cluster.brokers:
-            until(
-                lambda at=broker, ms=lock_ms: shown(at, "share.record.lock.duration.ms") == ms, "all have heard of it"
-            )
+            until(lambda at=broker, ms=lock_ms: shown(at, new_topic, name) == ms, "all have heard of it")
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
@@ -289,15 +323,15 @@ def test_a_group_is_described_moved_and_deleted_through_any_broker(cluster: Loca
         with Admin(broker.bootstrap_servers) as admin:
             found = admin.share_group_offsets(topic)
             start = 4 if broker is cluster.brokers[0] else 2
-            assert found == dict.fromkeys(everywhere, (start, 10 - start))
+            assert found == dict.fromkeys(everywhere, SharePartitionOffsetInfo(start, 10 - start))
             admin.alter_share_group_offsets(topic, dict.fromkeys(everywhere, 2))
-            assert admin.group(topic)["state"] == "Empty"
+            assert admin.group(topic).state == "Empty"
     with opened(cluster, topic, 1, "b") as session:
         assert acquired(cluster, session, 8).keys() == set(range(2, 10)), "it begins where it was moved to"
     assert once(keeper, "ShareGroupHeartbeat", 1, **{**leaves, "member_id": "b"})["error_code"] == 0
     with Admin(cluster.brokers[2].bootstrap_servers) as admin:
         (gone,) = admin.delete_groups([topic])
-        assert gone["error"] is None
+        assert gone.error is None
         assert admin.share_group_offsets(topic) == {}
     with opened(cluster, topic, 2, "c") as session:
         assert acquired(cluster, session, 10).keys() == set(range(10)), "nothing of it is left"

@@ -36,13 +36,13 @@ def test_it_runs_until_ctrl_c_and_goes_on_from_its_directory(tmp_path):
     try:
         servers = ready_servers(process)
         with Admin(servers) as admin:
-            assert len(admin.cluster()["brokers"]) == 2
-            assert admin.create_topic("t")["replication_factor"] == 2
+            assert len(admin.cluster().brokers) == 2
+            assert admin.create_topic("t").replication_factor == 2
         assert "stopped" in stopped(process)
         process = started(tmp_path / "c", "--brokers", "2")
         assert ready_servers(process) == servers
         with Admin(servers) as admin:
-            assert len(admin.topic("t")["partitions"]) == 3
+            assert len(admin.topic("t").partitions) == 3
         assert "stopped" in stopped(process)
     finally:
         if process.poll() is None:

@@ -260,16 +260,16 @@ class TestLostConnections:
         monkeypatch.setattr(KazooClient, "transaction", transaction)
 
     @pytest.mark.parametrize("carried_out", [True, False])
-    @pytest.mark.parametrize("notice", [b"notice of this write", None])
-    def test_a_write_happens_once(self, store, monkeypatch, carried_out, notice):
+    @pytest.mark.parametrize("notification", [b"notification of this write", None])
+    def test_a_write_happens_once(self, store, monkeypatch, carried_out, notification):
         store.compare_and_set("topics/a", b"1", 0)
         self.lose_the_next_answer(store, monkeypatch, carried_out=carried_out)
-        assert store.write_all([Write("topics/a", b"2", 1)], None, notice) == [2]
+        assert store.write_all([Write("topics/a", b"2", 1)], None, notification) == [2]
         stored = store.get("topics/a")
         assert (stored.data, stored.revision) == (b"2", 2)
-        assert len(store.paths(documents.CHANGES)) == (notice is not None)
+        assert len(store.paths(documents.CHANGES)) == (notification is not None)
 
-    def test_a_write_that_others_overwrote_meanwhile_is_known_by_its_notice(self, store, open_store, monkeypatch):
+    def test_a_write_that_others_overwrote_meanwhile_is_known_by_its_notification(self, store, open_store, monkeypatch):
         store.compare_and_set("topics/a", b"1", 0)
         self.lose_the_next_answer(store, monkeypatch, carried_out=True)
         real = store.sync

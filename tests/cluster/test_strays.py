@@ -39,12 +39,12 @@ def cluster_moves(cluster: LocalCluster) -> list[object]:
 
 def is_known(broker: LocalBroker, topic: str) -> bool:
     with Admin(broker.bootstrap_servers) as admin:
-        return admin.topics([topic])[0]["error"] is None
+        return admin.topics([topic])[0].error is None
 
 
 def topic_id(broker: LocalBroker, topic: str) -> str:
     with Admin(broker.bootstrap_servers) as admin:
-        return str(admin.topics([topic])[0]["topic_id"])
+        return str(admin.topics([topic])[0].topic_id)
 
 
 def is_registered(cluster: LocalCluster, broker: LocalBroker) -> bool:
@@ -53,7 +53,7 @@ def is_registered(cluster: LocalCluster, broker: LocalBroker) -> bool:
     for other in cluster.brokers:
         if other is not broker:
             with Admin(other.bootstrap_servers) as admin:
-                known |= {one["node_id"] for one in admin.cluster()["brokers"]}
+                known |= {one.node_id for one in admin.cluster().brokers}
     return broker.broker_id in known
 
 
@@ -73,10 +73,10 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
     getattr(absent, away)()
     cluster.wait_for(lambda: not is_registered(cluster, absent), "the others go on without it")
     with Admin(servers) as admin:
-        assert [one["error"] for one in admin.delete_topics([gone, anew])] == [None, None]
+        assert [one.error for one in admin.delete_topics([gone, anew])] == [None, None]
         for broker in cluster.brokers[:2]:
             cluster.wait_for(lambda broker=broker: not is_known(broker, anew), "both know that it is deleted")
-        made = admin.create_topic(anew, 1, 2)["topic_id"]
+        made = admin.create_topic(anew, 1, 2).topic_id
         for broker in cluster.brokers[:2]:
             cluster.wait_for(lambda broker=broker: topic_id(broker, anew) == made, "both know the new topic")
         write(servers, anew, NEW)
@@ -92,7 +92,7 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
             (stray,) = directories(absent, gone)
             assert stray.name.endswith("-stray")
             assert OLD in log_of(stray)
-        assert admin.topics([gone])[0]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+        assert admin.topics([gone])[0].error == "UNKNOWN_TOPIC_OR_PARTITION"
 
         # It leads the topic that was made anew, and another one of the deleted topic's name.
         admin.reassign({(anew, 0): (3, 1, 2)})

@@ -10,7 +10,7 @@ LOOKED_AT_S = 2.0
 
 
 def in_sync(cluster, topic, broker):
-    return broker.broker_id in cluster.describe_topic(topic)[0]["isr"]
+    return broker.broker_id in cluster.describe_topic(topic)[0].isr
 
 
 def test_a_follower_that_is_behind_keeps_to_the_limit_until_it_is_taken_away(cluster, new_topic):

@@ -65,7 +65,7 @@ def level(bench: Bench) -> tuple[int, int]:
     found = []
     for broker in bench.ids:
         with Admin(f"127.0.0.1:{bench.brokers[broker].port}") as admin:
-            found += [(one["level"], one["max"]) for one in admin.features() if one["feature"] == FEATURE]
+            found += [(one.level, one.max) for one in admin.features() if one.feature == FEATURE]
     assert len(found) == len(bench.ids)
     return max(found)
 

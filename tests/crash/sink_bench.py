@@ -453,7 +453,7 @@ def open_transactions(servers: str) -> list[str]:
     """Transactional ids whose transaction has not ended."""
     states = ("Ongoing", "PrepareCommit", "PrepareAbort")
     with Admin(servers) as admin:
-        return sorted(one["transactional_id"] for one in admin.transactions(states))
+        return sorted(one.transactional_id for one in admin.transactions(states))
 
 
 def _hash(rows: list[bytes]) -> str:

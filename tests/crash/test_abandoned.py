@@ -175,4 +175,4 @@ def test_looking_for_abandoned_writes_never_fails_the_work_of_who_looks(caplog: 
     with caplog.at_level(logging.WARNING):
         assert end_abandoned(client) == 0
     (told,) = [one.getMessage() for one in caplog.records]
-    assert told.startswith("It could not be seen whether a write was abandoned")
+    assert told.startswith("Cannot find out whether a write was abandoned")

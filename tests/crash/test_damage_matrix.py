@@ -54,8 +54,8 @@ class Scene:
             )
         self.broker.start()
         with Admin(self.broker.bootstrap_servers) as admin:
-            described = admin.topic(TOPIC)["partitions"]
-        self.offline = {one["partition"] for one in described if one["leader"] == -1}
+            described = admin.topic(TOPIC).partitions
+        self.offline = {one.partition for one in described if one.leader == -1}
 
     def folder(self, partition: int) -> Path:
         return Path(self.broker.data_dir) / f"{TOPIC}-{partition}"

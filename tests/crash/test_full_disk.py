@@ -138,7 +138,7 @@ def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None
         _fill(small_disk)
         assert broker.terminate() == 1
         said = broker.logs()
-        assert "Error: Stopped, but not in good order (" in said
+        assert "Error: Stopped, but not cleanly (" in said
         assert "no space left" in said
         assert "Traceback" not in said
 
@@ -174,7 +174,7 @@ def test_a_leader_with_a_full_disk_hands_over_and_stops_and_comes_back_with_spac
             admin.create_topic("full", 3, 3, {"min.insync.replicas": "2"})
         cluster.wait_in_sync("full")
         full = cluster.broker(1)
-        partition = next(one["partition"] for one in cluster.describe_topic("full") if one["leader"] == full.broker_id)
+        partition = next(one.partition for one in cluster.describe_topic("full") if one.leader == full.broker_id)
         filler = Filler(cluster.bootstrap_servers, partition)
         # A record may also be refused because a busy machine was slow.
         until(lambda: not full.running or filler.send(50), "the leader stops", _DEADLINE_S)

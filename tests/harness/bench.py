@@ -71,7 +71,7 @@ class _Dialled(LocalCluster):
         for one in self.brokers:
             one.port = one.port or free_port()
             advertised = network.listen(end_name(one.broker_id), one.port)
-            one.settle(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
+            one.configure(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
 
     @property
     def zookeeper_connect(self) -> str:
@@ -245,7 +245,7 @@ class Bench:
         until(lambda: self.watcher.is_whole([name]), f"{name} has leaders and full ISRs")
         for broker, process in self.brokers.items():
             with Admin(f"127.0.0.1:{process.port}") as asked:
-                until(lambda asked=asked: asked.topics([name])[0]["error"] is None, f"broker {broker} knows {name}")
+                until(lambda asked=asked: asked.topics([name])[0].error is None, f"broker {broker} knows {name}")
 
     def leader(self, place: Place) -> int:
         """Who leads, by the newest document that was seen; -1 for nobody."""

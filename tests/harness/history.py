@@ -4,9 +4,13 @@ Times are monotonic seconds of one machine. `UNKNOWN` is an outcome of its own: 
 and both are right. Nothing here does IO.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+
+#: How often a record is delivered to a share group at most: the most that Kafka's settings allow, so that records which were delivered in
+#: answers that faults swallowed are not given up.
+DELIVERIES_MAX = 10
 
 #: A topic and a partition of it.
 Place = tuple[str, int]
@@ -93,6 +97,28 @@ class GroupOffset:
     fetched: bool = False
 
 
+@dataclass(slots=True)
+class Taken:
+    """A record that a member of a share group was given, to read committed records, and that it accepted.
+
+    Attributes
+    ----------
+    count : int
+        The delivery's number, as the member was told it.
+    outcome : Outcome
+        What the answer to the acknowledgement said; UNKNOWN without one.
+    """
+
+    group: str
+    member: str
+    place: Place
+    offset: int
+    value: str
+    count: int
+    ended: float
+    outcome: Outcome = Outcome.UNKNOWN
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """The end of a partition as one client was told it: the high watermark, or with `committed_only` the last stable offset."""
@@ -146,14 +172,18 @@ class History:
         When the last of some faults was healed.
     copied : mapping
         Input place -> the group's offset at the end: everything before was copied once (places not in it were not copied).
+    shared : mapping
+        Share group -> the places of which it was given all that was acknowledged, as far as it could.
     """
 
     sends: list[Send] = field(default_factory=list)
     polls: list[Poll] = field(default_factory=list)
     group_offsets: list[GroupOffset] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
     finals: list[FinalRead] = field(default_factory=list)
     replicas: list[Replica] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     healed: list[float] = field(default_factory=list)
     copied: Mapping[Place, int] = field(default_factory=dict)
+    shared: Mapping[str, Collection[Place]] = field(default_factory=dict)

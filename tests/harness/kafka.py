@@ -47,6 +47,7 @@ KAFKA_SETTINGS = {
     "group.consumer.assignor.offload.enable": "false",
     "group.share.assignment.interval.ms": "0",
     "group.share.assignor.offload.enable": "false",
+    "group.share.min.heartbeat.interval.ms": "200",
     "group.share.min.record.lock.duration.ms": "1000",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",

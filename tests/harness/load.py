@@ -36,11 +36,11 @@ _REQUEST_TIMEOUT_MS = 2_500
 _SOCKET_TIMEOUT_MS = _REQUEST_TIMEOUT_MS + 500
 #: After so long clients give up a broker that does not answer.
 SILENCE_S = _SOCKET_TIMEOUT_MS / 1000
-_STEP_S = 5.0
+STEP_S = 5.0
 _IDLE_MS = 2_000
 #: A consumer that is given nothing for so long, of a topic that is written all the time, is given up.
 _STARVED_S = 5.0
-_STOP_DEADLINE_S = 90.0
+STOP_DEADLINE_S = 90.0
 
 #: Clients that find a new leader quickly and notice a silent one after some seconds.
 QUICK = {
@@ -91,9 +91,9 @@ class Client(ABC):
 
     def join(self) -> None:
         """Wait for its end. Raises what ended it early."""
-        self._thread.join(_STOP_DEADLINE_S)
+        self._thread.join(STOP_DEADLINE_S)
         if self._thread.is_alive():
-            raise AssertionError(f"{self.name} did not end within {_STOP_DEADLINE_S} s")
+            raise AssertionError(f"{self.name} did not end within {STOP_DEADLINE_S} s")
         if self.error is not None:
             raise AssertionError(f"{self.name}: {self.error}") from self.error
 
@@ -177,7 +177,7 @@ class TransactionalSender(Client):
                 send = begin_send(self._history, self.name, next(self._numbers), self._random.choice(self._places))
                 send.transaction = transaction
                 produce(self._producer, send)
-            self._producer.flush(self._random.choice((0, _STEP_S)))
+            self._producer.flush(self._random.choice((0, STEP_S)))
             end_transaction(self._producer, transaction, abort=self._random.random() < ABORT_PROBABILITY)
         except KafkaException as error:
             if not give_up(self._producer, transaction, error):
@@ -185,7 +185,7 @@ class TransactionalSender(Client):
 
     def finish(self) -> None:
         if self._producer is not None:
-            self._producer.flush(_STEP_S)
+            self._producer.flush(STEP_S)
 
 
 class Copier(Client):
@@ -239,7 +239,7 @@ class Copier(Client):
                 send.transaction = transaction
                 produce(producer, send)
             offsets = [TopicPartition(self._source, partition, end) for partition, end in ends.items()]
-            again(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), _STEP_S))
+            again(lambda: producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), STEP_S))
             end_transaction(producer, transaction, abort=self._random.random() < ABORT_PROBABILITY)
         except KafkaException as error:
             if not give_up(producer, transaction, error):
@@ -351,7 +351,7 @@ class Observer(Client):
             asked = self._admin.list_offsets(self._wanted, isolation_level=level, request_timeout=2.0)
             for place, future in asked.items():
                 try:
-                    offset = future.result(_STEP_S).offset
+                    offset = future.result(STEP_S).offset
                 except (KafkaException, TimeoutError):
                     continue
                 ended = time.monotonic()
@@ -395,7 +395,7 @@ def ready_producer(settings: dict[str, Any], name: str) -> Producer | None:
     }
     producer = Producer({**settings, **_ACKS_ALL, **own})
     try:
-        producer.init_transactions(_STEP_S)
+        producer.init_transactions(STEP_S)
     except KafkaException:
         return None
     return producer
@@ -404,11 +404,11 @@ def ready_producer(settings: dict[str, Any], name: str) -> Producer | None:
 def end_transaction(producer: Producer, transaction: Transaction, *, abort: bool) -> None:
     """Commit or abort, and note the outcome. Raises KafkaException when it is not known."""
     if abort:
-        again(lambda: producer.abort_transaction(_STEP_S))
+        again(lambda: producer.abort_transaction(STEP_S))
         transaction.outcome = Outcome.FAILED
         return
     transaction.began = time.monotonic()
-    again(lambda: producer.commit_transaction(_STEP_S))
+    again(lambda: producer.commit_transaction(STEP_S))
     transaction.outcome = Outcome.OK
 
 
@@ -509,33 +509,3 @@ class Load:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-class MixedLoad(Load):
-    """All kinds of clients, about 200 records a second.
-
-    Topics: `mixed` is written by plain, idempotent and transactional producers and read by a group; `source` by an idempotent one;
-    `target` holds its copy.
-    """
-
-    def __init__(
-        self, servers: str, history: History, seed: int, mixed: str, source: str, target: str, partitions: int
-    ) -> None:
-        places = {topic: [(topic, number) for number in range(partitions)] for topic in (mixed, source, target)}
-        self.places = [place for some in places.values() for place in some]
-        #: Where records are sent all the time; a copier may have to wait for its own transaction to time out.
-        self.steady = [*places[mixed], *places[source]]
-        own = (servers, history, seed)
-        clients: list[Client] = [
-            Sender("plain", *own, places[mixed], idempotent=False, period_s=0.02),
-            Sender("idempotent", *own, places[mixed], idempotent=True, period_s=0.02),
-            TransactionalSender("transactional-1", *own, places[mixed], period_s=0.1),
-            TransactionalSender("transactional-2", *own, places[mixed], period_s=0.1),
-            Sender("fill", *own, places[source], idempotent=True, period_s=0.03),
-            Reader("careful", *own, self.places, committed_only=True),
-            Reader("careless", *own, self.places, committed_only=False),
-            Member("member-1", *own, mixed, "group"),
-            Member("member-2", *own, mixed, "group"),
-            Observer("observer", *own, self.places),
-        ]
-        super().__init__(clients, [Copier("copier", *own, source, target)])

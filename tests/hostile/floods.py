@@ -19,7 +19,7 @@ from tests.hostile.requests import framed
 from tests.peers.probe import read_exactly
 
 MIB = 1024 * 1024
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 SERVED_WITHIN_S = 1.0
 NONE, INVALID_COMMIT_OFFSET_SIZE, POLICY_VIOLATION, MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED = 0, 28, 44, 79, 81
 COORDINATOR_NOT_AVAILABLE, SHARE_SESSION_LIMIT_REACHED = 15, 133
@@ -28,7 +28,7 @@ _RELEASE = 2
 
 def connect(broker: LocalBroker | Address, from_host: str = "127.0.0.1") -> socket.socket:
     """A connection from that address."""
-    return socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S, source_address=(from_host, 0))
+    return socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S, source_address=(from_host, 0))
 
 
 def answer(sock: socket.socket) -> bytes:
@@ -59,7 +59,7 @@ def send_what_is_taken(sock: socket.socket, data: bytes) -> None:
     sock.settimeout(0.2)
     with contextlib.suppress(TimeoutError, ConnectionError):
         sock.sendall(data)
-    sock.settimeout(PATIENCE_S)
+    sock.settimeout(TIMEOUT_S)
 
 
 def list_offsets_request(topic: str, timestamp_ms: int) -> bytes:

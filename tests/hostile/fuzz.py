@@ -33,8 +33,8 @@ from tests.test_tidy import block_end, code_of
 
 PATTERNS = ("fuzz", "random", "mutated", "any_damage")
 _ROOT = Path(__file__).parent.parent.parent
-_CRATE = _ROOT / "broker_native"
-_BUILD = ("cargo", "test", "--manifest-path", str(_CRATE / "Cargo.toml"), "--locked", "--release", "--no-run")
+_WORKSPACE = _ROOT / "broker_native"
+_BUILD = ("cargo", "test", "--manifest-path", str(_WORKSPACE / "Cargo.toml"), "--locked", "--release", "--no-run")
 _PROPTEST = re.compile(r"\bproptest!\s*(?=\{)")
 _TEST = re.compile(r"\bfn (\w+)\s*\(")
 _FIXED = re.compile(r"\bwith_cases\((\d+)\)")
@@ -84,7 +84,7 @@ class Target:
 def properties() -> dict[str, int | None]:
     """Every function in a ``proptest!`` of the Rust sources, and its fixed number of cases if it has one."""
     found: dict[str, int | None] = {}
-    for file in [*(_CRATE / "src").rglob("*.rs"), *(_CRATE / "tests").rglob("*.rs")]:
+    for file in (file for folder in ("src", "tests") for file in _WORKSPACE.glob(f"*/{folder}/**/*.rs")):
         code = code_of(file.read_text())
         for block in _PROPTEST.finditer(code):
             text = code[block.end() : block_end(code, block.end())]
@@ -159,7 +159,7 @@ def _round(target: Target, cases: int, seed: int, run: Run) -> bool:
     with (
         open(printed, "wb") as output,
         subprocess.Popen(
-            command, cwd=_CRATE, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            command, cwd=_WORKSPACE, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         ) as running,
     ):
         try:
@@ -197,7 +197,7 @@ def main(names: tuple[str, ...], seconds: float, jobs: int, file: Path | None, o
     if only_list:
         print("\n".join(f"{one.name} ({len(one.tests)} tests)" for one in wanted))
         return
-    kept = Path(os.environ.get("CARGO_TARGET_DIR") or _CRATE / "target") / "fuzz"
+    kept = Path(os.environ.get("CARGO_TARGET_DIR") or _WORKSPACE / "target") / "fuzz"
     kept.mkdir(parents=True, exist_ok=True)
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with bars() as progress, ThreadPoolExecutor(jobs) as pool:

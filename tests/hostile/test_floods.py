@@ -93,7 +93,7 @@ def test_producers_without_end_are_remembered_up_to_the_bound_and_hold_nobody_up
     assert peak_bytes(broker) - before < 64 * MIB
     assert "more producers than producer.id.max.count" in broker.logs()
     with Admin(broker.bootstrap_servers) as admin:
-        (remembered,) = [found["producers"] for found in admin.producers([("attacked", 0)])]
+        (remembered,) = [found.producers for found in admin.producers([("attacked", 0)])]
     assert 0 < len(remembered) <= _PRODUCERS_MAX
 
 

@@ -1,5 +1,5 @@
 """What the data source makes of a broker that lies: readers and writers as Spark runs them, without Spark. Of the client alone, below a
-scripted broker in Rust: ``broker_native/src/client/faults.rs``."""
+scripted broker in Rust: ``broker_native/client/src/tests/faults.rs``."""
 
 import time
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ from tests.spark.support import Topic
 
 ROWS = [f"{number:04}" for number in range(1_000)]
 #: What a reader waits for records that it was promised, and how much longer a busy machine may make it.
-PATIENCE_MS, SLACK_S = 2_000, 20
-BRIEF = {"kafkaConsumer.pollTimeoutMs": PATIENCE_MS, "kafka.request.timeout.ms": 1_000}
+TIMEOUT_MS, SLACK_S = 2_000, 20
+BRIEF = {"kafkaConsumer.pollTimeoutMs": TIMEOUT_MS, "kafka.request.timeout.ms": 1_000}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_empty_answers_below_the_high_watermark_fail_by_name_and_lose_nothing(on
     error, took_s = failed(one, **BRIEF)
     assert error.condition == "PYLOG_UNREACHABLE"
     assert f"{one.name}-0" in error.sentence
-    assert took_s < PATIENCE_MS / 1_000 + SLACK_S
+    assert took_s < TIMEOUT_MS / 1_000 + SLACK_S
     with pytest.raises(PylogError, match="PYLOG_UNREACHABLE"):
         read(one, known, **BRIEF)
     lying.script = truth
@@ -95,7 +95,7 @@ def test_an_answer_that_drips_fails_by_the_deadline(one: Topic, lying: LyingBrok
     lying.script = drip
     error, took_s = failed(one, **BRIEF)
     assert error.condition == "PYLOG_UNREACHABLE"
-    assert took_s < PATIENCE_MS / 1_000 + SLACK_S, "all of it would take ten minutes"
+    assert took_s < TIMEOUT_MS / 1_000 + SLACK_S, "all of it would take ten minutes"
     lying.script = truth
     assert values(one) == ROWS
 

@@ -1,10 +1,14 @@
-"""Members of share groups, each a process of Kafka's Java client that does what it is told (`tests/peers/java/ShareMember.java`)."""
+"""Members of share groups: processes of Kafka's Java client that do what they are told (`tests/peers/java/ShareMember.java`), and
+librdkafka's share consumer in this process.
+"""
 
 import json
 import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
+
+from confluent_kafka import AcknowledgeType, KafkaException, Message, ShareConsumer
 
 from pylog_spark._native import RawConnection
 from tests.harness.waiting import until
@@ -25,6 +29,7 @@ class Delivered(NamedTuple):
     offset: int
     count: int
     value: str
+    topic: str
 
 
 class ShareMember:
@@ -34,6 +39,7 @@ class ShareMember:
         own = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
         logging = "-Dorg.slf4j.simpleLogger.logFile=System.err"
         command = ["java", *QUICK, "-Xmx256m", logging, "-cp", f"{own_classes()}:{classpath('kafka')}", "ShareMember"]
+        self._topic = topic
         self._log = open(log, "wb")  # noqa: SIM115 (closed with the process)
         self.process = subprocess.Popen(
             [*command, servers, group, topic, *own],
@@ -57,7 +63,8 @@ class ShareMember:
 
     def poll(self, ms: int = 30_000) -> list[Delivered]:
         """Records, or none after `ms`."""
-        return [Delivered(int(one[1]), int(one[2]), int(one[3]), one[4]) for one in self._answers_to(f"poll {ms}")]
+        words = self._answers_to(f"poll {ms}")
+        return [Delivered(int(one[1]), int(one[2]), int(one[3]), one[4], self._topic) for one in words]
 
     def acknowledge(self, how: str, *records: Delivered) -> None:
         """What became of records; it is sent with the next poll or commit."""
@@ -83,6 +90,46 @@ class ShareMember:
         for pipe in (self.process.stdin, self.process.stdout, self._log):
             if pipe is not None:
                 pipe.close()
+
+
+class LibrdkafkaMember:
+    """One member of librdkafka, with explicit acknowledgements unless its settings say otherwise. Errors are raised."""
+
+    def __init__(self, servers: str, group: str, topic: str, **settings: object) -> None:
+        own = {name.replace("_", "."): value for name, value in settings.items()}
+        names = {"bootstrap.servers": servers, "group.id": group}
+        self.consumer = ShareConsumer({"share.acknowledgement.mode": "explicit", **names, **own})
+        self.consumer.subscribe([topic])
+
+    def poll(self, ms: int = 30_000) -> list[Delivered]:
+        """Records, or none after `ms`."""
+        return [_delivered(one) for one in self.consumer.poll(ms / 1_000)]
+
+    def acknowledge(self, how: str, *records: Delivered) -> None:
+        """What became of records; it is sent with the next poll or commit."""
+        for one in records:
+            self.consumer.acknowledge_offset(one.topic, one.partition, one.offset, AcknowledgeType[how.upper()])
+
+    def commit(self) -> dict[int, str]:
+        """Send it now: the outcome by partition, ``ok`` or the name of an error."""
+        outcome = self.consumer.commit_sync(_DEADLINE_S)
+        return {place.partition: error_name(error) for place, error in outcome.items()}
+
+    def close(self) -> None:
+        """Send what is still to be sent, and say farewell."""
+        self.consumer.close()
+
+
+def error_name(error: KafkaException | None) -> str:
+    """The name of an error's code, ``ok`` without one."""
+    return "ok" if error is None else str(error.args[0].name())
+
+
+def _delivered(message: Message) -> Delivered:
+    if message.error() is not None:
+        raise KafkaException(message.error())
+    partition, offset, count = message.partition(), message.offset(), message.delivery_count()
+    return Delivered(partition, offset, count, message.value().decode(), message.topic())
 
 
 class ShareGroup:

@@ -89,9 +89,9 @@ def test_nothing_is_committed_without_a_group(topic: Topics) -> None:
     one = topic()
     one.put(["v"] * 3)
     with Admin(one.servers) as admin:
-        before = {each["group_id"] for each in admin.groups()}
+        before = {each.group_id for each in admin.groups()}
         assert len(read(one, maxOffsetsPerTrigger=1, groupIdPrefix="mine").sizes) == 3
-        assert {each["group_id"] for each in admin.groups()} == before
+        assert {each.group_id for each in admin.groups()} == before
 
 
 def test_pylogs_tool_shows_the_lag(topic: Topics) -> None:

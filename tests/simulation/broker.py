@@ -272,7 +272,7 @@ class Broker(Host):
                     yield self.sleep(self.world.random.uniform(10, 40))
                 continue
             before, revision, epoch = self.topic, self.revision, self.controls
-            after = self.decisions.settle(before, self.seen(), rules(before))
+            after = self.decisions.reconcile(before, self.seen(), rules(before))
             if after is not before:
                 yield self.sleep(self.world.random.uniform(0, 3))
                 done = yield from self.store_topic(after, revision, epoch)

@@ -14,7 +14,7 @@ from tests.simulation.world import Task
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-STOP_PATIENCE = 600.0
+STOP_TIMEOUT = 600.0
 
 # How often what is drawn; the names are those of the methods.
 WEIGHTS = {
@@ -133,11 +133,11 @@ class Faults:
             if broker.life is life and not self._over:
                 self._kill(broker)
             if broker.life is life:
-                self._world.after(STOP_PATIENCE, follow_up)
+                self._world.after(STOP_TIMEOUT, follow_up)
             elif broker.life is None:
                 broker.start()
 
-        self._world.after(STOP_PATIENCE, follow_up)
+        self._world.after(STOP_TIMEOUT, follow_up)
 
     # The network.
 
@@ -181,7 +181,7 @@ class Faults:
             after, _ = reassignment.start(
                 topic, {random.randrange(shape.partitions): target}, broker.seen(), rules(topic)
             )
-            return broker.decisions.settle(after, broker.seen(), rules(topic))
+            return broker.decisions.reconcile(after, broker.seen(), rules(topic))
 
         self._decide(broker, "moves", decide)
 
@@ -189,7 +189,7 @@ class Faults:
         def decide(topic: Topic) -> Topic:
             bound = None if "a cancelled move leaves too few" in broker.planted else rules(topic)
             after, _ = reassignment.start(topic, {0: None}, broker.seen(), bound)
-            return broker.decisions.settle(after, broker.seen(), rules(topic))
+            return broker.decisions.reconcile(after, broker.seen(), rules(topic))
 
         self._decide(broker, "cancels", decide)
 
@@ -204,7 +204,7 @@ class Faults:
 
         def decide(topic: Topic) -> Topic:
             after = replace(topic, configs={**topic.configs, "min.insync.replicas": str(wanted)})
-            if "another min.insync.replicas without settling" in broker.planted:
+            if "another min.insync.replicas without reconciling" in broker.planted:
                 return after
             return election.reconfigured(after, rules(after))
 

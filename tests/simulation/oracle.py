@@ -163,7 +163,7 @@ class Oracle:
         """What is still wrong after everybody is back; None when nothing is."""
         for one in self._topic().partitions:
             if one.leader == -1 or one.adding or one.removing or one.elr or set(one.isr) != set(one.replicas):
-                return f"not settled: {one}"
+                return f"not reconciled: {one}"
             led = self._brokers[one.leader].replicas.led.get(one.partition)
             if led is None or led.one.leader_epoch != one.leader_epoch or not self._brokers[one.leader].may_lead():
                 return f"broker {one.leader} does not know that it leads: {one}"

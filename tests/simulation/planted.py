@@ -16,7 +16,7 @@ IN_DECISIONS = (
     "a restarted leader goes on",
     "a move completes early",
     "a cancelled move leaves too few",
-    "another min.insync.replicas without settling",
+    "another min.insync.replicas without reconciling",
 )
 IN_BROKERS = (
     "no truncation",
@@ -39,13 +39,13 @@ class Decisions:
     def __init__(self, planted: frozenset[str]) -> None:
         self._planted = planted
 
-    def settle(self, topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
+    def reconcile(self, topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
         if "a leader from anywhere" in self._planted:
             rules = replace(rules, unclean=True)
         if "a move completes early" in self._planted:
             early = [_early(one) for one in topic.partitions]
             topic = election.with_partitions(topic, early)
-        return self._spoiled(topic, election.settle(topic, live, rules))
+        return self._spoiled(topic, election.reconcile(topic, live, rules))
 
     def leave(self, topic: Topic, broker: int, live: Liveness, rules: PartitionRules) -> Topic:
         return self._spoiled(topic, election.leave(topic, broker, live, rules))

@@ -13,7 +13,7 @@ from tests.simulation.oracle import Oracle
 from tests.simulation.world import Host, Resume, World
 
 SESSION = 200.0
-PATIENCE = 50.0
+TIMEOUT = 50.0
 STORE = -1
 
 
@@ -69,7 +69,7 @@ class Store:
 
     def _arrived(self, session: Session, act: Callable[[], Any], resume: Resume) -> None:
         if self._cut(session):
-            self.world.after(PATIENCE, lambda: resume(Outcome.LOST))
+            self.world.after(TIMEOUT, lambda: resume(Outcome.LOST))
             return
         outcome = Outcome.EXPIRED
         if not session.expired:
@@ -82,7 +82,7 @@ class Store:
 
         def arrive() -> None:
             if self._cut(session):
-                self.world.after(PATIENCE, lost)
+                self.world.after(TIMEOUT, lost)
             else:
                 deliver()
 

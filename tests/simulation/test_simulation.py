@@ -40,7 +40,7 @@ LATE = replace(MOVING, late=0.1)
 SHAPES = {
     "a move completes early": MOVING,
     "a cancelled move leaves too few": CANCELLED,
-    "another min.insync.replicas without settling": RECONFIGURED,
+    "another min.insync.replicas without reconciling": RECONFIGURED,
     "the leader's page cache counts as flushed": FLUSHED,
     "a follower's page cache counts as flushed": FLUSHED,
     "a zombie controller writes": LATE,

@@ -116,11 +116,10 @@ class Job:
     def task(self, partition: int, *values: str) -> Outcome:
         """Run a task to its end."""
         raw = pa.array([value.encode() for value in values], pa.binary())
-        report, transaction = Attempt(self.client, self.topic, self.write, partition, self.name).run(
-            iter([pa.record_batch({"value": raw})])
-        )
-        late = transaction is None and report["records"] > 0
-        outcome = Outcome(self.write, self.name, transaction, skipped=late, topic_ids=report["topic_ids"])
+        attempt = Attempt(self.client, self.topic, self.write, partition, self.name)
+        done = attempt.run(iter([pa.record_batch({"value": raw})]))
+        late = done.transaction is None and done.flushed.records > 0
+        outcome = Outcome(self.write, self.name, done.transaction, skipped=late, topic_ids=done.topic_ids)
         self.outcomes.append(outcome)
         return outcome
 
@@ -137,7 +136,7 @@ class Job:
         """The stored decision about the key."""
         ledger = Ledger(self.client)
         try:
-            return ledger.decision(self.write.key, settled=True)
+            return ledger.decision(self.write.key, until_stable=True)
         finally:
             ledger.close()
 

@@ -57,7 +57,7 @@ def seen(one: Job) -> list[str]:
 def wait_for_time_out(one: Job) -> None:
     ids = [outcome.transaction.transactional_id for outcome in one.outcomes if outcome.transaction]
     ledger = Ledger(one.client)
-    until(lambda: all(each["state"] == "CompleteAbort" for each in ledger.describe(ids).values()), "they time out")
+    until(lambda: all(each.state == "CompleteAbort" for each in ledger.describe(ids).values()), "they time out")
     ledger.close()
 
 

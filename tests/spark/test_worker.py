@@ -72,15 +72,15 @@ def test_the_collection_after_a_call_need_not_look_at_what_is_imported(
 
 def test_what_is_imported_later_is_left_alone_from_the_next_call_on() -> None:
     code = """
-from pylog_spark.worker import settle
-settle()
+from pylog_spark.spark.worker import freeze_imports
+freeze_imports()
 before = gc.get_freeze_count()
 import pandas
-settle()
+freeze_imports()
 carried = (gc.get_freeze_count() - before).to_bytes(4, "big")
 gc.collect()
 cycles = [[] for _ in range(1000)]
-settle()
+freeze_imports()
 carried += sum(one is cycles for one in gc.get_objects()).to_bytes(4, "big")
 """
     _, carried = _run(code)

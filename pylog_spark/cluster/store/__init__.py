@@ -2,7 +2,7 @@
 
 `file` is the store of a single broker, `zookeeper` the one that several brokers share. Both promise: a write is atomic and,
 once it returns, survives a kill of the process and power loss; it happens only when the stored revision is the expected one.
-What only brokers that share a store need (ephemeral documents, notices, sessions) is in `SharedStore`.
+What only brokers that share a store need (ephemeral documents, change notifications, sessions) is in `SharedStore`.
 """
 
 from collections.abc import Sequence
@@ -89,11 +89,13 @@ class Store(Protocol):
             When the stored revision is another one.
         """
 
-    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
+    def write_all(
+        self, writes: Sequence[Write], guard: Guard | None = None, notification: bytes | None = None
+    ) -> list[int]:
         """Carry out all writes or none, when `guard` holds; return the new revisions (0 of what was deleted).
 
-        A shared store also leaves `notice` for the other brokers, which must differ from every other one: by it is found
-        out, after a lost connection, whether the writes happened.
+        A shared store also leaves `notification` for the other brokers. It must differ from every other one: after a lost
+        connection it shows whether the writes happened.
 
         Raises
         ------
@@ -117,7 +119,7 @@ class SharedStore(Store, Protocol):
         """The number of the session that is connected now; None while there is none."""
 
     def renew(self) -> Session:
-        """Ask the store something and tell until when its answer proves that the session lives. Raises `StoreError`."""
+        """Ask the store something, and say until when its answer proves that the session lives. Raises `StoreError`."""
 
     def sync(self) -> None:
         """Let what is read from now on be at least as new as this moment."""
@@ -144,7 +146,7 @@ class SharedStore(Store, Protocol):
         """Remove the ephemeral document at `path` when it is of this session."""
 
     def watch_children(self, path: str) -> list[str]:
-        """The names of the documents right under `path`, sorted; the next change of them is told once."""
+        """The names of the documents right under `path`, sorted. Their next change calls `notify`, once."""
 
     def watch(self, path: str) -> Stored | None:
-        """The document at `path`; the next change of it is told once."""
+        """The document at `path`. Its next change calls `notify`, once."""

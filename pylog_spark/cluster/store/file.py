@@ -43,14 +43,16 @@ class FileStore:
     def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
         return [self.get(path) for path in paths]
 
-    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
-        """One after the other: a kill in between leaves the first ones. A single broker leaves no notices."""
+    def write_all(
+        self, writes: Sequence[Write], guard: Guard | None = None, notification: bytes | None = None
+    ) -> list[int]:
+        """One after the other: a kill in between leaves the first ones. A single broker leaves no notification."""
         for path, revision in [
-            *((one.path, one.revision) for one in writes),
+            *((write.path, write.revision) for write in writes),
             *([(guard.path, guard.revision)] if guard else []),
         ]:
             self._expect(path, revision)
-        return [self._write(one) for one in writes]
+        return [self._write(write) for write in writes]
 
     def _write(self, one: Write) -> int:
         if one.data is None:

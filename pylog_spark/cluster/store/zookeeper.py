@@ -6,9 +6,9 @@ run in its own threads; here they do nothing but call `notify`, which must only 
 
 Lost connections. A read is repeated. A write is never repeated blindly: when its connection is lost, nobody knows whether
 ZooKeeper carried it out. Requests of one session are carried out in order, and a session that has expired carries out nothing
-more; so once the connection is back, after a `sync`, the notice that belongs to the write is either there (it happened) or
-not (it never will, and is tried again). Notices are kept for `NOTICES_KEPT_S` at least (`broker/elected`), longer than
-that is not searched. A write without a notice is judged by the document itself.
+more; so once the connection is back, after a `sync`, the change notification of the write is either there (it happened) or
+not (it never will, and is tried again). Change notifications are kept for `NOTIFICATIONS_KEPT_S` at least (`broker/controller`), longer than
+that is not searched. A write without one is judged by the document itself.
 
 Documents that are large are stored compressed (a byte ``z``, then zlib): a topic of 10,000 partitions fits into the 1 MiB that
 ZooKeeper takes.
@@ -43,7 +43,7 @@ log = logging.getLogger("pylog.zookeeper")
 
 #: What is said to `notify` when the session's state changes; otherwise the path of what changed.
 SESSION = "session"
-NOTICES_KEPT_S = 120.0
+NOTIFICATIONS_KEPT_S = 120.0
 _COMPRESSED_FROM_BYTES = 16 * 1024
 # jute.maxbuffer of ZooKeeper is 1 MiB - 1 for a whole request.
 _DOCUMENT_BYTES_MAX = 1_000_000
@@ -161,7 +161,7 @@ class ZooKeeperStore:
     def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
         def ask() -> list[Stored | None]:
             asked = [self._client.get_async(self._node(path)) for path in paths]
-            return [self._stored(one) for one in asked]
+            return [self._stored(item) for item in asked]
 
         found: list[Stored | None] = self._repeated(ask)
         return found
@@ -185,16 +185,18 @@ class ZooKeeperStore:
     def delete(self, path: str, revision: int) -> None:
         self.write_all([Write(path, None, revision)])
 
-    def write_all(self, writes: Sequence[Write], guard: Guard | None = None, notice: bytes | None = None) -> list[int]:
-        revisions = [0 if one.data is None else one.revision + 1 for one in writes]
+    def write_all(
+        self, writes: Sequence[Write], guard: Guard | None = None, notification: bytes | None = None
+    ) -> list[int]:
+        revisions = [0 if write.data is None else write.revision + 1 for write in writes]
         began = time.monotonic()
-        while not self._written(writes, guard, notice):
+        while not self._written(writes, guard, notification):
             # The connection was lost: it is not known whether that happened.
             try:
-                if time.monotonic() - began > NOTICES_KEPT_S / 2:
+                if time.monotonic() - began > NOTIFICATIONS_KEPT_S / 2:
                     raise StoreError(f"ZooKeeper at {self._where} was away too long.")
                 self.sync()
-                if self._left(notice) if notice is not None else self._as_written(writes):
+                if self._left(notification) if notification is not None else self._as_written(writes):
                     return revisions
             except StoreError as error:  # noqa: PERF203
                 raise OutcomeUnknown(f"{error} Whether a write happened is not known.") from error
@@ -220,9 +222,9 @@ class ZooKeeperStore:
         while True:
             transaction = self._client.transaction()
             transaction.create(self._node(path), _pack(path, data), ephemeral=True)
-            for one in writes:
-                self._add(transaction, one)
-            if not self._committed(transaction, ", ".join((path, *(one.path for one in writes)))):
+            for write in writes:
+                self._add(transaction, write)
+            if not self._committed(transaction, ", ".join((path, *(write.path for write in writes)))):
                 # The connection was lost: what that did is found in what is there after it.
                 self.sync()
             created = self._own(path)
@@ -237,16 +239,18 @@ class ZooKeeperStore:
             with contextlib.suppress(RevisionConflict):
                 self.delete(path, 1)
 
-    def _written(self, writes: Sequence[Write], guard: Guard | None, notice: bytes | None) -> bool:
+    def _written(self, writes: Sequence[Write], guard: Guard | None, notification: bytes | None) -> bool:
         """Try once. False: the connection was lost, nobody knows. Raises `RevisionConflict`."""
         transaction = self._client.transaction()
         if guard is not None:
             transaction.check(self._node(guard.path), guard.revision - 1)
-        for one in writes:
-            self._add(transaction, one)
-        if notice is not None:
-            transaction.create(self._node(documents.CHANGES) + "/c-", _pack(documents.CHANGES, notice), sequence=True)
-        return self._committed(transaction, ", ".join(one.path for one in writes[:3]))
+        for write in writes:
+            self._add(transaction, write)
+        if notification is not None:
+            transaction.create(
+                self._node(documents.CHANGES) + "/c-", _pack(documents.CHANGES, notification), sequence=True
+            )
+        return self._committed(transaction, ", ".join(write.path for write in writes[:3]))
 
     def _add(self, transaction: Any, one: Write) -> None:
         node = self._node(one.path)
@@ -268,20 +272,20 @@ class ZooKeeperStore:
             return False
         except zk.KazooException as error:
             raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {error!r}.") from error
-        failed = [one for one in results if isinstance(one, Exception)]
+        failed = [result for result in results if isinstance(result, Exception)]
         if not failed:
             return True
         if all(isinstance(one, _CONFLICTS) for one in failed):
             raise RevisionConflict(f"{what} changed meanwhile: read again.")
         raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {failed!r}.")
 
-    def _left(self, notice: bytes) -> bool:
+    def _left(self, notification: bytes) -> bool:
         """Whether `notice` is among those that are there."""
-        return any(one is not None and one.data == notice for one in self.get_all(self.paths(documents.CHANGES)))
+        return any(one is not None and one.data == notification for one in self.get_all(self.paths(documents.CHANGES)))
 
     def _as_written(self, writes: Sequence[Write]) -> bool:
         """Whether each document is exactly what was to be written."""
-        for one, now in zip(writes, self.get_all([one.path for one in writes]), strict=True):
+        for one, now in zip(writes, self.get_all([write.path for write in writes]), strict=True):
             wanted = None if one.data is None else (one.data, one.revision + 1)
             if (None if now is None else (now.data, now.revision)) != wanted:
                 return False
@@ -371,7 +375,7 @@ def _unpack(data: bytes) -> bytes:
 
 
 def _quiet_logger() -> logging.Logger:
-    """kazoo's own lines, only when they matter: reconnecting is told by `_state_changed`."""
+    """kazoo's own lines, only when they matter: `_state_changed` reports reconnecting."""
     logger = logging.getLogger("pylog.zookeeper.kazoo")
     logger.setLevel(logging.ERROR)
     return logger

@@ -7,7 +7,7 @@ import time
 from pylog_spark.broker import requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.store import OutcomeUnknown, RevisionConflict, Session, Stored, StoreError
 
@@ -23,7 +23,7 @@ class World:
         self.watches = []
         self.created = itertools.count(1)
         self.sessions = itertools.count(1)
-        self.notices = itertools.count()
+        self.notifications = itertools.count()
 
     def put(self, path, data, revision):
         known = self.documents.get(path)
@@ -49,7 +49,7 @@ class World:
 
 
 class MemoryStore:
-    """One broker's door to a `World`. `away` fails everything; `unknown` fails the next write after it happened, or not."""
+    """One broker's access to a `World`. `away` fails everything; `unknown` fails the next write after it happened, or not."""
 
     def __init__(self, world, heard):
         self.world, self.heard = world, heard
@@ -114,7 +114,7 @@ class MemoryStore:
         if (known.revision if known else 0) != revision:
             raise RevisionConflict(path)
 
-    def write_all(self, writes, guard=None, notice=None):
+    def write_all(self, writes, guard=None, notification=None):
         unknown, self.unknown = self.unknown, None
         if unknown == "lost":
             raise OutcomeUnknown("lost")
@@ -128,8 +128,8 @@ class MemoryStore:
                 self.world.remove(one.path)
             else:
                 self.world.put(one.path, one.data, one.revision)
-        if notice is not None:
-            self.world.put(f"{documents.CHANGES}c-{next(self.world.notices):010}", notice, 0)
+        if notification is not None:
+            self.world.put(f"{documents.CHANGES}c-{next(self.world.notifications):010}", notification, 0)
         if unknown == "carried out":
             raise OutcomeUnknown("carried out")
         return [0 if one.data is None else one.revision + 1 for one in writes]
@@ -211,10 +211,10 @@ class Member:
         heard = Heard()
         self.native, self.store = Native(), MemoryStore(world, heard)
         self.cluster_id = agreed_cluster_id(self.store)
-        self.controller = Controller(self.store, self.native, broker, shared=True)
+        self.registry = TopicRegistry(self.store, self.native, broker, shared=True)
         data_dir.mkdir(exist_ok=True)
         self.clustered = Clustered(
-            self.store, heard, self.native, self.controller, broker, str(data_dir), self.cluster_id
+            self.store, heard, self.native, self.registry, broker, str(data_dir), self.cluster_id
         )
         self.clustered.prepare()
         self.clustered.join("127.0.0.1", 9000 + broker_id)
@@ -240,5 +240,5 @@ def turn(members):
 def create(member, name, partitions=3, factor=3, configs=()):
     topic = {"name": name, "num_partitions": partitions, "replication_factor": factor, "assignments": []}
     topic["configs"] = list(configs)
-    answer = requests.create_topics(member.controller, {"topics": [topic], "validate_only": False})
+    answer = requests.create_topics(member.registry, {"topics": [topic], "validate_only": False})
     return answer["topics"][0]

@@ -16,7 +16,7 @@ NOW, NEXT = documents.LEVEL_MAX, documents.LEVEL_MAX + 1
 
 
 def test_one_broker_controls_and_all_know_everybody(members):
-    assert [one.clustered.elected.elected for one in members] == [True, False, False]
+    assert [one.clustered.controller.elected for one in members] == [True, False, False]
     for one in members:
         assert one.native.view["controller_id"] == 1
         assert sorted(broker["id"] for broker in one.native.view["brokers"]) == [1, 2, 3]
@@ -29,7 +29,7 @@ def test_a_topic_reaches_every_broker_and_so_does_its_end(members):
     turn(members)
     assert members[0].native.topics["t"] == members[1].native.topics["t"] == members[2].native.topics["t"]
     assert create(members[1], "t")["error_code"] == 36
-    answer = requests.delete_topics(members[1].controller, {"topics": [{"name": "t", "topic_id": None}]})
+    answer = requests.delete_topics(members[1].registry, {"topics": [{"name": "t", "topic_id": None}]})
     assert answer["responses"][0]["error_code"] == 0
     turn(members)
     assert [one.native.topics for one in members] == [{}, {}, {}]
@@ -38,14 +38,14 @@ def test_a_topic_reaches_every_broker_and_so_does_its_end(members):
 def test_an_internal_topic_waits_for_as_many_brokers_as_it_has_replicas(world, tmp_path, caplog):
     first = Member(world, 1, tmp_path / "1")
     for _ in range(2):
-        requests.auto_create_topics(first.controller, {"topics": ["__consumer_offsets"]})
+        requests.auto_create_topics(first.registry, {"topics": ["__consumer_offsets"]})
     assert first.native.topics == {}
     assert caplog.text.count("Start more brokers, or set offsets.topic.replication.factor to what there is.") == 1
     others = [Member(world, number, tmp_path / str(number)) for number in (2, 3)]
     turn([first, *others])
-    requests.auto_create_topics(first.controller, {"topics": ["__consumer_offsets"]})
+    requests.auto_create_topics(first.registry, {"topics": ["__consumer_offsets"]})
     assert {len(one["replicas"]) for one in first.partitions("__consumer_offsets").values()} == {3}
-    assert requests.auto_create_topics(others[0].controller, {"topics": ["__consumer_offsets"]}) == {}
+    assert requests.auto_create_topics(others[0].registry, {"topics": ["__consumer_offsets"]}) == {}
     assert caplog.text.count("is not created") == 1
     for one in (first, *others):
         one.close()
@@ -75,11 +75,11 @@ def test_a_deposed_controller_changes_nothing(members):
     members[0].store.heard = lambda _what: None
     members[0].store.world.remove(documents.CONTROLLER)
     members[1].turn()
-    assert members[1].clustered.elected.elected
+    assert members[1].clustered.controller.elected
     before = dict(members[0].store.world.documents)
     members[0].clustered.membership.brokers.pop(3)
-    members[0].clustered.elected.turn()
-    assert not members[0].clustered.elected.elected
+    members[0].clustered.controller.turn()
+    assert not members[0].clustered.controller.elected
     assert members[0].store.world.documents == before
 
 
@@ -99,7 +99,7 @@ def test_who_is_elected_in_a_session_that_it_does_not_know_yet_controls_all_the_
     members[1].turn(1)
     assert other.world.owners[documents.CONTROLLER] == other.number
     turn(members)
-    assert sum(one.clustered.elected.elected for one in members) == 1
+    assert sum(one.clustered.controller.elected for one in members) == 1
     members[2].store.close()
     turn(members[:2])
     assert {partition["leader"] for partition in members[0].partitions("t").values()} <= {1, 2}
@@ -133,7 +133,7 @@ def test_a_renewal_of_another_session_extends_nothing(members):
     assert not members[1].native.may_lead()
 
 
-def test_a_broker_that_missed_notices_reads_everything_anew(members):
+def test_a_broker_that_missed_change_notifications_reads_everything_anew(members):
     create(members[0], "before")
     turn(members)
     create(members[0], "t")
@@ -244,7 +244,7 @@ def test_a_cluster_of_a_higher_level_refuses_a_broker_that_does_not_understand_i
 def raise_level(member, level, validate_only=False):
     update = {"feature": FEATURE, "max_version_level": level}
     return requests.HANDLERS["update_features"](
-        member.controller, {"feature_updates": [update], "validate_only": validate_only}
+        member.registry, {"feature_updates": [update], "validate_only": validate_only}
     )
 
 
@@ -272,7 +272,7 @@ def set_of_group(member, group, value):
     config = {"name": "share.auto.offset.reset", "config_operation": 0, "value": value}
     resource = {"resource_type": requests.RESOURCE_GROUP, "resource_name": group, "configs": [config]}
     answer = requests.HANDLERS["incremental_alter_configs"](
-        member.controller, {"resources": [resource], "validate_only": False}
+        member.registry, {"resources": [resource], "validate_only": False}
     )
     (outcome,) = answer["responses"]
     return outcome
@@ -295,7 +295,7 @@ def test_the_settings_of_a_group_are_those_of_all_brokers(members, world, tmp_pa
 
 def test_a_cluster_of_the_level_before_share_groups_has_no_settings_of_groups(members):
     for one in members:
-        one.controller.level = documents.LEVEL_OF_SHARE_GROUPS - 1
+        one.registry.level = documents.LEVEL_OF_SHARE_GROUPS - 1
     assert "need level 2 of pylog.version" in set_of_group(members[0], "g", "earliest")["error_message"]
 
 
@@ -344,7 +344,7 @@ def test_a_registered_broker_that_meets_a_level_it_does_not_understand_does_not_
     ],
 )
 def test_only_the_level_of_pylog_can_be_raised(members, updates, code):
-    answer = requests.HANDLERS["update_features"](members[0].controller, {"feature_updates": updates})
+    answer = requests.HANDLERS["update_features"](members[0].registry, {"feature_updates": updates})
     assert answer["error_code"] == code
     assert [one["feature"] for one in answer["results"]] == ([] if code else [one["feature"] for one in updates])
 
@@ -359,15 +359,13 @@ def test_nobody_is_eligible_any_more_once_fewer_replicas_are_enough_to_commit(me
     members[1].close()
     members[2].close()
     turn(members[:1])
-    one = members[0].controller.topics["t"].partitions[0]
+    one = members[0].registry.topics["t"].partitions[0]
     assert (one.isr, set(one.elr)) == ((1,), {2, 3})
     config = {"name": "min.insync.replicas", "config_operation": 0, "value": "1"}
     resource = {"resource_type": requests.RESOURCE_TOPIC, "resource_name": "t", "configs": [config]}
-    answer = requests.incremental_alter_configs(
-        members[0].controller, {"resources": [resource], "validate_only": False}
-    )
+    answer = requests.incremental_alter_configs(members[0].registry, {"resources": [resource], "validate_only": False})
     assert answer["responses"][0]["error_code"] == 0
-    one = members[0].controller.topics["t"].partitions[0]
+    one = members[0].registry.topics["t"].partitions[0]
     assert (one.isr, one.elr) == ((1,), ())
 
 
@@ -377,7 +375,7 @@ def test_brokers_agree_on_how_many_replicas_commit(members, world, tmp_path):
     config = {"name": "min.insync.replicas", "config_operation": 0, "value": "2"}
     resource = {"resource_type": requests.RESOURCE_BROKER, "resource_name": "1", "configs": [config]}
     request = {"resources": [resource], "validate_only": False}
-    answer = requests.incremental_alter_configs(members[0].controller, request)["responses"][0]
+    answer = requests.incremental_alter_configs(members[0].registry, request)["responses"][0]
     assert answer["error_code"] == ErrorCode.INVALID_CONFIG
 
 
@@ -385,10 +383,10 @@ def test_a_broker_does_not_come_back_before_it_gave_up_what_it_cannot_keep(membe
     create(members[0], "t")
     turn(members)
     monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
-    monkeypatch.setattr("pylog_spark.broker.controller.CONFLICTS_MAX", 3)
+    monkeypatch.setattr("pylog_spark.broker.registry.CONFLICTS_MAX", 3)
     with monkeypatch.context() as busy:
         busy.setattr("tests.unit.broker.shared_world.MemoryStore.write_all", conflicting)
-        with pytest.raises(StoreError, match="changed by others"):
+        with pytest.raises(StoreError, match="being changed by other brokers"):
             Member(world, 3, tmp_path / "3")
 
 
@@ -437,12 +435,12 @@ class TestAlterPartition:
         me = leader.clustered.membership.me.id
         self.propose(leader, [one for one in (1, 2, 3) if one != me % 3 + 1])
         returned = members[me % 3]
-        known, epochs = leader.partitions("t")[0], leader.controller.live().epochs
+        known, epochs = leader.partitions("t")[0], leader.registry.live().epochs
         returned.store.expire()
         monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
         again = Member(world, me % 3 + 1, tmp_path / str(me % 3 + 1))
         # The leader has not heard of any of it, and counts on what the replica had fetched before its machine was started anew.
-        assert leader.controller.live().epochs == epochs
+        assert leader.registry.live().epochs == epochs
         self.propose(leader, [1, 2, 3], partition=known, event=8)
         assert self.answered(leader, event=8) == ErrorCode.FENCED_LEADER_EPOCH
         assert me % 3 + 1 not in leader.partitions("t")[0]["isr"]
@@ -451,13 +449,13 @@ class TestAlterPartition:
     def test_a_change_of_somebody_else_is_read_and_decided_again(self, leader, members):
         other = next(one for one in members if one is not leader)
         requests.incremental_alter_configs(
-            other.controller,
+            other.registry,
             {"validate_only": False, "resources": [{"resource_type": 2, "resource_name": "t", "configs": [
                 {"name": "retention.ms", "config_operation": 0, "value": "5"}]}]},
         )  # fmt: skip
         self.propose(leader, [leader.clustered.membership.me.id])
         assert self.answered(leader) == 0
-        assert leader.controller.topics["t"].configs == {"retention.ms": "5"}
+        assert leader.registry.topics["t"].configs == {"retention.ms": "5"}
 
     @pytest.mark.parametrize("unknown", ["lost", "carried out"])
     def test_an_answer_that_is_not_known_is_not_given_until_it_is(self, leader, unknown, monkeypatch):
@@ -485,9 +483,7 @@ def test_a_throttle_changes_while_the_broker_runs(members):
     assert members[0].native.throttles == (2**63 - 1, 2**63 - 1)
     changed = {"name": "follower.replication.throttled.rate", "config_operation": 0, "value": "1000"}
     resource = {"resource_type": 4, "resource_name": "1", "configs": [changed]}
-    answer = requests.incremental_alter_configs(
-        members[0].controller, {"validate_only": False, "resources": [resource]}
-    )
+    answer = requests.incremental_alter_configs(members[0].registry, {"validate_only": False, "resources": [resource]})
     assert answer["responses"][0]["error_code"] == 0
     assert members[0].native.throttles == (2**63 - 1, 1000)
 

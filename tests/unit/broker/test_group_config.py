@@ -6,7 +6,7 @@ import pytest
 
 from pylog_spark.broker import requests
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.store.file import FileStore
 
@@ -32,39 +32,37 @@ def native():
 
 
 @pytest.fixture
-def controller(tmp_path, native):
+def registry(tmp_path, native):
     return started(tmp_path, native)
 
 
 def started(folder, native):
-    made = Controller(FileStore(folder), native, broker_config([("group.share.delivery.count.limit", "7")]))
+    made = TopicRegistry(FileStore(folder), native, broker_config([("group.share.delivery.count.limit", "7")]))
     made.start()
     return made
 
 
-def alter(controller, group, operation=0, **configs):
+def alter(registry, group, operation=0, **configs):
     asked = [
         {"name": name.replace("_", "."), "config_operation": operation, "value": value}
         for name, value in configs.items()
     ]
     resource = {"resource_type": GROUP, "resource_name": group, "configs": asked}
     request = {"resources": [resource], "validate_only": False}
-    return requests.incremental_alter_configs(controller, request)["responses"][0]["error_code"]
+    return requests.incremental_alter_configs(registry, request)["responses"][0]["error_code"]
 
 
-def described(controller, group):
+def described(registry, group):
     resource = {"resource_type": GROUP, "resource_name": group, "configuration_keys": None}
-    (result,) = requests.describe_configs(controller, {"resources": [resource]})["results"]
+    (result,) = requests.describe_configs(registry, {"resources": [resource]})["results"]
     return {one["name"]: (one["value"], one["config_source"]) for one in result["configs"]}
 
 
-def test_what_a_group_sets_is_told_kept_and_shown(controller, native, tmp_path):
-    assert (
-        alter(controller, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
-    )
+def test_what_a_group_sets_is_told_kept_and_shown(registry, native, tmp_path):
+    assert alter(registry, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
     handed_over = {"share_auto_offset_reset": {"by_duration_ms": 3_600_000}, "share_isolation_level": "read_committed"}
     assert native.groups == {"g": handed_over}
-    shown = described(controller, "g")
+    shown = described(registry, "g")
     assert shown["share.isolation.level"] == ("read_committed", 8)
     assert shown["share.delivery.count.limit"] == ("7", 4)
     assert shown["share.record.lock.duration.ms"] == ("30000", 5)
@@ -90,9 +88,9 @@ def test_what_a_group_sets_is_told_kept_and_shown(controller, native, tmp_path):
         ("retention_ms", "5"),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(controller, native, name, value):
-    assert alter(controller, "g", **{name: value}) == ErrorCode.INVALID_CONFIG
-    assert alter(controller, "", share_auto_offset_reset="latest") == ErrorCode.INVALID_REQUEST
+def test_what_cannot_be_is_refused_and_changes_nothing(registry, native, name, value):
+    assert alter(registry, "g", **{name: value}) == ErrorCode.INVALID_CONFIG
+    assert alter(registry, "", share_auto_offset_reset="latest") == ErrorCode.INVALID_REQUEST
     assert native.groups == {}
 
 
@@ -100,16 +98,16 @@ def test_the_broker_says_between_which_bounds_a_group_may_choose(tmp_path, nativ
     broker = broker_config(
         [("group.share.max.delivery.count.limit", "25"), ("group.share.min.session.timeout.ms", "1000")]
     )
-    controller = Controller(FileStore(tmp_path), native, broker)
-    controller.start()
-    assert alter(controller, "g", share_delivery_count_limit="25", share_session_timeout_ms="1000") == 0
+    registry = TopicRegistry(FileStore(tmp_path), native, broker)
+    registry.start()
+    assert alter(registry, "g", share_delivery_count_limit="25", share_session_timeout_ms="1000") == 0
     assert native.groups == {"g": {"share_delivery_count_limit": 25, "share_session_timeout_ms": 1000}}
-    assert alter(controller, "g", share_delivery_count_limit="26") == ErrorCode.INVALID_CONFIG
+    assert alter(registry, "g", share_delivery_count_limit="26") == ErrorCode.INVALID_CONFIG
 
 
-def test_no_more_groups_have_settings_than_the_bound(controller, native, monkeypatch):
+def test_no_more_groups_have_settings_than_the_bound(registry, native, monkeypatch):
     monkeypatch.setattr("pylog_spark.broker.group_config.GROUPS_MAX", 1)
-    assert alter(controller, "g", share_delivery_count_limit="3") == 0
-    assert alter(controller, "h", share_delivery_count_limit="3") == ErrorCode.POLICY_VIOLATION
-    assert alter(controller, "g", share_delivery_count_limit="4") == 0
+    assert alter(registry, "g", share_delivery_count_limit="3") == 0
+    assert alter(registry, "h", share_delivery_count_limit="3") == ErrorCode.POLICY_VIOLATION
+    assert alter(registry, "g", share_delivery_count_limit="4") == 0
     assert native.groups == {"g": {"share_delivery_count_limit": 4}}

@@ -41,13 +41,13 @@ class TestWhileABrokerIsDead:
     def test_so_are_partitions_moves_and_internal_topics(self, left):
         assert create(left[0], "t", partitions=1, factor=2)["error_code"] == 0
         asked = {"topics": [{"name": "t", "count": 2, "assignments": [{"broker_ids": [3, 1]}]}], "validate_only": False}
-        assert requests.create_partitions(left[0].controller, asked)["results"][0]["error_code"] == 0
+        assert requests.create_partitions(left[0].registry, asked)["results"][0]["error_code"] == 0
         assert left[0].partitions("t")[1]["isr"] == [1]
         moves = {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "replicas": [1, 2, 3]}]}]}
-        answer = requests.HANDLERS["alter_partition_reassignments"](left[0].controller, moves)
+        answer = requests.HANDLERS["alter_partition_reassignments"](left[0].registry, moves)
         assert answer["responses"][0]["partitions"][0]["error_code"] == 0
         assert left[0].partitions("t")[0]["adding"] == [3]
-        requests.auto_create_topics(left[0].controller, {"topics": ["__consumer_offsets", "auto"]})
+        requests.auto_create_topics(left[0].registry, {"topics": ["__consumer_offsets", "auto"]})
         assert set(left[0].partitions("__consumer_offsets")[0]["replicas"]) == {1, 2, 3}
         assert "auto" in left[0].native.topics
 
@@ -58,7 +58,7 @@ class TestWhileABrokerIsDead:
 
     def test_once_forgotten_nothing_is_placed_on_it(self, left, world, tmp_path):
         def unregister(broker_id):
-            return requests.HANDLERS["unregister_broker"](left[1].controller, {"broker_id": broker_id})["error_code"]
+            return requests.HANDLERS["unregister_broker"](left[1].registry, {"broker_id": broker_id})["error_code"]
 
         assert unregister(1) == ErrorCode.INVALID_REQUEST
         assert unregister(9) == ErrorCode.BROKER_ID_NOT_REGISTERED
@@ -82,7 +82,7 @@ class TestWhileABrokerIsDead:
             return found
 
         left[0].store.get_all = comes_back
-        answer = requests.HANDLERS["unregister_broker"](left[0].controller, {"broker_id": 3})
+        answer = requests.HANDLERS["unregister_broker"](left[0].registry, {"broker_id": 3})
         assert answer["error_code"] == ErrorCode.INVALID_REQUEST
         assert 3 in documents.decode_known_brokers(world.documents[documents.KNOWN_BROKERS].data)
         back[0].close()

@@ -94,7 +94,7 @@ def test_a_question_is_answered_and_closing_wakes_the_loop(native, tmp_path):
 
 
 def test_a_bug_in_one_request_is_answered_and_the_next_one_is_served(native, tmp_path, monkeypatch, caplog):
-    def broken(_controller, _request):
+    def broken(_registry, _request):
         raise RuntimeError("a bug")
 
     with start_broker(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from pylog_spark.broker import requests
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.store.file import FileStore
 
@@ -27,13 +27,13 @@ class Native:
 @pytest.fixture
 def ask(tmp_path):
     """Ask a controller with topic `events` of two partitions on broker 1: `ask(kind, request)`."""
-    controller = Controller(FileStore(tmp_path), Native(), broker_config([("node.id", "1")]))
+    registry = TopicRegistry(FileStore(tmp_path), Native(), broker_config([("node.id", "1")]))
     topic = {"name": "events", "num_partitions": 2, "replication_factor": 1, "configs": [], "assignments": []}
-    created = requests.create_topics(controller, {"topics": [topic], "validate_only": False})
+    created = requests.create_topics(registry, {"topics": [topic], "validate_only": False})
     assert created["topics"][0]["error_code"] == 0
 
     def asked(kind, **request):
-        answer = requests.HANDLERS[kind](controller, request)
+        answer = requests.HANDLERS[kind](registry, request)
         json.dumps(answer)
         return answer
 

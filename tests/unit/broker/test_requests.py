@@ -8,7 +8,7 @@ import pytest
 
 from pylog_spark.broker import requests
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.controller import Controller
+from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster.changes import Change, ConfigRules, Operation, incremental
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.model import topic_id_text, topic_id_uuid
@@ -44,36 +44,36 @@ def native():
 
 
 @pytest.fixture
-def controller(tmp_path, native):
+def registry(tmp_path, native):
     return started(tmp_path, native)
 
 
 def started(directory, native, **settings):
-    made = Controller(FileStore(directory), native, broker_config([("num.partitions", "2")]))
+    made = TopicRegistry(FileStore(directory), native, broker_config([("num.partitions", "2")]))
     made.start()
     return made
 
 
-def create(controller, name, validate_only=False, **more):
+def create(registry, name, validate_only=False, **more):
     topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": [], "assignments": [], **more}
     request = {"topics": [topic], "validate_only": validate_only, "timeout_ms": 1}
-    return requests.create_topics(controller, request)["topics"][0]
+    return requests.create_topics(registry, request)["topics"][0]
 
 
-def describe(controller, kind, name, keys=None, **more):
+def describe(registry, kind, name, keys=None, **more):
     resource = {"resource_type": kind, "resource_name": name, "configuration_keys": keys}
-    return requests.describe_configs(controller, {"resources": [resource], **more})["results"][0]
+    return requests.describe_configs(registry, {"resources": [resource], **more})["results"][0]
 
 
-def alter(controller, kind, name, validate_only=False, **configs):
+def alter(registry, kind, name, validate_only=False, **configs):
     asked = [{"name": key.replace("_", "."), "config_operation": 0, "value": value} for key, value in configs.items()]
     resource = {"resource_type": kind, "resource_name": name, "configs": asked}
     request = {"resources": [resource], "validate_only": validate_only}
-    return requests.incremental_alter_configs(controller, request)["responses"][0]
+    return requests.incremental_alter_configs(registry, request)["responses"][0]
 
 
-def test_a_created_topic_is_served_and_comes_back_after_a_restart(controller, native, tmp_path):
-    answer = create(controller, "t", configs=[{"name": "retention.ms", "value": "5"}])
+def test_a_created_topic_is_served_and_comes_back_after_a_restart(registry, native, tmp_path):
+    answer = create(registry, "t", configs=[{"name": "retention.ms", "value": "5"}])
     assert (answer["error_code"], answer["num_partitions"], answer["replication_factor"]) == (0, 2, 1)
     assert native.topics["t"]["topic_id"] == answer["topic_id"]
     assert native.topics["t"]["config"]["retention_ms"] == 5
@@ -89,21 +89,21 @@ def test_a_created_topic_is_served_and_comes_back_after_a_restart(controller, na
     assert again.topics == native.topics
 
 
-def test_validate_only_changes_nothing(controller, native):
-    assert create(controller, "t", validate_only=True)["error_code"] == 0
+def test_validate_only_changes_nothing(registry, native):
+    assert create(registry, "t", validate_only=True)["error_code"] == 0
     assert native.topics == {}
-    assert controller.topics == {}
-    create(controller, "u")
+    assert registry.topics == {}
+    create(registry, "u")
     request = {"topics": [{"name": "u", "count": 4, "assignments": None}], "validate_only": True, "timeout_ms": 1}
-    assert requests.create_partitions(controller, request)["results"][0]["error_code"] == 0
-    assert alter(controller, TOPIC, "u", validate_only=True, retention_ms="9")["error_code"] == 0
+    assert requests.create_partitions(registry, request)["results"][0]["error_code"] == 0
+    assert alter(registry, TOPIC, "u", validate_only=True, retention_ms="9")["error_code"] == 0
     assert len(native.topics["u"]["partitions"]) == 2
     assert native.topics["u"]["config"]["retention_ms"] == 604_800_000
 
 
-def test_a_full_disk_is_an_answer_and_the_topic_is_served_after_the_next_start(controller, native, tmp_path):
+def test_a_full_disk_is_an_answer_and_the_topic_is_served_after_the_next_start(registry, native, tmp_path):
     native.broken = True
-    answer = create(controller, "t")
+    answer = create(registry, "t")
     assert answer["error_code"] == ErrorCode.KAFKA_STORAGE_ERROR
     assert "no space left" in answer["error_message"]
     native.broken = False
@@ -111,54 +111,54 @@ def test_a_full_disk_is_an_answer_and_the_topic_is_served_after_the_next_start(c
     assert list(native.topics) == ["t"]
 
 
-def test_auto_create_makes_what_is_missing_and_only_logs_what_cannot_be(controller, native, caplog):
-    create(controller, "old")
-    assert requests.auto_create_topics(controller, {"topics": ["a", "old", "../x", "a"]}) == {}
+def test_auto_create_makes_what_is_missing_and_only_logs_what_cannot_be(registry, native, caplog):
+    create(registry, "old")
+    assert requests.auto_create_topics(registry, {"topics": ["a", "old", "../x", "a"]}) == {}
     assert sorted(native.topics) == ["a", "old"]
     assert "'../x' is not created" in caplog.text
 
 
-def test_a_topic_is_deleted_by_name_or_id_and_its_name_is_free_again(controller, native):
-    first = create(controller, "t")
-    by_name = requests.delete_topics(controller, {"topics": [{"name": "t", "topic_id": requests.NO_TOPIC_ID}]})[
+def test_a_topic_is_deleted_by_name_or_id_and_its_name_is_free_again(registry, native):
+    first = create(registry, "t")
+    by_name = requests.delete_topics(registry, {"topics": [{"name": "t", "topic_id": requests.NO_TOPIC_ID}]})[
         "responses"
     ][0]
     assert by_name == {"name": "t", "topic_id": first["topic_id"], "error_code": 0, "error_message": None}
-    second = create(controller, "t")
+    second = create(registry, "t")
     assert second["topic_id"] != first["topic_id"]
-    by_id = requests.delete_topics(controller, {"topics": [{"name": None, "topic_id": second["topic_id"]}]})[
-        "responses"
-    ][0]
+    by_id = requests.delete_topics(registry, {"topics": [{"name": None, "topic_id": second["topic_id"]}]})["responses"][
+        0
+    ]
     assert (by_id["name"], by_id["error_code"]) == ("t", 0)
-    gone = requests.delete_topics(controller, {"topics": [], "topic_names": ["t"]})["responses"][0]
+    gone = requests.delete_topics(registry, {"topics": [], "topic_names": ["t"]})["responses"][0]
     assert (gone["name"], gone["error_code"]) == ("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert native.topics == {}
 
 
-def test_a_deletion_cut_short_is_finished_at_the_next_start(controller, native, tmp_path):
-    create(controller, "t")
+def test_a_deletion_cut_short_is_finished_at_the_next_start(registry, native, tmp_path):
+    create(registry, "t")
     native.broken = True
-    answer = requests.delete_topics(controller, {"topics": [{"name": "t", "topic_id": None}]})["responses"][0]
+    answer = requests.delete_topics(registry, {"topics": [{"name": "t", "topic_id": None}]})["responses"][0]
     assert answer["error_code"] == ErrorCode.KAFKA_STORAGE_ERROR
-    assert describe(controller, TOPIC, "t")["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert describe(registry, TOPIC, "t")["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     again = FakeNative()
     assert started(tmp_path, again).topics == {}
     assert again.topics == {}
     assert FileStore(tmp_path).paths("topics/") == []
 
 
-def test_partitions_grow_and_the_native_server_hears_of_it(controller, native):
-    create(controller, "t")
+def test_partitions_grow_and_the_native_server_hears_of_it(registry, native):
+    create(registry, "t")
     request = {"topics": [{"name": "t", "count": 4, "assignments": None}], "validate_only": False, "timeout_ms": 1}
-    assert requests.create_partitions(controller, request)["results"] == [
+    assert requests.create_partitions(registry, request)["results"] == [
         {"name": "t", "error_code": 0, "error_message": None}
     ]
     assert len(native.topics["t"]["partitions"]) == 4
 
 
-def test_topic_entries_show_kafkas_types_sources_and_synonyms(controller):
-    create(controller, "t", configs=[{"name": "retention.ms", "value": "5"}])
-    result = describe(controller, TOPIC, "t", include_synonyms=True, include_documentation=True)
+def test_topic_entries_show_kafkas_types_sources_and_synonyms(registry):
+    create(registry, "t", configs=[{"name": "retention.ms", "value": "5"}])
+    result = describe(registry, TOPIC, "t", include_synonyms=True, include_documentation=True)
     entries = {entry["name"]: entry for entry in result["configs"]}
     retention = entries["retention.ms"]
     assert (retention["value"], retention["config_source"], retention["config_type"]) == ("5", 1, 5)
@@ -172,8 +172,8 @@ def test_topic_entries_show_kafkas_types_sources_and_synonyms(controller):
     assert entries["segment.bytes"]["config_source"] == 5
 
 
-def test_broker_entries_show_what_was_given_at_the_start(controller):
-    entries = {entry["name"]: entry for entry in describe(controller, BROKER, "1")["configs"]}
+def test_broker_entries_show_what_was_given_at_the_start(registry):
+    entries = {entry["name"]: entry for entry in describe(registry, BROKER, "1")["configs"]}
     assert (entries["num.partitions"]["value"], entries["num.partitions"]["config_source"]) == ("2", 4)
     assert entries["num.partitions"]["read_only"]
     assert not entries["log.retention.ms"]["read_only"]
@@ -186,8 +186,8 @@ def test_broker_entries_show_what_was_given_at_the_start(controller):
     assert entries["num.partitions"]["synonyms"] == []
 
 
-def test_only_the_keys_asked_for_are_described(controller):
-    result = describe(controller, BROKER, "1", keys=["num.partitions", "unknown"])
+def test_only_the_keys_asked_for_are_described(registry):
+    result = describe(registry, BROKER, "1", keys=["num.partitions", "unknown"])
     assert [entry["name"] for entry in result["configs"]] == ["num.partitions"]
 
 
@@ -200,29 +200,29 @@ def test_only_the_keys_asked_for_are_described(controller):
         (8, "1", ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_a_resource_that_is_not_here_is_an_error_of_its_own(controller, kind, name, code):
-    assert describe(controller, kind, name)["error_code"] == code
-    assert alter(controller, kind, name, retention_ms="1")["error_code"] == code
+def test_a_resource_that_is_not_here_is_an_error_of_its_own(registry, kind, name, code):
+    assert describe(registry, kind, name)["error_code"] == code
+    assert alter(registry, kind, name, retention_ms="1")["error_code"] == code
 
 
-def test_altered_topic_configs_reach_the_log_and_the_store(controller, native, tmp_path):
-    create(controller, "t")
-    assert alter(controller, TOPIC, "t", retention_ms="7")["error_code"] == 0
+def test_altered_topic_configs_reach_the_log_and_the_store(registry, native, tmp_path):
+    create(registry, "t")
+    assert alter(registry, TOPIC, "t", retention_ms="7")["error_code"] == 0
     assert native.topics["t"]["config"]["retention_ms"] == 7
     assert started(tmp_path, FakeNative()).topics["t"].configs == {"retention.ms": "7"}
     replaced = {"resource_type": TOPIC, "resource_name": "t", "configs": [{"name": "flush.ms", "value": "3"}]}
-    answer = requests.alter_configs(controller, {"resources": [replaced], "validate_only": False})["responses"][0]
+    answer = requests.alter_configs(registry, {"resources": [replaced], "validate_only": False})["responses"][0]
     assert answer["error_code"] == 0
-    assert controller.topics["t"].configs == {"flush.ms": "3"}
+    assert registry.topics["t"].configs == {"flush.ms": "3"}
 
 
-def test_a_changed_broker_setting_reaches_every_topic_that_does_not_set_it(controller, native):
-    create(controller, "t")
-    create(controller, "own", configs=[{"name": "retention.ms", "value": "5"}])
-    assert alter(controller, BROKER, "1", log_retention_ms="9")["error_code"] == 0
+def test_a_changed_broker_setting_reaches_every_topic_that_does_not_set_it(registry, native):
+    create(registry, "t")
+    create(registry, "own", configs=[{"name": "retention.ms", "value": "5"}])
+    assert alter(registry, BROKER, "1", log_retention_ms="9")["error_code"] == 0
     assert native.topics["t"]["config"]["retention_ms"] == 9
     assert native.topics["own"]["config"]["retention_ms"] == 5
-    entry = describe(controller, BROKER, "1", keys=["log.retention.ms"])["configs"][0]
+    entry = describe(registry, BROKER, "1", keys=["log.retention.ms"])["configs"][0]
     assert (entry["value"], entry["config_source"]) == ("9", 2)
 
 
@@ -238,51 +238,51 @@ def test_a_failure_inside_is_answered_item_by_item_or_as_a_whole(kind):
     assert kind == "auto_create_topics" or [item["error_code"] for item in items] == [ErrorCode.UNKNOWN_SERVER_ERROR]
 
 
-def test_directories_without_a_topic_are_named_and_left_alone(controller, tmp_path, caplog):
-    create(controller, "known")
+def test_directories_without_a_topic_are_named_and_left_alone(registry, tmp_path, caplog):
+    create(registry, "known")
     for name in ("known-0", "lost-0", "lost-1", "gone-0.abc-delete", "plain"):
         (tmp_path / name).mkdir()
-    controller.warn_of_strays(str(tmp_path))
+    registry.warn_of_strays(str(tmp_path))
     assert "2 directories belong to no known topic and are not served: lost-0, lost-1" in caplog.text
     assert (tmp_path / "lost-0").is_dir()
 
 
-def test_ids_on_the_wire_and_in_the_store_are_the_same(controller):
-    answer = create(controller, "t")
-    assert topic_id_text(topic_id_uuid(answer["topic_id"])) == controller.topics["t"].topic_id
+def test_ids_on_the_wire_and_in_the_store_are_the_same(registry):
+    answer = create(registry, "t")
+    assert topic_id_text(topic_id_uuid(answer["topic_id"])) == registry.topics["t"].topic_id
 
 
-def test_the_cleaners_back_off_changes_while_the_broker_runs(controller, native):
+def test_the_cleaners_back_off_changes_while_the_broker_runs(registry, native):
     changed = {"name": "log.cleaner.backoff.ms", "config_operation": 0, "value": "20"}
     resource = {"resource_type": BROKER, "resource_name": "1", "configs": [changed]}
-    answer = requests.incremental_alter_configs(controller, {"validate_only": False, "resources": [resource]})
+    answer = requests.incremental_alter_configs(registry, {"validate_only": False, "resources": [resource]})
     assert answer["responses"][0]["error_code"] == 0
     assert native.cleaner_backoff_ms == 20
     resource["configs"] = [{"name": "log.cleaner.backoff.ms", "config_operation": 1, "value": None}]
-    requests.incremental_alter_configs(controller, {"validate_only": False, "resources": [resource]})
+    requests.incremental_alter_configs(registry, {"validate_only": False, "resources": [resource]})
     assert native.cleaner_backoff_ms == 15_000
 
 
-def described(controller, resources, **more):
+def described(registry, resources, **more):
     named = [
         {"resource_type": kind, "resource_name": name, "configuration_keys": keys} for kind, name, keys in resources
     ]
-    return requests.describe_configs(controller, {"resources": named, **more})["results"]
+    return requests.describe_configs(registry, {"resources": named, **more})["results"]
 
 
-def test_a_resource_that_is_named_many_times_is_described_once_with_all_the_keys_that_are_asked_for(controller):
-    (answer,) = described(controller, [(BROKER, "1", None)] * 13_000, include_synonyms=True, include_documentation=True)
+def test_a_resource_that_is_named_many_times_is_described_once_with_all_the_keys_that_are_asked_for(registry):
+    (answer,) = described(registry, [(BROKER, "1", None)] * 13_000, include_synonyms=True, include_documentation=True)
     assert answer["error_code"] == 0
     everything = len(answer["configs"])
-    (answer,) = described(controller, [(BROKER, "1", ["node.id"]), (BROKER, "1", ["num.partitions", "node.id"])])
+    (answer,) = described(registry, [(BROKER, "1", ["node.id"]), (BROKER, "1", ["num.partitions", "node.id"])])
     assert {one["name"] for one in answer["configs"]} == {"node.id", "num.partitions"}
     for order in ((["node.id"], None), (None, ["node.id"])):
-        (answer,) = described(controller, [(BROKER, "1", keys) for keys in order])
+        (answer,) = described(registry, [(BROKER, "1", keys) for keys in order])
         assert len(answer["configs"]) == everything
 
 
 def test_one_request_is_told_the_configs_of_so_many_resources_and_the_others_are_refused(tmp_path, native, caplog):
-    made = Controller(FileStore(tmp_path), native, broker_config([("describe.configs.max.resources", "2")]))
+    made = TopicRegistry(FileStore(tmp_path), native, broker_config([("describe.configs.max.resources", "2")]))
     made.start()
     for name in ("a", "b", "c"):
         create(made, name)
@@ -299,23 +299,23 @@ def seconds(work):
 
 
 @pytest.mark.parametrize("kind", ["alter_configs", "delete_topics", "delete_ids", "create_topics", "words"])
-def test_a_request_of_many_items_is_decided_in_time_that_grows_as_they_do(controller, kind):
+def test_a_request_of_many_items_is_decided_in_time_that_grows_as_they_do(registry, kind):
     many = 40_000
 
     def run():
         if kind == "alter_configs":
             named = [{"resource_type": 99, "resource_name": str(number), "configs": []} for number in range(many)]
-            requests.alter_configs(controller, {"resources": named, "validate_only": True})
+            requests.alter_configs(registry, {"resources": named, "validate_only": True})
         elif kind == "delete_topics":
             named = [{"name": str(number // 2), "topic_id": None} for number in range(many)]
-            requests.delete_topics(controller, {"topics": named})
+            requests.delete_topics(registry, {"topics": named})
         elif kind == "delete_ids":
             named = [{"name": None, "topic_id": str(uuid.UUID(int=number + 1))} for number in range(many)]
-            requests.delete_topics(controller, {"topics": named})
+            requests.delete_topics(registry, {"topics": named})
         elif kind == "create_topics":
             blank = {"num_partitions": -1, "replication_factor": -1, "configs": [], "assignments": []}
             named = [{"name": str(number // 2), **blank} for number in range(many)]
-            requests.create_topics(controller, {"topics": named, "validate_only": True})
+            requests.create_topics(registry, {"topics": named, "validate_only": True})
         else:
             words = ",".join(str(number) for number in range(many))
             rules = ConfigRules(lambda _name, text: text, lambda _name, _present: words.split(","))
@@ -325,7 +325,7 @@ def test_a_request_of_many_items_is_decided_in_time_that_grows_as_they_do(contro
     assert seconds(run) < 1.0
 
 
-def test_topics_that_cannot_be_created_are_named_in_the_log_up_to_a_number(controller, caplog):
-    requests.auto_create_topics(controller, {"topics": [f"not/legal{number}" for number in range(1_000)]})
+def test_topics_that_cannot_be_created_are_named_in_the_log_up_to_a_number(registry, caplog):
+    requests.auto_create_topics(registry, {"topics": [f"not/legal{number}" for number in range(1_000)]})
     assert len(caplog.records) == requests.SAID_MAX + 1
     assert f"{1_000 - requests.SAID_MAX} more topics" in caplog.text

@@ -1,16 +1,27 @@
 """Pieces of the command line that need no broker."""
 
+import json
+import re
+
 import pytest
 from click import BadParameter
 
-from pylog_spark.cli.common import echo_table, milliseconds
+from pylog_spark.cli.common import echo_json, echo_table, milliseconds
 from pylog_spark.client.consumer import _starts
 from pylog_spark.client.errors import LogError
+from pylog_spark.offsets import TopicPartition
+from pylog_spark.results.groups import MemberDescription
 
 
 def test_a_table_aligns_words_left_and_numbers_right(capsys):
     echo_table(["NAME", "COUNT"], [("a", 5), ("longer", 1000)])
     assert capsys.readouterr().out == "NAME    COUNT\na           5\nlonger   1000\n"
+
+
+def test_a_row_is_one_line_where_a_program_reads_it_and_its_cells_are_as_they_are(capsys):
+    name = "[bold]" + "a" * 300
+    echo_table(["NAME", "NOTE"], [(name, "")])
+    assert capsys.readouterr().out.splitlines()[1] == name
 
 
 def test_an_empty_table_is_its_heading(capsys):
@@ -63,3 +74,26 @@ def test_an_offset_outside_the_log_is_refused_with_what_there_is():
     for start in (4, 10):
         with pytest.raises(LogError, match=f"has no offset {start}: it has 5 to 9"):
             _starts(FakeAdmin(), "t", [0], {0: 9}, start, None)
+
+
+def test_a_result_is_printed_as_json_with_its_fields_in_alphabetical_order(capsys):
+    partitions = (TopicPartition("t", 0), TopicPartition("t", 1))
+    member = MemberDescription("m", None, "c", "h", partitions)
+    echo_json([{"group_id": "g", "members": (member,)}])
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == [
+        {
+            "group_id": "g",
+            "members": [
+                {
+                    "client_id": "c",
+                    "host": "h",
+                    "instance_id": None,
+                    "member_id": "m",
+                    "partitions": [["t", 0], ["t", 1]],
+                }
+            ],
+        }
+    ]
+    names = re.findall(r'"(\w+)":', shown)
+    assert names == ["group_id", "members", "client_id", "host", "instance_id", "member_id", "partitions"]

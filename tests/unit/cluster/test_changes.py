@@ -3,7 +3,7 @@
 import pytest
 
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.controller import broker_config_rules, topic_config_rules
+from pylog_spark.broker.registry import broker_config_rules, topic_config_rules
 from pylog_spark.cluster import changes
 from pylog_spark.cluster.changes import Change, Operation
 from pylog_spark.cluster.errors import ErrorCode, Refusal

@@ -16,8 +16,8 @@ from pylog_spark.cluster.election import (
     elect_preferred,
     elect_unclean,
     leave,
+    reconcile,
     rejoin,
-    settle,
 )
 from pylog_spark.cluster.errors import Refusal
 from pylog_spark.cluster.isr import IsrProposal, alter
@@ -33,7 +33,7 @@ STEP = st.one_of(
     st.tuples(st.sampled_from(KIND), BROKER),
     st.tuples(st.sampled_from(KIND), BROKER),
     st.tuples(st.sampled_from(["isr", "move"]), SOME),
-    st.tuples(st.sampled_from(["settle", "cancel", "commit"]), st.none()),
+    st.tuples(st.sampled_from(["reconcile", "cancel", "commit"]), st.none()),
 )
 # Whether the controller and the leader do their part at once, or only later.
 EVENT = st.tuples(STEP, st.booleans())
@@ -85,7 +85,7 @@ class Model:
 
     def run(self, event: tuple[tuple[str, object], bool]) -> None:
         step, prompt = event
-        for kind, what in [step, ("settle", None), ("commit", None)] if prompt else [step]:
+        for kind, what in [step, ("reconcile", None), ("commit", None)] if prompt else [step]:
             self.step(kind, what)
             one = self.one
             if one.leader != NOBODY and one.leader in self.alive:
@@ -136,14 +136,18 @@ class Model:
             self.store(after)
 
     def _move(self, target: list[int]) -> None:
-        self.store(settle(reassignment.start(self.topic, {0: target}, self.live, self.rules)[0], self.live, self.rules))
+        self.store(
+            reconcile(reassignment.start(self.topic, {0: target}, self.live, self.rules)[0], self.live, self.rules)
+        )
 
     def _cancel(self, _: None) -> None:
-        self.store(settle(reassignment.start(self.topic, {0: None}, self.live, self.rules)[0], self.live, self.rules))
+        self.store(
+            reconcile(reassignment.start(self.topic, {0: None}, self.live, self.rules)[0], self.live, self.rules)
+        )
 
-    def _settle(self, _: None) -> None:
-        after = settle(self.topic, self.live, self.rules)
-        assert settle(after, self.live, self.rules) is after, "settled is settled"
+    def _reconcile(self, _: None) -> None:
+        after = reconcile(self.topic, self.live, self.rules)
+        assert reconcile(after, self.live, self.rules) is after, "reconciled is reconciled"
         self.store(after)
 
     def _commit(self, _: None) -> None:
@@ -172,10 +176,10 @@ def test_every_move_ends_once_all_are_back_and_a_cancelled_one_gives_back_the_re
     model.leaving.clear()
     for broker in BROKERS:
         model.step("return", broker)
-    model.step("settle", None)
+    model.step("reconcile", None)
     assert model.one.leader != NOBODY, model.one
     model.step("isr", list(model.one.replicas))
-    model.step("settle", None)
+    model.step("reconcile", None)
     assert reassignment.listing(model.topic) == ()
     assert set(model.one.isr) == set(model.one.replicas)
     before = model.one
@@ -183,15 +187,15 @@ def test_every_move_ends_once_all_are_back_and_a_cancelled_one_gives_back_the_re
     cancelled, refused = reassignment.start(started, {0: None}, model.live, rules)
     if reassignment.listing(started):
         assert refused == {}
-        after = settle(cancelled, model.live, rules).partitions[0]
+        after = reconcile(cancelled, model.live, rules).partitions[0]
         assert (set(after.replicas), set(after.isr), after.leader) == (
             set(before.replicas),
             set(before.isr),
             before.leader,
         )
-    model.store(settle(started, model.live, rules))
+    model.store(reconcile(started, model.live, rules))
     model.step("isr", list(model.one.replicas))
-    model.step("settle", None)
+    model.step("reconcile", None)
     assert (model.one.replicas, model.one.adding, model.one.removing) == (tuple(target), (), ())
     assert model.one.leader in target
 
@@ -204,7 +208,7 @@ def test_an_unclean_election_gives_a_leader_to_whatever_has_a_live_replica(repli
         model.run(event)
     if not model.leaving and not model.live.active.isdisjoint(model.one.replicas):
         asked, refused = elect_unclean(model.topic, [0], model.live, rules)
-        allowed = settle(model.topic, model.live, replace(rules, unclean=True)).partitions[0]
+        allowed = reconcile(model.topic, model.live, replace(rules, unclean=True)).partitions[0]
         assert asked.partitions[0].leader != NOBODY
         assert (refused == {}) == (model.one.leader == NOBODY)
         assert allowed.leader in model.alive

@@ -12,9 +12,9 @@ from pylog_spark.cluster.election import (
     elect_unclean,
     imbalanced,
     leave,
+    reconcile,
     reconfigured,
     rejoin,
-    settle,
 )
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.isr import IsrProposal, alter
@@ -44,54 +44,54 @@ def only(one: Topic) -> Partition:
 
 def test_nothing_is_done_where_nothing_is_to_be_done():
     before = three()
-    assert settle(before, alive(1, 2, 3), CAREFUL) is before
+    assert reconcile(before, alive(1, 2, 3), CAREFUL) is before
     assert leave(before, 9, alive(1, 2, 3, 9), CAREFUL) is before
     assert rejoin(before, 9, False, alive(1, 2, 3), CAREFUL) is before
 
 
 def test_the_first_live_member_of_the_isr_leads_after_the_leader_dies():
-    after = only(settle(three(), alive(2, 3), CAREFUL))
+    after = only(reconcile(three(), alive(2, 3), CAREFUL))
     assert (after.leader, after.isr, after.elr) == (2, (2, 3), ())
     assert (after.leader_epoch, after.partition_epoch) == (6, 8)
 
 
 def test_a_dead_follower_leaves_the_isr_without_an_election():
-    after = only(settle(three(), alive(1, 3), CAREFUL))
+    after = only(reconcile(three(), alive(1, 3), CAREFUL))
     assert (after.leader, after.isr, after.leader_epoch, after.partition_epoch) == (1, (1, 3), 5, 8)
 
 
 def test_a_replica_that_is_not_in_sync_does_not_lead():
-    after = only(settle(three(isr=(1,)), alive(2, 3), CAREFUL))
+    after = only(reconcile(three(isr=(1,)), alive(2, 3), CAREFUL))
     assert (after.leader, after.isr, after.leader_epoch) == (NOBODY, (1,), 6)
-    again = only(settle(topic(after), alive(1, 2, 3), CAREFUL))
+    again = only(reconcile(topic(after), alive(1, 2, 3), CAREFUL))
     assert (again.leader, again.isr, again.leader_epoch) == (1, (1,), 7), "the same broker leads in another epoch"
 
 
 def test_an_unclean_leader_is_all_of_the_isr_and_only_where_it_is_allowed():
-    after = only(settle(three(isr=(1,)), alive(2, 3), UNCLEAN))
+    after = only(reconcile(three(isr=(1,)), alive(2, 3), UNCLEAN))
     assert (after.leader, after.isr, after.elr) == (2, (2,), ())
 
 
 def test_no_unclean_election_while_somebody_in_sync_is_alive():
-    after = only(settle(three(isr=(3,), leader=3), alive(1, 2, 3, leaving=(3,)), UNCLEAN))
+    after = only(reconcile(three(isr=(3,), leader=3), alive(1, 2, 3, leaving=(3,)), UNCLEAN))
     assert (after.leader, after.isr) == (3, (3,))
 
 
 def test_members_that_leave_below_min_isr_stay_eligible_and_lead_when_the_isr_is_gone():
-    left = settle(three(), alive(1), CAREFUL)
+    left = reconcile(three(), alive(1), CAREFUL)
     assert (only(left).isr, only(left).elr) == ((1,), (2, 3))
-    back = only(settle(left, alive(3), CAREFUL))
+    back = only(reconcile(left, alive(3), CAREFUL))
     assert (back.leader, back.isr, back.elr) == (3, (3,), (1, 2))
 
 
 def test_nobody_is_eligible_outside_the_isr_when_the_isr_alone_commits():
-    assert only(settle(three(), alive(1), LAX)).elr == ()
-    assert only(settle(three(), alive(1, 2), CAREFUL)).elr == ()
+    assert only(reconcile(three(), alive(1), LAX)).elr == ()
+    assert only(reconcile(three(), alive(1, 2), CAREFUL)).elr == ()
 
 
 def test_laxer_rules_empty_the_elr_before_anybody_is_elected_from_it():
     eligible = three(isr=(1,), elr=(2, 3))
-    after = only(settle(eligible, alive(2, 3), LAX))
+    after = only(reconcile(eligible, alive(2, 3), LAX))
     assert (after.leader, after.isr, after.elr) == (NOBODY, (1,), ())
 
 
@@ -106,8 +106,8 @@ def test_other_rules_empty_the_elr_and_nothing_else():
 
 def test_min_isr_counts_at_most_the_replicas():
     alone = topic(Partition(0, (1,), 1, 0, (1,)))
-    assert settle(alone, alive(1), CAREFUL) is alone
-    assert only(settle(topic(Partition(0, (1, 2), 1, 0, (1, 2))), alive(1), PartitionRules(3, False))).elr == (2,)
+    assert reconcile(alone, alive(1), CAREFUL) is alone
+    assert only(reconcile(topic(Partition(0, (1, 2), 1, 0, (1, 2))), alive(1), PartitionRules(3, False))).elr == (2,)
 
 
 def test_a_clean_stop_moves_leadership_first_and_leaves_the_isr():
@@ -119,14 +119,14 @@ def test_a_clean_stop_of_the_last_in_sync_leaves_the_partition_to_its_return():
     after = leave(three(isr=(1,)), 1, alive(1, 2, 3), UNCLEAN)
     assert (only(after).leader, only(after).isr) == (NOBODY, (1,))
     assert leave(after, 1, alive(1, 2, 3), UNCLEAN) is after
-    assert only(settle(after, alive(1, 2, 3), UNCLEAN)).leader == 1
+    assert only(reconcile(after, alive(1, 2, 3), UNCLEAN)).leader == 1
 
 
 def test_who_is_being_stopped_leads_nothing_new_but_goes_on_where_nobody_else_can():
-    assert only(settle(three(), alive(2, 3, leaving=(2,)), CAREFUL)).leader == 3
-    assert only(settle(three(isr=(2,), leader=NOBODY), alive(2, leaving=(2,)), CAREFUL)).leader == NOBODY
+    assert only(reconcile(three(), alive(2, 3, leaving=(2,)), CAREFUL)).leader == 3
+    assert only(reconcile(three(isr=(2,), leader=NOBODY), alive(2, leaving=(2,)), CAREFUL)).leader == NOBODY
     led = three(isr=(1,))
-    assert settle(led, alive(1, 2, leaving=(1,)), CAREFUL) is led
+    assert reconcile(led, alive(1, 2, leaving=(1,)), CAREFUL) is led
 
 
 def test_who_may_have_lost_records_leaves_isr_and_elr():
@@ -173,7 +173,7 @@ def test_nobody_joins_the_isr_by_what_it_had_fetched_before_its_power_went():
 
 def test_a_deleted_topic_is_left_alone():
     gone = replace(three(), deleting=True)
-    assert settle(gone, alive(), CAREFUL) is gone
+    assert reconcile(gone, alive(), CAREFUL) is gone
     assert leave(gone, 1, alive(), CAREFUL) is gone
     assert rejoin(gone, 1, False, alive(), CAREFUL) is gone
 

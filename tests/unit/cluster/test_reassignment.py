@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pylog_spark.cluster import reassignment
-from pylog_spark.cluster.election import Liveness, PartitionRules, settle
+from pylog_spark.cluster.election import Liveness, PartitionRules, reconcile
 from pylog_spark.cluster.errors import ErrorCode
 from pylog_spark.cluster.isr import IsrProposal, alter
 from pylog_spark.cluster.model import Partition, Topic
@@ -18,7 +18,7 @@ HERE = Topic("t", "AAAAAAAAAAAAAAAAAAAAAA", {}, (Partition(0, (1, 2, 3), 1, 5, (
 def moved(topic: Topic, *target: int, live: Liveness = ALL) -> Topic:
     after, refused = reassignment.start(topic, {0: target}, live)
     assert refused == {}
-    return settle(after, live, RULES)
+    return reconcile(after, live, RULES)
 
 
 def with_isr(topic: Topic, *isr: int) -> Topic:
@@ -26,7 +26,7 @@ def with_isr(topic: Topic, *isr: int) -> Topic:
     proposal = IsrProposal(0, one.leader_epoch, one.partition_epoch, isr)
     after, answers = alter(topic, one.leader, [proposal], ALL, RULES)
     assert answers == {0: ErrorCode.NONE}
-    return settle(after, ALL, RULES)
+    return reconcile(after, ALL, RULES)
 
 
 def test_the_new_ones_come_first_and_the_old_ones_go_when_all_of_the_target_are_in_sync():
@@ -66,27 +66,27 @@ def test_fewer_replicas_need_those_that_stay_to_be_in_sync():
 def test_a_cancelled_move_gives_back_the_replicas():
     topic = moved(HERE, 4, 5, 6)
     back, refused = reassignment.start(with_isr(topic, 1, 2, 3, 4), {0: None}, ALL)
-    one = settle(back, ALL, RULES).partitions[0]
+    one = reconcile(back, ALL, RULES).partitions[0]
     assert refused == {}
     assert (set(one.replicas), set(one.isr), one.adding, one.removing, one.leader) == ({1, 2, 3}, {1, 2, 3}, (), (), 1)
 
 
 def test_a_cancelled_move_takes_leadership_from_a_new_replica():
-    topic = settle(with_isr(moved(HERE, 4, 5, 6), 1, 2, 3, 4), Liveness(frozenset({3, 4})), RULES)
+    topic = reconcile(with_isr(moved(HERE, 4, 5, 6), 1, 2, 3, 4), Liveness(frozenset({3, 4})), RULES)
     assert topic.partitions[0].leader == 4
     back, _ = reassignment.start(topic, {0: None}, Liveness(frozenset({3, 4})))
     assert (back.partitions[0].leader, back.partitions[0].isr) == (3, (3,))
 
 
 def test_a_move_is_not_cancelled_when_only_a_new_replica_has_the_records():
-    topic = settle(with_isr(moved(HERE, 4, 5, 6), 1, 2, 3, 4), Liveness(frozenset({4})), RULES)
+    topic = reconcile(with_isr(moved(HERE, 4, 5, 6), 1, 2, 3, 4), Liveness(frozenset({4})), RULES)
     back, refused = reassignment.start(topic, {0: None}, Liveness(frozenset({4})))
     assert back is topic
     assert refused[0].code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_cancel_that_leaves_what_is_committed_to_fewer_than_min_isr_is_refused():
-    topic = settle(with_isr(moved(HERE, 4, 5, 6), 1, 2, 3, 4), Liveness(frozenset({3, 4})), RULES)
+    topic = reconcile(with_isr(moved(HERE, 4, 5, 6), 1, 2, 3, 4), Liveness(frozenset({3, 4})), RULES)
     assert topic.partitions[0].isr == (4, 3)
     back, refused = reassignment.start(topic, {0: None}, Liveness(frozenset({3, 4})), RULES)
     assert back is topic

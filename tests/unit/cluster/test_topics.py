@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pylog_spark.broker.controller import check_topic_config
+from pylog_spark.broker.registry import check_topic_config
 from pylog_spark.cluster import topics
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.model import BrokerInfo, Topic, new_topic_id

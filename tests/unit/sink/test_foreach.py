@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from pylog_spark import foreach, foreach_batch
+from pylog_spark import foreach_batch
 from pylog_spark.errors import PylogError
-from pylog_spark.foreach import _shown
+from pylog_spark.spark import foreach
+from pylog_spark.spark.foreach import _shown
 
 
 class Writes:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pylog_spark.errors import PylogError
+from pylog_spark.results.transactions import TransactionDescription
 from pylog_spark.sink import protocol
 from pylog_spark.sink.decision import TOPIC_IDS_MAX, TRANSACTIONS_MAX, Decision, Transaction, encode, revoked_bytes
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, task_transaction_id
@@ -28,9 +29,9 @@ from pylog_spark.sink.protocol import (
     not_safe,
     open_for_ms,
     over,
-    patience_ms,
     portion,
     revoking,
+    timeouts_ms,
 )
 
 NOW = 1_000_000
@@ -204,10 +205,10 @@ def test_a_record_with_all_that_a_decision_may_say_fits_into_a_batch() -> None:
 
 
 def test_for_how_long_transactions_are_open_is_known_of_those_that_brokers_describe() -> None:
-    began = {"error": None, "start_time_ms": NOW - 5_000}
-    assert open_for_ms([began, {**began, "start_time_ms": NOW - 9_000}], NOW) == 9_000
-    assert open_for_ms([{**began, "start_time_ms": NOW + 5}], NOW) == 0, "the broker's clock is ahead"
-    unknown = [{**began, "start_time_ms": -1}, {"error": "NOT_COORDINATOR", "start_time_ms": NOW - 1}]
+    (began,) = described(transaction(query(5)), start_time_ms=NOW - 5_000).values()
+    assert open_for_ms([began, replace(began, start_time_ms=NOW - 9_000)], NOW) == 9_000
+    assert open_for_ms([replace(began, start_time_ms=NOW + 5)], NOW) == 0, "the broker's clock is ahead"
+    unknown = [replace(began, start_time_ms=-1), replace(began, error="NOT_COORDINATOR", start_time_ms=NOW - 1)]
     assert open_for_ms([*unknown, began], NOW) == 5_000
     assert open_for_ms(unknown, NOW) is None
     assert open_for_ms([], NOW) is None
@@ -227,15 +228,20 @@ def test_a_prepared_transaction_is_decided_only_while_it_is_open() -> None:
     assert not_safe([one], {}, NOW) == [one.transactional_id], "forgotten"
 
 
-def described(one: Transaction, **changes: Any) -> dict[str, dict[str, Any]]:
-    state = {
-        "state": "Ongoing",
-        "producer_id": one.producer_id,
-        "producer_epoch": one.producer_epoch,
-        "timeout_ms": 900_000,
-        "start_time_ms": NOW - 1000,
-    }
-    return {one.transactional_id: {**state, **changes}}
+def described(one: Transaction, **changes: Any) -> dict[str, TransactionDescription]:
+    state = TransactionDescription(
+        one.transactional_id,
+        "Ongoing",
+        one.producer_id,
+        one.producer_epoch,
+        timeout_ms=900_000,
+        start_time_ms=NOW - 1000,
+        partitions=(),
+        coordinator=1,
+        error=None,
+        message=None,
+    )
+    return {one.transactional_id: replace(state, **changes)}
 
 
 def test_a_transaction_that_can_time_out_is_decided_only_while_it_is_open_and_has_time_left() -> None:
@@ -280,6 +286,6 @@ def test_a_write_is_abandoned_when_all_of_its_open_transactions_are_open_for_lon
 
 def test_the_most_patient_transaction_of_a_write_says_when_it_is_abandoned() -> None:
     ids = [task_transaction_id(query(5), number, JOB, (number + 1) * 1_000) for number in range(2)]
-    assert patience_ms([*ids, "somebody-elses"]) == {("q", 5): 2_000}
+    assert timeouts_ms([*ids, "somebody-elses"]) == {("q", 5): 2_000}
     assert abandoned(ids, {1_000: set(ids), 2_000: {ids[0]}}) == []
     assert abandoned(ids, {2_000: set(ids)}) == sorted(ids)

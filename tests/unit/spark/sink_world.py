@@ -12,8 +12,11 @@ import random
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from pylog_spark.results.topics import CreateTopicResult, PartitionDescription, TopicDescription
+from pylog_spark.results.transactions import TransactionDescription, TransactionListing
 
 OPEN, COMMITTED, ABORTED = "Ongoing", "CompleteCommit", "CompleteAbort"
 _STEPS_MAX = 20_000
@@ -335,13 +338,14 @@ class Client:
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         self._world.asked()
         error = None if self._world.topic_made else "UNKNOWN_TOPIC_OR_PARTITION"
-        found = [{"leader": 0}] * 8 if self._world.topic_made else []
-        return [{"name": one, "topic_id": "id", "error": error, "partitions": found} for one in names]
+        count = 8 if self._world.topic_made else 0
+        found = tuple(PartitionDescription(number, 0, 0, (0,), (0,), None) for number in range(count))
+        return [asdict(TopicDescription(one, "id", False, error, found)) for one in names]
 
     def create_topics(self, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
         self._world.asked()
         self._world.topic_made = True
-        return [{"error": None, "message": None} for _ in topics]
+        return [asdict(CreateTopicResult(one["name"], "id", 8, 1, None, None)) for one in topics]
 
     def list_offsets(self, wanted: list[tuple[str, int, int]], isolation: str) -> list[tuple[str, int, int, int]]:
         self._world.asked()
@@ -371,7 +375,7 @@ class Client:
         names = [one for one in self._world.open() if re.fullmatch(pattern, one)]
         if duration_ms >= 0:
             names = [one for one in names if self._world.random.random() < self._world.old]
-        return [{"transactional_id": one, "state": OPEN} for one in names]
+        return [asdict(TransactionListing(one, self._world.producers[one].producer_id, OPEN, 0)) for one in names]
 
     def _describe_transactions(self, names: list[str]) -> list[dict[str, Any]]:
         return [self._described(one) for one in names]
@@ -379,10 +383,11 @@ class Client:
     def _described(self, name: str) -> dict[str, Any]:
         one = self._world.producers.get(name)
         if one is None:
-            return {"transactional_id": name, "error": "TRANSACTIONAL_ID_NOT_FOUND"}
-        told = {"transactional_id": name, "error": None, "state": one.span.state if one.span else "Empty"}
-        times = {"start_time_ms": 10**15, "timeout_ms": _TIMEOUT_MS, "partitions": []}
-        return {**told, "producer_id": one.producer_id, "producer_epoch": one.epoch, **times}
+            missing = "TRANSACTIONAL_ID_NOT_FOUND"
+            return asdict(TransactionDescription(name, "", -1, -1, 0, -1, (), 0, missing, missing))
+        state = one.span.state if one.span else "Empty"
+        times = _TIMEOUT_MS, 10**15
+        return asdict(TransactionDescription(name, state, one.producer_id, one.epoch, *times, (), 0, None, None))
 
     def _fence_producers(self, names: list[str]) -> list[dict[str, Any]]:
         for name in names:

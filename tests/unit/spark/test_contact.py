@@ -1,12 +1,15 @@
 """Which questions are asked again while no broker answers, and for how long."""
 
+from dataclasses import asdict
+
 import pytest
 
-from pylog_spark import contact
-from pylog_spark.contact import until_reachable
 from pylog_spark.errors import PylogError
 from pylog_spark.options import STREAM, read_options
+from pylog_spark.results.topics import PartitionDescription, TopicDescription
 from pylog_spark.source.log import Log
+from pylog_spark.spark import contact
+from pylog_spark.spark.contact import until_reachable
 
 AWAY = PylogError("PYLOG_UNREACHABLE", "No broker answered.")
 
@@ -58,7 +61,8 @@ def test_the_driver_asks_as_often_as_fetch_offset_num_retries_says(
     pauses: list[float] = []
     given = {"bootstrap.servers": "b:1", "subscribe": "t", "fetchOffset.retryIntervalMs": "70"}
     log = Log(read_options(given, STREAM), sleep_s=pauses.append)
-    topic = {"name": "t", "topic_id": "id", "error": None, "partitions": [{"partition": 0}]}
+    partition = PartitionDescription(0, 1, 0, (1,), (1,), None)
+    topic = asdict(TopicDescription("t", "id", False, None, (partition,)))
     client = type("Client", (), {"describe_topics": Answers(*[AWAY] * away, [topic])})()
     monkeypatch.setattr(log, "_connected", lambda: client)
     if fails:

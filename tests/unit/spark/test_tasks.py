@@ -51,8 +51,8 @@ class Read:
 
     def tasks(self, *ranges: OffsetRange, ids: dict[str, str] = IDS) -> list[list[tuple[TopicPartition, int, int]]]:
         planned = self._planner.tasks(ranges, ids, self._options.wanted)
-        assert all(topic_id == ids.get(part.partition.topic, "") for task in planned for part, topic_id in task.pieces)
-        return [[tuple(part) for part, _ in task.pieces] for task in planned]  # type: ignore[misc]
+        assert all(topic_id == ids.get(part.partition.topic, "") for task in planned for part, topic_id in task.ranges)
+        return [[tuple(part) for part, _ in task.ranges] for task in planned]  # type: ignore[misc]
 
 
 def test_without_options_each_partition_with_something_to_read_is_a_task_and_nothing_is_asked() -> None:

@@ -1,0 +1,25 @@
+//! The native client: metadata, offsets, admin, reading and writing over blocking sockets, without a runtime.
+//!
+//! Works with pylog's brokers and Apache Kafka. Nothing starts before it is needed; an object with sockets or threads
+//! belongs to the process that made it ([`error::Owner`]).
+//!
+//! | module | what it does | uses |
+//! |---|---|---|
+//! | [`config`], [`error`] | every setting once; what failed | |
+//! | [`net`] | one connection; when waiting ends | `config`, `error` |
+//! | [`metadata`] | brokers, leaders, coordinators, offsets | `net` |
+//! | [`read`] | ranges of partitions as Arrow batches | `metadata`, `net` |
+//! | [`write`] | Arrow rows into partitions, transactions | `metadata`, `net` |
+//! | [`admin`] | topics, settings, groups, transactions as an administrator sees them | `metadata`, `net` |
+//!
+//! `read`, `write` and `admin` know nothing of each other.
+pub mod admin;
+pub mod config;
+pub mod error;
+pub mod metadata;
+pub mod net;
+pub mod read;
+pub mod write;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! What the client knows of a cluster: its brokers, leaders, coordinators and offsets.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`cluster`], [`brokers`] | metadata, the connections to brokers; whom to ask first, whose metadata is old |
+//! | [`coordinator`] | who answers for a group or a transaction |
+//! | [`offsets`] | offsets by time |
+//! | [`address`], [`topic_partition`], [`topic_id`] | what names a broker, a partition, a topic |
+pub mod address;
+pub mod brokers;
+pub mod cluster;
+pub mod coordinator;
+pub mod offsets;
+pub mod topic_id;
+pub mod topic_partition;

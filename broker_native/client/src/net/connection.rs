@@ -1,0 +1,322 @@
+//! One connection to one broker: blocking, one thread at a time, answers in the order of the requests.
+//!
+//! A request takes the highest version that both sides speak. Several requests may be sent before the first answer is
+//! received ([`Connection::send`], [`Connection::receive`]); [`Connection::call`] does both. After any error of the
+//! socket or the protocol the connection is of no use: drop it.
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::frame::Frames;
+use super::stop::{Stop, Watch};
+use super::versions::{self, Versions};
+use crate::config::{Settings, millis};
+use crate::error::{ClientError, Result, kind};
+use pylog_wire::message::{decode_response, request_frame};
+use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
+use pylog_wire::{Chunk, ErrorCode, Request};
+
+/// Where the error code of an ApiVersions answer stands, in every version: after the correlation id.
+const ERROR_CODE: std::ops::Range<usize> = 4..6;
+
+/// A request whose answer has not been received.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    correlation_id: i32,
+    version: i16,
+}
+
+impl Sent {
+    /// The version that the request was sent in.
+    pub fn version(self) -> i16 {
+        self.version
+    }
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    /// How long an answer may take, from when it is waited for to its last byte.
+    timeout: Duration,
+    broker: String,
+    client_id: String,
+    versions: Versions,
+    next_correlation_id: i32,
+    answer_max_bytes: usize,
+    frames: Frames,
+    _watch: Watch,
+}
+
+impl Connection {
+    /// Connects to `host:port` and agrees on versions.
+    ///
+    /// # Errors
+    /// `UNREACHABLE` naming the address and the cause, retriable.
+    pub fn open(host: &str, port: u16, settings: &Settings, stop: &Stop) -> Result<Self> {
+        let broker = format!("{host}:{port}");
+        let stream = connect(&broker, host, port, settings)?;
+        let watch = stop.watch(&stream);
+        let mut connection = Self {
+            stream,
+            timeout: Duration::ZERO,
+            broker,
+            client_id: settings.client_id.clone(),
+            versions: Versions::default(),
+            next_correlation_id: 0,
+            answer_max_bytes: usize::try_from(settings.receive_message_max_bytes).unwrap_or(usize::MAX),
+            frames: Frames::default(),
+            _watch: watch,
+        };
+        // A port may accept and its broker not answer: whoever tries one address after the other should not wait long.
+        let timeout = millis(settings.socket_connection_setup_timeout_ms).min(settings.request_timeout());
+        connection.set_timeout(timeout)?;
+        connection.negotiate().map_err(|error| silent(error, &connection.broker))?;
+        connection.set_timeout(settings.request_timeout())?;
+        Ok(connection)
+    }
+
+    /// How long to wait for an answer, to its last byte.
+    fn set_timeout(&mut self, time: Duration) -> Result<()> {
+        self.timeout = time;
+        self.stream.set_read_timeout(Some(time)).map_err(|error| self.broken("wait for", &error))
+    }
+
+    /// The broker's address, for messages.
+    pub fn broker(&self) -> &str {
+        &self.broker
+    }
+
+    /// The socket, to wait on.
+    pub fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// What the broker speaks.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// Those of [`Connection::send`] and [`Connection::receive`].
+    pub fn call<Q: Request>(&mut self, request: &Q) -> Result<Q::Response> {
+        let sent = self.send(request)?;
+        self.receive::<Q>(sent)
+    }
+
+    /// Sends a request in the highest version both sides speak.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_VERSION` when there is none, `UNREACHABLE` when the connection broke.
+    pub fn send<Q: Request>(&mut self, request: &Q) -> Result<Sent> {
+        let version = self.versions.pick::<Q>(&self.broker)?;
+        self.send_as(request, version)
+    }
+
+    /// As [`Connection::send`], in version `newest` at the latest.
+    ///
+    /// # Errors
+    /// Those of [`Connection::send`].
+    pub fn send_up_to<Q: Request>(&mut self, request: &Q, newest: i16) -> Result<Sent> {
+        let version = self.versions.pick::<Q>(&self.broker)?;
+        self.send_as(request, version.min(newest))
+    }
+
+    /// Sends a request in a given version.
+    ///
+    /// # Errors
+    /// `UNREACHABLE` when the connection broke, `INVALID_ARGUMENT` when the request cannot be written.
+    pub fn send_as<Q: Request>(&mut self, request: &Q, version: i16) -> Result<Sent> {
+        let correlation_id = self.next_correlation_id;
+        self.next_correlation_id = correlation_id.wrapping_add(1);
+        let frame = request_frame(request, version, correlation_id, Some(&self.client_id));
+        let frame =
+            frame.map_err(|error| ClientError::invalid(format!("cannot send this request: {error}")))?;
+        write_all(&mut self.stream, &frame, self.timeout).map_err(|error| self.broken("write to", &error))?;
+        Ok(Sent { correlation_id, version })
+    }
+
+    /// Receives the answer of the oldest request that has none.
+    ///
+    /// # Errors
+    /// `UNREACHABLE` when the connection broke, `TIMED_OUT` when the answer is not there, whole, after `request.timeout.ms`, `IO`
+    /// when it is none.
+    pub fn receive<Q: Request>(&mut self, sent: Sent) -> Result<Q::Response> {
+        let frame = self.read_frame()?;
+        self.decode::<Q>(frame, sent)
+    }
+
+    fn decode<Q: Request>(&self, frame: Bytes, sent: Sent) -> Result<Q::Response> {
+        let (header, answer) = decode_response::<Q::Response>(frame, sent.version)
+            .map_err(|error| ClientError::protocol(&self.broker, error))?;
+        if header.correlation_id != sent.correlation_id {
+            return Err(ClientError::protocol(&self.broker, "it belongs to another request"));
+        }
+        Ok(answer)
+    }
+
+    /// Asks what the broker speaks; a broker that does not know our version of the question answers in version 0.
+    fn negotiate(&mut self) -> Result<()> {
+        let sent = self.send_as(&versions::question(), versions::FIRST_ASKED)?;
+        let frame = self.read_frame()?;
+        let unsupported = ErrorCode::UnsupportedVersion.code().to_be_bytes();
+        let mut answer: ApiVersionsResponse = if frame.get(ERROR_CODE) == Some(&unsupported[..]) {
+            self.decode::<ApiVersionsRequest>(frame, Sent { version: versions::LAST_RESORT, ..sent })?
+        } else {
+            self.decode::<ApiVersionsRequest>(frame, sent)?
+        };
+        if answer.error_code != 0 && answer.api_keys.is_empty() {
+            let sent = self.send_as(&versions::question(), versions::LAST_RESORT)?;
+            answer = self.receive::<ApiVersionsRequest>(sent)?;
+        }
+        self.versions = Versions::new(&answer);
+        Ok(())
+    }
+
+    fn read_frame(&mut self) -> Result<Bytes> {
+        let mut timely = Timely::new(&self.stream, self.timeout);
+        let read = self.read_within(&mut timely);
+        let was_changed = timely.accounted > Duration::ZERO;
+        if was_changed && read.is_ok() {
+            self.set_timeout(self.timeout)?;
+        }
+        read
+    }
+
+    fn read_within(&self, stream: &mut Timely<'_>) -> Result<Bytes> {
+        let mut prefix = [0; 4];
+        stream.read_exact(&mut prefix).map_err(|error| self.broken("read from", &error))?;
+        let len = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
+        if len > self.answer_max_bytes {
+            return Err(ClientError::fatal(
+                kind::PROTOCOL,
+                format!(
+                    "broker {} announced an answer of {len} bytes, but receive.message.max.bytes is {}; is this a Kafka port?",
+                    self.broker, self.answer_max_bytes
+                ),
+            ));
+        }
+        let frame = self.frames.read(stream, len);
+        frame.map_err(|error| self.broken("read from", &error))
+    }
+
+    fn broken(&self, what: &str, error: &std::io::Error) -> ClientError {
+        let broker = &self.broker;
+        match error.kind() {
+            // What Linux says when SO_RCVTIMEO or SO_SNDTIMEO has passed.
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => ClientError::retriable(
+                kind::TIMED_OUT,
+                format!("broker {broker} did not answer within request.timeout.ms"),
+            ),
+            ErrorKind::UnexpectedEof => {
+                ClientError::retriable(kind::UNREACHABLE, format!("broker {broker} closed the connection"))
+            }
+            _ => ClientError::retriable(
+                kind::UNREACHABLE,
+                format!("could not {what} broker {broker}: {error}"),
+            ),
+        }
+    }
+}
+
+/// A socket whose bytes must all be there in time, however they drip. Its time-out is that time when this begins.
+struct Timely<'a> {
+    stream: &'a TcpStream,
+    begun: Instant,
+    timeout: Duration,
+    /// By how much the socket's own time-out was shortened.
+    accounted: Duration,
+}
+
+impl<'a> Timely<'a> {
+    fn new(stream: &'a TcpStream, timeout: Duration) -> Self {
+        Self { stream, begun: Instant::now(), timeout, accounted: Duration::ZERO }
+    }
+}
+
+impl Read for Timely<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let spent = self.begun.elapsed();
+        let left = self.timeout.checked_sub(spent).filter(|left| !left.is_zero());
+        let left = left.ok_or(ErrorKind::TimedOut)?;
+        // A large answer comes in many reads: not each needs another time-out.
+        if spent - self.accounted > self.timeout / 16 {
+            self.stream.set_read_timeout(Some(left))?;
+            self.accounted = spent;
+        }
+        self.stream.read(buffer)
+    }
+}
+
+/// The error of a broker that says nothing when it is asked what it speaks.
+fn silent(error: ClientError, broker: &str) -> ClientError {
+    if error.kind != kind::TIMED_OUT {
+        return error;
+    }
+    let message = format!("broker {broker} did not answer within socket.connection.setup.timeout.ms");
+    ClientError { message, ..error }
+}
+
+/// Sends all parts of a frame without joining them. The socket's own time-out counts for each piece that is taken; a peer
+/// that takes them in drips is given up after `timeout`, too.
+pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], timeout: Duration) -> std::io::Result<()> {
+    let begun = Instant::now();
+    let parts = frame.iter().map(|chunk| match chunk {
+        Chunk::Bytes(bytes) => &bytes[..],
+        Chunk::Records { .. } => &[],
+    });
+    let mut parts: Vec<IoSlice<'_>> = parts.map(IoSlice::new).collect();
+    let mut rest = &mut parts[..];
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        match stream.write_vectored(rest) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if !rest.is_empty() && begun.elapsed() >= timeout {
+            return Err(ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(())
+}
+
+/// A socket to `host:port` with the time-outs and buffers of `settings`; `broker` is the address for messages.
+pub(super) fn connect(broker: &str, host: &str, port: u16, settings: &Settings) -> Result<TcpStream> {
+    let unreachable = |cause: String| {
+        ClientError::retriable(kind::UNREACHABLE, format!("could not connect to {broker}: {cause}"))
+    };
+    let addresses = (host, port).to_socket_addrs().map_err(|error| unreachable(error.to_string()))?;
+    let until = Instant::now() + millis(settings.socket_connection_setup_timeout_ms);
+    let mut cause = "the name has no address".to_owned();
+    for address in addresses {
+        let left = until.saturating_duration_since(Instant::now());
+        match connect_one(address, left.max(Duration::from_millis(1)), settings) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => cause = error.to_string(),
+        }
+    }
+    Err(unreachable(cause))
+}
+
+fn connect_one(address: SocketAddr, timeout: Duration, settings: &Settings) -> std::io::Result<TcpStream> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
+    if let Ok(size) = usize::try_from(settings.receive_buffer_bytes) {
+        socket.set_recv_buffer_size(size)?;
+    }
+    if let Ok(size) = usize::try_from(settings.send_buffer_bytes) {
+        socket.set_send_buffer_size(size)?;
+    }
+    socket.connect_timeout(&address.into(), timeout)?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(settings.request_timeout()))?;
+    stream.set_write_timeout(Some(settings.request_timeout()))?;
+    Ok(stream)
+}

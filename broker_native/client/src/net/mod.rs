@@ -1,0 +1,14 @@
+//! One connection to one broker, and how waiting on it ends. Knows nothing of clusters, topics or partitions.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`connection`], [`versions`], [`frame`] | versions agreed on, requests pipelined, buffers used again |
+//! | [`stop`], [`retry`], [`poll`] | how waits end early; whether to try again; waiting for several sockets |
+//! | [`raw`] | any API by name, any version, JSON: for tests and tools |
+pub mod connection;
+pub mod frame;
+pub mod poll;
+pub mod raw;
+pub mod retry;
+pub mod stop;
+pub mod versions;

@@ -1,0 +1,17 @@
+//! Ranges of partitions as Arrow batches.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`plan`] | what to read, and what comes of it |
+//! | [`range`], `pump` | the consumer's end; the thread that reads ahead of it |
+//! | [`fetcher`], `sources`, `truncation` | one partition's bytes in order; from which replica; whether it still has what was read |
+//! | `standstill` | answers that bring nothing new: gaps, pauses, giving up |
+//! | [`advance`] | how far so many rows or bytes reach, by the headers of batches |
+pub mod advance;
+pub mod fetcher;
+pub mod plan;
+mod pump;
+pub mod range;
+mod sources;
+mod standstill;
+mod truncation;

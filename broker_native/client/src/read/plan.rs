@@ -1,0 +1,46 @@
+//! What a reader is to read, and what comes of it.
+use crate::error::Result;
+use crate::metadata::topic_partition::TopicPartition;
+use pylog_columnar::{Column, RecordBatch, RowFilter};
+
+/// One range of one partition.
+#[derive(Debug, Clone)]
+pub struct OffsetRange {
+    /// The partition.
+    pub topic_partition: TopicPartition,
+    /// First offset.
+    pub start: i64,
+    /// Offset to stop before; `None` follows the log.
+    pub end: Option<i64>,
+}
+
+/// What to read, and how large batches become.
+#[derive(Debug, Clone, Default)]
+pub struct ReadPlan {
+    /// Ranges, in the order in which they are read; one that follows the log is the last.
+    pub ranges: Vec<OffsetRange>,
+    /// Columns to build.
+    pub columns: Vec<Column>,
+    /// Rows that are wanted.
+    pub filter: RowFilter,
+    /// Most rows in all; > 0.
+    pub limit: Option<usize>,
+    /// An Arrow batch ends at about this many bytes.
+    pub batch_bytes: usize,
+    /// An Arrow batch has at most this many rows.
+    pub max_rows: usize,
+}
+
+/// A batch and the offset that follows it.
+#[derive(Debug)]
+pub struct DecodedBatch {
+    /// The rows; `None` when offsets passed without rows.
+    pub batch: Option<RecordBatch>,
+    /// Everything of its range before this offset was handed out.
+    pub next_offset: i64,
+    /// Whether nothing follows.
+    pub last: bool,
+}
+
+/// What the thread hands over: the number of the range it is at, and a batch of it or what went wrong there.
+pub type RangeOutput = (usize, Result<DecodedBatch>);

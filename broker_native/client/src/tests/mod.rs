@@ -1,0 +1,6 @@
+//! The client against scripted brokers that refuse, lie, fall silent or move ([`fake`]).
+mod cluster_faults;
+pub mod fake;
+mod faults;
+mod transactions;
+mod write_faults;

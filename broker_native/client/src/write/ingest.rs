@@ -1,0 +1,42 @@
+//! Arrow batches into a [`Producer`]: the loop over rows.
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::accumulator::Row;
+use super::producer::Producer;
+use crate::error::{ClientError, Result};
+use pylog_columnar::{EncodeError, RecordBatch, RowSource};
+use pylog_record::HeaderRef;
+
+/// Appends every row of `batch`; `topic` wins over the column. Rows before a bad one are appended.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for columns or rows that cannot be written; those of [`Producer::append`].
+pub fn write(producer: &mut Producer, batch: &RecordBatch, topic: Option<&str>) -> Result<()> {
+    let rows = RowSource::new(batch, topic).map_err(refused)?;
+    let now_ms = now_ms();
+    let mut headers: Vec<HeaderRef<'_>> = Vec::new();
+    let mut last: Option<(&str, usize)> = None;
+    for index in 0..rows.len() {
+        let row = rows.row(index, &mut headers).map_err(refused)?;
+        let handle = match last {
+            Some((name, handle)) if name == row.topic => handle,
+            _ => producer.topic(row.topic)?,
+        };
+        last = Some((row.topic, handle));
+        let timestamp_ms = row.timestamp_ms.unwrap_or(now_ms);
+        let row =
+            Row { partition: row.partition, timestamp_ms, key: row.key, value: row.value, headers: &headers };
+        producer.append(handle, &row)?;
+    }
+    producer.linger()
+}
+
+#[cold]
+fn refused(error: EncodeError) -> ClientError {
+    ClientError::invalid(error.to_string())
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,25 @@
+//! Record batch <-> Arrow: the columns of Spark's Kafka connector, without an object per record.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`schema`] | the columns: names, types, order |
+//! | [`decode`] | record batches of one partition -> Arrow batches |
+//! | [`filter`] | which rows are wanted |
+//! | [`encode`] | an Arrow batch -> rows for [`pylog_record::BatchBuilder`] |
+//!
+//! Only this crate and pylog-native see Arrow.
+mod build;
+mod constants;
+pub mod decode;
+pub mod encode;
+pub mod filter;
+mod input;
+pub mod schema;
+
+pub use arrow_array::RecordBatch;
+pub use arrow_schema::SchemaRef;
+
+pub use decode::{BatchDecoder, DecodeError, DecodeOptions};
+pub use encode::{EncodeError, Row, RowSource};
+pub use filter::{KeyCondition, RowFilter};
+pub use schema::{Column, UnknownColumn, schema};

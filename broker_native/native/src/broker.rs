@@ -1,0 +1,265 @@
+//! `NativeBroker`: the server as Python sees it, and the queue of events through which the server asks Python.
+//!
+//! Python's control loop takes events with `next_event` and answers with `complete`, by id. The queue is bounded; what
+//! does not fit, and what waits when the broker closes, is refused at once, and the client is told to try again.
+use std::collections::{HashMap, VecDeque};
+use std::mem::ManuallyDrop;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tokio::sync::oneshot;
+
+use super::door::enter;
+use super::error::Failure;
+use pylog_client::error::Owner;
+use pylog_server::Server;
+use pylog_server::cluster::spec::TopicSpec;
+use pylog_server::decide::{Decider, Question};
+use pylog_server::settings::Settings;
+use pylog_server::state::topics::Topic;
+use pylog_storage::{RealDisk, SystemClock};
+
+/// Most events that wait for the control loop. Those of more than a few KiB have taken room before they come here
+/// (`queued.max.response.bytes`).
+const EVENTS_MAX: usize = 1024;
+
+/// (event id, kind, JSON).
+type Event = (u64, &'static str, String);
+
+#[derive(Default)]
+struct Queue {
+    next_id: u64,
+    waiting: VecDeque<(u64, Question)>,
+    /// Taken by Python, not completed.
+    taken: HashMap<u64, oneshot::Sender<String>>,
+    /// Python wants `next` to return, now or at its next call.
+    woken: bool,
+    closed: bool,
+}
+
+/// The decider that asks Python.
+#[derive(Default)]
+struct Events {
+    queue: Mutex<Queue>,
+    came: Condvar,
+}
+
+impl Decider for Events {
+    fn ask(&self, question: Question) {
+        let mut queue = self.queue.lock();
+        if queue.closed || queue.waiting.len() >= EVENTS_MAX {
+            // Dropped: the asker is told.
+            return;
+        }
+        queue.next_id += 1;
+        let id = queue.next_id;
+        queue.waiting.push_back((id, question));
+        self.came.notify_one();
+    }
+}
+
+impl Events {
+    fn next(&self, timeout: Duration) -> Option<Event> {
+        let deadline = Instant::now().checked_add(timeout)?;
+        let mut queue = self.queue.lock();
+        while queue.waiting.is_empty() {
+            if std::mem::take(&mut queue.woken)
+                || queue.closed
+                || self.came.wait_until(&mut queue, deadline).timed_out()
+            {
+                break;
+            }
+        }
+        let (id, question) = queue.waiting.pop_front()?;
+        queue.taken.insert(id, question.reply);
+        Some((id, question.kind.name(), question.json))
+    }
+
+    fn wake(&self) {
+        self.queue.lock().woken = true;
+        self.came.notify_one();
+    }
+
+    fn complete(&self, id: u64, json: String) {
+        if let Some(reply) = self.queue.lock().taken.remove(&id) {
+            // The client may be gone.
+            let _ = reply.send(json);
+        }
+    }
+
+    /// Refuses what waits and all that comes; what was taken can still be completed.
+    fn close(&self) {
+        let mut queue = self.queue.lock();
+        queue.closed = true;
+        queue.waiting.clear();
+        self.came.notify_all();
+    }
+}
+
+/// See `pylog_spark/_native.pyi`.
+#[pyclass(module = "pylog_spark._native", frozen)]
+pub struct NativeBroker {
+    server: ManuallyDrop<Server>,
+    events: Arc<Events>,
+    owner: Owner,
+}
+
+impl Drop for NativeBroker {
+    fn drop(&mut self) {
+        // A forked child has none of the server's threads and would wait for them for ever: it leaves all as it is.
+        if self.check().is_ok() {
+            // SAFETY: dropped nowhere else, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.server) };
+        }
+    }
+}
+
+impl NativeBroker {
+    fn check(&self) -> Result<(), Failure> {
+        Ok(self.owner.check("broker")?)
+    }
+}
+
+#[pymethods]
+impl NativeBroker {
+    #[new]
+    fn new(py: Python<'_>, data_dir: PathBuf, settings_json: &str) -> PyResult<Self> {
+        let events = Arc::new(Events::default());
+        let decider = Arc::clone(&events);
+        let server = enter(py, || {
+            let settings: Settings = serde_json::from_str(settings_json)?;
+            Server::open(Arc::new(RealDisk), Arc::new(SystemClock), &data_dir, settings, decider)
+                .map_err(Failure::from)
+        })?;
+        Ok(Self { server: ManuallyDrop::new(server), events, owner: Owner::current() })
+    }
+
+    fn apply_topics(&self, py: Python<'_>, topics_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.apply_topics(serde_json::from_str(topics_json)?)?)
+        })
+    }
+
+    fn expect_topics(&self, py: Python<'_>, topics_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            let specs: Vec<TopicSpec> = serde_json::from_str(topics_json)?;
+            Ok::<_, Failure>(self.server.expect_topics(&specs)?)
+        })
+    }
+
+    fn offline_partitions(&self) -> PyResult<Vec<(String, i32)>> {
+        self.check()?;
+        let picture = self.server.shared().topics.now();
+        let of = |topic: &Topic| {
+            let offline = topic.partitions.iter().filter(|one| one.is_offline());
+            offline.map(|one| (topic.name.clone(), one.spec.partition)).collect::<Vec<_>>()
+        };
+        Ok(picture.all().flat_map(|topic| of(topic)).collect())
+    }
+
+    fn apply_cluster(&self, py: Python<'_>, view_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.server.apply_cluster(serde_json::from_str(view_json)?);
+            Ok::<_, Failure>(())
+        })
+    }
+
+    fn lease_clock_ms(&self) -> PyResult<u64> {
+        self.check()?;
+        Ok(u64::try_from(self.server.shared().cluster.lease_clock().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn lease_until(&self, clock_ms: u64) -> PyResult<()> {
+        self.check()?;
+        self.server.lease_until(Duration::from_millis(clock_ms));
+        Ok(())
+    }
+
+    fn set_throttles(&self, leader: i64, follower: i64) -> PyResult<()> {
+        self.check()?;
+        self.server.set_throttles(leader, follower);
+        Ok(())
+    }
+
+    fn apply_group_configs(&self, py: Python<'_>, configs_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.server.shared().share_groups.configs.apply(serde_json::from_str(configs_json)?);
+            Ok::<_, Failure>(())
+        })
+    }
+
+    fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {
+        self.check()?;
+        self.server.set_cleaner_backoff(Duration::from_millis(backoff_ms));
+        Ok(())
+    }
+
+    fn was_clean(&self) -> PyResult<bool> {
+        self.check()?;
+        Ok(self.server.was_clean())
+    }
+
+    fn wake(&self) -> PyResult<()> {
+        self.check()?;
+        self.events.wake();
+        Ok(())
+    }
+
+    fn remove_topic(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.remove_topic(name)?)
+        })
+    }
+
+    fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.listen(host, port)?)
+        })
+    }
+
+    fn next_event(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<Option<Event>> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.events.next(Duration::from_millis(timeout_ms)))
+        })
+    }
+
+    fn complete(&self, py: Python<'_>, event_id: u64, answer_json: String) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.events.complete(event_id, answer_json);
+            Ok::<_, Failure>(())
+        })
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.check()?;
+        let shared = self.server.shared();
+        let numbers = PyDict::new(py);
+        for (name, number) in shared.metrics.snapshot().into_iter().chain(self.server.replicas().snapshot()) {
+            numbers.set_item(name, number)?;
+        }
+        let picture = shared.topics.now();
+        numbers.set_item("topics", picture.len())?;
+        numbers.set_item("partitions", picture.all().map(|topic| topic.partitions.len()).sum::<usize>())?;
+        Ok(numbers)
+    }
+
+    fn close(&self, py: Python<'_>, timeout_ms: u64) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            self.events.close();
+            Ok::<_, Failure>(self.server.close(Duration::from_millis(timeout_ms))?)
+        })
+    }
+}

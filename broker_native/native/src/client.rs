@@ -1,0 +1,276 @@
+//! `Client` of `_native.pyi`: metadata, offsets, admin.
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde_json::Value;
+
+use super::door::enter;
+use super::error::Failure;
+use pylog_client::admin::topics::NewTopic;
+use pylog_client::admin::{by_name, configs, topics as admin};
+use pylog_client::config::{Isolation, Setting, Settings, TABLE};
+use pylog_client::error::{ClientError, Owner, kind};
+use pylog_client::metadata::cluster::Cluster;
+use pylog_client::metadata::offsets::{self, OffsetQuery};
+use pylog_client::metadata::topic_partition::TopicPartition;
+use pylog_client::net::stop::Stop;
+use pylog_client::read::advance::{self, Wish};
+use pylog_client::write::transaction::end::{self, Ending};
+
+/// What an administrator's request does when a topic names no number of partitions or replicas.
+const BROKER_DEFAULT: i32 = -1;
+
+/// The settings of a Python mapping.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for an unknown name or a bad value.
+pub fn settings(config: &HashMap<String, String>) -> PyResult<Settings> {
+    let given = config.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Ok(Settings::new(given).map_err(Failure::from)?)
+}
+
+/// The table of client settings, for documentation.
+#[pyfunction]
+pub fn client_settings() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    TABLE.iter().map(|def| (def.name, def.kind, def.default, def.doc.trim())).collect()
+}
+
+/// Kafka's hash of a key.
+#[pyfunction]
+pub fn murmur2(data: &[u8]) -> i32 {
+    pylog_record::partitioner::murmur2(data)
+}
+
+/// See `_native.pyi`.
+#[pyclass(module = "pylog_spark._native", frozen)]
+#[derive(Debug)]
+pub struct Client {
+    cluster: Mutex<Option<Cluster>>,
+    stop: Stop,
+    owner: Owner,
+}
+
+impl Client {
+    /// Runs `work` on the cluster, without the GIL.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Cluster) -> Result<T, ClientError> + Send,
+    ) -> PyResult<T> {
+        enter(py, || {
+            self.owner.check("client")?;
+            let mut cluster = self.cluster.lock();
+            let closed = || ClientError::fatal(kind::CLOSED, "this client is closed; make a new one");
+            work(cluster.as_mut().ok_or_else(closed)?)
+        })
+    }
+
+    /// As [`Client::with`], for answers that are JSON.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        work: impl FnOnce(&mut Cluster) -> Result<Vec<Value>, ClientError> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.with(py, work)?;
+        to_python(py, &Value::Array(answer))
+    }
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    fn new(config: HashMap<String, String>) -> PyResult<Self> {
+        let stop = Stop::default();
+        let cluster = Cluster::new(settings(&config)?, stop.clone()).map_err(Failure::from)?;
+        Ok(Self { cluster: Mutex::new(Some(cluster)), stop, owner: Owner::current() })
+    }
+
+    #[pyo3(signature = (names))]
+    fn describe_topics<'py>(
+        &self,
+        py: Python<'py>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| {
+            let names: Option<Vec<&str>> =
+                names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+            admin::describe_topics(cluster, names.as_deref())
+        })
+    }
+
+    fn describe_cluster<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.with(py, admin::describe_cluster)?;
+        to_python(py, &answer)
+    }
+
+    #[pyo3(signature = (wanted, isolation_level="read_uncommitted"))]
+    fn list_offsets(
+        &self,
+        py: Python<'_>,
+        wanted: Vec<RawPosition>,
+        isolation_level: &str,
+    ) -> PyResult<Vec<(String, i32, i64, i64)>> {
+        let isolation = Isolation::parse(isolation_level, 0, 0)
+            .map_err(|allowed| ClientError::invalid(format!("isolation_level must be {allowed}")))
+            .map_err(Failure::from)?;
+        let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
+            topic_partition: TopicPartition::by_name(topic.as_str(), *partition),
+            timestamp: *timestamp,
+        };
+        let queries: Vec<OffsetQuery> = wanted.iter().map(query).collect();
+        let found = self.with(py, |cluster| offsets::list_offsets(cluster, &queries, isolation))?;
+        let row = |((topic, partition, _), found): (RawPosition, offsets::Found)| {
+            (topic, partition, found.offset, found.timestamp)
+        };
+        Ok(wanted.into_iter().zip(found).map(row).collect())
+    }
+
+    fn advance(&self, py: Python<'_>, wishes: Vec<RawWish>) -> PyResult<Vec<(i64, i64, i64)>> {
+        enter(py, || {
+            self.owner.check("client")?;
+            let mut cluster = self.cluster.lock();
+            let closed = || ClientError::fatal(kind::CLOSED, "this client is closed; make a new one");
+            let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
+            let (kept, taken) = advance::advance(cluster.take().ok_or_else(closed)?, &wishes);
+            *cluster = Some(kept);
+            Ok::<_, ClientError>(taken?.iter().map(|one| (one.offset, one.records, one.bytes)).collect())
+        })
+    }
+
+    #[pyo3(signature = (topics, validate_only=false))]
+    fn create_topics<'py>(
+        &self,
+        py: Python<'py>,
+        topics: Vec<Bound<'py, PyAny>>,
+        validate_only: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let topics: Vec<NewTopic> = topics.iter().map(new_topic).collect::<PyResult<_>>()?;
+        self.ask(py, |cluster| admin::create_topics(cluster, &topics, validate_only))
+    }
+
+    fn delete_topics<'py>(&self, py: Python<'py>, names: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| admin::delete_topics(cluster, &names))
+    }
+
+    fn create_partitions<'py>(
+        &self,
+        py: Python<'py>,
+        counts: BTreeMap<String, i32>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| admin::create_partitions(cluster, &counts))
+    }
+
+    fn delete_records<'py>(&self, py: Python<'py>, before: Vec<RawPosition>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| admin::delete_records(cluster, &before))
+    }
+
+    fn describe_configs<'py>(
+        &self,
+        py: Python<'py>,
+        resource_type: &str,
+        names: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| configs::describe_configs(cluster, resource_type, &names))
+    }
+
+    #[pyo3(signature = (resource_type, name, changes, validate_only=false))]
+    fn alter_configs<'py>(
+        &self,
+        py: Python<'py>,
+        resource_type: &str,
+        name: &str,
+        changes: BTreeMap<String, Option<String>>,
+        validate_only: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| configs::alter_configs(cluster, resource_type, name, &changes, validate_only))
+    }
+
+    fn request<'py>(&self, py: Python<'py>, name: &str, arguments_json: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, |cluster| by_name::call(cluster, name, arguments_json))
+    }
+
+    fn end_transactions<'py>(
+        &self,
+        py: Python<'py>,
+        transactions: Vec<(String, i64, i16)>,
+        commit: bool,
+        timeout_ms: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let ending = |(transactional_id, producer_id, producer_epoch)| Ending {
+            transactional_id,
+            producer_id,
+            producer_epoch,
+        };
+        let endings: Vec<Ending> = transactions.into_iter().map(ending).collect();
+        let limit = Duration::from_millis(timeout_ms);
+        self.ask(py, |cluster| Ok(end::report(&endings, end::all(cluster, &endings, commit, limit))))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        enter(py, || -> Result<(), ClientError> {
+            // In a forked child the sockets are still the parent's: nothing to shut down here.
+            if self.owner.check("client").is_ok() {
+                self.stop.stop();
+                *self.cluster.lock() = None;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Topic, partition, and a timestamp or an offset.
+type RawPosition = (String, i32, i64);
+/// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
+type RawWish = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+
+fn wish(raw: RawWish) -> Wish {
+    let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
+    let topic_partition = TopicPartition::by_name(topic, partition);
+    Wish { topic_partition, start, end, max_records, max_bytes, at_least_one }
+}
+
+fn new_topic(topic: &Bound<'_, PyAny>) -> PyResult<NewTopic> {
+    let field = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        let value = topic.call_method1("get", (name,))?;
+        Ok((!value.is_none()).then_some(value))
+    };
+    let name = field("name")?
+        .ok_or_else(|| Failure::from(ClientError::invalid("a topic to create needs a name")))?;
+    let replicas = match field("replication_factor")? {
+        Some(value) => value.extract()?,
+        None => BROKER_DEFAULT as i16,
+    };
+    Ok(NewTopic {
+        name: name.extract()?,
+        num_partitions: field("num_partitions")?.map_or(Ok(BROKER_DEFAULT), |value| value.extract())?,
+        replication_factor: replicas,
+        configs: field("configs")?.map_or(Ok(BTreeMap::new()), |value| value.extract())?,
+    })
+}
+
+/// JSON as Python's own values.
+fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(number) => match number.as_i64() {
+            Some(value) => value.into_pyobject(py)?.into_any(),
+            None => number.as_f64().into_pyobject(py)?.into_any(),
+        },
+        Value::String(text) => text.into_pyobject(py)?.into_any(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Object(fields) => {
+            let dict = PyDict::new(py);
+            for (name, field) in fields {
+                dict.set_item(name, to_python(py, field)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}

@@ -1,0 +1,29 @@
+//! The module `pylog_spark._native`: the only crate that sees Python. One way in (`door`), one translation of errors (`error`), one
+//! file per Python class.
+//!
+//! Nothing here starts a thread, a runtime or a socket when it is loaded: Spark's Python daemon forks.
+pub mod arrow;
+pub mod broker;
+pub mod client;
+pub mod door;
+pub mod error;
+pub mod raw;
+pub mod reader;
+pub mod writer;
+
+use pyo3::prelude::*;
+
+/// The Python module `pylog_spark._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("NativeError", module.py().get_type::<error::NativeError>())?;
+    module.add_class::<broker::NativeBroker>()?;
+    module.add_class::<client::Client>()?;
+    module.add_class::<raw::RawConnection>()?;
+    module.add_class::<reader::PyRangeReader>()?;
+    module.add_class::<writer::RecordWriter>()?;
+    module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
+    module.add_function(wrap_pyfunction!(client::client_settings, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Who follows what: gives each partition to a thread of its leader, starts and stops the threads.
+//!
+//! Nothing is followed before this broker is registered, because a leader counts only registered followers. Locks: the
+//! manager's, then a slot's or an inbox'; no thread of a fetcher takes the manager's.
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::exchange::{Address, Identity};
+use super::fetcher::Fetcher;
+use super::machine::Following;
+use super::slot::Slot;
+use crate::throttle::Throttle;
+use pylog_storage::PartitionLog;
+
+/// How a follower fetches. Names are Kafka's.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// This broker.
+    pub node_id: i32,
+    /// `num.replica.fetchers`: threads for each leader.
+    pub fetchers: usize,
+    /// `replica.fetch.wait.max.ms`.
+    pub wait_max_ms: i32,
+    /// `replica.fetch.max.bytes`.
+    pub partition_max_bytes: i32,
+    /// `replica.fetch.response.max.bytes`.
+    pub response_max_bytes: i32,
+    /// `replica.fetch.backoff.ms`.
+    pub backoff_max_ms: u64,
+    /// `replica.socket.timeout.ms`.
+    pub socket_timeout_ms: u64,
+}
+
+/// A partition to follow.
+pub struct Assignment {
+    /// Its topic.
+    pub topic_id: Uuid,
+    /// Its number.
+    pub partition: i32,
+    /// Who leads it.
+    pub leader: i32,
+    /// In which epoch.
+    pub leader_epoch: i32,
+    /// The copy.
+    pub log: Arc<PartitionLog>,
+    /// Whether catching up is slowed down to the throttle's rate.
+    pub throttled: bool,
+}
+
+/// Where lines for the operator go.
+pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What the threads share.
+pub struct Context {
+    /// As the broker was started.
+    pub settings: Settings,
+    /// For partitions that are slowed down.
+    pub throttle: Throttle,
+    epoch: AtomicI64,
+    bytes: AtomicU64,
+    tell: Tell,
+    began: Instant,
+}
+
+impl Context {
+    /// Monotonic milliseconds.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// This broker and its registration.
+    pub fn identity(&self) -> Identity {
+        Identity { id: self.settings.node_id, epoch: self.epoch.load(Ordering::Acquire) }
+    }
+
+    /// So many bytes of records were copied.
+    pub fn counted(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// A line for the operator.
+    pub fn tell(&self, line: &str) {
+        (self.tell)(line);
+    }
+}
+
+/// See the module.
+pub struct ReplicaManager {
+    context: Arc<Context>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    slots: HashMap<Uuid, HashMap<i32, Arc<Slot>>>,
+    /// By leader and number.
+    fetchers: HashMap<(i32, usize), Fetcher>,
+    addresses: HashMap<i32, Address>,
+    registered: bool,
+    closed: bool,
+    /// Threads that were told to end.
+    ending: Vec<JoinHandle<()>>,
+}
+
+impl ReplicaManager {
+    /// Follows nothing yet.
+    pub fn new(settings: Settings, tell: Tell) -> Self {
+        let context = Context {
+            settings,
+            throttle: Throttle::default(),
+            epoch: AtomicI64::new(-1),
+            bytes: AtomicU64::new(0),
+            tell,
+            began: Instant::now(),
+        };
+        Self { context: Arc::new(context), state: Mutex::default() }
+    }
+
+    /// Lets go of the partitions of a topic that are not to be followed any more in the leader and epoch that they are
+    /// followed in; `stays` gives who is to be followed. When this returns nobody touches their logs.
+    pub fn let_go(&self, topic_id: &Uuid, stays: impl Fn(i32) -> Option<(i32, i32)>) {
+        let mut state = self.state.lock();
+        let State { slots, fetchers, .. } = &mut *state;
+        let Some(topic) = slots.get_mut(topic_id) else { return };
+        topic.retain(|partition, slot| {
+            if stays(*partition) == Some((slot.leader, slot.leader_epoch)) {
+                return true;
+            }
+            slot.let_go();
+            if let Some(fetcher) = fetchers.get(&self.place(slot)) {
+                fetcher.remove(Arc::clone(slot));
+            }
+            false
+        });
+        if topic.is_empty() {
+            slots.remove(topic_id);
+        }
+    }
+
+    /// Follows these as well. A partition that is followed already stays as it is.
+    pub fn follow(&self, assignments: impl IntoIterator<Item = Assignment>) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        for one in assignments {
+            let topic = state.slots.entry(one.topic_id).or_default();
+            if let Some(known) = topic.get(&one.partition) {
+                known.throttle(one.throttled);
+                continue;
+            }
+            let following = Following::new(one.leader_epoch, self.context.settings.backoff_max_ms);
+            let slot = Slot::new((one.topic_id, one.partition), one.leader, following, one.log);
+            slot.throttle(one.throttled);
+            let slot = Arc::new(slot);
+            topic.insert(one.partition, Arc::clone(&slot));
+            self.hand_over(&mut state, slot);
+        }
+    }
+
+    /// Takes over where the other brokers are, and the epoch of this one's registration (`None`: it has none now).
+    pub fn meet(&self, addresses: HashMap<i32, Address>, own_epoch: Option<i64>) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        if let Some(epoch) = own_epoch {
+            self.context.epoch.store(epoch, Ordering::Release);
+            state.registered = true;
+        }
+        let State { fetchers, ending, addresses: before, .. } = &mut *state;
+        ending.retain(|thread| !thread.is_finished());
+        fetchers.retain(|(leader, _), fetcher| {
+            let stays = addresses.get(leader) == before.get(leader);
+            if !stays {
+                ending.extend(fetcher.stop());
+            }
+            stays
+        });
+        state.addresses = addresses;
+        let all: Vec<_> = state.slots.values().flat_map(HashMap::values).cloned().collect();
+        let without: Vec<_> =
+            all.into_iter().filter(|slot| !state.fetchers.contains_key(&self.place(slot))).collect();
+        without.into_iter().for_each(|slot| self.hand_over(&mut state, slot));
+    }
+
+    /// So many bytes a second for partitions that are slowed down; `i64::MAX`: as many as come.
+    pub fn set_throttle(&self, bytes_per_second: i64) {
+        self.context.throttle.set(bytes_per_second);
+    }
+
+    /// Stops all threads and waits for them. Nothing is followed afterwards.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.slots.drain().flat_map(|(_, topic)| topic).for_each(|(_, slot)| slot.let_go());
+        let mut threads = std::mem::take(&mut state.ending);
+        threads.extend(state.fetchers.drain().filter_map(|(_, mut fetcher)| fetcher.stop()));
+        drop(state);
+        for thread in threads {
+            // A panic inside was printed by the hook; there is nothing left to stop.
+            let _ = thread.join();
+        }
+    }
+
+    /// Gauges and counters by name.
+    pub fn snapshot(&self) -> BTreeMap<&'static str, u64> {
+        let state = self.state.lock();
+        let slots = || state.slots.values().flat_map(HashMap::values);
+        let lag = slots().filter_map(|slot| slot.lag()).max().unwrap_or(0);
+        let failed = slots().filter(|slot| slot.is_failed()).count();
+        BTreeMap::from([
+            ("followed_partitions", slots().count() as u64),
+            ("follower_max_lag", u64::try_from(lag).unwrap_or(0)),
+            ("follower_failed_partitions", failed as u64),
+            ("follower_bytes_in", self.context.bytes.load(Ordering::Relaxed)),
+            ("follower_threads", state.fetchers.len() as u64),
+        ])
+    }
+
+    /// Which thread follows the partition.
+    fn place(&self, slot: &Slot) -> (i32, usize) {
+        let (topic_id, partition) = slot.key;
+        let (_, low) = topic_id.as_u64_pair();
+        let hash = low.wrapping_add(u64::from(partition.unsigned_abs()));
+        let threads = self.context.settings.fetchers.max(1) as u64;
+        (slot.leader, usize::try_from(hash % threads).unwrap_or(0))
+    }
+
+    /// Gives the partition to its thread, which starts when it is the first; without a leader's address it waits.
+    fn hand_over(&self, state: &mut State, slot: Arc<Slot>) {
+        let place = self.place(&slot);
+        if let Some(fetcher) = state.fetchers.get(&place) {
+            return fetcher.add(slot);
+        }
+        let Some(address) = state.addresses.get(&slot.leader).filter(|_| state.registered) else { return };
+        match Fetcher::start(Arc::clone(&self.context), place.0, place.1, address.clone()) {
+            Ok(fetcher) => {
+                fetcher.add(slot);
+                state.fetchers.insert(place, fetcher);
+            }
+            Err(error) => {
+                self.context.tell(&format!("cannot follow broker {}: {error}; trying again later", place.0))
+            }
+        }
+    }
+}
+
+impl Drop for ReplicaManager {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,258 @@
+//! What a handler gets, and what it gives; which APIs are served.
+//!
+//! A [`Call`] is cheap to clone and may go to any thread. A panic of a handler closes the connection ([`poll_reply`]); work that is
+//! done [`guarded`] lets the handler answer UNKNOWN_SERVER_ERROR instead.
+use std::future::Future;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::io::budget;
+use crate::io::outbox::{Answer, Part};
+use crate::io::room::NoRoom;
+use crate::io::slow::NotDone;
+use crate::notice::{BUG, notice};
+use crate::shared::Shared;
+use pylog_coordinator::Caller;
+use pylog_wire::{ApiKey, Chunk, Message, WireError, message};
+
+/// The APIs that are served, in the order of their numbers; ApiVersions tells clients exactly these.
+pub const SERVED: &[ApiKey] = &[
+    ApiKey::Produce,
+    ApiKey::Fetch,
+    ApiKey::ListOffsets,
+    ApiKey::Metadata,
+    ApiKey::OffsetCommit,
+    ApiKey::OffsetFetch,
+    ApiKey::FindCoordinator,
+    ApiKey::JoinGroup,
+    ApiKey::Heartbeat,
+    ApiKey::LeaveGroup,
+    ApiKey::SyncGroup,
+    ApiKey::DescribeGroups,
+    ApiKey::ListGroups,
+    ApiKey::ApiVersions,
+    ApiKey::CreateTopics,
+    ApiKey::DeleteTopics,
+    ApiKey::DeleteRecords,
+    ApiKey::InitProducerId,
+    ApiKey::OffsetForLeaderEpoch,
+    ApiKey::TxnOffsetCommit,
+    ApiKey::AddPartitionsToTxn,
+    ApiKey::AddOffsetsToTxn,
+    ApiKey::EndTxn,
+    ApiKey::WriteTxnMarkers,
+    ApiKey::DescribeAcls,
+    ApiKey::DescribeConfigs,
+    ApiKey::AlterConfigs,
+    ApiKey::AlterReplicaLogDirs,
+    ApiKey::DescribeLogDirs,
+    ApiKey::CreatePartitions,
+    ApiKey::DeleteGroups,
+    ApiKey::ElectLeaders,
+    ApiKey::IncrementalAlterConfigs,
+    ApiKey::AlterPartitionReassignments,
+    ApiKey::ListPartitionReassignments,
+    ApiKey::DescribeQuorum,
+    ApiKey::UpdateFeatures,
+    ApiKey::OffsetDelete,
+    ApiKey::DescribeCluster,
+    ApiKey::DescribeProducers,
+    ApiKey::UnregisterBroker,
+    ApiKey::DescribeTransactions,
+    ApiKey::ListTransactions,
+    ApiKey::ListConfigResources,
+    ApiKey::DescribeTopicPartitions,
+    ApiKey::ConsumerGroupHeartbeat,
+    ApiKey::ConsumerGroupDescribe,
+    ApiKey::ShareGroupHeartbeat,
+    ApiKey::ShareGroupDescribe,
+    ApiKey::ShareFetch,
+    ApiKey::ShareAcknowledge,
+    ApiKey::InitializeShareGroupState,
+    ApiKey::ReadShareGroupState,
+    ApiKey::WriteShareGroupState,
+    ApiKey::DeleteShareGroupState,
+    ApiKey::ReadShareGroupStateSummary,
+    ApiKey::DescribeShareGroupOffsets,
+    ApiKey::AlterShareGroupOffsets,
+    ApiKey::DeleteShareGroupOffsets,
+];
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Reply {
+    /// This is sent.
+    Answer(Answer),
+    /// Nothing is sent (produce with acks=0).
+    Nothing,
+    /// The connection ends; the sentence is for the log.
+    Close(String),
+}
+
+impl From<NoRoom> for Reply {
+    fn from(why: NoRoom) -> Self {
+        Self::Close(why.to_string())
+    }
+}
+
+impl From<NotDone> for Reply {
+    fn from(why: NotDone) -> Self {
+        Self::Close(why.to_string())
+    }
+}
+
+/// A reply that takes time.
+pub type Later = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// Begins a reply that takes time, with what the request holds of the budget.
+pub type Owning = Box<dyn FnOnce(budget::Share) -> Later + Send>;
+
+/// When the reply is there.
+pub enum Outcome {
+    /// At once.
+    Now(Reply),
+    /// When this is done. The work that must happen in the order of the requests is done already. What it was read into may still be
+    /// there, so the request keeps its share of the budget until then.
+    Later(Later),
+    /// As `Later`, of a request that leaves nothing in memory but what is waited for.
+    Freed(Later),
+    /// When this is done; the requests behind it on the same connection are not even looked at before, because its work is
+    /// still to happen.
+    InOrder(Later),
+    /// As `InOrder`, because it takes much memory while it waits; the request's own bytes are needed no more.
+    Alone(Later),
+    /// As `InOrder`, of work that says itself when the request's bytes are needed no more: it gives their share back.
+    Owning(Owning),
+}
+
+impl Outcome {
+    /// A reply whose work is still to happen, before that of the requests behind it.
+    pub fn in_order(work: impl Future<Output = Reply> + Send + 'static) -> Self {
+        Self::InOrder(Box::pin(work))
+    }
+
+    /// A reply that takes time.
+    pub fn later(work: impl Future<Output = Reply> + Send + 'static) -> Self {
+        Self::Later(Box::pin(work))
+    }
+
+    /// The reply of `work`, which is done by a thread for slow requests and before the requests behind it.
+    pub fn slowly(call: Call, work: impl FnOnce(&Call) -> Reply + Send + 'static) -> Self {
+        Self::in_order(async move {
+            let (shared, address) = (Arc::clone(&call.shared), call.peer.ip());
+            shared.slow.run(address, move || work(&call)).await.unwrap_or_else(Reply::from)
+        })
+    }
+
+    /// The reply, for work that is itself part of another's.
+    pub async fn reply(self) -> Reply {
+        match self {
+            Self::Now(reply) => reply,
+            Self::Later(later) | Self::Freed(later) | Self::InOrder(later) | Self::Alone(later) => {
+                later.await
+            }
+            Self::Owning(begin) => begin(budget::Share::default()).await,
+        }
+    }
+}
+
+/// The connection that a request comes over.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// The address that the client dialled.
+    pub local: SocketAddr,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// No two connections of a broker have the same.
+    pub connection: u64,
+}
+
+/// What a handler has besides the request.
+#[derive(Clone)]
+pub struct Call {
+    /// The server.
+    pub shared: Arc<Shared>,
+    /// Version of request and answer.
+    pub version: i16,
+    /// Comes back with the answer.
+    pub correlation_id: i32,
+    /// The address that the client dialled.
+    pub local: SocketAddr,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Which connection; no two of a broker have the same.
+    pub connection: u64,
+    /// The client's name for itself.
+    pub client_id: Option<String>,
+}
+
+impl Call {
+    /// The client, as coordinators know it.
+    pub fn caller(&self) -> Caller {
+        Caller {
+            client_id: self.client_id.clone().unwrap_or_default(),
+            host: format!("/{}", self.peer.ip().to_canonical()),
+            version: self.version,
+        }
+    }
+
+    /// Sends `response`.
+    pub fn answer<R: Message>(&self, response: &R) -> Reply {
+        self.parts(message::response_frame(response, self.version, self.correlation_id))
+    }
+
+    /// Sends what was encoded; records that lie in files are the caller's.
+    pub fn parts(&self, encoded: Result<Vec<Chunk>, WireError>) -> Reply {
+        let chunks = match encoded {
+            Ok(chunks) => chunks,
+            Err(error) => return Reply::Close(format!("its answer could not be written: {error}")),
+        };
+        let bytes = |chunk| match chunk {
+            Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
+            Chunk::Records { .. } => None,
+        };
+        Reply::Answer(Answer { parts: chunks.into_iter().filter_map(bytes).collect(), held: None })
+    }
+}
+
+/// Polls a reply. Never panics: a panic inside closes the connection.
+pub fn poll_reply(shared: &Shared, later: &mut Later, cx: &mut Context<'_>) -> Poll<Reply> {
+    match catch_unwind(AssertUnwindSafe(|| later.as_mut().poll(cx))) {
+        Ok(polled) => polled,
+        Err(_panic) => {
+            shared.metrics.panics.one();
+            Poll::Ready(Reply::Close(BUG.into()))
+        }
+    }
+}
+
+/// What `work` gives; `None` when it panics, for whoever can tell the client UNKNOWN_SERVER_ERROR.
+pub async fn guarded<T>(shared: &Shared, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let guarded = std::future::poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    });
+    let done = guarded.await;
+    if done.is_none() {
+        met_a_bug(shared);
+    }
+    done
+}
+
+/// As [`guarded`] for work that takes no time.
+pub fn guarded_now<T>(shared: &Shared, work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work)).ok();
+    if done.is_none() {
+        met_a_bug(shared);
+    }
+    done
+}
+
+fn met_a_bug(shared: &Shared) {
+    shared.metrics.panics.one();
+    notice(&format!("a request is answered with UNKNOWN_SERVER_ERROR: {BUG}"));
+}

@@ -1,0 +1,159 @@
+//! Markers for partitions that other brokers lead: those for one broker travel together.
+//!
+//! Up to [`REQUESTS_MAX`] requests are on their way to one broker, so that a partition that is slow to acknowledge does not
+//! hold up all others; what comes meanwhile is gathered into the next request.
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::tally::{Tally, is_over};
+use crate::cluster::peers::Peers;
+use crate::notice::notice;
+use crate::upkeep::background::kept_running;
+use pylog_record::control::Marker;
+use pylog_storage::TxnMarker;
+use pylog_wire::messages::write_txn_markers::{
+    WritableTxnMarker, WritableTxnMarkerResult, WritableTxnMarkerTopic,
+};
+use pylog_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
+use pylog_wire::{ApiKey, ErrorCode};
+
+/// Requests on their way to one broker.
+const REQUESTS_MAX: usize = 8;
+/// Most markers in one request.
+const MARKERS_MAX: usize = 500;
+
+/// One transaction's marker for partitions of one broker.
+pub struct ToSend {
+    /// Who leads them.
+    pub broker_id: i32,
+    /// What they get.
+    pub marker: TxnMarker,
+    /// Which.
+    pub partitions: Vec<(String, i32)>,
+    /// Who counts.
+    pub tally: Arc<Tally>,
+}
+
+/// A marker that is let go of has failed in the partitions that are left: their tally is told in any case.
+impl Drop for ToSend {
+    fn drop(&mut self) {
+        for partition in self.partitions.drain(..) {
+            self.tally.done(Some(partition));
+        }
+    }
+}
+
+/// See the module.
+pub struct MarkerQueue {
+    peers: Arc<Peers>,
+    queues: Mutex<HashMap<i32, Queue>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<ToSend>,
+    requests: usize,
+}
+
+impl MarkerQueue {
+    /// With nothing to send.
+    pub fn new(peers: Arc<Peers>) -> Arc<Self> {
+        Arc::new(Self { peers, queues: Mutex::default() })
+    }
+
+    /// Sends it soon; its tally is told in any case.
+    pub fn send(self: &Arc<Self>, one: ToSend) {
+        let Some(runtime) = self.peers.runtime() else { return };
+        let id = one.broker_id;
+        let is_begun = {
+            let mut queues = self.queues.lock();
+            let queue = queues.entry(id).or_default();
+            queue.waiting.push_back(one);
+            let begins = queue.requests < REQUESTS_MAX;
+            queue.requests += usize::from(begins);
+            !begins
+        };
+        if !is_begun {
+            let me = Arc::clone(self);
+            runtime.spawn(kept_running("the sending of markers", move || Arc::clone(&me).send_all(id)));
+        }
+    }
+
+    /// Sends until nothing waits.
+    async fn send_all(self: Arc<Self>, id: i32) {
+        while let Some(batch) = self.next(id) {
+            match self.peers.call(id, &request(&batch)).await {
+                Ok(answer) => settle(batch, answer),
+                Err(error) => {
+                    notice(&format!("{} markers are sent again: {error}", batch.len()));
+                }
+            }
+        }
+    }
+
+    /// The next markers for a broker; `None` ends a sender.
+    fn next(&self, id: i32) -> Option<Vec<ToSend>> {
+        let mut queues = self.queues.lock();
+        let queue = queues.get_mut(&id)?;
+        if queue.waiting.is_empty() {
+            queue.requests -= 1;
+            if queue.requests == 0 {
+                queues.remove(&id);
+            }
+            return None;
+        }
+        let many = queue.waiting.len().min(MARKERS_MAX);
+        Some(queue.waiting.drain(..many).collect())
+    }
+}
+
+fn request(batch: &[ToSend]) -> WriteTxnMarkersRequest {
+    WriteTxnMarkersRequest { markers: batch.iter().map(marker).collect() }
+}
+
+fn marker(one: &ToSend) -> WritableTxnMarker {
+    let mut topics: Vec<WritableTxnMarkerTopic> = Vec::new();
+    for (name, number) in &one.partitions {
+        match topics.last_mut() {
+            Some(topic) if topic.name == *name => topic.partition_indexes.push(*number),
+            _ => {
+                let partition_indexes = vec![*number];
+                topics.push(WritableTxnMarkerTopic { name: name.clone(), partition_indexes });
+            }
+        }
+    }
+    WritableTxnMarker {
+        producer_id: one.marker.producer_id,
+        producer_epoch: one.marker.producer_epoch,
+        transaction_result: one.marker.marker == Marker::Commit,
+        topics,
+        coordinator_epoch: one.marker.coordinator_epoch,
+        transaction_version: i8::try_from(one.marker.transaction_version).unwrap_or(i8::MAX),
+    }
+}
+
+/// Tells each marker's tally what became of it; an answer that lacks a partition says that it failed.
+fn settle(batch: Vec<ToSend>, answer: WriteTxnMarkersResponse) {
+    let mut results = answer.markers.into_iter();
+    for mut one in batch {
+        let result = results.next().filter(|result| result.producer_id == one.marker.producer_id);
+        while let Some((topic, number)) = one.partitions.last() {
+            let is_there = result.as_ref().is_some_and(|result| is_written(result, topic, *number));
+            let partition = one.partitions.pop();
+            one.tally.done(partition.filter(|_| !is_there));
+        }
+    }
+}
+
+fn is_written(result: &WritableTxnMarkerResult, topic: &str, number: i32) -> bool {
+    let partitions = result.topics.iter().filter(|one| one.name == topic).flat_map(|one| &one.partitions);
+    let code = partitions.filter(|one| one.partition_index == number).map(|one| one.error_code).next();
+    let error = code.and_then(ErrorCode::from_code).unwrap_or(ErrorCode::UnknownServerError);
+    if error != ErrorCode::None && !is_over(error) {
+        let api = ApiKey::WriteTxnMarkers.name();
+        notice(&format!("{api} is sent again to {topic}-{number}: {}", error.sentence()));
+    }
+    error == ErrorCode::None || is_over(error)
+}

@@ -1,0 +1,226 @@
+//! The shell around the pure machines of `coordinator`: loads them from their partition's log, feeds them, appends what they
+//! say, answers.
+//!
+//! # Layout
+//! | file | what it owns |
+//! |---|---|
+//! | `mod` | [`Coordinators`]: groups, share partitions and transactions of this broker |
+//! | [`shell`] | [`Coordinator`]: the machines of one internal topic; call, timers, load, unload |
+//! | [`shard`] | [`Shard`]: one machine and its log under one lock |
+//! | [`load`] | a log into a machine |
+//! | [`alarm`] | the earliest deadline |
+//! | [`waiting`] | an answer to come |
+//! | [`transactions`] | producer ids for the machines of transactions |
+//! | [`markers`], [`marker_queue`] | markers into partitions: into the logs of this broker; to other brokers |
+//! | [`tally`] | which partitions have their marker |
+//! | [`elsewhere`] | coordinators of transactions on other brokers |
+//! | [`commit`], [`patience`] | when what was appended counts; answers that must not wait for it for ever |
+//! | [`share`] | share partitions, and where their states are kept |
+//! | [`topic_names`] | the internal topics |
+//! | [`key`] | which partition keeps a key |
+//! | [`view`] | the topics, as the machines see them |
+//!
+//! # How a step runs
+//! Under the shard's lock: the machine takes the event, its records are appended as one batch, the machine's deadline is
+//! noted. Without the lock: when the batch is acknowledged (at once when the log is alone, after the group commit of
+//! `durability=flushed`, or when all in-sync replicas have it), answers leave and actions start. An append that fails throws
+//! the machine away: everybody who waits is told NOT_COORDINATOR, and the machine is loaded again from the log. So is
+//! everybody when this broker does not lead the partition any more.
+//!
+//! An answer also waits for everything that was appended before: nobody is shown what may still be lost. When that takes
+//! too long the asker is told COORDINATOR_NOT_AVAILABLE; what was appended may still come to count.
+//!
+//! Loading begins when this broker learns that it leads, in background threads of the runtime; COORDINATOR_LOAD_IN_PROGRESS
+//! meanwhile. An empty log needs no loading.
+pub mod alarm;
+pub mod commit;
+pub mod elsewhere;
+pub mod key;
+pub mod load;
+pub mod marker_queue;
+pub mod markers;
+pub mod patience;
+pub mod shard;
+pub mod share;
+pub mod shell;
+pub mod tally;
+pub mod topic_names;
+pub mod transactions;
+pub mod view;
+pub mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use elsewhere::Elsewhere;
+use marker_queue::MarkerQueue;
+use markers::MarkerWriter;
+pub use shard::Shard;
+pub use shell::{Coordinator, Sink};
+pub use topic_names::{GROUPS_TOPIC, SHARES_TOPIC, TRANSACTIONS_TOPIC};
+use transactions::Transactions;
+use uuid::Uuid;
+pub use waiting::Waiting;
+
+use self::share::leading::Leading;
+use self::share::store::Store;
+use crate::cluster::peers::Peers;
+use crate::cluster::view::Cluster;
+use crate::notice::notice;
+use crate::settings::Settings;
+use crate::share_groups::ShareGroups;
+use crate::state::producer_ids::ProducerIds;
+use crate::state::topics::{Picture, Topics};
+use pylog_coordinator::group::GroupMachine;
+use pylog_coordinator::share::{GroupSettings, IsGone, ShareLeader, ShareMachine, StateMachine};
+use pylog_coordinator::transaction::{
+    TransactionMachine, TransactionVersion, TxnEvent, TxnReply, TxnRequest,
+};
+use pylog_coordinator::{Caller, Room};
+use pylog_storage::Clock;
+use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
+
+/// The coordinators of this broker.
+pub struct Coordinators {
+    /// Groups.
+    pub groups: Arc<Coordinator<GroupMachine>>,
+    /// What share groups did with records, as far as it is kept here.
+    pub shares: Arc<Coordinator<StateMachine>>,
+    /// The way to all of it.
+    pub share_store: Arc<Store>,
+    /// Who has which records of the partitions that this broker leads.
+    pub share_leading: Arc<Leading>,
+    /// Transactional ids.
+    pub transactions: Arc<Transactions>,
+    /// Those of other brokers, when there may be some.
+    elsewhere: Option<Elsewhere>,
+}
+
+impl Coordinators {
+    /// Coordinates nothing until [`Coordinators::apply`] says what this broker leads.
+    pub fn new(
+        settings: &Settings,
+        topics: &Arc<Topics>,
+        clock: &Arc<dyn Clock>,
+        ids: &Arc<ProducerIds>,
+        peers: &Arc<Peers>,
+        cluster: &Arc<Cluster>,
+        share_groups: &ShareGroups,
+    ) -> Self {
+        let node_id = settings.node_id;
+        let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
+        let room = Room::new(group_settings.group_coordinator_max_bytes, || {
+            notice("a group has no room for more: group.coordinator.max.bytes are in use");
+        });
+        let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
+        let state_room = room.clone();
+        let gone = Arc::clone(&share_groups.gone);
+        let is_gone: IsGone = Arc::new(move |topic_id: &Uuid| gone.has(topic_id));
+        let of_states = Arc::clone(&is_gone);
+        let make = move || StateMachine::new(state_room.clone(), Arc::clone(&of_states));
+        let shares = Coordinator::new(SHARES_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
+        let share_store = Arc::new(Store {
+            node_id,
+            topics: Arc::clone(topics),
+            peers: Arc::clone(peers),
+            states: Arc::clone(&shares),
+        });
+        let make = || ShareLeader::new(ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone)));
+        let share_leading = Leading::new(
+            node_id,
+            Arc::clone(topics),
+            Arc::clone(cluster),
+            Arc::clone(clock),
+            Arc::clone(&share_store),
+            Arc::clone(&share_groups.waking),
+            make,
+        );
+        let make =
+            move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _, room.clone());
+        let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
+        let (txn_settings, ids) = (Arc::new(settings.transactions.clone()), Arc::clone(ids));
+        let room = Room::new(txn_settings.transaction_coordinator_max_bytes, || {
+            notice("a transactional id is refused: transaction.coordinator.max.bytes are in use");
+        });
+        let make = move || {
+            TransactionMachine::new(
+                Arc::clone(&txn_settings),
+                Arc::clone(&ids) as _,
+                room.clone(),
+                Arc::new(notice),
+            )
+        };
+        let transactions =
+            Coordinator::new(TRANSACTIONS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
+        let patience_ms = settings.transactions.add_partitions_to_txn_retry_backoff_max_ms;
+        let elsewhere = cluster.is_clustered().then(|| Elsewhere {
+            node_id,
+            topics: Arc::clone(topics),
+            peers: Arc::clone(peers),
+            patience: Duration::from_millis(u64::try_from(patience_ms).unwrap_or(0)),
+        });
+        transactions.set_sink(MarkerWriter {
+            node_id,
+            topics: Arc::clone(topics),
+            cluster: Arc::clone(cluster),
+            groups: Arc::clone(&groups),
+            elsewhere: cluster.is_clustered().then(|| MarkerQueue::new(Arc::clone(peers))),
+        });
+        Self { groups, shares, share_store, share_leading, transactions, elsewhere }
+    }
+
+    /// Coordinates what this broker leads in `picture`.
+    pub fn apply(&self, picture: &Picture) {
+        self.groups.apply(picture);
+        self.shares.apply(picture);
+        self.share_leading.apply(picture);
+        self.transactions.apply(picture);
+    }
+
+    /// Begins to load and to watch deadlines. Called within the runtime.
+    pub fn start(&self) {
+        self.groups.start();
+        self.shares.start();
+        self.share_leading.start();
+        self.transactions.start();
+    }
+
+    /// Tells everybody who waits to look for the coordinator again; nothing is coordinated any more.
+    pub fn stop(&self) {
+        self.transactions.stop();
+        self.share_leading.stop();
+        self.shares.stop();
+        self.groups.stop();
+    }
+
+    /// Asks the coordinator of a transaction whether it holds partitions, or has it take them in. What is asked has
+    /// happened when this returns; the answer usually is there, too.
+    pub fn ask_for_partitions(
+        &self,
+        caller: Caller,
+        transaction: AddPartitionsToTxnTransaction,
+        transaction_version: TransactionVersion,
+        patient: bool,
+    ) -> Waiting<TxnReply> {
+        let transactional_id = transaction.transactional_id.clone();
+        let request = TxnRequest::AddPartitions { transaction, transaction_version, patient };
+        self.transactions.call(&transactional_id, |ticket| TxnEvent::Asked { ticket, caller, request })
+    }
+
+    /// As [`Coordinators::ask_for_partitions`] for the leader of a partition whose log is about to take the first batch of a
+    /// transaction: the coordinator may be another broker's.
+    pub fn ask_for_log(
+        &self,
+        caller: Caller,
+        transaction: AddPartitionsToTxnTransaction,
+    ) -> Waiting<TxnReply> {
+        if let Some(elsewhere) = &self.elsewhere {
+            let number = self.transactions.partition_of(&transaction.transactional_id);
+            let leader = number.and_then(|number| elsewhere.leader_of(self.transactions.topic(), number));
+            if let Some(id) = leader {
+                return elsewhere.ask(id, transaction);
+            }
+        }
+        self.ask_for_partitions(caller, transaction, TransactionVersion::V2, true)
+    }
+}

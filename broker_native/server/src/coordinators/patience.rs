@@ -1,0 +1,129 @@
+//! Answers that wait until what was appended counts, and how long they wait at most.
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::waiting::Sender;
+use pylog_wire::ErrorCode;
+
+/// An answer waits so long for the in-sync replicas, as in Kafka (`offsets.commit.timeout.ms`).
+pub const PATIENCE_MS: i64 = 5_000;
+
+/// Answers that leave together.
+pub struct Unanswered<R>(Mutex<Vec<(Sender<R>, R)>>);
+
+impl<R> Unanswered<R> {
+    /// Answers to be sent.
+    pub fn new(replies: Vec<(Sender<R>, R)>) -> Self {
+        Self(Mutex::new(replies))
+    }
+
+    fn take(&self) -> Vec<(Sender<R>, R)> {
+        std::mem::take(&mut *self.0.lock())
+    }
+
+    /// Sends them.
+    pub fn answer(&self) {
+        for (sender, reply) in self.take() {
+            // Who is gone needs no answer.
+            let _ = sender.send(Ok(reply));
+        }
+    }
+
+    /// Those who wait are told to look for the coordinator again.
+    pub fn forget(&self) {
+        drop(self.take());
+    }
+
+    /// Those who wait are told that it did not happen in time; it still may.
+    fn give_up(&self) {
+        for (sender, _reply) in self.take() {
+            // Who is gone needs no answer.
+            let _ = sender.send(Err(ErrorCode::CoordinatorNotAvailable));
+        }
+    }
+}
+
+/// All answers that wait, oldest first. Those that have left are let go of when they are the oldest.
+pub struct Patience<R>(Mutex<VecDeque<(i64, Weak<Unanswered<R>>)>>);
+
+impl<R> Default for Patience<R> {
+    fn default() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+}
+
+impl<R> Patience<R> {
+    /// `unanswered` begins to wait; gives until when, by the clock of `now_ms`.
+    pub fn begin(&self, unanswered: &Arc<Unanswered<R>>, now_ms: i64) -> i64 {
+        let until_ms = now_ms.saturating_add(PATIENCE_MS);
+        let mut waiting = self.0.lock();
+        while waiting.front().is_some_and(|(_, oldest)| oldest.strong_count() == 0) {
+            waiting.pop_front();
+        }
+        waiting.push_back((until_ms, Arc::downgrade(unanswered)));
+        until_ms
+    }
+
+    /// When [`Patience::end_overdue`] has something to do.
+    pub fn next_ms(&self) -> Option<i64> {
+        self.0.lock().front().map(|(until_ms, _)| *until_ms)
+    }
+
+    /// Tells those who waited long enough.
+    pub fn end_overdue(&self, now_ms: i64) {
+        loop {
+            let overdue = {
+                let mut waiting = self.0.lock();
+                match waiting.front() {
+                    Some((until_ms, _)) if *until_ms <= now_ms => waiting.pop_front(),
+                    _ => None,
+                }
+            };
+            let Some((_, overdue)) = overdue else { return };
+            if let Some(overdue) = overdue.upgrade() {
+                overdue.give_up();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    type Answer = oneshot::Receiver<Result<i32, ErrorCode>>;
+
+    fn one() -> (Arc<Unanswered<i32>>, Answer) {
+        let (sender, answer) = oneshot::channel();
+        (Arc::new(Unanswered::new(vec![(sender, 7)])), answer)
+    }
+
+    #[test]
+    fn who_waits_too_long_is_told_so_and_gets_no_second_answer() {
+        let patience = Patience::default();
+        let (unanswered, mut answer) = one();
+        let until_ms = patience.begin(&unanswered, 1_000);
+        patience.end_overdue(until_ms - 1);
+        assert!(answer.try_recv().is_err(), "there is time left");
+        patience.end_overdue(until_ms);
+        assert_eq!(answer.try_recv(), Ok(Err(ErrorCode::CoordinatorNotAvailable)));
+        unanswered.answer();
+        assert_eq!(patience.next_ms(), None);
+    }
+
+    #[test]
+    fn answers_that_have_left_are_not_kept() {
+        let patience = Patience::default();
+        for at_ms in 0..100 {
+            let (unanswered, mut answer) = one();
+            patience.begin(&unanswered, at_ms);
+            unanswered.answer();
+            assert_eq!(answer.try_recv(), Ok(Ok(7)));
+        }
+        assert_eq!(patience.0.lock().len(), 1);
+    }
+}

@@ -1,0 +1,53 @@
+//! Which partitions of a transaction that ended have their marker: counted, whoever writes it, here or at another broker.
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::shard::Shard;
+use super::transactions::Transactions;
+use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnEvent};
+use pylog_wire::ErrorCode;
+
+/// Whether a later epoch, of the producer or of its coordinator, wrote there: the transaction has ended without us.
+pub fn is_over(error: ErrorCode) -> bool {
+    matches!(error, ErrorCode::InvalidProducerEpoch | ErrorCode::TransactionCoordinatorFenced)
+}
+
+/// Counts the partitions that have their marker; tells the machine when all have, or cannot have it.
+pub struct Tally {
+    coordinator: Weak<Transactions>,
+    shard: Arc<Shard<TransactionMachine>>,
+    /// Another life of the machine has sent its own markers: it must not take ours for those.
+    life: u64,
+    open: Mutex<(usize, MarkersWritten)>,
+}
+
+impl Tally {
+    /// `open` times [`Tally::done`] is to be called; what failed is added to `outcome`.
+    pub fn begin(
+        coordinator: &Arc<Transactions>,
+        shard: Arc<Shard<TransactionMachine>>,
+        open: usize,
+        outcome: MarkersWritten,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            coordinator: Arc::downgrade(coordinator),
+            life: shard.life(),
+            shard,
+            open: Mutex::new((open, outcome)),
+        })
+    }
+
+    /// One partition is done, or is to be tried again.
+    pub fn done(&self, failed: Option<(String, i32)>) {
+        let outcome = {
+            let (left, outcome) = &mut *self.open.lock();
+            outcome.failed.extend(failed);
+            *left -= 1;
+            (*left == 0).then(|| outcome.clone())
+        };
+        if let (Some(outcome), Some(coordinator)) = (outcome, self.coordinator.upgrade()) {
+            coordinator.outcome(&self.shard, self.life, TxnEvent::MarkersWritten(outcome));
+        }
+    }
+}

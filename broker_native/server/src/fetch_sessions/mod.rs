@@ -1,0 +1,297 @@
+//! Fetch sessions (KIP-227): a consumer of many partitions names them once, and afterwards only changes go over the wire.
+//!
+//! The cache is bounded by [`FetchSessions::new`]'s slots (`max.incremental.fetch.session.cache.slots`) and by
+//! [`CACHED_PARTITIONS_MAX`]. Who finds no room gets session id 0, which every client understands as "none", and goes on
+//! with full requests. A new session takes the place of one that nobody used for [`EVICTION_MS`], or of the smallest
+//! that is at least that old and smaller than the new one, as in Kafka (FetchSessionCache).
+//!
+//! No sockets, no clock. Locks: the cache's first, then a session's; neither is held while a log is read.
+mod session;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::fetch::ForgottenTopic;
+pub use session::{Asked, Partitions, Position, Told, TopicKey, topic_key};
+
+/// A session is safe from others for so long after it was made, and after its last use.
+pub const EVICTION_MS: i64 = /* 2 minutes */ 120_000;
+/// Most partitions in all sessions together; about 200 bytes each.
+pub const CACHED_PARTITIONS_MAX: usize = 250_000;
+/// `session_id` of a client without a session.
+pub const NO_SESSION: i32 = 0;
+/// `session_epoch` of a request that begins a session.
+const INITIAL_EPOCH: i32 = 0;
+/// `session_epoch` of a request that ends its session, or wants none.
+const FINAL_EPOCH: i32 = -1;
+
+/// The part of a fetch request that concerns sessions.
+#[derive(Debug)]
+pub struct SessionRequest<'a> {
+    /// `session_id`.
+    pub id: i32,
+    /// `session_epoch`.
+    pub epoch: i32,
+    /// Whether topics are named by id in this version.
+    pub by_id: bool,
+    /// Partitions named.
+    pub asked: Vec<Asked>,
+    /// Partitions to leave out from now on.
+    pub forgotten: &'a [ForgottenTopic],
+}
+
+/// What is to happen when the answer is there.
+#[derive(Debug)]
+pub enum Plan {
+    /// All partitions are sent, without a session.
+    Sessionless,
+    /// All partitions are sent, and a session begins if there is room.
+    Begin {
+        /// Whether topics are named by id.
+        by_id: bool,
+    },
+    /// What changed is sent.
+    Continue {
+        /// The session.
+        session: Arc<Mutex<Session>>,
+        /// Its epoch while this request is worked on; another one means that the client sent it twice.
+        epoch: i32,
+    },
+}
+
+/// How an answer leaves.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// `session_id` of the answer.
+    pub id: i32,
+    /// For each partition, whether it is sent; `None`: all.
+    pub sent: Option<Vec<bool>>,
+}
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    id: i32,
+    by_id: bool,
+    /// What the next request must carry.
+    epoch: i32,
+    partitions: Partitions,
+}
+
+#[derive(Debug)]
+struct Entry {
+    session: Arc<Mutex<Session>>,
+    created_ms: i64,
+    last_used_ms: i64,
+    /// Partitions at the last use.
+    size: usize,
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    sessions: HashMap<i32, Entry>,
+    /// By last use, milliseconds since the epoch.
+    last_used: BTreeSet<(i64, i32)>,
+    /// Sessions old enough to be pushed out by a larger one, by size.
+    evictable: BTreeSet<(usize, i32)>,
+    /// Partitions of all sessions.
+    partitions: usize,
+    evictions: u64,
+}
+
+/// All sessions of a broker. Every method may be called from any thread.
+#[derive(Debug)]
+pub struct FetchSessions {
+    slots: usize,
+    cache: Mutex<Cache>,
+    /// A positive number, each time another; not to be guessed.
+    new_id: fn() -> i32,
+}
+
+impl FetchSessions {
+    /// Room for so many sessions; none with 0.
+    pub fn new(slots: usize) -> Self {
+        Self { slots, cache: Mutex::default(), new_id: random_id }
+    }
+
+    /// What to read for a request, and what to do with the answer ([`FetchSessions::settle`]).
+    ///
+    /// # Errors
+    /// FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR: the client begins again.
+    pub fn take(&self, request: SessionRequest<'_>, now_ms: i64) -> Result<(Vec<Asked>, Plan), ErrorCode> {
+        if matches!(request.epoch, INITIAL_EPOCH | FINAL_EPOCH) {
+            if request.id != NO_SESSION {
+                self.cache.lock().remove(request.id);
+            }
+            let begins = request.epoch == INITIAL_EPOCH && self.slots > 0;
+            let plan = if begins { Plan::Begin { by_id: request.by_id } } else { Plan::Sessionless };
+            return Ok((once_each(request.asked), plan));
+        }
+        let mut cache = self.cache.lock();
+        let entry = cache.sessions.get(&request.id).ok_or(ErrorCode::FetchSessionIdNotFound)?;
+        let shared = Arc::clone(&entry.session);
+        let mut session = shared.lock();
+        if session.epoch != request.epoch {
+            return Err(ErrorCode::InvalidFetchSessionEpoch);
+        }
+        if session.by_id != request.by_id {
+            return Err(ErrorCode::FetchSessionTopicIdError);
+        }
+        session.partitions.update(request.asked);
+        session.partitions.forget(request.forgotten, request.by_id);
+        let asked = session.partitions.asked();
+        if asked.is_empty() {
+            cache.remove(request.id);
+            return Ok((asked, Plan::Sessionless));
+        }
+        cache.touch(request.id, asked.len(), now_ms);
+        if cache.partitions > CACHED_PARTITIONS_MAX {
+            cache.remove(request.id);
+            return Err(ErrorCode::FetchSessionIdNotFound);
+        }
+        session.epoch = next_epoch(session.epoch);
+        let epoch = session.epoch;
+        drop(session);
+        Ok((asked, Plan::Continue { session: shared, epoch }))
+    }
+
+    /// Remembers what is told of each partition of `asked`, in its order.
+    ///
+    /// # Errors
+    /// INVALID_FETCH_SESSION_EPOCH when the session went on meanwhile, with the session's id.
+    pub fn settle(
+        &self,
+        plan: &Plan,
+        asked: &[Asked],
+        told: &[Told],
+        now_ms: i64,
+    ) -> Result<Settled, (ErrorCode, i32)> {
+        match plan {
+            Plan::Sessionless => Ok(Settled { id: NO_SESSION, sent: None }),
+            Plan::Begin { by_id } => {
+                let id = self.begin(*by_id, asked, told, now_ms);
+                Ok(Settled { id, sent: None })
+            }
+            Plan::Continue { session, epoch } => {
+                let mut session = session.lock();
+                if session.epoch != *epoch {
+                    return Err((ErrorCode::InvalidFetchSessionEpoch, session.id));
+                }
+                Ok(Settled { id: session.id, sent: Some(session.partitions.tell(told)) })
+            }
+        }
+    }
+
+    /// Number of sessions, of partitions in them, and of sessions that made room for others.
+    pub fn counts(&self) -> (usize, usize, u64) {
+        let cache = self.cache.lock();
+        (cache.sessions.len(), cache.partitions, cache.evictions)
+    }
+
+    /// The id of a new session, [`NO_SESSION`] when there is no room.
+    fn begin(&self, by_id: bool, asked: &[Asked], told: &[Told], now_ms: i64) -> i32 {
+        let mut cache = self.cache.lock();
+        if !cache.make_room(self.slots, asked.len(), now_ms) {
+            return NO_SESSION;
+        }
+        let mut partitions = Partitions::default();
+        partitions.update(asked.to_vec());
+        partitions.tell(told);
+        let id = loop {
+            let id = (self.new_id)();
+            if id > NO_SESSION && !cache.sessions.contains_key(&id) {
+                break id;
+            }
+        };
+        let session = Session { id, by_id, epoch: next_epoch(INITIAL_EPOCH), partitions };
+        let session = Arc::new(Mutex::new(session));
+        cache.sessions.insert(id, Entry { session, created_ms: now_ms, last_used_ms: now_ms, size: 0 });
+        cache.touch(id, asked.len(), now_ms);
+        id
+    }
+}
+
+impl Cache {
+    /// Whether a session of `size` partitions may begin, one of the others making room if need be.
+    fn make_room(&mut self, slots: usize, size: usize, now_ms: i64) -> bool {
+        // No session may crowd out all others for its size.
+        if size == 0 || size > CACHED_PARTITIONS_MAX {
+            return false;
+        }
+        while self.sessions.len() >= slots || self.partitions + size > CACHED_PARTITIONS_MAX {
+            let Some(id) = self.victim(size, now_ms) else { return false };
+            self.remove(id);
+            self.evictions += 1;
+        }
+        true
+    }
+
+    /// Who makes room: the one unused for longest when that is long, else the smallest old one, when it is smaller.
+    fn victim(&self, size: usize, now_ms: i64) -> Option<i32> {
+        let (used_ms, stale) = self.last_used.first()?;
+        if now_ms - used_ms > EVICTION_MS {
+            return Some(*stale);
+        }
+        let (smallest, id) = self.evictable.first()?;
+        (*smallest < size).then_some(*id)
+    }
+
+    fn remove(&mut self, id: i32) {
+        if let Some(entry) = self.sessions.remove(&id) {
+            self.last_used.remove(&(entry.last_used_ms, id));
+            self.evictable.remove(&(entry.size, id));
+            self.partitions -= entry.size;
+        }
+    }
+
+    /// Notes a use, and how many partitions the session has now.
+    fn touch(&mut self, id: i32, size: usize, now_ms: i64) {
+        let Some(entry) = self.sessions.get_mut(&id) else { return };
+        self.last_used.remove(&(entry.last_used_ms, id));
+        self.evictable.remove(&(entry.size, id));
+        self.partitions = self.partitions - entry.size + size;
+        entry.last_used_ms = now_ms;
+        entry.size = size;
+        self.last_used.insert((now_ms, id));
+        if now_ms - entry.created_ms > EVICTION_MS {
+            self.evictable.insert((size, id));
+        }
+    }
+}
+
+/// The epoch of the request after one with `epoch`; 0 and -1 have meanings of their own.
+fn next_epoch(epoch: i32) -> i32 {
+    if epoch == i32::MAX { 1 } else { epoch + 1 }
+}
+
+/// Each partition once, at its first place and with its last position, as Kafka reads a request.
+fn once_each(asked: Vec<Asked>) -> Vec<Asked> {
+    // Sorting is much cheaper than hashing, and hardly any request names a partition twice.
+    let mut sorted: Vec<_> = asked.iter().map(|one| (&one.topic, one.position.partition)).collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).all(|pair| pair.first() != pair.last()) {
+        return asked;
+    }
+    let mut places = HashMap::with_capacity(asked.len());
+    let mut each: Vec<Asked> = Vec::with_capacity(asked.len());
+    for one in asked {
+        let place = *places.entry((one.topic.clone(), one.position.partition)).or_insert(each.len());
+        match each.get_mut(place) {
+            Some(known) => known.position = one.position,
+            None => each.push(one),
+        }
+    }
+    each
+}
+
+/// A session belongs to who knows its id.
+fn random_id() -> i32 {
+    let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
+    i32::try_from(high >> 33).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! AddPartitionsToTxn: partitions become part of transactions, or are asked about.
+//!
+//! All partitions of a transaction are added, or none: when one does not exist, the others are OPERATION_NOT_ATTEMPTED.
+//!
+//! KIP-98. Version 2 knows PRODUCER_FENCED (KIP-588); 4, which brokers send, has several transactions, and may only ask; 5
+//! knows TRANSACTION_ABORTABLE (KIP-890).
+use super::common::transactions::{FENCED_FROM, fenced_as};
+use crate::call::{Call, Outcome, Reply};
+use crate::coordinators::Waiting;
+use crate::state::topics::Picture;
+use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+};
+use pylog_wire::messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
+
+/// From this version on there are several transactions in a request.
+const BATCHED_FROM: i16 = 4;
+
+/// A topic, a partition and what became of it.
+type Answers = Vec<(String, i32, ErrorCode)>;
+
+/// One transaction's answer.
+struct Asked {
+    transactional_id: String,
+    /// For when the coordinator is not there.
+    partitions: Vec<(String, i32)>,
+    waiting: Waiting<TxnReply>,
+}
+
+/// Hands each transaction to its coordinator.
+pub fn handle(call: Call, request: AddPartitionsToTxnRequest) -> Outcome {
+    let picture = call.shared.topics.now();
+    let asked: Vec<Asked> =
+        transactions(&call, request).into_iter().map(|one| ask(&call, &picture, one)).collect();
+    Outcome::later(async move {
+        let mut results = Vec::with_capacity(asked.len());
+        for Asked { transactional_id, partitions, waiting } in asked {
+            let answers = match waiting.await {
+                Ok(TxnReply::AddPartitions(answers)) => answers,
+                Ok(_) => all(partitions, ErrorCode::UnknownServerError),
+                Err(error) => all(partitions, error),
+            };
+            results
+                .push(AddPartitionsToTxnResult { transactional_id, topic_results: by_topic(&call, answers) });
+        }
+        answer(&call, results)
+    })
+}
+
+fn transactions(call: &Call, request: AddPartitionsToTxnRequest) -> Vec<AddPartitionsToTxnTransaction> {
+    if call.version >= BATCHED_FROM {
+        return request.transactions;
+    }
+    vec![AddPartitionsToTxnTransaction {
+        transactional_id: request.v3_and_below_transactional_id,
+        producer_id: request.v3_and_below_producer_id,
+        producer_epoch: request.v3_and_below_producer_epoch,
+        verify_only: false,
+        topics: request.v3_and_below_topics,
+    }]
+}
+
+fn ask(call: &Call, picture: &Picture, transaction: AddPartitionsToTxnTransaction) -> Asked {
+    let transactional_id = transaction.transactional_id.clone();
+    let partitions: Vec<(String, i32)> = transaction
+        .topics
+        .iter()
+        .flat_map(|topic| topic.partitions.iter().map(|&number| (topic.name.clone(), number)))
+        .collect();
+    let exists = |(topic, number): &(String, i32)| {
+        picture.named(topic).is_some_and(|topic| topic.partition(*number).is_some())
+    };
+    let waiting = if partitions.iter().all(exists) {
+        let version = match call.version >= BATCHED_FROM {
+            true => TransactionVersion::V2,
+            false => TransactionVersion::V0,
+        };
+        call.shared.coordinators.ask_for_partitions(call.caller(), transaction, version, false)
+    } else {
+        let error = |one: &(String, i32)| match exists(one) {
+            true => ErrorCode::OperationNotAttempted,
+            false => ErrorCode::UnknownTopicOrPartition,
+        };
+        let answers = partitions.iter().map(|one| (one.0.clone(), one.1, error(one))).collect();
+        Waiting::now(Ok(TxnReply::AddPartitions(answers)))
+    };
+    Asked { transactional_id, partitions, waiting }
+}
+
+fn all(partitions: Vec<(String, i32)>, error: ErrorCode) -> Answers {
+    partitions.into_iter().map(|(topic, number)| (topic, number, error)).collect()
+}
+
+/// Partitions of one topic stand together in the answers.
+fn by_topic(call: &Call, answers: Answers) -> Vec<AddPartitionsToTxnTopicResult> {
+    let mut topics: Vec<AddPartitionsToTxnTopicResult> = Vec::new();
+    for (name, partition_index, error) in answers {
+        let one = AddPartitionsToTxnPartitionResult {
+            partition_index,
+            partition_error_code: fenced_as(error.code(), call.version >= FENCED_FROM),
+        };
+        match topics.last_mut() {
+            Some(topic) if topic.name == name => topic.results_by_partition.push(one),
+            _ => topics.push(AddPartitionsToTxnTopicResult { name, results_by_partition: vec![one] }),
+        }
+    }
+    topics
+}
+
+fn answer(call: &Call, mut results: Vec<AddPartitionsToTxnResult>) -> Reply {
+    let mut response = AddPartitionsToTxnResponse::default();
+    if call.version >= BATCHED_FROM {
+        response.results_by_transaction = results;
+    } else {
+        response.results_by_topic_v3_and_below =
+            results.pop().map(|one| one.topic_results).unwrap_or_default();
+    }
+    call.answer(&response)
+}

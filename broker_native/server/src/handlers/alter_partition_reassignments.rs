@@ -1,0 +1,26 @@
+//! AlterPartitionReassignments: decided by Python; the replicas move afterwards.
+//!
+//! KIP-455. Version 1 says whether the number of replicas may change (KIP-860).
+use super::common::decided::decided;
+use crate::call::{Call, Outcome};
+use crate::decide::Kind;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse};
+
+/// Asks for the moves.
+pub fn handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Outcome {
+    let timeout_ms = request.timeout_ms;
+    decided(call, Kind::AlterPartitionReassignments, request, timeout_ms, refused)
+}
+
+fn refused(
+    _request: &AlterPartitionReassignmentsRequest,
+    error: ErrorCode,
+    why: &str,
+) -> AlterPartitionReassignmentsResponse {
+    AlterPartitionReassignmentsResponse {
+        error_code: error.code(),
+        error_message: Some(why.into()),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,19 @@
+//! An internal topic that is not there yet, made before a request that needs it is answered.
+use crate::call::Call;
+use crate::coordinators::Coordinator;
+use crate::decide::{Kind, ask};
+use crate::notice::notice;
+use pylog_coordinator::Machine;
+
+/// The topic that the coordinators lack.
+pub fn missing<M: Machine>(of: &Coordinator<M>) -> Option<&'static str> {
+    (!of.has_topic()).then(|| of.topic())
+}
+
+/// Has it made. When it cannot be, which leaves a line in the log, the request meets the error of a coordinator that is not there.
+pub async fn make(call: &Call, topic: &'static str) {
+    let json = serde_json::json!({ "topics": [topic] }).to_string();
+    if let Err(why) = ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await {
+        notice(&format!("topic {topic} was not made: {why}"));
+    }
+}

@@ -1,0 +1,82 @@
+//! Large requests of the kinds whose answers grow with them. They wait for room before they are read, and their answers hold some
+//! until they are sent (`queued.max.response.bytes`). One request has at most half of it, and so a bound for what it may ask.
+//!
+//! While a large Fetch waits for records, `fetch.wait.max.partitions` bounds what it takes.
+use crate::call::{Call, Later, Outcome, Reply};
+use crate::io::budget;
+use crate::io::room::holding;
+use pylog_wire::{ApiKey, Reader, WireError};
+
+/// Reads a request and hands it to its handler.
+pub type Answering = fn(Call, ApiKey, Reader) -> Result<Outcome, WireError>;
+
+/// How many times its bytes a request takes while it is read and answered. Measured for Fetch, 42 to 51 times: a partition has 16 bytes,
+/// and takes some 800 in the tables of the handler and in the answer. The others are not above.
+pub const TIMES: usize = 52;
+
+/// Whether requests of this kind are answered with much for each of the many things that they may name. Of the others, Produce and
+/// what coordinators write have more bytes for each than the answer, and what Python decides takes room when it asks.
+pub fn grows(key: ApiKey) -> bool {
+    matches!(
+        key,
+        ApiKey::Fetch
+            | ApiKey::ListOffsets
+            | ApiKey::Metadata
+            | ApiKey::OffsetFetch
+            | ApiKey::FindCoordinator
+            | ApiKey::DescribeGroups
+            | ApiKey::AlterReplicaLogDirs
+            | ApiKey::DescribeLogDirs
+            | ApiKey::DeleteGroups
+            | ApiKey::DeleteRecords
+            | ApiKey::OffsetDelete
+            | ApiKey::OffsetForLeaderEpoch
+            | ApiKey::DescribeProducers
+            | ApiKey::DescribeTransactions
+            | ApiKey::DescribeTopicPartitions
+            | ApiKey::ConsumerGroupDescribe
+            | ApiKey::ShareGroupDescribe
+            | ApiKey::DescribeShareGroupOffsets
+            | ApiKey::ReadShareGroupState
+            | ApiKey::ReadShareGroupStateSummary
+    )
+}
+
+/// Has `answering` read and answer the request when there is room for that.
+pub fn handle(call: Call, key: ApiKey, reader: Reader, answering: Answering) -> Outcome {
+    Outcome::Owning(Box::new(move |request| -> Later {
+        Box::pin(when_there_is_room(call, key, reader, answering, request))
+    }))
+}
+
+async fn when_there_is_room(
+    call: Call,
+    key: ApiKey,
+    reader: Reader,
+    answering: Answering,
+    request_bytes: budget::Share,
+) -> Reply {
+    let bytes = reader.left();
+    let what = format!("a {} request of {bytes} bytes", key.name());
+    let held = match call.shared.room.take(call.peer.ip(), bytes.saturating_mul(TIMES), &what).await {
+        Ok(held) => held,
+        Err(no_room) => return no_room.into(),
+    };
+    let outcome = match answering(call, key, reader) {
+        Ok(outcome) => outcome,
+        Err(error) => return Reply::Close(error.to_string()),
+    };
+    drop(request_bytes);
+    let reply = match outcome {
+        Outcome::Now(reply) => reply,
+        waits if key == ApiKey::Fetch => {
+            drop(held);
+            return waits.reply().await;
+        }
+        waits => waits.reply().await,
+    };
+    match reply {
+        Reply::Answer(answer) => Reply::Answer(holding(answer, held)),
+        reply => reply,
+    }
+}

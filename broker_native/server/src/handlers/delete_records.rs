@@ -1,0 +1,132 @@
+//! DeleteRecords: moves the first readable offset of partitions forward; answered when all live replicas have followed.
+//!
+//! KIP-107. No version added anything.
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::common::lookup::led;
+use crate::call::{Call, Outcome, guarded_now};
+use crate::errors::of_storage;
+use crate::state::replication::leading::Leading;
+use crate::state::replication::proposals::Proposer;
+use crate::state::topics::Topic;
+use crate::state::watch::Watch;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::delete_records::{
+    DeleteRecordsPartition, DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
+};
+use pylog_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
+
+/// Tells clients that there is no low watermark.
+const NO_WATERMARK: i64 = -1;
+
+/// A deletion that other replicas have to follow.
+struct Waiting {
+    topic: usize,
+    partition: usize,
+    topic_name: String,
+    /// The first offset that may be left.
+    wanted: i64,
+    leading: Arc<Leading>,
+}
+
+/// Moves each partition by itself. Where it begins is on the device before the answer, which may take long.
+pub fn handle(call: Call, request: DeleteRecordsRequest) -> Outcome {
+    Outcome::in_order(async move {
+        let (caller, timeout_ms) = (call.clone(), request.timeout_ms);
+        match call.shared.slow.run(call.peer.ip(), move || delete_all(&caller, &request)).await {
+            Ok((response, waiting)) => when_followed(call, response, waiting, timeout_ms).await,
+            Err(not_done) => not_done.into(),
+        }
+    })
+}
+
+fn delete_all(call: &Call, request: &DeleteRecordsRequest) -> (DeleteRecordsResponse, Vec<Waiting>) {
+    let topics = call.shared.topics.now();
+    let mut waiting = Vec::new();
+    let results = request.topics.iter().enumerate().map(|(at, asked)| {
+        let topic = topics.named(&asked.name);
+        let partitions = asked.partitions.iter().enumerate().map(|(place, one)| {
+            let deleted = guarded_now(&call.shared, || delete(call, topic, one))
+                .unwrap_or(Err(ErrorCode::UnknownServerError));
+            if let Ok((start, Some(leading))) = &deleted {
+                let wanted = if one.offset < 0 { *start } else { one.offset };
+                let (topic_name, leading) = (asked.name.clone(), Arc::clone(leading));
+                waiting.push(Waiting { topic: at, partition: place, topic_name, wanted, leading });
+            }
+            result(one.partition_index, deleted.map(|(start, _)| start))
+        });
+        DeleteRecordsTopicResult { name: asked.name.clone(), partitions: partitions.collect() }
+    });
+    let response = DeleteRecordsResponse { topics: results.collect(), ..Default::default() };
+    (response, waiting)
+}
+
+/// The log's first offset then, and who knows those of its other replicas, when it has some.
+fn delete(
+    call: &Call,
+    topic: Option<&Arc<Topic>>,
+    asked: &DeleteRecordsPartition,
+) -> Result<(i64, Option<Arc<Leading>>), ErrorCode> {
+    let (partition, log) = led(&call.shared, topic, asked.partition_index, -1)?;
+    if topic.is_some_and(|topic| topic.internal) {
+        return Err(ErrorCode::InvalidTopicException);
+    }
+    if !log.config().cleanup_policy.delete {
+        // What is compacted only may not be cut off: a key's last value could be in it.
+        return Err(ErrorCode::PolicyViolation);
+    }
+    let start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
+    Ok((start, partition.leading.clone()))
+}
+
+/// Answers when the logs of all live replicas begin where they should, or when the client's patience is over.
+async fn when_followed(
+    call: Call,
+    mut response: DeleteRecordsResponse,
+    waiting: Vec<Waiting>,
+    timeout_ms: i32,
+) -> crate::call::Reply {
+    let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+    let deadline = Instant::now() + timeout;
+    for one in waiting {
+        let low_watermark = followed(&call, &one, deadline).await;
+        let slot = response.topics.get_mut(one.topic).and_then(|t| t.partitions.get_mut(one.partition));
+        if let Some(slot) = slot {
+            *slot = result(slot.partition_index, low_watermark);
+        }
+    }
+    call.answer(&response)
+}
+
+async fn followed(call: &Call, one: &Waiting, deadline: Instant) -> Result<i64, ErrorCode> {
+    let watch = Watch::over(vec![Arc::clone(&one.leading.log_starts)]);
+    loop {
+        // After the watch began: nothing is missed.
+        let topics = call.shared.topics.now();
+        let number = one.leading.partition();
+        let (partition, _) = led(&call.shared, topics.named(&one.topic_name), number, -1)?;
+        let same = partition.leading.as_ref().is_some_and(|now| Arc::ptr_eq(now, &one.leading));
+        if !same {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        }
+        if let Some(low) = one.leading.low_watermark().filter(|low| *low >= one.wanted) {
+            return Ok(low);
+        }
+        tokio::select! {
+            () = watch.woken() => {}
+            () = tokio::time::sleep_until(deadline) => return Err(ErrorCode::RequestTimedOut),
+            () = call.shared.shutdown.wait() => return Err(ErrorCode::NotLeaderOrFollower),
+        }
+    }
+}
+
+fn result(partition_index: i32, outcome: Result<i64, ErrorCode>) -> DeleteRecordsPartitionResult {
+    DeleteRecordsPartitionResult {
+        partition_index,
+        low_watermark: *outcome.as_ref().unwrap_or(&NO_WATERMARK),
+        error_code: outcome.err().unwrap_or(ErrorCode::None).code(),
+    }
+}

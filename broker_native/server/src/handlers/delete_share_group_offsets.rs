@@ -1,0 +1,52 @@
+//! DeleteShareGroupOffsets: a share group without members forgets topics; it begins with them anew when it reads them again.
+//!
+//! KIP-932.
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::common::share_admin::{delete, must_be_empty};
+use crate::call::{Call, Outcome};
+use pylog_coordinator::share::ShareKey;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::delete_share_group_offsets::DeleteShareGroupOffsetsResponseTopic;
+use pylog_wire::messages::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
+
+/// Answers when it is written down.
+pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
+    if let Err((error, sentence)) = must_be_empty(&call, &request.group_id) {
+        return Outcome::Now(call.answer(&DeleteShareGroupOffsetsResponse {
+            error_code: error.code(),
+            error_message: Some(sentence),
+            ..Default::default()
+        }));
+    }
+    Outcome::later(async move {
+        let mut response = DeleteShareGroupOffsetsResponse::default();
+        let mut all = BTreeMap::<Uuid, Vec<ShareKey>>::new();
+        match call.shared.coordinators.share_store.keys(&request.group_id).await {
+            Ok(keys) => keys.into_iter().for_each(|key| all.entry(key.topic_id).or_default().push(key)),
+            Err(error) => {
+                (response.error_code, response.error_message) =
+                    (error.code(), Some(error.sentence().to_owned()));
+                return call.answer(&response);
+            }
+        }
+        for asked in request.topics {
+            let topic_id = call.shared.topics.now().named(&asked.topic_name).map(|topic| topic.id);
+            let topic_id = topic_id.unwrap_or_default();
+            let error = match all.remove(&topic_id) {
+                // Of a topic that is not there, too.
+                None => ErrorCode::UnknownTopicOrPartition,
+                Some(mine) => delete(&call.shared, mine).await,
+            };
+            response.responses.push(DeleteShareGroupOffsetsResponseTopic {
+                topic_name: asked.topic_name,
+                topic_id,
+                error_code: error.code(),
+                error_message: (error != ErrorCode::None).then(|| error.sentence().to_owned()),
+            });
+        }
+        call.answer(&response)
+    })
+}

@@ -1,0 +1,81 @@
+//! DescribeLogDirs: the data directory, the size of each partition in it, and the room that is left on its volume.
+//!
+//! KIP-113. Version 3 has an error of the whole answer; 4 the size of the volume (KIP-827).
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::call::{Call, Outcome};
+use crate::notice::notice;
+use pylog_storage::PartitionLog;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::describe_log_dirs::{
+    DescribableLogDirTopic, DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
+};
+use pylog_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
+
+/// Answers with the one directory there is. Partitions that are not here are left out, as in Kafka.
+pub fn handle(call: &Call, request: &DescribeLogDirsRequest) -> Outcome {
+    let dir = call.shared.logs.dir();
+    let blank = DescribeLogDirsResult { log_dir: dir.display().to_string(), ..Default::default() };
+    let result = match space(&dir) {
+        Ok((total_bytes, usable_bytes)) => {
+            let topics = described(call, request.topics.as_deref());
+            DescribeLogDirsResult { topics, total_bytes, usable_bytes, ..blank }
+        }
+        Err(error) => {
+            notice(&format!("the volume of {} cannot be asked for its size: {error}", dir.display()));
+            DescribeLogDirsResult { error_code: ErrorCode::KafkaStorageError.code(), ..blank }
+        }
+    };
+    Outcome::Now(call.answer(&DescribeLogDirsResponse { results: vec![result], ..Default::default() }))
+}
+
+fn described(call: &Call, asked: Option<&[DescribableLogDirTopic]>) -> Vec<DescribeLogDirsTopic> {
+    let mut wanted: HashMap<&str, HashSet<i32>> = HashMap::new();
+    for topic in asked.unwrap_or_default() {
+        wanted.entry(topic.topic.as_str()).or_default().extend(&topic.partitions);
+    }
+    let is_wanted = |name: &str, number: i32| {
+        asked.is_none() || wanted.get(name).is_some_and(|numbers| numbers.contains(&number))
+    };
+    let topics = call.shared.topics.now();
+    let mut by_name = BTreeMap::new();
+    for topic in topics.all() {
+        let served = topic.partitions.iter().filter(|one| is_wanted(&topic.name, one.spec.partition));
+        let partitions: Vec<_> =
+            served.filter_map(|one| Some(sized(one.spec.partition, one.log.as_ref().ok()?))).collect();
+        if !partitions.is_empty() {
+            by_name.insert(topic.name.as_str(), partitions);
+        }
+    }
+    let topic = |(name, partitions): (&str, _)| DescribeLogDirsTopic { name: name.to_owned(), partitions };
+    by_name.into_iter().map(topic).collect()
+}
+
+fn sized(partition_index: i32, log: &PartitionLog) -> DescribeLogDirsPartition {
+    let offsets = log.offsets();
+    DescribeLogDirsPartition {
+        partition_index,
+        partition_size: i64::try_from(log.size_bytes()).unwrap_or(i64::MAX),
+        offset_lag: (offsets.log_end_offset - offsets.high_watermark).max(0),
+        is_future_key: false,
+    }
+}
+
+/// Bytes of the volume, and those that may still be written.
+fn space(dir: &Path) -> io::Result<(i64, i64)> {
+    let path = CString::new(dir.as_os_str().as_bytes())?;
+    let mut told = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the path ends with a zero byte, and the call fills the struct when it returns 0.
+    let told = unsafe {
+        if libc::statvfs(path.as_ptr(), told.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        told.assume_init()
+    };
+    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(told.f_frsize)).unwrap_or(i64::MAX);
+    Ok((bytes(told.f_blocks), bytes(told.f_bavail)))
+}

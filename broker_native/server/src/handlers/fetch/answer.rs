@@ -1,0 +1,121 @@
+//! The answering half of Fetch: which partitions the client is told of, and what stands around their records.
+use std::collections::BTreeSet;
+
+use super::read::{Gathered, Wanted};
+use crate::call::{Call, Reply};
+use crate::fetch_sessions::{Plan, Settled, Told, TopicKey};
+use crate::handlers::common::brokers::{Brokers, Known};
+use crate::io::outbox::{Answer, Part};
+use pylog_storage::LogSlice;
+use pylog_wire::messages::FetchResponse;
+use pylog_wire::messages::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData};
+use pylog_wire::{Chunk, ErrorCode, message};
+
+/// Runs up to this size are copied into the answer, which then leaves in one write.
+const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
+
+/// The answer: what stands around the records is encoded, the records themselves are only referred to.
+pub fn reply(call: &Call, wanted: &Wanted, plan: &Plan, gathered: Gathered) -> Reply {
+    call.shared.metrics.fetched_bytes.add(gathered.bytes as u64);
+    let settled = match settle(call, wanted, plan, &gathered) {
+        Ok(settled) => settled,
+        Err((error, session_id)) => return session_error(call, error, session_id),
+    };
+    let Gathered { mut partitions, mut slices, .. } = gathered;
+    let mut topics: Vec<&TopicKey> = wanted.asked.iter().map(|one| &one.topic).collect();
+    if let Some(sent) = &settled.sent {
+        keep(&mut partitions, sent);
+        keep(&mut slices, sent);
+        keep(&mut topics, sent);
+    }
+    let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
+    let response = FetchResponse {
+        throttle_time_ms: i32::try_from(wanted.throttle.as_millis()).unwrap_or(i32::MAX),
+        session_id: settled.id,
+        node_endpoints: endpoints(call, &partitions),
+        responses: by_topic(&topics, partitions),
+        ..Default::default()
+    };
+    let encoded = message::response_frame_around(&response, call.version, call.correlation_id, lengths);
+    match encoded {
+        Ok(chunks) => with_records(chunks, slices),
+        Err(error) => Reply::Close(format!("its answer could not be written: {error}")),
+    }
+}
+
+/// The session cannot go on: the client begins another.
+pub fn session_error(call: &Call, error: ErrorCode, session_id: i32) -> Reply {
+    call.answer(&FetchResponse { error_code: error.code(), session_id, ..Default::default() })
+}
+
+fn settle(
+    call: &Call,
+    wanted: &Wanted,
+    plan: &Plan,
+    gathered: &Gathered,
+) -> Result<Settled, (ErrorCode, i32)> {
+    let len = |slice: &Option<LogSlice>| slice.as_ref().map_or(0, |slice| slice.len);
+    let told: Vec<_> = match plan {
+        Plan::Sessionless => Vec::new(),
+        Plan::Begin { .. } | Plan::Continue { .. } => {
+            let each = gathered.partitions.iter().zip(&gathered.slices);
+            each.map(|(data, slice)| Told::of(data, len(slice))).collect()
+        }
+    };
+    wanted.reader.sessions(call).settle(plan, &wanted.asked, &told, call.shared.clock.steady_ms())
+}
+
+/// Leaves those whose place in `sent` is true.
+fn keep<T>(each: &mut Vec<T>, sent: &[bool]) {
+    let mut sent = sent.iter();
+    each.retain(|_| sent.next().copied().unwrap_or(true));
+}
+
+/// Puts neighbours of the same topic under one name.
+fn by_topic(topics: &[&TopicKey], partitions: Vec<PartitionData>) -> Vec<FetchableTopicResponse> {
+    let mut responses: Vec<FetchableTopicResponse> = Vec::new();
+    let mut last: Option<&TopicKey> = None;
+    for (topic, data) in topics.iter().zip(partitions) {
+        match responses.last_mut() {
+            Some(response) if last == Some(*topic) => response.partitions.push(data),
+            _ => responses.push(begun(topic, data)),
+        }
+        last = Some(topic);
+    }
+    responses
+}
+
+fn begun(topic: &TopicKey, data: PartitionData) -> FetchableTopicResponse {
+    let partitions = vec![data];
+    match topic {
+        TopicKey::Name(name) => {
+            FetchableTopicResponse { topic: name.as_ref().to_owned(), partitions, ..Default::default() }
+        }
+        TopicKey::Id(id) => FetchableTopicResponse { topic_id: *id, partitions, ..Default::default() },
+    }
+}
+
+/// Where the leaders are that partitions name.
+fn endpoints(call: &Call, partitions: &[PartitionData]) -> Vec<NodeEndpoint> {
+    let nobody = LeaderIdAndEpoch::default();
+    if partitions.iter().all(|data| data.current_leader == nobody) {
+        return Vec::new();
+    }
+    let leaders: BTreeSet<i32> = partitions.iter().map(|data| data.current_leader.leader_id).collect();
+    let brokers = Brokers::of(call);
+    let found = leaders.into_iter().filter_map(|id| brokers.find(id));
+    let endpoint = |Known { id, host, port, rack }| NodeEndpoint { node_id: id, host, port, rack };
+    found.map(endpoint).collect()
+}
+
+fn with_records(chunks: Vec<Chunk>, mut slices: Vec<Option<LogSlice>>) -> Reply {
+    let part = |chunk| match chunk {
+        Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
+        Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
+    };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
+    match answer.inlined(INLINE_BYTES) {
+        Ok(answer) => Reply::Answer(answer),
+        Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,335 @@
+//! The reading half of Fetch: which partitions, up to how many bytes, and what is there now.
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::failed::failed;
+use super::reader::Reader;
+use crate::call::Call;
+use crate::cluster::spec::PartitionSpec;
+use crate::errors::{is_ours, of_storage};
+use crate::fetch_sessions::{Asked, Position, TopicKey};
+use crate::notice::notice;
+use crate::state::topics::{Partition, Picture, Topic};
+use crate::state::watch::Watchers;
+use pylog_storage::{AbortedTxn, LogSlice, PartitionLog};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::FetchRequest;
+use pylog_wire::messages::fetch::{AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData};
+
+/// No client is asked to wait longer by itself.
+const THROTTLE_MAX: Duration = Duration::from_secs(1);
+/// From this version on topics are named by id.
+pub const TOPIC_IDS_FROM: i16 = 13;
+/// From this version on a client that asks the wrong broker, or with an old epoch, is told the leader.
+const LEADER_TOLD_FROM: i16 = 16;
+
+/// A fetch request, with the partitions looked up.
+pub struct Wanted {
+    /// The partitions, in the order in which they are served.
+    pub asked: Vec<Asked>,
+    /// For each, its log, or what the client is told instead.
+    found: Vec<Result<Found, Box<PartitionData>>>,
+    /// How long to wait for data.
+    pub max_wait: Duration,
+    /// How long the client is asked to wait by itself.
+    pub throttle: Duration,
+    /// Who asks.
+    pub reader: Reader,
+    /// Of the picture in which the partitions were looked up.
+    version: u64,
+    min_bytes: usize,
+    max_bytes: usize,
+}
+
+struct Found {
+    partition: Arc<Partition>,
+    log: Arc<PartitionLog>,
+}
+
+/// What is there.
+pub struct Gathered {
+    /// Answers in the order of the request; their records are in `slices`.
+    pub partitions: Vec<PartitionData>,
+    /// Records of each partition, where there are some.
+    pub slices: Vec<Option<LogSlice>>,
+    /// Bytes of all slices.
+    pub bytes: usize,
+    /// Something must be told at once.
+    is_urgent: bool,
+}
+
+impl Wanted {
+    /// Looks the partitions up.
+    pub fn of(call: &Call, request: &FetchRequest, asked: Vec<Asked>, reader: Reader) -> Self {
+        let size = |bytes: i32| usize::try_from(bytes).unwrap_or(0);
+        let limit = match reader {
+            Reader::Consumer { .. } => call.shared.settings.fetch_max_bytes,
+            Reader::Replica { .. } => i32::MAX,
+        };
+        let (version, found) = look_up(call, &asked, &reader);
+        Self {
+            found,
+            asked,
+            reader,
+            version,
+            max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+            throttle: Duration::ZERO,
+            min_bytes: size(request.min_bytes),
+            max_bytes: size(request.max_bytes.min(limit)),
+        }
+    }
+
+    /// The client is to wait by itself for what it wanted to wait for here.
+    pub fn put_off(&mut self) {
+        self.throttle = self.max_wait.min(THROTTLE_MAX);
+    }
+
+    /// Looks the partitions up once more when something was applied meanwhile; whether that was so.
+    pub fn look_again(&mut self, call: &Call) -> bool {
+        if call.shared.topics.now().version() == self.version {
+            return false;
+        }
+        (self.version, self.found) = look_up(call, &self.asked, &self.reader);
+        true
+    }
+
+    /// Takes note of how far a follower is.
+    pub fn note(&self, call: &Call) {
+        if !matches!(self.reader, Reader::Replica { .. }) || !call.shared.cluster.may_lead() {
+            return;
+        }
+        for (asked, found) in self.asked.iter().zip(&self.found) {
+            let Ok(found) = found else { continue };
+            if departed(&found.log, &asked.position).is_none() {
+                self.reader.note(found.partition.leading.as_ref(), &found.log, &asked.position);
+            }
+        }
+    }
+
+    /// Who tells of new data.
+    pub fn watchers(&self) -> Vec<Arc<Watchers>> {
+        let of = |found: &Found| match self.reader {
+            Reader::Consumer { .. } => Arc::clone(&found.partition.watchers),
+            Reader::Replica { .. } => Arc::clone(&found.partition.appended),
+        };
+        self.found.iter().flatten().map(of).collect()
+    }
+}
+
+type LookedUp = Vec<Result<Found, Box<PartitionData>>>;
+
+/// The picture's version, and the partitions in it.
+fn look_up(call: &Call, asked: &[Asked], reader: &Reader) -> (u64, LookedUp) {
+    let picture = call.shared.topics.now();
+    let mut last: Option<(&TopicKey, Option<&Arc<Topic>>)> = None;
+    let mut found = Vec::with_capacity(asked.len());
+    for one in asked {
+        let topic = match last {
+            Some((key, topic)) if *key == one.topic => topic,
+            _ => named(&picture, &one.topic),
+        };
+        last = Some((&one.topic, topic));
+        found.push(find(call, topic, one, reader));
+    }
+    (picture.version(), found)
+}
+
+fn named<'a>(picture: &'a Picture, key: &TopicKey) -> Option<&'a Arc<Topic>> {
+    match key {
+        TopicKey::Name(name) => picture.named(name),
+        TopicKey::Id(id) => picture.with_id(id),
+    }
+}
+
+fn find(
+    call: &Call,
+    topic: Option<&Arc<Topic>>,
+    asked: &Asked,
+    reader: &Reader,
+) -> Result<Found, Box<PartitionData>> {
+    let number = asked.position.partition;
+    if topic.is_none() && matches!(asked.topic, TopicKey::Id(_)) {
+        return Err(Box::new(failed(number, ErrorCode::UnknownTopicId)));
+    }
+    match reader.find(call, topic, &asked.position) {
+        Ok((partition, log)) => Ok(Found { partition: Arc::clone(partition), log: Arc::clone(log) }),
+        Err(error) => {
+            let partition = topic.and_then(|topic| topic.partition(number));
+            Err(Box::new(not_here(call, number, partition.map(|partition| &partition.spec), error)))
+        }
+    }
+}
+
+/// The answer about a partition that is read elsewhere, or not at all.
+fn not_here(call: &Call, number: i32, spec: Option<&PartitionSpec>, error: ErrorCode) -> PartitionData {
+    // A broker that may not lead now knows of nobody else.
+    let is_own = |spec: &PartitionSpec| spec.leader == call.shared.settings.node_id;
+    let told = spec.filter(|_| tells_leader(call, error));
+    let told = told.filter(|spec| error != ErrorCode::NotLeaderOrFollower || !is_own(spec));
+    let current_leader = told.map_or_else(Default::default, |spec| LeaderIdAndEpoch {
+        leader_id: spec.leader,
+        leader_epoch: spec.leader_epoch,
+    });
+    PartitionData { current_leader, ..failed(number, error) }
+}
+
+/// Whether the client is told with `error` where to go instead.
+fn tells_leader(call: &Call, error: ErrorCode) -> bool {
+    call.version >= LEADER_TOLD_FROM
+        && matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch)
+}
+
+impl Gathered {
+    /// Whether to answer now: there is enough, something to tell at once, no time to wait, or nothing to wait for.
+    pub fn is_enough(&self, wanted: &Wanted) -> bool {
+        self.is_urgent
+            || self.bytes >= wanted.min_bytes
+            || wanted.max_wait.is_zero()
+            || self.partitions.is_empty()
+    }
+}
+
+/// Reads every partition's next batches, as far as the limits allow. The first batch found is given even when it alone
+/// is larger than the limits, so that a consumer never stands still.
+pub fn gather(call: &Call, wanted: &Wanted) -> Gathered {
+    let count = wanted.asked.len();
+    let (partitions, slices) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut gathered = Gathered { partitions, slices, bytes: 0, is_urgent: false };
+    let (may_lead, node_id) = (call.shared.cluster.may_lead(), call.shared.settings.node_id);
+    for (asked, found) in wanted.asked.iter().zip(&wanted.found) {
+        let position = &asked.position;
+        let told = match found {
+            Ok(Found { partition, .. }) if !may_lead && partition.spec.leader == node_id => {
+                let error = ErrorCode::NotLeaderOrFollower;
+                Err(Box::new(not_here(call, position.partition, Some(&partition.spec), error)))
+            }
+            Ok(found) => one(call, found, position, wanted, gathered.bytes),
+            Err(told) => Err(told.clone()),
+        };
+        let (data, slice) = match told {
+            Ok((data, slice)) => (data, Some(slice).filter(|slice| slice.len > 0)),
+            Err(data) => {
+                gathered.is_urgent = true;
+                (*data, None)
+            }
+        };
+        gathered.bytes += slice.as_ref().map_or(0, |slice| slice.len);
+        gathered.partitions.push(data);
+        gathered.slices.push(slice);
+    }
+    gathered
+}
+
+/// What is there of one partition when `used` bytes are there of others; `Err` is told at once.
+fn one(
+    call: &Call,
+    found: &Found,
+    position: &Position,
+    wanted: &Wanted,
+    used: usize,
+) -> Result<(PartitionData, LogSlice), Box<PartitionData>> {
+    let Found { partition, log } = found;
+    if let Some(told) = departed(log, position) {
+        return Err(Box::new(told));
+    }
+    if let Some(better) = wanted.reader.better(call, partition.leading.as_ref(), position.offset) {
+        let blank = whereabouts(log, position);
+        return Err(Box::new(PartitionData { preferred_read_replica: better, ..blank }));
+    }
+    let throttle = &call.shared.replication.throttle;
+    let is_throttled = wanted.reader.is_throttled(call, partition, log);
+    let mut limits = Limits::of(position, wanted, used);
+    if is_throttled && throttle.is_exceeded() {
+        limits = Limits { max_bytes: 0, min_one_batch: false };
+    }
+    match read(log, position, wanted, limits) {
+        Ok(slice) => {
+            if is_throttled {
+                throttle.record(slice.len);
+            }
+            Ok((answered(position, wanted, &slice), slice))
+        }
+        Err(error) => Err(Box::new(failed(position.partition, error))),
+    }
+}
+
+/// How much may be read of one partition.
+#[derive(Clone, Copy)]
+struct Limits {
+    max_bytes: usize,
+    min_one_batch: bool,
+}
+
+impl Limits {
+    fn of(position: &Position, wanted: &Wanted, used: usize) -> Self {
+        let own = usize::try_from(position.max_bytes).unwrap_or(0);
+        Self { max_bytes: own.min(wanted.max_bytes.saturating_sub(used)), min_one_batch: used == 0 }
+    }
+}
+
+/// Says so when the client's last record is not of the epoch that it believes (KIP-595).
+fn departed(log: &PartitionLog, position: &Position) -> Option<PartitionData> {
+    if position.last_fetched_epoch < 0 {
+        return None;
+    }
+    let (epoch, end_offset) = match log.epoch_end_offset(position.last_fetched_epoch) {
+        Some(known) => known,
+        None => return Some(failed(position.partition, ErrorCode::OffsetOutOfRange)),
+    };
+    if epoch >= position.last_fetched_epoch && end_offset >= position.offset {
+        return None;
+    }
+    let blank = whereabouts(log, position);
+    Some(PartitionData { diverging_epoch: EpochEndOffset { epoch, end_offset }, ..blank })
+}
+
+/// The log's offsets, without records.
+fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
+    let offsets = log.offsets();
+    PartitionData {
+        partition_index: position.partition,
+        high_watermark: offsets.high_watermark,
+        last_stable_offset: offsets.last_stable_offset,
+        log_start_offset: offsets.log_start_offset,
+        records: Some(Bytes::new()),
+        ..Default::default()
+    }
+}
+
+fn read(
+    log: &PartitionLog,
+    position: &Position,
+    wanted: &Wanted,
+    limits: Limits,
+) -> Result<LogSlice, ErrorCode> {
+    let read = log.read(position.offset, limits.max_bytes, limits.min_one_batch, wanted.reader.upto());
+    read.map_err(|error| {
+        let code = of_storage(&error);
+        if is_ours(code) {
+            notice(&error.to_string());
+        }
+        code
+    })
+}
+
+fn answered(position: &Position, wanted: &Wanted, slice: &LogSlice) -> PartitionData {
+    PartitionData {
+        partition_index: position.partition,
+        high_watermark: slice.offsets.high_watermark,
+        last_stable_offset: slice.offsets.last_stable_offset,
+        log_start_offset: slice.offsets.log_start_offset,
+        // Null tells a reader of uncommitted data that it does not matter.
+        aborted_transactions: wanted
+            .reader
+            .is_committed()
+            .then(|| slice.aborted.iter().map(aborted).collect()),
+        records: Some(Bytes::new()),
+        ..Default::default()
+    }
+}
+
+fn aborted(txn: &AbortedTxn) -> AbortedTransaction {
+    AbortedTransaction { producer_id: txn.producer_id, first_offset: txn.first_offset }
+}

@@ -1,0 +1,146 @@
+//! FindCoordinator: which broker keeps a group or a transaction; makes the internal topic that it is kept in.
+//!
+//! Version 1 asks for transactions too (KIP-98); 4 for several keys (KIP-699); 5 knows TRANSACTION_ABORTABLE (KIP-890); 6
+//! asks for share groups (KIP-932).
+use super::common::brokers::{Brokers, Known};
+use super::common::internal_topic;
+use super::common::second_hand::{self, Heard};
+use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
+use crate::call::{Call, Outcome, Reply};
+use crate::coordinators::Coordinator;
+use pylog_coordinator::Machine;
+use pylog_coordinator::share::ShareKey;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::find_coordinator::Coordinator as Found;
+use pylog_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
+
+/// From this version on the request has many keys.
+const MANY_FROM: i16 = 4;
+/// Node id, and port, of a coordinator that is not there.
+const NONE: i32 = -1;
+/// Key types.
+const GROUP: i8 = 0;
+const TRANSACTION: i8 = 1;
+const SHARE: i8 = 2;
+/// First version with share partitions.
+const SHARE_FROM: i16 = 6;
+
+/// Answers at once, or after the internal topic was made.
+pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
+    if second_hand::is_needed(&call) {
+        return Outcome::later(async move { heard(&call, request).await });
+    }
+    let Some(topic) = missing_topic(&call, request.key_type) else {
+        return Outcome::Now(reply(&call, &request));
+    };
+    call.shared.metrics.events.one();
+    Outcome::later(async move {
+        internal_topic::make(&call, topic).await;
+        reply(&call, &request)
+    })
+}
+
+/// The answer of a broker that cannot know.
+async fn heard(call: &Call, request: FindCoordinatorRequest) -> Reply {
+    let mut asked = request.clone();
+    if call.version < MANY_FROM {
+        asked.coordinator_keys = vec![request.key.clone()];
+    }
+    // One that cannot know either tells of nobody.
+    let knows = |answer: &FindCoordinatorResponse| {
+        answer.coordinators.iter().any(|one| one.error_code == ErrorCode::None.code())
+    };
+    match second_hand::ask(call, asked, knows).await {
+        Heard::Known(answer) => told(call, answer.coordinators),
+        Heard::Nothing => reply(call, &request),
+        Heard::CutOff => second_hand::useless(),
+    }
+}
+
+/// The topic to be made before the answer.
+fn missing_topic(call: &Call, key_type: i8) -> Option<&'static str> {
+    let coordinators = &call.shared.coordinators;
+    match key_type {
+        GROUP => internal_topic::missing(&coordinators.groups),
+        TRANSACTION => internal_topic::missing(&coordinators.transactions),
+        // That of share partitions is made for the first member of a share group.
+        _ => None,
+    }
+}
+
+fn reply(call: &Call, request: &FindCoordinatorRequest) -> Reply {
+    let keys = if call.version >= MANY_FROM {
+        &request.coordinator_keys[..]
+    } else {
+        std::slice::from_ref(&request.key)
+    };
+    told(call, keys.iter().map(|key| found(call, request.key_type, key)).collect())
+}
+
+fn told(call: &Call, mut coordinators: Vec<Found>) -> Reply {
+    if call.version >= MANY_FROM {
+        return call.answer(&FindCoordinatorResponse { coordinators, ..Default::default() });
+    }
+    let one = coordinators.pop().unwrap_or_default();
+    let error = ErrorCode::from_code(one.error_code).unwrap_or(ErrorCode::UnknownServerError);
+    call.answer(&FindCoordinatorResponse {
+        error_code: one.error_code,
+        error_message: Some(if error == ErrorCode::None { "NONE" } else { error.sentence() }.into()),
+        node_id: one.node_id,
+        host: one.host,
+        port: one.port,
+        ..Default::default()
+    })
+}
+
+fn found(call: &Call, key_type: i8, key: &str) -> Found {
+    let coordinators = &call.shared.coordinators;
+    let brokers = Brokers::of(call);
+    let keeper = match key_type {
+        SHARE if is_refused(call) => Err(ErrorCode::UnsupportedVersion),
+        _ if !call.shared.cluster.may_lead() => Err(ErrorCode::CoordinatorNotAvailable),
+        GROUP => keeper(call, &brokers, &coordinators.groups, key),
+        TRANSACTION => keeper(call, &brokers, &coordinators.transactions, key),
+        SHARE if call.version >= SHARE_FROM && ShareKey::is_text(key) => {
+            keeper(call, &brokers, &coordinators.shares, key)
+        }
+        _ => Err(ErrorCode::InvalidRequest),
+    };
+    let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_AT_THE_LEVEL } else { "" };
+    let (key, error_message) = (key.to_owned(), Some(sentence.to_owned()));
+    match keeper {
+        Ok(Known { id: node_id, host, port, .. }) => {
+            Found { key, node_id, host, port, error_code: ErrorCode::None.code(), error_message }
+        }
+        Err(error) => Found {
+            key,
+            node_id: NONE,
+            host: String::new(),
+            port: NONE,
+            error_code: error.code(),
+            error_message,
+        },
+    }
+}
+
+/// The broker that keeps `key`, also while it is loading it: who leads the key's partition of the internal topic.
+fn keeper<M: Machine>(
+    call: &Call,
+    brokers: &Brokers,
+    coordinator: &Coordinator<M>,
+    key: &str,
+) -> Result<Known, ErrorCode>
+where
+    M::Action: 'static,
+{
+    let none = ErrorCode::CoordinatorNotAvailable;
+    let number = coordinator.partition_of(key).ok_or(none)?;
+    let picture = call.shared.topics.now();
+    let topic = picture.named(coordinator.topic()).ok_or(none)?;
+    let leader = topic.partition(number).ok_or(none)?.spec.leader;
+    // One whose log is broken is not kept here.
+    if leader == brokers.own_id() && coordinator.shard(number).is_none() {
+        return Err(none);
+    }
+    brokers.find(leader).ok_or(none)
+}

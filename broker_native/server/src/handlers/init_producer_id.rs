@@ -1,0 +1,43 @@
+//! InitProducerId: an id for an idempotent producer, an id and an epoch for a transactional one.
+//!
+//! KIP-98. Version 3 lets a producer go on with its id (KIP-360); 4 knows PRODUCER_FENCED (KIP-588); 5 TRANSACTION_ABORTABLE
+//! (KIP-890); 6 has two-phase commit (KIP-939).
+use super::common::answered::answered;
+use super::common::transactions::{ask, fenced_as};
+use crate::call::{Call, Outcome, Reply};
+use pylog_coordinator::transaction::{ProducerIdSource, TxnReply, TxnRequest};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
+
+/// From this version on a producer knows PRODUCER_FENCED.
+const FENCED_FROM: i16 = 4;
+
+/// Without a transactional id: an id that nobody had before, epoch 0; also when a producer asks for a new epoch of the id
+/// it has (KIP-360), as Kafka does.
+pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
+    let Some(transactional_id) = request.transactional_id.clone() else {
+        let given = ProducerIdSource::next(&*call.shared.producer_ids);
+        return Outcome::Now(call.answer(&match given {
+            Ok(producer_id) => {
+                InitProducerIdResponse { producer_id, producer_epoch: 0, ..Default::default() }
+            }
+            Err(error) => refused(error),
+        }));
+    };
+    let waiting = ask(&call, &transactional_id, TxnRequest::InitProducerId(request));
+    answered(call, waiting, reply)
+}
+
+fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {
+    let mut response = match answer {
+        Ok(TxnReply::InitProducerId(response)) => response,
+        Ok(_) => refused(ErrorCode::UnknownServerError),
+        Err(error) => refused(error),
+    };
+    response.error_code = fenced_as(response.error_code, call.version >= FENCED_FROM);
+    call.answer(&response)
+}
+
+fn refused(error: ErrorCode) -> InitProducerIdResponse {
+    InitProducerIdResponse { error_code: error.code(), producer_epoch: -1, ..Default::default() }
+}

@@ -1,0 +1,135 @@
+//! ListOffsets: the offset at a time, or at an end of the log.
+//!
+//! KIP-79. Version 2 has the isolation level (KIP-98); 4 the leader's epoch (KIP-320); 5 knows OFFSET_NOT_AVAILABLE
+//! (KIP-207); 7 asks for the record with the largest timestamp (KIP-734); 8, 9 and 11 for places in tiered storage (KIP-405,
+//! KIP-1005, KIP-1023); 10 has a timeout for those (KIP-1075).
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::common::lookup::{is_replica, led};
+use crate::call::{Call, Outcome, Reply, guarded_now};
+use crate::errors::of_storage;
+use crate::state::topics::{Partition, Topic};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::list_offsets::{
+    self as asks, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
+};
+use pylog_wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
+
+/// What is told where there is no offset or no timestamp.
+const NONE: i64 = -1;
+const READ_COMMITTED: i8 = 1;
+/// Older clients do not know OFFSET_NOT_AVAILABLE.
+const NOT_AVAILABLE_FROM: i16 = 5;
+
+/// Looks each partition up by itself. Who asks for a time has batches opened, which may take long.
+pub fn handle(call: Call, request: ListOffsetsRequest) -> Outcome {
+    let mut asked = request.topics.iter().flat_map(|topic| &topic.partitions);
+    match asked.any(|one| one.timestamp >= 0 || one.timestamp == asks::MAX_TIMESTAMP) {
+        true => Outcome::slowly(call, move |call| found(call, &request)),
+        false => Outcome::Now(found(&call, &request)),
+    }
+}
+
+fn found(call: &Call, request: &ListOffsetsRequest) -> Reply {
+    let topics = call.shared.topics.now();
+    let repeated = repeated(request);
+    let results = request.topics.iter().map(|asked| {
+        let topic = topics.named(&asked.name);
+        let mut answered = HashSet::new();
+        let once = asked.partitions.iter().filter(|one| answered.insert(one.partition_index));
+        let partitions = once.map(|one| {
+            let blank =
+                ListOffsetsPartitionResponse { partition_index: one.partition_index, ..Default::default() };
+            let found = match repeated.contains(&(asked.name.as_str(), one.partition_index)) {
+                true => Err(ErrorCode::InvalidRequest),
+                false => guarded_now(&call.shared, || find(call, topic, one, request))
+                    .unwrap_or(Err(ErrorCode::UnknownServerError)),
+            };
+            match found {
+                Ok((offset, timestamp, leader_epoch)) => {
+                    ListOffsetsPartitionResponse { offset, timestamp, leader_epoch, ..blank }
+                }
+                Err(error) => ListOffsetsPartitionResponse { error_code: error.code(), ..blank },
+            }
+        });
+        ListOffsetsTopicResponse { name: asked.name.clone(), partitions: partitions.collect() }
+    });
+    call.answer(&ListOffsetsResponse { topics: results.collect(), ..Default::default() })
+}
+
+/// Offset, timestamp, leader epoch.
+fn find(
+    call: &Call,
+    topic: Option<&Arc<Topic>>,
+    asked: &asks::ListOffsetsPartition,
+    request: &ListOffsetsRequest,
+) -> Result<(i64, i64, i32), ErrorCode> {
+    let by_replica = request.replica_id >= 0;
+    if by_replica && !is_replica(&call.shared, topic, asked.partition_index, request.replica_id) {
+        return Err(ErrorCode::ClusterAuthorizationFailed);
+    }
+    if asked.timestamp < 0 && !is_known(asked.timestamp, call.version) {
+        return Err(ErrorCode::UnsupportedVersion);
+    }
+    let (partition, log) = led(&call.shared, topic, asked.partition_index, asked.current_leader_epoch)?;
+    let offsets = log.offsets();
+    let end = match request.isolation_level {
+        _ if by_replica => offsets.log_end_offset,
+        READ_COMMITTED => offsets.last_stable_offset,
+        _ => offsets.high_watermark,
+    };
+    let known = match by_replica {
+        true => Ok(()),
+        false => is_end_known(partition, offsets.high_watermark, call.version),
+    };
+    let epoch = partition.spec.leader_epoch;
+    let visible = |found: Option<(i64, i64)>| match found.filter(|(offset, _)| *offset < end) {
+        Some((offset, timestamp)) => Ok((offset, timestamp, epoch)),
+        // It may be among what is not known to be committed yet.
+        None => known.map(|()| (NONE, NONE, -1)),
+    };
+    let failed = |error| of_storage(&error);
+    match asked.timestamp {
+        asks::LATEST => known.map(|()| (end, NONE, epoch)),
+        asks::EARLIEST | asks::EARLIEST_LOCAL => Ok((offsets.log_start_offset, NONE, epoch)),
+        asks::MAX_TIMESTAMP => visible(log.max_timestamp_offset().map_err(failed)?),
+        // Nothing is in tiered storage, nor will be.
+        asks::LATEST_TIERED | asks::EARLIEST_PENDING_UPLOAD => Ok((NONE, NONE, -1)),
+        timestamp_ms => visible(log.offset_for_timestamp(timestamp_ms).map_err(failed)?),
+    }
+}
+
+/// Whether the end of what is committed is known: a new leader knows it when all before its epoch is. What it tells before could
+/// lie before what the leader before has told.
+fn is_end_known(partition: &Partition, high_watermark: i64, version: i16) -> Result<(), ErrorCode> {
+    let is_behind = partition.leading.as_ref().is_some_and(|leading| leading.epoch_start() > high_watermark);
+    match (is_behind, version >= NOT_AVAILABLE_FROM) {
+        (false, _) => Ok(()),
+        (true, true) => Err(ErrorCode::OffsetNotAvailable),
+        (true, false) => Err(ErrorCode::LeaderNotAvailable),
+    }
+}
+
+/// Whether a request of this version may ask for a position with this negative name.
+fn is_known(timestamp: i64, version: i16) -> bool {
+    let since = match timestamp {
+        asks::LATEST | asks::EARLIEST => 1,
+        asks::MAX_TIMESTAMP => 7,
+        asks::EARLIEST_LOCAL => 8,
+        asks::LATEST_TIERED => 9,
+        asks::EARLIEST_PENDING_UPLOAD => 11,
+        _ => return false,
+    };
+    version >= since
+}
+
+/// Partitions that the request names more than once; Kafka refuses them, with one answer each.
+fn repeated(request: &ListOffsetsRequest) -> HashSet<(&str, i32)> {
+    let mut seen = HashSet::new();
+    let each = request
+        .topics
+        .iter()
+        .flat_map(|topic| topic.partitions.iter().map(|one| (topic.name.as_str(), one.partition_index)));
+    each.filter(|one| !seen.insert(*one)).collect()
+}

@@ -1,0 +1,26 @@
+//! ListPartitionReassignments: answered by Python.
+//!
+//! KIP-455.
+use super::common::decided::decided;
+use crate::call::{Call, Outcome};
+use crate::decide::Kind;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse};
+
+/// Asks for the moves that are under way.
+pub fn handle(call: Call, request: ListPartitionReassignmentsRequest) -> Outcome {
+    let timeout_ms = request.timeout_ms;
+    decided(call, Kind::ListPartitionReassignments, request, timeout_ms, refused)
+}
+
+fn refused(
+    _request: &ListPartitionReassignmentsRequest,
+    error: ErrorCode,
+    why: &str,
+) -> ListPartitionReassignmentsResponse {
+    ListPartitionReassignmentsResponse {
+        error_code: error.code(),
+        error_message: Some(why.into()),
+        ..Default::default()
+    }
+}

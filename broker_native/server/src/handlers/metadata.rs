@@ -1,0 +1,213 @@
+//! Metadata: the live brokers and where to reach them, topics and who leads them; creates topics that a client asks for by name.
+//!
+//! Version 1 has racks, the controller and internal topics; 2 the cluster's id (KIP-78); 4 says whether topics may be
+//! created; 5 has offline replicas (KIP-112); 7 leaders' epochs (KIP-320); 8 what the client may do (KIP-430), of the cluster
+//! until 10 (then DescribeCluster, KIP-700); 10 tells topics' ids, 12 asks by them (KIP-516); 13 has an error of the whole
+//! answer (KIP-1102).
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::common::brokers::{Brokers, Known};
+use super::common::decided::room_for;
+use super::common::operations::{on_cluster, on_topic};
+use super::common::second_hand::{self, Heard};
+use crate::call::{Call, Outcome, Reply};
+use crate::decide::{Kind, ask};
+use crate::notice::notice;
+use crate::state::topics::{Partition, Picture, Topic};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::metadata::{
+    MetadataRequestTopic, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use pylog_wire::messages::{MetadataRequest, MetadataResponse};
+
+/// From this version on an empty list of topics means none; before, all.
+const EMPTY_MEANS_NONE_FROM: i16 = 1;
+/// From this version on a topic may be asked for by id, with a null name. The two before have the field, but no client
+/// may use it.
+const TOPIC_IDS_FROM: i16 = 12;
+/// Most topics that one request makes by naming them; a client that asks for more asks again until they are there.
+const CREATED_MAX: usize = 1_000;
+/// Longest topic name.
+const NAME_LEN_MAX: usize = 249;
+
+/// Answers at once, or after missing topics were made.
+pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
+    if second_hand::is_needed(&call) {
+        return Outcome::later(async move { heard(&call, request).await });
+    }
+    let picture = call.shared.topics.now();
+    let missing = missing(&call, &request, &picture);
+    if missing.is_empty() {
+        return Outcome::Now(reply(&call, &request, &picture));
+    }
+    call.shared.metrics.events.one();
+    let asks_much = request.topics.as_ref().is_some_and(|topics| topics.len() > CREATED_MAX);
+    let json = serde_json::json!({ "topics": missing }).to_string();
+    let room = room_for(&call, json.len(), 0);
+    let made = async move {
+        let asked = match room {
+            Ok(_held) => ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = asked {
+            let (first, count) = (missing.first().map_or("", String::as_str), missing.len());
+            notice(&format!("{count} topics ('{first}' and so on) were not made: {why}"));
+        }
+        reply(&call, &request, &call.shared.topics.now())
+    };
+    // A request that names much is not kept beside many others of its connection.
+    if asks_much { Outcome::in_order(made) } else { Outcome::later(made) }
+}
+
+/// The answer of a broker that cannot know.
+async fn heard(call: &Call, request: MetadataRequest) -> Reply {
+    let all = Some(Vec::new()) == request.topics && call.version < EMPTY_MEANS_NONE_FROM;
+    let mut asked = request.clone();
+    if all {
+        asked.topics = None;
+    }
+    match second_hand::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
+        Heard::Known(answer) => call.answer(&answer),
+        Heard::Nothing => reply(call, &request, &call.shared.topics.now()),
+        Heard::CutOff => second_hand::useless(),
+    }
+}
+
+/// Topics to be made before the answer.
+fn missing(call: &Call, request: &MetadataRequest, picture: &Picture) -> Vec<String> {
+    if !(request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable) {
+        return Vec::new();
+    }
+    let names = request.topics.iter().flatten().filter_map(|topic| topic.name.as_ref());
+    let missing = names.filter(|name| is_legal(name) && picture.named(name).is_none());
+    let mut seen = HashSet::new();
+    missing.filter(|name| seen.insert(*name)).take(CREATED_MAX).cloned().collect()
+}
+
+fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
+    let settings = &call.shared.settings;
+    let brokers = Brokers::of(call);
+    let all = match &request.topics {
+        None => true,
+        Some(topics) => topics.is_empty() && call.version < EMPTY_MEANS_NONE_FROM,
+    };
+    let operations = on_topic(request.include_topic_authorized_operations);
+    let mut topics: Vec<_> = if all {
+        picture.all().map(|topic| described(topic, &brokers)).collect()
+    } else {
+        // One that is asked for twice is described once.
+        let mut seen = HashSet::new();
+        let asked = request.topics.iter().flatten().filter(|one| seen.insert((&one.name, one.topic_id)));
+        asked.map(|one| find(call, one, picture, &brokers)).collect()
+    };
+    topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
+    // Another broker, which cannot know, is told that this one cannot either.
+    let is_known = call.shared.cluster.may_lead() || !second_hand::is_peer(call);
+    let error = if is_known { ErrorCode::None } else { ErrorCode::LeaderNotAvailable };
+    call.answer(&MetadataResponse {
+        error_code: error.code(),
+        brokers: brokers.all().into_iter().map(listed).collect(),
+        cluster_id: Some(settings.cluster_id.clone()),
+        controller_id: brokers.controller_id(),
+        topics,
+        cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
+        ..Default::default()
+    })
+}
+
+fn listed(broker: Known) -> MetadataResponseBroker {
+    MetadataResponseBroker { node_id: broker.id, host: broker.host, port: broker.port, rack: broker.rack }
+}
+
+fn find(
+    call: &Call,
+    asked: &MetadataRequestTopic,
+    picture: &Picture,
+    brokers: &Brokers,
+) -> MetadataResponseTopic {
+    let by_id = !asked.topic_id.is_nil();
+    if by_id && call.version < TOPIC_IDS_FROM {
+        let name = Some(asked.name.clone().unwrap_or_default());
+        let error_code = ErrorCode::InvalidRequest.code();
+        return MetadataResponseTopic { error_code, name, topic_id: asked.topic_id, ..Default::default() };
+    }
+    let found = match &asked.name {
+        Some(name) if !by_id => picture.named(name),
+        _ => picture.with_id(&asked.topic_id),
+    };
+    if let Some(topic) = found {
+        return described(topic, brokers);
+    }
+    let error = match &asked.name {
+        _ if by_id => ErrorCode::UnknownTopicId,
+        Some(name) if is_legal(name) => ErrorCode::UnknownTopicOrPartition,
+        Some(_) => ErrorCode::InvalidTopicException,
+        None => ErrorCode::InvalidRequest,
+    };
+    let name = asked.name.clone().or_else(|| (call.version < TOPIC_IDS_FROM).then(String::new));
+    MetadataResponseTopic { error_code: error.code(), name, topic_id: asked.topic_id, ..Default::default() }
+}
+
+fn described(topic: &Arc<Topic>, brokers: &Brokers) -> MetadataResponseTopic {
+    MetadataResponseTopic {
+        name: Some(topic.name.clone()),
+        topic_id: topic.id,
+        is_internal: topic.internal,
+        partitions: topic.partitions.iter().map(|one| described_partition(one, brokers)).collect(),
+        ..Default::default()
+    }
+}
+
+fn described_partition(partition: &Partition, brokers: &Brokers) -> MetadataResponsePartition {
+    let spec = &partition.spec;
+    let state = state_of(partition, brokers);
+    MetadataResponsePartition {
+        error_code: state.error.code(),
+        partition_index: spec.partition,
+        leader_id: state.leader_id,
+        leader_epoch: spec.leader_epoch,
+        replica_nodes: spec.replicas.clone(),
+        isr_nodes: state.isr,
+        offline_replicas: state.offline,
+    }
+}
+
+/// What a client is told about a partition besides what its document says.
+pub struct State {
+    /// Why there is no leader.
+    pub error: ErrorCode,
+    /// Who leads, -1 when nobody does who lives and has the log.
+    pub leader_id: i32,
+    /// Replicas in sync, but for a log that this broker cannot use.
+    pub isr: Vec<i32>,
+    /// Replicas of brokers that do not live, or whose log this broker cannot use.
+    pub offline: Vec<i32>,
+}
+
+/// The partition as `brokers` leave it.
+pub fn state_of(partition: &Partition, brokers: &Brokers) -> State {
+    let spec = &partition.spec;
+    // Only this broker knows about its own disk.
+    let broken = partition.is_offline().then_some(brokers.own_id());
+    let is_offline = |id: i32| !brokers.is_alive(id) || broken == Some(id);
+    let error = match spec.leader {
+        leader if broken == Some(leader) => ErrorCode::KafkaStorageError,
+        leader if leader < 0 || !brokers.is_alive(leader) => ErrorCode::LeaderNotAvailable,
+        // So that clients ask another broker, which knows.
+        leader if !brokers.may_lead(leader) => ErrorCode::LeaderNotAvailable,
+        _ => ErrorCode::None,
+    };
+    State {
+        error,
+        leader_id: if error == ErrorCode::None { spec.leader } else { -1 },
+        isr: spec.isr.iter().copied().filter(|&id| broken != Some(id)).collect(),
+        offline: spec.replicas.iter().copied().filter(|&id| is_offline(id)).collect(),
+    }
+}
+
+/// Whether a topic may have this name, as in Kafka.
+pub fn is_legal(name: &str) -> bool {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=NAME_LEN_MAX).contains(&name.len()) && name != "." && name != ".." && name.bytes().all(legal)
+}

@@ -1,0 +1,104 @@
+//! OffsetFetch: committed offsets of groups.
+//!
+//! Version 2 asks for all topics, and has an error of the group; 5 has the leader's epoch (KIP-320); 7 refuses what an open
+//! transaction may still change, if asked to (KIP-447); 8 asks for several groups (KIP-709); 9 is for members of KIP-848 too;
+//! 10 names topics by id (KIP-848).
+use super::common::group_call::{answer_all, ask, error_of};
+use crate::call::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::offset_fetch::{
+    OffsetFetchRequestGroup, OffsetFetchRequestTopics, OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition, OffsetFetchResponsePartitions, OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+};
+use pylog_wire::messages::{OffsetFetchRequest, OffsetFetchResponse};
+
+/// From this version on the request has many groups.
+const MANY_FROM: i16 = 8;
+/// From this version on the answer has an error of its own; before, each partition has it.
+const OWN_ERROR_FROM: i16 = 2;
+
+/// Answers when every group has.
+pub fn handle(call: Call, request: OffsetFetchRequest) -> Outcome {
+    let require_stable = request.require_stable;
+    let groups = if call.version < MANY_FROM { vec![only_group(request)] } else { request.groups };
+    let refusals: Vec<_> = groups.iter().map(|group| refusal(&call, group)).collect();
+    let waiting = groups
+        .into_iter()
+        .map(|group| ask(&call, GroupRequest::OffsetFetch { group, require_stable }))
+        .collect();
+    answer_all(call, waiting, |call, outcomes| {
+        let groups = refusals.into_iter().zip(outcomes).map(|(refusal, outcome)| match outcome {
+            Ok(GroupReply::OffsetFetch(group)) if group.error_code == ErrorCode::None.code() => group,
+            Ok(GroupReply::OffsetFetch(group)) => refused(refusal, group.error_code),
+            other => refused(refusal, error_of(other)),
+        });
+        call.answer(&in_version(call.version, groups.collect()))
+    })
+}
+
+fn only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup {
+    let topics = request.topics.map(|topics| {
+        let topics = topics.into_iter().map(|topic| OffsetFetchRequestTopics {
+            name: topic.name,
+            partition_indexes: topic.partition_indexes,
+            ..Default::default()
+        });
+        topics.collect()
+    });
+    OffsetFetchRequestGroup { group_id: request.group_id, topics, ..Default::default() }
+}
+
+/// The answer of a group that cannot be asked, still without an error.
+fn refusal(call: &Call, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseGroup {
+    let topics = group.topics.iter().flatten().filter(|_| call.version < OWN_ERROR_FROM);
+    let topics = topics.map(|topic| OffsetFetchResponseTopics {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic
+            .partition_indexes
+            .iter()
+            .map(|partition| OffsetFetchResponsePartitions {
+                partition_index: *partition,
+                committed_offset: -1,
+                ..Default::default()
+            })
+            .collect(),
+    });
+    OffsetFetchResponseGroup {
+        group_id: group.group_id.clone(),
+        topics: topics.collect(),
+        ..Default::default()
+    }
+}
+
+fn refused(mut refusal: OffsetFetchResponseGroup, error_code: i16) -> OffsetFetchResponseGroup {
+    refusal.error_code = error_code;
+    for partition in refusal.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        partition.error_code = error_code;
+    }
+    refusal
+}
+
+fn in_version(version: i16, mut groups: Vec<OffsetFetchResponseGroup>) -> OffsetFetchResponse {
+    if version >= MANY_FROM {
+        return OffsetFetchResponse { groups, ..Default::default() };
+    }
+    let only = groups.pop().unwrap_or_default();
+    let topics = only.topics.into_iter().map(|topic| OffsetFetchResponseTopic {
+        name: topic.name,
+        partitions: topic
+            .partitions
+            .into_iter()
+            .map(|one| OffsetFetchResponsePartition {
+                partition_index: one.partition_index,
+                committed_offset: one.committed_offset,
+                committed_leader_epoch: one.committed_leader_epoch,
+                metadata: one.metadata,
+                error_code: one.error_code,
+            })
+            .collect(),
+    });
+    OffsetFetchResponse { topics: topics.collect(), error_code: only.error_code, ..Default::default() }
+}

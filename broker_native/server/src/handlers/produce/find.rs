@@ -1,0 +1,25 @@
+//! Which topic a producer means.
+use std::sync::Arc;
+
+use crate::call::Call;
+use crate::state::topics::{Picture, Topic};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::produce::TopicProduceData;
+
+/// From this version on topics are named by id.
+pub const TOPIC_IDS_FROM: i16 = 13;
+
+/// The topic that a request means.
+///
+/// # Errors
+/// `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`.
+pub fn find<'a>(
+    call: &Call,
+    topics: &'a Picture,
+    asked: &TopicProduceData,
+) -> Result<&'a Arc<Topic>, ErrorCode> {
+    if call.version >= TOPIC_IDS_FROM {
+        return topics.with_id(&asked.topic_id).ok_or(ErrorCode::UnknownTopicId);
+    }
+    topics.named(&asked.name).ok_or(ErrorCode::UnknownTopicOrPartition)
+}

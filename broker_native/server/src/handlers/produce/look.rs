@@ -1,0 +1,98 @@
+//! What is looked at in the batches of a Produce request before the first of them is appended.
+//!
+//! Records that open to little are looked at where the request was read. What takes longer is done among the slow requests
+//! ([`slow`]), so that it holds up nobody but its sender.
+//!
+//! [`slow`]: crate::io::slow
+use std::ops::Range;
+
+use super::find::find;
+use super::keys::unkeyed;
+use crate::call::Call;
+use crate::handlers::common::lookup::led;
+use pylog_record::BatchError;
+use pylog_record::validate::{OPENED_BYTES_MAX, ProduceInfo, validate_opening};
+use pylog_storage::PartitionLog;
+use pylog_wire::messages::ProduceRequest;
+
+/// A request whose records have more bytes in all, opened, is a slow one.
+pub const AT_ONCE_BYTES: usize = /* 4 MiB */ 4 << 20;
+
+/// A request, and what is known of its batches, in their order.
+pub struct Batches {
+    /// The request, without its records.
+    pub request: ProduceRequest,
+    /// Where they lie in the request's bytes.
+    pub ranges: Vec<Option<Range<usize>>>,
+    /// What was seen.
+    pub looked: Vec<Looked>,
+}
+
+/// What was seen of one batch.
+#[derive(Default)]
+pub struct Looked {
+    /// What is known of it, or what is wrong with it; `None` where no log takes it.
+    pub info: Option<Result<ProduceInfo, BatchError>>,
+    /// Records without a key, when a compacted topic refuses the batch for them.
+    pub unkeyed: Vec<i32>,
+}
+
+/// Time left for records that are opened.
+struct Left {
+    bytes: usize,
+}
+
+/// There is too much to do it at once.
+struct Slow;
+
+impl Batches {
+    /// Looks at all batches in the request's `bytes`; false when their records have more than `most` bytes.
+    pub fn look(&mut self, call: &Call, bytes: &[u8], most: usize) -> bool {
+        let topics = call.shared.topics.now();
+        let (mut ranges, mut left) = (self.ranges.iter(), Left { bytes: most });
+        self.looked.clear();
+        for asked in &self.request.topic_data {
+            let topic = find(call, &topics, asked).ok();
+            for one in &asked.partition_data {
+                let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get(range));
+                let log = led(&call.shared, topic, one.index, -1).ok();
+                let looked = match (batch, log) {
+                    (Some(batch), Some((_, log))) => left.look(batch, log),
+                    _ => Ok(Looked::default()),
+                };
+                let Ok(looked) = looked else { return false };
+                self.looked.push(looked);
+            }
+        }
+        true
+    }
+}
+
+impl Left {
+    fn look(&mut self, batch: &[u8], log: &PartitionLog) -> Result<Looked, Slow> {
+        // Its checksum is over all of it.
+        self.bytes = self.bytes.checked_sub(batch.len()).ok_or(Slow)?;
+        let most = self.bytes.min(OPENED_BYTES_MAX);
+        let is_slow =
+            |error: &BatchError| *error == BatchError::Decompressed(most as u64) && most < OPENED_BYTES_MAX;
+        let info = validate_opening(batch, max_bytes(log), most);
+        match &info {
+            Ok(info) => self.bytes = self.bytes.saturating_sub(info.opened_bytes),
+            Err(error) if is_slow(error) => return Err(Slow),
+            Err(_) => {}
+        }
+        let has_keys = info.as_ref().is_ok_and(|info| info.all_keyed);
+        if has_keys || !log.config().cleanup_policy.compact {
+            return Ok(Looked { info: Some(info), unkeyed: Vec::new() });
+        }
+        match unkeyed(batch, most) {
+            Err(error) if is_slow(&error) => Err(Slow),
+            unkeyed => Ok(Looked { info: Some(info), unkeyed: unkeyed.unwrap_or_default() }),
+        }
+    }
+}
+
+/// Size of the largest batch that the log takes.
+pub fn max_bytes(log: &PartitionLog) -> usize {
+    usize::try_from(log.config().max_message_bytes).unwrap_or(usize::MAX)
+}

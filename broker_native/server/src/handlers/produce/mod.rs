@@ -1,0 +1,419 @@
+//! Produce: checks each partition's batch and appends it where it lies, in the request's own bytes.
+//!
+//! Appending happens at once, in the order of the connection's requests; only the wait for the disk (`durability=flushed`) or for
+//! the replicas in sync (acks=all) is put off, so that requests behind it share it. A batch that begins a transaction may have to wait for the
+//! transaction's coordinator; the requests behind it wait with it.
+//!
+//! KIP-98. Version 5 tells where the log begins; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 10 tells
+//! the leader to who asked another broker (KIP-951); 11 knows TRANSACTION_ABORTABLE, and from 12 on the coordinator adds
+//! partitions to a transaction (KIP-890); 13 names topics by id (KIP-516).
+mod find;
+mod keys;
+mod leaders;
+mod look;
+pub(super) mod verify;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use self::find::find;
+use self::keys::{record_errors, refuse_unkeyed};
+use self::leaders::{next_leader, tell_leaders};
+use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes};
+use self::verify::{MAX_QUESTIONS, Question, Verdict, ask, unverified};
+use super::common::lookup::led;
+use crate::call::{Call, Outcome, Reply, guarded_now};
+use crate::errors::{is_ours, of_batch, of_storage};
+use crate::io::frames::Frame;
+use crate::notice::{BUG, notice};
+use crate::state::replication::leading::Leading;
+use crate::state::topics::{Partition, Topic};
+use pylog_record::Codec;
+use pylog_record::validate::validate_produce;
+use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::produce::{PartitionProduceResponse, TopicProduceResponse};
+use pylog_wire::messages::{ProduceRequest, ProduceResponse};
+
+/// From this version on batches may be compressed with zstd.
+const ZSTD_FROM: i16 = 7;
+/// As in Kafka, a client with this name may write into internal topics.
+const ADMIN_CLIENT: &str = "__admin_client";
+/// What `acks` says when the replicas in sync must have the record.
+const ALL: i16 = -1;
+/// An answer of more partitions is a large one; so many refusals of one answer have a sentence.
+const MANY: usize = 1_000;
+/// Tells a client that there is no offset.
+const NO_OFFSET: i64 = -1;
+
+/// Why a batch is not appended: the code, and the sentence for the client.
+type Refusal = (ErrorCode, String);
+
+/// An append that is not acknowledged yet.
+struct Pending {
+    topic: usize,
+    partition: usize,
+    done: oneshot::Receiver<Result<(), StorageError>>,
+    /// Who knows whether enough replicas are in sync, when it waits for them.
+    leading: Option<Arc<Leading>>,
+}
+
+/// What was appended, and what is not acknowledged yet.
+struct Done {
+    response: ProduceResponse,
+    pending: Vec<Pending>,
+}
+
+/// Appends; answers as `acks` asks.
+pub fn handle(call: Call, mut request: ProduceRequest, frame: &mut Frame) -> Outcome {
+    let ranges = release_records(&mut request, frame);
+    let mut batches = Batches { request, ranges, looked: Vec::new() };
+    let mut slow = None;
+    frame.edit(|bytes| {
+        if !batches.look(&call, bytes, AT_ONCE_BYTES) {
+            slow = Some(bytes.to_vec());
+        }
+    });
+    match slow {
+        Some(bytes) => Outcome::in_order(slowly(call, batches, bytes)),
+        None if batches.request.transactional_id.is_some() => in_transaction(call, batches, frame),
+        None => {
+            let mut done = None;
+            frame.edit(|bytes| done = Some(append_all(&call, &mut batches, bytes, &[])));
+            finish(call, &batches.request, done)
+        }
+    }
+}
+
+/// As [`handle`] for batches that take long to look at.
+async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
+    let caller = call.clone();
+    let look = move || {
+        batches.look(&caller, &bytes, usize::MAX);
+        (batches, bytes)
+    };
+    let looked = call.shared.slow.run(call.peer.ip(), look).await;
+    let mut verdicts = Vec::new();
+    match looked {
+        Ok(looked) => (batches, bytes) = looked,
+        Err(not_done) => return not_done.into(),
+    }
+    if batches.request.transactional_id.is_some() {
+        verdicts = vec![Verdict::default(); batches.ranges.len()];
+        let names = names(&call, &batches.request);
+        let question = ask(&call, &batches, &names, &bytes, &verdicts);
+        answer_questions(&call, &batches, &names, &bytes, question, &mut verdicts).await;
+    }
+    let done = append_all(&call, &mut batches, &mut bytes, &verdicts);
+    finish(call, &batches.request, Some(done)).reply().await
+}
+
+/// Asks the transaction's coordinator first, if it has to be asked.
+fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcome {
+    let names = names(&call, &batches.request);
+    let mut verdicts = vec![Verdict::default(); batches.ranges.len()];
+    let (mut done, mut later) = (None, None);
+    frame.edit(|bytes| {
+        let question = ask(&call, &batches, &names, bytes, &verdicts);
+        match question.and_then(|question| question.take(&mut verdicts)) {
+            None => done = Some(append_all(&call, &mut batches, bytes, &verdicts)),
+            // Rare: the transaction before is just ending, or the coordinator is another broker.
+            Some(question) => later = Some((question, bytes.to_vec())),
+        }
+    });
+    let Some((question, mut bytes)) = later else { return finish(call, &batches.request, done) };
+    Outcome::in_order(async move {
+        answer_questions(&call, &batches, &names, &bytes, Some(question), &mut verdicts).await;
+        let done = append_all(&call, &mut batches, &mut bytes, &verdicts);
+        finish(call, &batches.request, Some(done)).reply().await
+    })
+}
+
+/// The names of the request's topics.
+fn names(call: &Call, request: &ProduceRequest) -> Vec<Option<String>> {
+    let picture = call.shared.topics.now();
+    let find = |asked| find(call, &picture, asked).ok().map(|topic| topic.name.clone());
+    request.topic_data.iter().map(find).collect()
+}
+
+/// Waits until the transaction's coordinator has said all that it has to be asked.
+async fn answer_questions(
+    call: &Call,
+    batches: &Batches,
+    names: &[Option<String>],
+    bytes: &[u8],
+    mut question: Option<Question>,
+    verdicts: &mut [Verdict],
+) {
+    for _ in 0..MAX_QUESTIONS {
+        let Some(asked) = question else { break };
+        asked.answer(verdicts).await;
+        // The marker of the transaction before may have come meanwhile, or a partition from another broker.
+        question = ask(call, batches, names, bytes, verdicts);
+    }
+}
+
+/// Appends every batch of the request; `verdicts` are in their order, and empty outside of transactions.
+fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], verdicts: &[Verdict]) -> Done {
+    let Batches { request, ranges, looked } = batches;
+    let topics = call.shared.topics.now();
+    let (mut ranges, mut verdicts, mut looked) = (ranges.iter(), verdicts.iter().copied(), looked.drain(..));
+    let mut pending = Vec::new();
+    let mut sentences = 0;
+    let mut responses = Vec::with_capacity(request.topic_data.len());
+    for (at, asked) in request.topic_data.iter().enumerate() {
+        let topic = find(call, &topics, asked);
+        let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
+        for (place, one) in asked.partition_data.iter().enumerate() {
+            let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
+            let (verdict, mut looked) =
+                (verdicts.next().unwrap_or_default(), looked.next().unwrap_or_default());
+            let unkeyed = std::mem::take(&mut looked.unkeyed);
+            let appending = || append(call, request, topic, one.index, batch, looked, verdict);
+            // The log is poisoned; the other partitions are none the worse for it.
+            let outcome = guarded_now(&call.shared, appending)
+                .unwrap_or_else(|| Err((ErrorCode::UnknownServerError, BUG.to_owned())));
+            if let Ok((partition, log, appended)) = &outcome {
+                if let Some((done, leading)) = wait(request.acks, partition, log, appended) {
+                    pending.push(Pending { topic: at, partition: place, done, leading });
+                }
+            }
+            let mut answer = answered(one.index, outcome.map(|(_, _, appended)| appended));
+            if tells_log_start(answer.error_code) {
+                answer.log_start_offset = log_start_offset(call, topic, one.index);
+            }
+            if let (Ok(topic), true) = (topic, answer.error_code == ErrorCode::InvalidRecord.code()) {
+                answer.record_errors = record_errors(&topic.name, one.index, &unkeyed);
+            }
+            sentences += usize::from(answer.error_message.is_some());
+            answer.error_message = answer.error_message.filter(|_| sentences <= MANY);
+            partition_responses.push(answer);
+        }
+        let (name, topic_id) = (asked.name.clone(), asked.topic_id);
+        responses.push(TopicProduceResponse { name, topic_id, partition_responses });
+    }
+    Done { response: ProduceResponse { responses, ..Default::default() }, pending }
+}
+
+fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
+    let Some(Done { mut response, pending }) = done else {
+        return Outcome::Now(Reply::Close("a bug of the broker: nothing was appended".into()));
+    };
+    match (request.acks, pending.is_empty()) {
+        (0, _) => Outcome::Now(without_answer(&response)),
+        (_, true) => {
+            tell_leaders(&call, &mut response);
+            Outcome::Now(call.answer(&response))
+        }
+        (_, false) => {
+            let of_many =
+                response.responses.iter().map(|topic| topic.partition_responses.len()).sum::<usize>() > MANY;
+            let waits = Box::pin(when_acknowledged(call, response, pending, request.timeout_ms));
+            // The records are in the log; the answer to many partitions may be as large as they were.
+            if of_many { Outcome::Later(waits) } else { Outcome::Freed(waits) }
+        }
+    }
+}
+
+/// Where the batches lie in the frame, in the order of the request. Lets go of the slices, so that the frame is nobody
+/// else's and can be changed in place.
+fn release_records(request: &mut ProduceRequest, frame: &Frame) -> Vec<Option<Range<usize>>> {
+    let partitions = request.topic_data.iter_mut().flat_map(|topic| &mut topic.partition_data);
+    partitions.map(|one| one.records.take().and_then(|records| frame.range_of(&records))).collect()
+}
+
+/// Checks and appends one batch.
+fn append<'a>(
+    call: &Call,
+    request: &ProduceRequest,
+    topic: Result<&'a Arc<Topic>, ErrorCode>,
+    number: i32,
+    batch: Option<&mut [u8]>,
+    looked: Looked,
+    verdict: Verdict,
+) -> Result<(&'a Partition, &'a Arc<PartitionLog>, Appended), Refusal> {
+    let plain = |code: ErrorCode| (code, code.sentence().to_owned());
+    if !matches!(request.acks, -1..=1) {
+        return Err(plain(ErrorCode::InvalidRequiredAcks));
+    }
+    let topic = topic.map_err(plain)?;
+    if topic.internal && call.client_id.as_deref() != Some(ADMIN_CLIENT) {
+        let why = format!("Cannot append to internal topic {}: only its coordinator does.", topic.name);
+        return Err((ErrorCode::InvalidTopicException, why));
+    }
+    let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
+    if let Some(leading) = &partition.leading {
+        if request.acks == ALL && leading.is_under_min_isr() {
+            return Err(plain(ErrorCode::NotEnoughReplicas));
+        }
+    }
+    let batch = batch
+        .ok_or_else(|| (ErrorCode::InvalidRecord, "the request has no batch for the partition".into()))?;
+    // A log that came to this broker since is looked at here.
+    let info = looked.info.unwrap_or_else(|| validate_produce(batch, max_bytes(log)));
+    let mut info = info.map_err(|error| (of_batch(&error), error.to_string()))?;
+    if info.codec == Codec::Zstd && call.version < ZSTD_FROM {
+        return Err(plain(ErrorCode::UnsupportedCompressionType));
+    }
+    if info.header.is_transactional() && request.transactional_id.is_none() {
+        // Nobody could be asked whether it belongs to a transaction.
+        return Err(plain(ErrorCode::TransactionalIdAuthorizationFailed));
+    }
+    refuse_unkeyed(log, &info)?;
+    if info.max_timestamp != info.header.max_timestamp {
+        info.header.set_max_timestamp(batch, info.max_timestamp);
+    }
+    if let Some(code) = verdict.refused {
+        return Err(plain(code));
+    }
+    let how = AppendOptions {
+        verified: verdict.verified,
+        min_timestamp: Some(info.min_timestamp),
+        ..AppendOptions::client(partition.spec.leader_epoch)
+    };
+    let appended = log.append(batch, how).map_err(|error| match error {
+        StorageError::Unverified { .. } => (unverified(call.version), error.to_string()),
+        error => refused(&error),
+    })?;
+    let metrics = &call.shared.metrics;
+    metrics.batches_in.one();
+    metrics.records_in.add(u64::try_from(info.records_count).unwrap_or(0));
+    Ok((partition, log, appended))
+}
+
+fn refused(error: &StorageError) -> Refusal {
+    let code = of_storage(error);
+    if is_ours(code) {
+        notice(&error.to_string());
+    }
+    (code, error.to_string())
+}
+
+fn answered(index: i32, outcome: Result<Appended, Refusal>) -> PartitionProduceResponse {
+    match outcome {
+        Ok(appended) => PartitionProduceResponse {
+            index,
+            base_offset: appended.base_offset,
+            log_append_time_ms: appended.log_append_time_ms,
+            log_start_offset: appended.log_start_offset,
+            ..Default::default()
+        },
+        Err((error, sentence)) => PartitionProduceResponse {
+            index,
+            error_code: error.code(),
+            base_offset: NO_OFFSET,
+            error_message: Some(sentence),
+            ..Default::default()
+        },
+    }
+}
+
+/// Whether a refusal tells where the log begins; Kafka does so for what it finds out with the log in hand.
+fn tells_log_start(error_code: i16) -> bool {
+    use ErrorCode::{
+        InvalidProducerEpoch, InvalidRecord, InvalidTimestamp, InvalidTxnState, OutOfOrderSequenceNumber,
+        UnknownProducerId, UnsupportedCompressionType,
+    };
+    let after_a_look_at_the_log = [
+        InvalidProducerEpoch,
+        InvalidRecord,
+        InvalidTimestamp,
+        InvalidTxnState,
+        OutOfOrderSequenceNumber,
+        UnknownProducerId,
+        UnsupportedCompressionType,
+    ];
+    after_a_look_at_the_log.iter().any(|error| error.code() == error_code)
+}
+
+fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: i32) -> i64 {
+    let found = topic.and_then(|topic| led(&call.shared, Some(topic), number, -1));
+    found.map_or(NO_OFFSET, |(_, log)| log.offsets().log_start_offset)
+}
+
+/// With acks=0 the only way to tell the producer of an error is to close, as Kafka does.
+fn without_answer(response: &ProduceResponse) -> Reply {
+    let mut partitions = response.responses.iter().flat_map(|topic| &topic.partition_responses);
+    match partitions.find(|one| one.error_code != ErrorCode::None.code()) {
+        None => Reply::Nothing,
+        Some(one) => Reply::Close(format!(
+            "a batch sent with acks=0 for partition {} was refused: {}",
+            one.index,
+            one.error_message.as_deref().unwrap_or("no reason")
+        )),
+    }
+}
+
+/// What the answer has to wait for, if anything: the disk of `durability=flushed`, the replicas in sync of acks=all.
+#[allow(clippy::type_complexity)]
+fn wait(
+    acks: i16,
+    partition: &Partition,
+    log: &PartitionLog,
+    appended: &Appended,
+) -> Option<(oneshot::Receiver<Result<(), StorageError>>, Option<Arc<Leading>>)> {
+    let leading = partition.leading.as_ref().filter(|_| acks == ALL);
+    if acks == 0 || (leading.is_none() && !log.is_flushed()) {
+        return None;
+    }
+    let (done, told) = oneshot::channel();
+    let tell = Box::new(move |result| {
+        // Nobody waits any more when the connection is gone.
+        let _ = done.send(result);
+    });
+    match leading {
+        // Not led all the time since: another record may stand there.
+        Some(_) => log.wait_committed(partition.spec.leader_epoch, appended.last_offset, tell),
+        None => log.wait_durable(appended.last_offset, tell),
+    }
+    Some((told, leading.cloned()))
+}
+
+/// Waits until one append is acknowledged, or why it is not: its log failed, it took too long, or this broker may lead no
+/// more: then the followers copy what another leader writes, and nothing is acknowledged here any more.
+async fn acknowledged(call: &Call, one: Pending, deadline: tokio::time::Instant) -> Result<(), Refusal> {
+    let refused_as = |error: ErrorCode| (error, error.sentence().into());
+    let told = tokio::select! {
+        biased;
+        told = tokio::time::timeout_at(deadline, one.done) => told,
+        () = call.shared.cluster.lease_over(), if one.leading.is_some() => {
+            return Err(refused_as(ErrorCode::NotLeaderOrFollower));
+        }
+    };
+    if let (Some(leading), Ok(Ok(Err(StorageError::NotLeader { .. })))) = (&one.leading, &told) {
+        next_leader(call, leading).await;
+    }
+    match told {
+        Ok(Ok(Ok(()))) if one.leading.is_some_and(|leading| leading.is_under_min_isr()) => {
+            Err(refused_as(ErrorCode::NotEnoughReplicasAfterAppend))
+        }
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(error))) => Err(refused(&error)),
+        Ok(Err(_dropped)) => Err((ErrorCode::KafkaStorageError, "the log was closed before the sync".into())),
+        Err(_elapsed) => Err(refused_as(ErrorCode::RequestTimedOut)),
+    }
+}
+
+/// Answers when every append is acknowledged or failed, or when the producer's patience is over.
+async fn when_acknowledged(
+    call: Call,
+    mut response: ProduceResponse,
+    pending: Vec<Pending>,
+    timeout_ms: i32,
+) -> Reply {
+    let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
+    let deadline = tokio::time::Instant::now() + timeout;
+    for one in pending {
+        let (topic, partition) = (one.topic, one.partition);
+        let Err(failure) = acknowledged(&call, one, deadline).await else { continue };
+        let slot = response.responses.get_mut(topic).and_then(|t| t.partition_responses.get_mut(partition));
+        if let Some(slot) = slot {
+            *slot = answered(slot.index, Err(failure));
+        }
+    }
+    tell_leaders(&call, &mut response);
+    call.answer(&response)
+}

@@ -1,0 +1,288 @@
+//! ShareFetch: acknowledges records and acquires others, waiting for some up to `max_wait_ms`. `min_bytes` beyond 1 are not waited for:
+//! the locks of the records that are there would run meanwhile.
+//!
+//! KIP-932. Version 2 limits what is acquired to what is asked for (KIP-1206), and renews locks (KIP-1222).
+mod read;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::read::{ANSWERED_MAX, Found, Wanted, gather};
+use super::common::share_admin::NAMED_MAX;
+use super::common::share_call::{
+    Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, refresh, session_key,
+};
+use super::common::share_leaders::Leaders;
+use super::common::share_release::release;
+use crate::call::{Call, Outcome, Reply};
+use crate::io::outbox::{Answer, Part};
+use crate::notice::notice;
+use crate::share_groups::sessions::{CLOSES, Client, OPENS, SessionKey, TopicPartition, Turn};
+use crate::state::watch::Watch;
+use pylog_storage::LogSlice;
+use pylog_wire::messages::share_fetch::{
+    FetchTopic, PartitionData, RECORD_LIMIT, ShareFetchableTopicResponse,
+};
+use pylog_wire::messages::{ShareFetchRequest, ShareFetchResponse};
+use pylog_wire::{Chunk, ErrorCode, message};
+
+/// No client waits longer; a bound for what a hostile one can hold.
+const MAX_WAIT: Duration = Duration::from_secs(600);
+/// No client is asked to wait longer by itself.
+const THROTTLE_MAX: Duration = Duration::from_secs(1);
+/// Why a request that opens a session is refused.
+const ACKNOWLEDGES_NOTHING: &str =
+    "A request that opens a share session cannot acknowledge: nothing was acquired in it.";
+/// Why a request that names too many partitions is refused.
+const NAMES_TOO_MUCH: &str =
+    "One request names at most 100000 partitions: add them to the session with several.";
+/// Runs up to this size are copied into the answer, which then leaves in one write.
+const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
+
+/// Answers when there is something, or the time is over.
+pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
+    let session = match session_key(&call, request.group_id.take(), request.member_id.take()) {
+        Ok(session) => session,
+        Err((error, sentence)) => return Outcome::Now(call.answer(&refused(error, sentence))),
+    };
+    if let Some(sentence) = senseless(&request) {
+        return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRequest, sentence)));
+    }
+    let epoch = request.share_session_epoch;
+    let (asked, said) = split(std::mem::take(&mut request.topics));
+    let sessions = &call.shared.share_groups.sessions;
+    let (asked, missing) = existing(&call, asked);
+    let partitions = match epoch {
+        CLOSES => sessions.close(&session),
+        _ => {
+            let forgotten = forgotten(&request);
+            let client = Client { address: call.peer.ip(), connection: call.connection };
+            sessions.read(&session, epoch, client, &asked, &forgotten)
+        }
+    };
+    let partitions = match partitions {
+        Ok(partitions) => partitions,
+        Err(error) => {
+            if error == ErrorCode::ShareSessionLimitReached {
+                notice("a member of a share group is refused: group.share.max.share.sessions are in use");
+            }
+            return Outcome::Now(call.answer(&refused(error, error.sentence())));
+        }
+    };
+    if epoch == OPENS {
+        refresh(&call.shared, &session.group_id, partitions.iter());
+    }
+    let taken = acknowledge(&call, &session, said, request.is_renew_ack);
+    if epoch == CLOSES {
+        // What waits for records in this session ends.
+        call.shared.share_groups.waking.wake(&session.group_id);
+        return Outcome::later(async move {
+            release(&call.shared, &session, &partitions).await;
+            reply(&call, &session, taken, Polled::default()).await
+        });
+    }
+    let wanted = wanted(&call, &request, &session, partitions);
+    Outcome::later(async move {
+        let mut polled = match wanted {
+            Some(wanted) => long_poll(&call, wanted, &request, missing.is_empty()).await,
+            None => Polled::default(),
+        };
+        polled.found.extend(missing);
+        reply(&call, &session, taken, polled).await
+    })
+}
+
+/// Why a request is refused whatever the session is.
+fn senseless(request: &ShareFetchRequest) -> Option<&'static str> {
+    let named = || request.topics.iter().flat_map(|topic| &topic.partitions);
+    let forgotten: usize = request.forgotten_topics_data.iter().map(|topic| topic.partitions.len()).sum();
+    let said = named().filter(|one| !one.acknowledgement_batches.is_empty()).count();
+    if named().count().saturating_add(forgotten) > NAMED_MAX {
+        return Some(NAMES_TOO_MUCH);
+    }
+    if said > SAID_MAX {
+        return Some(SAYS_TOO_MUCH);
+    }
+    (said > 0 && request.share_session_epoch == OPENS).then_some(ACKNOWLEDGES_NOTHING)
+}
+
+/// The partitions that are named, and what is acknowledged.
+fn split(topics: Vec<FetchTopic>) -> (Vec<TopicPartition>, Vec<Said>) {
+    let (mut asked, mut said) = (Vec::new(), Vec::new());
+    for FetchTopic { topic_id, partitions } in topics {
+        for one in partitions {
+            asked.push((topic_id, one.partition_index));
+            let (partition, batches) = (one.partition_index, one.acknowledgement_batches);
+            if !batches.is_empty() {
+                said.push(Said { topic_id, partition, batches });
+            }
+        }
+    }
+    (asked, said)
+}
+
+/// A session has no room for partitions that are not there: the client is told now, of so many as one answer tells of.
+fn existing(call: &Call, asked: Vec<TopicPartition>) -> (Vec<TopicPartition>, Vec<Found>) {
+    let picture = call.shared.topics.now();
+    let (mut there, mut missing) = (Vec::new(), Vec::new());
+    for (topic_id, number) in asked {
+        let at = (topic_id, number);
+        match picture.with_id(&topic_id).map(|topic| topic.partition(number).is_some()) {
+            Some(true) => there.push(at),
+            _ if missing.len() >= ANSWERED_MAX => {}
+            Some(false) => missing.push(Found::failed(at, ErrorCode::UnknownTopicOrPartition)),
+            None => missing.push(Found::failed(at, ErrorCode::UnknownTopicId)),
+        }
+    }
+    (there, missing)
+}
+
+fn forgotten(request: &ShareFetchRequest) -> Vec<TopicPartition> {
+    let topics = request.forgotten_topics_data.iter();
+    topics.flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number))).collect()
+}
+
+/// What is to be read; nothing for who only acknowledges.
+fn wanted(
+    call: &Call,
+    request: &ShareFetchRequest,
+    session: &SessionKey,
+    partitions: Turn,
+) -> Option<Wanted> {
+    let only_acknowledges = request.is_renew_ack || request.max_records <= 0 || request.max_bytes <= 0;
+    let max_bytes = request.max_bytes.min(call.shared.settings.fetch_max_bytes);
+    (!only_acknowledges && !partitions.is_empty()).then(|| Wanted {
+        session: session.clone(),
+        partitions,
+        max_records: request.max_records.into(),
+        exact: request.share_acquire_mode == RECORD_LIMIT,
+        max_bytes: usize::try_from(max_bytes).unwrap_or(0),
+        settings: call.shared.share_groups.configs.of(&session.group_id),
+    })
+}
+
+/// What a poll brought.
+#[derive(Default)]
+struct Polled {
+    found: Vec<Found>,
+    /// How long the client is asked to wait by itself.
+    throttle: Duration,
+}
+
+/// Gathers; where the request `waits` again whenever a partition moves or a member gives something back, until there is something, the
+/// time is over, the session ends, or the server stops.
+async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, waits: bool) -> Polled {
+    let patience = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
+    let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
+    let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
+    if place.is_none() {
+        notice("a share fetch does not wait for records: fetch.wait.max.partitions wait already");
+    }
+    let throttle = if place.is_none() { patience.min(THROTTLE_MAX) } else { Duration::ZERO };
+    let over = tokio::time::sleep(patience);
+    tokio::pin!(over);
+    let stop = call.shared.shutdown.wait();
+    tokio::pin!(stop);
+    let group = call.shared.share_groups.waking.of(&wanted.session.group_id);
+    let mut last = !waits || place.is_none() || patience.is_zero() || request.min_bytes <= 0;
+    let mut has_waited = false;
+    loop {
+        // Begun before the look: nothing that comes meanwhile is missed.
+        let mut watchers = wanted.watchers(call);
+        watchers.push(Arc::clone(&group));
+        let watch = Watch::over(watchers);
+        match look(call, &wanted).await {
+            None => return Polled::default(),
+            Some(found) if !found.is_empty() => return Polled { found, throttle: Duration::ZERO },
+            Some(_nothing) if last => return Polled { found: Vec::new(), throttle },
+            Some(_nothing) => {}
+        }
+        if !std::mem::replace(&mut has_waited, true) {
+            call.shared.metrics.long_polls.one();
+        }
+        tokio::select! {
+            () = watch.woken() => {}
+            () = &mut over => last = true,
+            () = &mut stop => last = true,
+        }
+    }
+}
+
+/// What there is for the member; `None` when its session is over: what was found for it goes to others.
+async fn look(call: &Call, wanted: &Wanted) -> Option<Vec<Found>> {
+    let sessions = &call.shared.share_groups.sessions;
+    if !sessions.goes_on(&wanted.session, &wanted.partitions) {
+        return None;
+    }
+    let found = gather(call, wanted).await;
+    if found.is_empty() || sessions.goes_on(&wanted.session, &wanted.partitions) {
+        return Some(found);
+    }
+    release(&call.shared, &wanted.session, &wanted.partitions).await;
+    None
+}
+
+async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: Polled) -> Reply {
+    let mut answered: BTreeMap<TopicPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
+    for Found { at, data, slice } in polled.found {
+        answered.insert(at, (data, slice));
+    }
+    for (topic_id, partition_index, waiting) in taken {
+        let error = error_of(waiting.await);
+        let (data, _) = answered.entry((topic_id, partition_index)).or_default();
+        data.partition_index = partition_index;
+        data.acknowledge_error_code = error.code();
+        data.acknowledge_error_message = (error != ErrorCode::None).then(|| error.sentence().to_owned());
+    }
+    let lock_ms = call.shared.share_groups.configs.of(&session.group_id).record_lock_ms;
+    let mut response = ShareFetchResponse {
+        throttle_time_ms: i32::try_from(polled.throttle.as_millis()).unwrap_or(i32::MAX),
+        acquisition_lock_timeout_ms: i32::try_from(lock_ms).unwrap_or(i32::MAX),
+        ..Default::default()
+    };
+    let mut slices = Vec::with_capacity(answered.len());
+    let mut leaders = Leaders::of(call);
+    for ((topic_id, number), (mut data, slice)) in answered {
+        slices.push(slice);
+        let errors = [data.error_code, data.acknowledge_error_code];
+        if errors.contains(&ErrorCode::NotLeaderOrFollower.code()) {
+            data.current_leader = leaders.tell(&topic_id, number, ErrorCode::NotLeaderOrFollower);
+        }
+        match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
+            Some(topic) => topic.partitions.push(data),
+            None => {
+                response.responses.push(ShareFetchableTopicResponse { topic_id, partitions: vec![data] });
+            }
+        }
+    }
+    response.node_endpoints = leaders.endpoints();
+    with_records(call, &response, slices)
+}
+
+fn with_records(call: &Call, response: &ShareFetchResponse, mut slices: Vec<Option<LogSlice>>) -> Reply {
+    let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
+    call.shared.metrics.fetched_bytes.add(lengths.iter().flatten().sum::<usize>() as u64);
+    let encoded = message::response_frame_around(response, call.version, call.correlation_id, lengths);
+    let chunks = match encoded {
+        Ok(chunks) => chunks,
+        Err(error) => return Reply::Close(format!("its answer could not be written: {error}")),
+    };
+    let part = |chunk| match chunk {
+        Chunk::Bytes(bytes) => Some(Part::Bytes(bytes)),
+        Chunk::Records { index, .. } => slices.get_mut(index).and_then(Option::take).map(Part::File),
+    };
+    let answer = Answer { parts: chunks.into_iter().filter_map(part).collect(), held: None };
+    match answer.inlined(INLINE_BYTES) {
+        Ok(answer) => Reply::Answer(answer),
+        Err(error) => Reply::Close(format!("a segment file cannot be read: {error}")),
+    }
+}
+
+fn refused(error: ErrorCode, sentence: &str) -> ShareFetchResponse {
+    ShareFetchResponse {
+        error_code: error.code(),
+        error_message: Some(sentence.to_owned()),
+        ..Default::default()
+    }
+}

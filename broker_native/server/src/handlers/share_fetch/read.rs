@@ -1,0 +1,333 @@
+//! The reading half of ShareFetch: from where on, which batches, and which of their records the member gets.
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::call::Call;
+use crate::errors::{is_ours, of_storage};
+use crate::handlers::common::lookup::led;
+use crate::handlers::common::share_call::ask;
+use crate::notice::notice;
+use crate::share_groups::sessions::{SessionKey, TopicPartition, Turn};
+use crate::state::watch::Watchers;
+use pylog_coordinator::group::{Group, Kind};
+use pylog_coordinator::share::requests::LogRange;
+use pylog_coordinator::share::{
+    Acquired, Batch, GroupSettings, IsolationLevel, OffsetReset, ShareKey, ShareReply, ShareRequest,
+};
+use pylog_record::header::BatchHeader;
+use pylog_storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo, StorageError};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::ShareGroupDescribeRequest;
+use pylog_wire::messages::share_fetch::{AcquiredRecords, PartitionData};
+
+/// A partition is looked at so often in one request: where it has nothing for members, the next look is behind that.
+const LOOKS_MAX: usize = 64;
+/// One look goes over so many batches at most: their headers are read, and stay in memory meanwhile.
+const BATCHES_MAX: usize = 1_000;
+/// Most partitions that one answer tells of; the next request begins with another one.
+pub const ANSWERED_MAX: usize = 1_000;
+/// One look waits so long for states that are not read yet.
+const STATES_PATIENCE: Duration = Duration::from_millis(100);
+/// So many partitions at once; then other requests come in between.
+const AT_ONCE: usize = 100;
+
+/// What a member wants to read.
+pub struct Wanted {
+    /// Who.
+    pub session: SessionKey,
+    /// Where, in the order in which they are served.
+    pub partitions: Turn,
+    /// So many records, and what is in the same batch as the last of them.
+    pub max_records: i64,
+    /// None more than that.
+    pub exact: bool,
+    /// At most so many bytes, but for the first batch.
+    pub max_bytes: usize,
+    /// Of its group.
+    pub settings: GroupSettings,
+}
+
+/// What a partition has for the member.
+pub struct Found {
+    /// Where.
+    pub at: TopicPartition,
+    /// The records that were acquired, or an error.
+    pub data: PartitionData,
+    /// The batches that they are in.
+    pub slice: Option<LogSlice>,
+}
+
+impl Found {
+    /// An error.
+    pub fn failed(at: TopicPartition, error: ErrorCode) -> Self {
+        let data = PartitionData {
+            partition_index: at.1,
+            error_code: error.code(),
+            error_message: Some(error.sentence().to_owned()),
+            ..Default::default()
+        };
+        Self { at, data, slice: None }
+    }
+}
+
+impl Wanted {
+    /// Who tells of new records.
+    pub fn watchers(&self, call: &Call) -> Vec<Arc<Watchers>> {
+        let picture = call.shared.topics.now();
+        let of = |(topic_id, number): &TopicPartition| {
+            picture.with_id(topic_id)?.partition(*number).map(|partition| Arc::clone(&partition.watchers))
+        };
+        self.partitions.iter().filter_map(of).collect()
+    }
+}
+
+/// What may still be given.
+struct Left {
+    records: i64,
+    bytes: usize,
+    /// The first batch is given whatever its size.
+    is_first: bool,
+    /// Until when states are waited for.
+    until: Instant,
+}
+
+/// Acquires records of one partition after the other, as far as the limits allow.
+pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
+    let until = Instant::now() + STATES_PATIENCE;
+    let mut left = Left { records: wanted.max_records, bytes: wanted.max_bytes, is_first: true, until };
+    let mut found = Vec::new();
+    for (looks, at) in wanted.partitions.iter().enumerate() {
+        let is_full = left.records <= 0 || (left.bytes == 0 && !left.is_first);
+        if is_full || found.len() >= ANSWERED_MAX {
+            break;
+        }
+        if looks % AT_ONCE == AT_ONCE - 1 {
+            tokio::task::yield_now().await;
+        }
+        match one(call, wanted, *at, &mut left).await {
+            Ok(None) => {}
+            Ok(Some((acquired, slice))) => {
+                found.push(Found { at: *at, data: data_of(*at, &acquired), slice: Some(slice) })
+            }
+            Err(error) => found.push(Found::failed(*at, error)),
+        }
+    }
+    found
+}
+
+/// Looks at one partition until there is something or nothing comes next.
+async fn one(
+    call: &Call,
+    wanted: &Wanted,
+    (topic_id, partition): TopicPartition,
+    left: &mut Left,
+) -> Result<Option<(Vec<Acquired>, LogSlice)>, ErrorCode> {
+    let log = {
+        let picture = call.shared.topics.now();
+        let topic = picture.with_id(&topic_id).ok_or(ErrorCode::UnknownTopicId)?;
+        Arc::clone(led(&call.shared, Some(topic), partition, /* unknown */ -1)?.1)
+    };
+    let key = ShareKey { group_id: wanted.session.group_id.clone(), topic_id, partition };
+    let mut before = None;
+    for _ in 0..LOOKS_MAX {
+        let Some(from) = next(call, wanted, &key, &log, left.until).await? else { return Ok(None) };
+        if before.replace(from) == Some(from) {
+            return Ok(None);
+        }
+        let Some(slice) = read(&log, from, left, wanted.settings.isolation)? else { return Ok(None) };
+        let headers = slice.headers(BATCHES_MAX).map_err(|cause| {
+            notice(&format!("{} cannot be read at offset {from}: {cause}", log.topic_partition()));
+            ErrorCode::KafkaStorageError
+        })?;
+        let request = ShareRequest::Acquire {
+            member_id: wanted.session.member_id.clone(),
+            from,
+            batches: batches(&headers, &slice.aborted),
+            max_records: left.records,
+            exact: wanted.exact,
+        };
+        let acquired = match ask(&call.shared, key.clone(), request).await {
+            Ok(ShareReply::Acquired(acquired)) => acquired,
+            other => return quiet(other),
+        };
+        if let (Some(first), Some(last)) = (acquired.first(), acquired.last()) {
+            let slice = around(slice, &headers, first.first_offset, last.last_offset);
+            left.records -= acquired.iter().map(|run| run.last_offset - run.first_offset + 1).sum::<i64>();
+            left.bytes = left.bytes.saturating_sub(slice.len);
+            left.is_first = false;
+            return Ok(Some((acquired, slice)));
+        }
+    }
+    Ok(None)
+}
+
+/// From where on is to be read. A share partition that is not there is made for a member of the group.
+async fn next(
+    call: &Call,
+    wanted: &Wanted,
+    key: &ShareKey,
+    log: &Arc<PartitionLog>,
+    until: Instant,
+) -> Result<Option<i64>, ErrorCode> {
+    let offsets = log.offsets();
+    let range = LogRange { start: offsets.log_start_offset, end: offsets.log_end_offset };
+    // It comes when the state is read; who does not wait for it is woken then.
+    let asked = |begin| {
+        let waiting = ask(&call.shared, key.clone(), ShareRequest::Next { log: range, begin });
+        async move {
+            let answer = tokio::time::timeout_at(until, waiting).await;
+            answer.unwrap_or(Err(ErrorCode::CoordinatorLoadInProgress))
+        }
+    };
+    let mut answer = asked(None).await;
+    if let Ok(ShareReply::Next(Err(missing @ ErrorCode::UnknownTopicOrPartition))) = answer {
+        match is_member(call, &wanted.session).await {
+            Ok(true) => {}
+            Ok(false) => return Err(missing),
+            Err(error) => return quiet(Err(error)),
+        }
+        let Some(begin) = begin(call, log, wanted.settings.reset).await? else { return Ok(None) };
+        answer = asked(Some(begin)).await;
+    }
+    match answer {
+        Ok(ShareReply::Next(Err(ErrorCode::GroupMaxSizeReached))) => {
+            notice("a share group has no room for another partition: group.coordinator.max.bytes are in use");
+            Err(ErrorCode::UnknownServerError)
+        }
+        Ok(ShareReply::Next(Err(passing @ ErrorCode::CoordinatorNotAvailable))) => quiet(Err(passing)),
+        Ok(ShareReply::Next(next)) => next,
+        other => quiet(other),
+    }
+}
+
+/// A coordinator that is not there yet has nothing yet.
+fn quiet<T>(answer: Result<ShareReply, ErrorCode>) -> Result<Option<T>, ErrorCode> {
+    match answer {
+        Err(
+            ErrorCode::CoordinatorLoadInProgress
+            | ErrorCode::CoordinatorNotAvailable
+            | ErrorCode::NotCoordinator,
+        ) => Ok(None),
+        Err(error) => Err(error),
+        Ok(_) => Err(ErrorCode::UnknownServerError),
+    }
+}
+
+/// Whether the group knows the member, which its coordinator says.
+async fn is_member(call: &Call, session: &SessionKey) -> Result<bool, ErrorCode> {
+    let knows = |group: &Group| match &group.kind {
+        Kind::Share(group) => group.members.contains_key(&session.member_id),
+        _ => false,
+    };
+    let groups = &call.shared.coordinators.groups;
+    let number = groups.partition_of(&session.group_id).ok_or(ErrorCode::NotCoordinator)?;
+    let Some(shard) = groups.shard(number) else {
+        let picture = call.shared.topics.now();
+        let topic = picture.named(groups.topic()).ok_or(ErrorCode::NotCoordinator)?;
+        let leader = topic.partition(number).ok_or(ErrorCode::NotCoordinator)?.spec.leader;
+        return is_member_at(call, leader, session).await;
+    };
+    shard.look(|machine| machine.group(&session.group_id).is_some_and(knows))
+}
+
+async fn is_member_at(call: &Call, id: i32, session: &SessionKey) -> Result<bool, ErrorCode> {
+    let group_ids = vec![session.group_id.clone()];
+    let request = ShareGroupDescribeRequest { group_ids, ..Default::default() };
+    let answer = call.shared.peers.call(id, &request).await.map_err(|error| error.of_coordinator())?;
+    let group = answer.groups.into_iter().next().ok_or(ErrorCode::UnknownServerError)?;
+    match ErrorCode::from_code(group.error_code).unwrap_or(ErrorCode::UnknownServerError) {
+        ErrorCode::None => Ok(group.members.iter().any(|member| member.member_id == session.member_id)),
+        ErrorCode::GroupIdNotFound => Ok(false),
+        error => Err(error),
+    }
+}
+
+/// Where a share partition begins that is made; `None`: that cannot be told now.
+async fn begin(call: &Call, log: &Arc<PartitionLog>, reset: OffsetReset) -> Result<Option<i64>, ErrorCode> {
+    let offsets = log.offsets();
+    match reset {
+        OffsetReset::Earliest => Ok(Some(offsets.log_start_offset)),
+        OffsetReset::Latest => Ok(Some(offsets.high_watermark)),
+        OffsetReset::ByDuration(ms) => {
+            let (log, since_ms) = (Arc::clone(log), call.shared.clock.now_ms().saturating_sub(ms));
+            // Batches are opened for it, which may take long. Where no thread is free for that, the next request tries again.
+            let looked =
+                call.shared.slow.run(call.peer.ip(), move || log.offset_for_timestamp(since_ms)).await;
+            let Ok(found) = looked else { return Ok(None) };
+            let found = found.map_err(|error| code_of(&error))?;
+            let end = offsets.high_watermark;
+            Ok(Some(found.map_or(end, |(offset, _)| offset.min(end))))
+        }
+    }
+}
+
+/// The next batches; `None` when there are none.
+fn read(
+    log: &PartitionLog,
+    from: i64,
+    left: &Left,
+    isolation: IsolationLevel,
+) -> Result<Option<LogSlice>, ErrorCode> {
+    let upto = match isolation {
+        IsolationLevel::ReadUncommitted => ReadUpTo::HighWatermark,
+        IsolationLevel::ReadCommitted => ReadUpTo::LastStable,
+    };
+    match log.read(from, left.bytes, left.is_first, upto) {
+        Ok(slice) => Ok(Some(slice).filter(|slice| slice.len > 0)),
+        // Retention was faster than this look; the next one knows.
+        Err(StorageError::OffsetOutOfRange { .. }) => Ok(None),
+        Err(error) => Err(code_of(&error)),
+    }
+}
+
+fn code_of(error: &StorageError) -> ErrorCode {
+    let code = of_storage(error);
+    if is_ours(code) {
+        notice(&error.to_string());
+    }
+    code
+}
+
+/// The batches; markers, what was aborted and what compaction left empty have no records for members.
+fn batches(headers: &[BatchHeader], aborted: &[AbortedTxn]) -> Vec<Batch> {
+    let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+    for txn in aborted {
+        by_producer.entry(txn.producer_id).or_default().push((txn.first_offset, txn.last_offset));
+    }
+    let is_aborted = |header: &BatchHeader| {
+        let within = |(first, last): &(i64, i64)| (*first..=*last).contains(&header.base_offset);
+        header.is_transactional()
+            && by_producer.get(&header.producer_id).is_some_and(|aborted| aborted.iter().any(within))
+    };
+    let batch = |header: &BatchHeader| Batch {
+        first_offset: header.base_offset,
+        last_offset: header.last_offset(),
+        is_void: header.is_control() || header.records_count == 0 || is_aborted(header),
+    };
+    headers.iter().map(batch).collect()
+}
+
+/// The batches of `slice` that have the records `first..=last`.
+fn around(mut slice: LogSlice, headers: &[BatchHeader], first: i64, last: i64) -> LogSlice {
+    let before = bytes_of(headers.iter().take_while(|header| header.last_offset() < first));
+    let upto = bytes_of(headers.iter().take_while(|header| header.base_offset <= last));
+    slice.position += before as u64;
+    slice.len = upto.saturating_sub(before).min(slice.len);
+    slice
+}
+
+fn bytes_of<'a>(headers: impl Iterator<Item = &'a BatchHeader>) -> usize {
+    headers.map(BatchHeader::size).sum()
+}
+
+fn data_of((_, partition_index): TopicPartition, acquired: &[Acquired]) -> PartitionData {
+    let runs = acquired.iter().map(|run| AcquiredRecords {
+        first_offset: run.first_offset,
+        last_offset: run.last_offset,
+        delivery_count: run.delivery_count,
+    });
+    PartitionData { partition_index, acquired_records: runs.collect(), ..Default::default() }
+}

@@ -1,0 +1,52 @@
+//! ShareGroupHeartbeat: asks the group's coordinator; makes the topic in which what the group does is kept.
+//!
+//! KIP-932.
+use super::common::group_call::{answer, ask, error_of};
+use super::common::internal_topic;
+use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
+use crate::call::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
+
+/// Answers what the group says.
+pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
+    if is_refused(&call) {
+        let error = ErrorCode::UnsupportedVersion;
+        return Outcome::Now(call.answer(&refused(error, NOT_AT_THE_LEVEL)));
+    }
+    let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
+    let request = GroupRequest::ShareHeartbeat { request, membership };
+    // Only the group's coordinator has it made.
+    let groups = &call.shared.coordinators.groups;
+    let is_ours =
+        groups.partition_of(request.group_id()).is_some_and(|number| groups.shard(number).is_some());
+    let missing = internal_topic::missing(&call.shared.coordinators.shares).filter(|_| is_ours);
+    let Some(topic) = missing else {
+        return answer(call, request, response_of);
+    };
+    Outcome::in_order(async move {
+        call.shared.metrics.events.one();
+        internal_topic::make(&call, topic).await;
+        let reply = ask(&call, request).await;
+        call.answer(&response_of(reply))
+    })
+}
+
+fn response_of(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatResponse {
+    match reply {
+        Ok(GroupReply::ShareHeartbeat(answer)) => answer,
+        other => {
+            let error = ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
+            refused(error, error.sentence())
+        }
+    }
+}
+
+fn refused(error: ErrorCode, sentence: &str) -> ShareGroupHeartbeatResponse {
+    ShareGroupHeartbeatResponse {
+        error_code: error.code(),
+        error_message: Some(sentence.to_owned()),
+        ..Default::default()
+    }
+}

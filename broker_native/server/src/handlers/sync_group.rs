@@ -1,0 +1,15 @@
+//! SyncGroup: answered when the leader has brought the assignments.
+//!
+//! Version 3 has static members (KIP-345); 5 the protocol's type and name, in the request and in the answer (KIP-559).
+use super::common::group_call::{answer, error_of};
+use crate::call::{Call, Outcome};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
+use pylog_wire::messages::{SyncGroupRequest, SyncGroupResponse};
+
+/// Asks the group.
+pub fn handle(call: Call, request: SyncGroupRequest) -> Outcome {
+    answer(call, GroupRequest::SyncGroup(request), |reply| match reply {
+        Ok(GroupReply::SyncGroup(response)) => response,
+        other => SyncGroupResponse { error_code: error_of(other), ..Default::default() },
+    })
+}

@@ -1,0 +1,145 @@
+//! TxnOffsetCommit: offsets that count when the producer's transaction commits. The transaction's coordinator is asked first
+//! (KIP-890): newer producers have the group's partition added by that, older ones must have added it.
+//!
+//! KIP-98. Version 2 has the leader's epoch (KIP-320); 3 the member and its generation (KIP-447); 4 knows
+//! TRANSACTION_ABORTABLE, and from 5 on the group's partition is added by the coordinator (KIP-890); 6 names topics by id
+//! (KIP-1319).
+use super::common::group_call::{answer, error_of};
+use super::produce::verify::{MAX_QUESTIONS, in_words};
+use crate::call::{Call, Outcome, Reply};
+use crate::coordinators::{GROUPS_TOPIC, Waiting};
+use pylog_coordinator::group::{GroupReply, GroupRequest};
+use pylog_coordinator::transaction::TxnReply;
+use pylog_storage::Verification;
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
+use pylog_wire::messages::txn_offset_commit::{
+    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
+};
+use pylog_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+
+/// From this version on clients cope with COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296).
+const LOADING_IS_KNOWN_FROM: i16 = 2;
+
+/// From this version on the group's partition is added to the transaction.
+const ADDS_FROM: i16 = 5;
+/// From this version on a producer knows TRANSACTION_ABORTABLE.
+const ABORTABLE_FROM: i16 = 4;
+
+/// A question to the transaction's coordinator.
+struct Question {
+    verification: Verification,
+    waiting: Waiting<TxnReply>,
+}
+
+/// Answers when the offsets are written.
+pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
+    if request.group_id.is_empty() {
+        let refused = refused(refusal(&request), ErrorCode::InvalidGroupId.code());
+        return Outcome::Now(call.answer(&refused));
+    }
+    let Some(mut question) = ask(&call, &request, None) else { return commit(call, request) };
+    if let Some(verdict) = question.waiting.take() {
+        return match refused_as(call.version, verdict) {
+            None => commit(call, request),
+            Some(error) => Outcome::Now(refuse(&call, &request, error)),
+        };
+    }
+    Outcome::in_order(async move {
+        for _ in 0..MAX_QUESTIONS {
+            let Question { verification, waiting } = question;
+            if let Some(error) = refused_as(call.version, waiting.await) {
+                return refuse(&call, &request, error);
+            }
+            // The marker of the transaction before may have come meanwhile: then the answer was not about this one.
+            match ask(&call, &request, Some(verification)) {
+                None => return commit(call, request).reply().await,
+                Some(again) => question = again,
+            }
+        }
+        let again = in_client_words(call.version, ErrorCode::ConcurrentTransactions);
+        refuse(&call, &request, again)
+    })
+}
+
+/// Asks the transaction's coordinator; `None` when the transaction is open in the group's partition already, there is no such
+/// partition, or the answer about `known` still holds.
+fn ask(call: &Call, request: &TxnOffsetCommitRequest, known: Option<Verification>) -> Option<Question> {
+    let groups = &call.shared.coordinators.groups;
+    let partition = groups.partition_of(&request.group_id)?;
+    let (id, epoch, adds) = (request.producer_id, request.producer_epoch, call.version >= ADDS_FROM);
+    let log = groups.shard(partition).map(|shard| std::sync::Arc::clone(&shard.log))?;
+    // An epoch that is too old is refused by the append.
+    let verification = log.begin_verification(id, epoch, /* none */ -1, adds).ok().flatten()?;
+    if known == Some(verification) {
+        return None;
+    }
+    let transaction = AddPartitionsToTxnTransaction {
+        transactional_id: request.transactional_id.clone(),
+        producer_id: id,
+        producer_epoch: epoch,
+        verify_only: !adds,
+        topics: vec![AddPartitionsToTxnTopic { name: GROUPS_TOPIC.to_owned(), partitions: vec![partition] }],
+    };
+    Some(Question { verification, waiting: call.shared.coordinators.ask_for_log(call.caller(), transaction) })
+}
+
+/// Why the offsets are not taken; `None`: they are.
+fn refused_as(version: i16, verdict: Result<TxnReply, ErrorCode>) -> Option<ErrorCode> {
+    let error = match verdict {
+        Ok(TxnReply::AddPartitions(answers)) => {
+            answers.first().map_or(ErrorCode::None, |(_, _, error)| *error)
+        }
+        Ok(_) => ErrorCode::UnknownServerError,
+        Err(error) => error,
+    };
+    (error != ErrorCode::None).then(|| in_client_words(version, error))
+}
+
+fn in_client_words(version: i16, error: ErrorCode) -> ErrorCode {
+    match in_words(error, version >= ABORTABLE_FROM, version >= ADDS_FROM) {
+        ErrorCode::NotEnoughReplicas => ErrorCode::CoordinatorNotAvailable,
+        error => error,
+    }
+}
+
+fn refuse(call: &Call, request: &TxnOffsetCommitRequest, error: ErrorCode) -> Reply {
+    call.answer(&refused(refusal(request), error.code()))
+}
+
+/// Hands the offsets to the group.
+fn commit(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
+    let refusal = refusal(&request);
+    let version = call.version;
+    answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| match reply {
+        Ok(GroupReply::TxnOffsetCommit(response)) => response,
+        Err(ErrorCode::CoordinatorLoadInProgress) if version < LOADING_IS_KNOWN_FROM => {
+            refused(refusal, ErrorCode::CoordinatorNotAvailable.code())
+        }
+        other => refused(refusal, error_of(other)),
+    })
+}
+
+/// The answer to all partitions of the request, still without an error.
+fn refusal(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
+    let topics = request.topics.iter().map(|topic| TxnOffsetCommitResponseTopic {
+        name: topic.name.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic
+            .partitions
+            .iter()
+            .map(|one| TxnOffsetCommitResponsePartition {
+                partition_index: one.partition_index,
+                ..Default::default()
+            })
+            .collect(),
+    });
+    TxnOffsetCommitResponse { topics: topics.collect(), ..Default::default() }
+}
+
+fn refused(mut response: TxnOffsetCommitResponse, error_code: i16) -> TxnOffsetCommitResponse {
+    for partition in response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        partition.error_code = error_code;
+    }
+    response
+}

@@ -1,0 +1,68 @@
+//! Work of requests that may take long: opening large batches, syncing files. Done by threads of its own, at most
+//! `num.io.threads` at once, half of them for one address; the network threads serve everybody else meanwhile.
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::shares::Shares;
+use crate::metrics::Metrics;
+use crate::notice::BUG;
+use crate::shutdown::Shutdown;
+
+/// A request that found no thread for so long is given up: a client's own patience (`request.timeout.ms`) is over by then.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why work has no result; the connection ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotDone {
+    /// It found no thread and was not begun.
+    #[error("num.io.threads were busy for {0} s with requests like its own")]
+    Busy(u64),
+    /// It was not begun.
+    #[error("the broker stops")]
+    Stopping,
+    /// It panicked.
+    #[error("{}", BUG)]
+    Panicked,
+}
+
+/// The threads.
+#[derive(Debug)]
+pub struct Slow {
+    threads: Shares,
+    shutdown: Arc<Shutdown>,
+    metrics: Arc<Metrics>,
+}
+
+impl Slow {
+    /// At most `threads` at once.
+    pub fn new(threads: usize, shutdown: &Arc<Shutdown>, metrics: &Arc<Metrics>) -> Self {
+        let threads = Shares::new(u32::try_from(threads.max(1)).unwrap_or(u32::MAX));
+        Self { threads, shutdown: Arc::clone(shutdown), metrics: Arc::clone(metrics) }
+    }
+
+    /// Does `work` for the client at `address`, in a thread of its own.
+    ///
+    /// # Errors
+    /// [`NotDone`].
+    pub async fn run<T: Send + 'static>(
+        &self,
+        address: IpAddr,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let place = tokio::select! {
+            place = self.threads.take(address, 1, 0) => place,
+            () = tokio::time::sleep(PATIENCE) => return Err(NotDone::Busy(PATIENCE.as_secs())),
+            () = self.shutdown.wait() => return Err(NotDone::Stopping),
+        };
+        let working = move || {
+            let _held = place;
+            work()
+        };
+        let done = tokio::task::spawn_blocking(working).await;
+        done.map_err(|_panic| {
+            self.metrics.panics.one();
+            NotDone::Panicked
+        })
+    }
+}

@@ -1,0 +1,351 @@
+//! The broker's sockets, connections and request handlers.
+//!
+//! # Layout
+//! | file | what it owns |
+//! |---|---|
+//! | here | [`Server`]: open, apply topics, listen, close |
+//! | [`network`] | accepts; one task per connection |
+//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives |
+//! | [`shared`] | what all connections share |
+//! | [`coordinators`], [`share_groups`] | groups, share partitions and transactions: the machines' shell; sessions, long polls and settings of share groups |
+//! | [`upkeep`] | work that no request asks for |
+//! | [`fetch_sessions`] | what each consumer reads |
+//! | [`state`] | topics and partitions; what is led here and copied elsewhere, and the other way round |
+//! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python |
+//! | [`io`] | frames, answers, and the bounds of both |
+//! | [`settings`], [`metrics`], [`notice`], [`errors`], [`shutdown`] | settings; counters; log lines; error codes; stop |
+//!
+//! # Life
+//! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
+//! [`Server::close`] stops accepting, answers what is in flight, stops the threads, syncs and marks the data directory.
+pub mod call;
+pub mod cluster;
+pub mod coordinators;
+pub mod decide;
+pub mod dispatch;
+pub mod errors;
+pub mod fetch_sessions;
+pub mod handlers;
+pub mod io;
+pub mod metrics;
+pub mod network;
+pub mod notice;
+pub mod settings;
+pub mod share_groups;
+pub mod shared;
+pub mod shutdown;
+pub mod state;
+pub mod upkeep;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+use crate::cluster::peers::Peers;
+use crate::cluster::spec::TopicSpec;
+use crate::cluster::view::{Cluster, ClusterView};
+use crate::coordinators::Coordinators;
+use crate::decide::Decider;
+use crate::fetch_sessions::FetchSessions;
+use crate::io::budget::Budget;
+use crate::io::buffers::Buffers;
+use crate::io::room::Room;
+use crate::io::shares::Shares;
+use crate::io::slow::Slow;
+use crate::metrics::Metrics;
+use crate::network::listener;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::shutdown::Shutdown;
+use crate::state::producer_ids::ProducerIds;
+use crate::state::replication::Replication;
+use crate::state::{following, topics};
+use crate::upkeep::alter_partition::ProposalSender;
+use crate::upkeep::compaction::Compaction;
+use crate::upkeep::maintenance::Maintenance;
+use crate::upkeep::replication::{self, Laggards};
+use crate::upkeep::storage_failure::FailureReport;
+use pylog_replica::following::ReplicaManager;
+use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
+
+/// Why the server cannot start or stop as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The data directory or a log.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A socket or a thread.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// It listens already, or is closed.
+    #[error("the broker {0}")]
+    State(&'static str),
+}
+
+/// The data path of one broker.
+pub struct Server {
+    shared: Arc<Shared>,
+    replicas: ReplicaManager,
+    /// Held while topics change: what is followed, what is served, what is followed then.
+    applying: Mutex<()>,
+    running: Mutex<Running>,
+}
+
+/// What runs. A closed server never runs again.
+#[derive(Default)]
+struct Running {
+    serving: Option<Serving>,
+    closed: bool,
+}
+
+struct Serving {
+    runtime: Runtime,
+    /// Ends when the last connection does.
+    drained: mpsc::Receiver<()>,
+    _maintenance: Maintenance,
+    compaction: Compaction,
+}
+
+impl Server {
+    /// Locks and opens the data directory `dir`. No thread starts.
+    ///
+    /// # Errors
+    /// [`ServerError::Storage`].
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        dir: &Path,
+        settings: Settings,
+        decider: Arc<dyn Decider>,
+    ) -> Result<Self, ServerError> {
+        let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, settings.manager_config())?;
+        let topics = Arc::new(topics::Topics::default());
+        let cluster = Arc::new(Cluster::new(settings.clustered));
+        let patience = Duration::from_millis(settings.replica_socket_timeout_ms);
+        let peers = Peers::new(settings.node_id, Arc::clone(&cluster), patience);
+        let producer_ids = match settings.clustered {
+            true => ProducerIds::asked(Arc::clone(&decider)),
+            false => ProducerIds::new(disk, dir.into()),
+        };
+        let replicas = following::manager(&settings);
+        let share_groups = share_groups::ShareGroups::new(&settings);
+        let (shutdown, metrics) = (Arc::<Shutdown>::default(), Arc::<Metrics>::default());
+        let receive = Duration::from_millis(settings.socket_request_receive_timeout_ms);
+        let shared = Shared {
+            coordinators: Coordinators::new(
+                &settings,
+                &topics,
+                &clock,
+                &producer_ids,
+                &peers,
+                &cluster,
+                &share_groups,
+            ),
+            share_groups,
+            peers,
+            fetch_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
+            replica_sessions: FetchSessions::new(settings.max_incremental_fetch_session_cache_slots),
+            budget: Budget::new(settings.queued_max_request_bytes),
+            room: Room::new(settings.queued_max_response_bytes, receive, &shutdown),
+            slow: Slow::new(settings.num_io_threads, &shutdown, &metrics),
+            waiting_partitions: Shares::new(settings.fetch_wait_max_partitions),
+            producer_ids,
+            replication: Replication::new(&settings, &cluster),
+            cluster,
+            settings,
+            logs: Arc::new(logs),
+            clock,
+            decider,
+            topics,
+            metrics,
+            buffers: Buffers::default(),
+            shutdown,
+        };
+        Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
+    }
+
+    /// What connections share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// What is copied from other brokers.
+    pub fn replicas(&self) -> &ReplicaManager {
+        &self.replicas
+    }
+
+    /// Serves `specs`, new or changed; their logs are open when this returns.
+    ///
+    /// # Errors
+    /// As [`topics::Topics::apply`].
+    pub fn apply_topics(&self, specs: Vec<TopicSpec>) -> Result<(), ServerError> {
+        let threads = self.shared.settings.num_recovery_threads_per_data_dir;
+        let node_id = self.shared.settings.node_id;
+        let _applying = self.applying.lock();
+        let ids: Vec<_> = specs.iter().map(|topic| topic.topic_id).collect();
+        following::let_go(&self.replicas, node_id, &specs);
+        let applied = self.shared.topics.apply(&self.shared.logs, &self.shared.replication, specs, threads);
+        let applied = applied.and(self.shared.logs.note_made());
+        following::follow(&self.replicas, node_id, &self.shared.topics.now(), &ids);
+        self.shared.coordinators.apply(&self.shared.topics.now());
+        Ok(applied?)
+    }
+
+    /// Of these topics this broker had its replicas in a data directory that is gone: it serves none that is not put back.
+    ///
+    /// # Errors
+    /// [`ServerError`] of the list that says so.
+    pub fn expect_topics(&self, specs: &[TopicSpec]) -> Result<(), ServerError> {
+        let node_id = self.shared.settings.node_id;
+        let here = specs.iter().flat_map(|topic| topic.partitions.iter().map(move |one| (topic, one)));
+        let here = here.filter(|(_, one)| one.replicas.contains(&node_id));
+        let logs = here.map(|(topic, one)| (TopicPartition::new(&topic.name, one.partition), topic.topic_id));
+        Ok(self.shared.logs.expect(logs)?)
+    }
+
+    /// Takes over who is alive and who controls.
+    pub fn apply_cluster(&self, view: ClusterView) {
+        following::meet(&self.replicas, self.shared.settings.node_id, &view);
+        self.shared.cluster.apply(view);
+        self.shared.peers.look_at_view();
+        self.shared.topics.led().iter().for_each(|leading| leading.meet());
+    }
+
+    /// This broker may lead until the lease's clock shows `until`; zero: it leads nothing from now on.
+    pub fn lease_until(&self, until: Duration) {
+        self.shared.cluster.lease_until(until);
+    }
+
+    /// Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them.
+    pub fn set_throttles(&self, leader: i64, follower: i64) {
+        self.shared.replication.throttle.set(leader);
+        self.replicas.set_throttle(follower);
+    }
+
+    /// Sets `log.cleaner.backoff.ms`, where anything is compacted.
+    pub fn set_cleaner_backoff(&self, backoff: Duration) {
+        if let Some(serving) = &self.running.lock().serving {
+            serving.compaction.set_backoff(backoff);
+        }
+    }
+
+    /// Whether the last user of the data directory stopped cleanly.
+    pub fn was_clean(&self) -> bool {
+        self.shared.logs.was_clean()
+    }
+
+    /// Stops serving the topic and removes its files.
+    ///
+    /// # Errors
+    /// As [`topics::Topics::remove`].
+    pub fn remove_topic(&self, name: &str) -> Result<(), ServerError> {
+        let _applying = self.applying.lock();
+        let topic_id = self.shared.topics.now().named(name).map(|topic| topic.id);
+        if let Some(topic_id) = topic_id {
+            self.replicas.let_go(&topic_id, |_| None);
+        }
+        let removed = self.shared.topics.remove(&self.shared.logs, name);
+        self.shared.coordinators.apply(&self.shared.topics.now());
+        self.shared.coordinators.groups.step_all(|groups, now| groups.forget_topic(name, now));
+        if let Some(topic_id) = topic_id {
+            // First said, then done: a machine is loaded before, or hears of it when it is.
+            self.shared.share_groups.gone.add(topic_id);
+            self.shared.coordinators.shares.step_all(|shares, _now| shares.forget_topic(&topic_id));
+            self.shared.coordinators.share_leading.forget_topic(&topic_id);
+        }
+        Ok(removed?)
+    }
+
+    /// Binds and serves; returns the port.
+    ///
+    /// # Errors
+    /// [`ServerError::Io`] naming the address, [`ServerError::State`] when it listens already.
+    pub fn listen(&self, host: &str, port: u16) -> Result<u16, ServerError> {
+        let mut running = self.running.lock();
+        match *running {
+            Running { closed: true, .. } => return Err(ServerError::State("is closed; make a new one")),
+            Running { serving: Some(_), .. } => return Err(ServerError::State("listens already")),
+            Running { serving: None, .. } => {}
+        }
+        let socket = listener::bind(host, port)?;
+        let port = socket.local_addr()?.port();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(self.shared.settings.num_network_threads.max(1))
+            .thread_name("pylog-server")
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let (alive, drained) = mpsc::channel(1);
+        let socket = {
+            let _inside = runtime.enter();
+            self.shared.peers.start();
+            self.shared.producer_ids.start();
+            self.shared.coordinators.start();
+            if self.shared.cluster.is_clustered() {
+                self.start_replication();
+            }
+            tokio::net::TcpListener::from_std(socket)?
+        };
+        runtime.spawn(listener::accept_all(socket, Arc::clone(&self.shared), alive));
+        let maintenance = Maintenance::start(Arc::clone(&self.shared.logs), &self.shared.settings)?;
+        let compaction = Compaction::start(&self.shared.logs, &self.shared.settings)?;
+        running.serving = Some(Serving { runtime, drained, _maintenance: maintenance, compaction });
+        Ok(port)
+    }
+
+    /// Begins to look after what is led here and copied elsewhere. Called within the runtime.
+    fn start_replication(&self) {
+        let shared = &self.shared;
+        let (replication, topics) = (&shared.replication, &shared.topics);
+        let (cluster, shutdown, decider) = (&shared.cluster, &shared.shutdown, &shared.decider);
+        let sender = ProposalSender {
+            replication: Arc::clone(replication),
+            topics: Arc::clone(topics),
+            cluster: Arc::clone(cluster),
+            decider: Arc::clone(decider),
+            metrics: Arc::clone(&shared.metrics),
+            shutdown: Arc::clone(shutdown),
+        };
+        let report = FailureReport {
+            replication: Arc::clone(replication),
+            decider: Arc::clone(decider),
+            shutdown: Arc::clone(shutdown),
+        };
+        let laggards = Laggards {
+            replication: Arc::clone(replication),
+            topics: Arc::clone(topics),
+            cluster: Arc::clone(cluster),
+            shutdown: Arc::clone(shutdown),
+        };
+        replication::start(sender, report, laggards);
+    }
+
+    /// Stops accepting and reading, gives what is in flight up to `timeout` to be answered, stops the threads, syncs all
+    /// logs and writes the clean-stop marker. Nothing happens the second time.
+    ///
+    /// # Errors
+    /// [`ServerError::Storage`]: there is no marker then, and the next start recovers.
+    pub fn close(&self, timeout: Duration) -> Result<(), ServerError> {
+        let mut running = self.running.lock();
+        if running.closed {
+            return Ok(());
+        }
+        running.closed = true;
+        self.replicas.close();
+        self.shared.shutdown.give();
+        self.shared.coordinators.stop();
+        self.shared.peers.stop();
+        if let Some(mut serving) = running.serving.take() {
+            let drained = async { tokio::time::timeout(timeout, serving.drained.recv()).await };
+            if serving.runtime.block_on(drained).is_err() {
+                notice::notice("stopped before everything in flight was answered");
+            }
+            serving.runtime.shutdown_timeout(Duration::from_secs(1));
+        }
+        Ok(self.shared.logs.close()?)
+    }
+}

@@ -1,0 +1,419 @@
+//! One client's connection: reads requests, hands them to `dispatch`, sends the answers in the order of the requests.
+//!
+//! Runs as one task; nothing else touches its socket. All requests of one read are handled before their answers leave in
+//! one write. A request that has to wait (a long poll, a durable append, a decision) does not stop those behind it from
+//! being handled, up to [`PIPELINE_MAX`]; their answers queue behind it. An idle connection has no buffer.
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::BufMut;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+
+use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
+use crate::dispatch::dispatch;
+use crate::handlers;
+use crate::io::budget::{FREE_BYTES, Share};
+use crate::io::frames::{FrameError, Inbox};
+use crate::io::outbox::{Answer, Outbox};
+use crate::io::send::send_some;
+use crate::notice::notice;
+use crate::shared::Shared;
+
+/// Requests of one connection that may wait for their answers; reading stops then.
+const PIPELINE_MAX: usize = 64;
+/// Answers leave before more requests are handled when so many bytes of them wait, to be sent or for an answer before them.
+const OUTBOX_BYTES: usize = /* 1 MiB */ 1 << 20;
+/// A client that does not read its answers holds up a stop for so long.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Stands for "never" in timers.
+const NEVER: Duration = Duration::from_secs(/* 10 years */ 10 * 365 * 86_400);
+
+/// Numbers of connections.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Why a connection ends.
+#[derive(Debug)]
+enum End {
+    /// The peer closed it, it was idle, or the server stops: nothing to say.
+    Quiet,
+    /// The peer broke the protocol, or took too long; the sentence is for the log.
+    Refused(String),
+    /// The socket or a segment file failed.
+    Io(io::Error),
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<FrameError> for End {
+    fn from(error: FrameError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+/// What a connection waits for.
+enum Event {
+    /// The oldest waiting request has its answer.
+    Answered(Reply),
+    /// So many bytes arrived, 0 at the end.
+    Read(io::Result<usize>),
+    /// The server stops.
+    Stop,
+    /// Nothing came for too long.
+    Idle,
+    /// A request did not arrive in time.
+    Late,
+}
+
+/// A request whose answer is not sent: it waits itself, or for one before it.
+enum Waiting {
+    Answer(Answer),
+    /// It keeps its share of the budget.
+    Later(Later, #[allow(dead_code)] Share),
+    /// No request behind it is handled before; so it is the last one. Its bytes are still in memory.
+    InOrder(Later, #[allow(dead_code)] Share),
+}
+
+struct Connection {
+    stream: TcpStream,
+    from: Origin,
+    shared: Arc<Shared>,
+    inbox: Inbox,
+    /// What the request that is arriving holds of the budget.
+    share: Share,
+    /// When that request must be there.
+    deadline: Option<Instant>,
+    waiting: VecDeque<Waiting>,
+    /// Bytes of the answers in it.
+    queued: usize,
+    outbox: Outbox,
+    /// The oldest answer waits for room: nothing more is handled meanwhile.
+    roomless: bool,
+    /// Nothing is read any more: what waits is answered, then the connection ends.
+    draining: bool,
+    /// When the last request was read.
+    active: Instant,
+}
+
+/// Serves `stream` until it ends.
+pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    let Ok(local) = stream.local_addr() else { return };
+    let from = Origin { local, peer, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) };
+    let inbox = Inbox::new(shared.settings.socket_request_max_bytes);
+    let mut connection = Connection {
+        stream,
+        from,
+        shared: Arc::clone(&shared),
+        inbox,
+        share: Share::default(),
+        deadline: None,
+        waiting: VecDeque::new(),
+        queued: 0,
+        outbox: Outbox::default(),
+        roomless: false,
+        draining: false,
+        active: Instant::now(),
+    };
+    let end = connection.run().await;
+    connection.report(&end);
+    let buffer = connection.inbox.release();
+    connection.shared.buffers.give_back(buffer);
+    // First what waits on it, which could acquire more.
+    drop(connection);
+    handlers::common::share_release::disconnected(&shared, from.connection).await;
+}
+
+impl Connection {
+    async fn run(&mut self) -> End {
+        match self.turns().await {
+            Ok(()) => End::Quiet,
+            Err(end) => end,
+        }
+    }
+
+    /// Handles, sends, waits, until nothing is left to do.
+    async fn turns(&mut self) -> Result<(), End> {
+        let shared = Arc::clone(&self.shared);
+        let mut stop = pin!(shared.shutdown.wait());
+        let mut armed = false;
+        let mut idle = pin!(tokio::time::sleep(self.patience()));
+        loop {
+            self.handle().await?;
+            self.send().await?;
+            if self.draining && self.waiting.is_empty() {
+                return Ok(());
+            }
+            self.make_room().await?;
+            if let Some(deadline) = self.deadline.filter(|deadline| *deadline < idle.deadline()) {
+                idle.as_mut().reset(deadline);
+            }
+            let event = std::future::poll_fn(|cx| {
+                // The signal wakes this task once it was registered; later looks at the flag take no lock.
+                if !std::mem::replace(&mut armed, true) {
+                    let _ = stop.as_mut().poll(cx);
+                }
+                self.poll_event(cx, idle.as_mut())
+            });
+            match event.await {
+                Event::Answered(reply) => {
+                    self.waiting.pop_front();
+                    self.answered(reply)?;
+                    self.release_answers();
+                }
+                // The peer sends no more; it may still read what it asked for.
+                Event::Read(Ok(0)) => self.draining = true,
+                Event::Read(Err(error)) => return Err(error.into()),
+                Event::Read(Ok(count)) => {
+                    self.shared.metrics.bytes_in.add(count as u64);
+                    self.active = Instant::now();
+                }
+                Event::Stop => self.draining = true,
+                Event::Idle => return Ok(()),
+                Event::Late => return Err(self.late()),
+            }
+        }
+    }
+
+    /// Handles all requests that are there.
+    async fn handle(&mut self) -> Result<(), End> {
+        while self.has_room() {
+            let Some(mut frame) = self.inbox.next_frame()? else { break };
+            let outcome = dispatch(&self.shared, &self.from, &mut frame);
+            self.inbox.handled(frame);
+            self.deadline = None;
+            let share = std::mem::take(&mut self.share);
+            match outcome {
+                Outcome::Now(reply) => self.reply(reply)?,
+                Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later, share)),
+                Outcome::Freed(later) => self.waiting.push_back(Waiting::Later(later, Share::default())),
+                Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later, share)),
+                Outcome::Owning(begin) => {
+                    self.waiting.push_back(Waiting::InOrder(begin(share), Share::default()));
+                }
+                Outcome::Alone(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
+            }
+            if self.outbox.bytes() > OUTBOX_BYTES {
+                self.send().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether another request may be handled.
+    fn has_room(&self) -> bool {
+        self.waiting.len() < PIPELINE_MAX
+            && self.queued <= OUTBOX_BYTES
+            && !self.roomless
+            && !matches!(self.waiting.back(), Some(Waiting::InOrder(..)))
+    }
+
+    /// The oldest request that waited, which is taken off, has its reply: sends the answer, or has it wait for room.
+    fn answered(&mut self, reply: Reply) -> Result<(), End> {
+        self.roomless = false;
+        match reply {
+            Reply::Answer(answer) => match self.admit(answer) {
+                Ok(answer) => self.outbox.push(answer),
+                Err(later) => {
+                    self.roomless = true;
+                    self.waiting.push_front(Waiting::Later(later, Share::default()));
+                }
+            },
+            Reply::Nothing => {}
+            Reply::Close(why) => return Err(End::Refused(why)),
+        }
+        Ok(())
+    }
+
+    /// The answer with its room; or what waits for that.
+    fn admit(&self, answer: Answer) -> Result<Answer, Later> {
+        self.shared.room.admit(self.from.peer.ip(), answer).map_err(|waits| -> Later {
+            Box::pin(async move { waits.await.map_or_else(Reply::from, Reply::Answer) })
+        })
+    }
+
+    /// Queues the answer of the newest request, behind those that wait.
+    fn reply(&mut self, reply: Reply) -> Result<(), End> {
+        match reply {
+            Reply::Answer(answer) => match self.admit(answer) {
+                Ok(answer) if self.waiting.is_empty() => self.outbox.push(answer),
+                Ok(answer) => {
+                    self.queued += answer.bytes();
+                    self.waiting.push_back(Waiting::Answer(answer));
+                }
+                Err(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
+            },
+            Reply::Nothing => {}
+            Reply::Close(why) => return Err(End::Refused(why)),
+        }
+        Ok(())
+    }
+
+    /// Lets go the answers that only waited for one before them.
+    fn release_answers(&mut self) {
+        while let Some(Waiting::Answer(_)) = self.waiting.front() {
+            if let Some(Waiting::Answer(answer)) = self.waiting.pop_front() {
+                self.queued = self.queued.saturating_sub(answer.bytes());
+                self.outbox.push(answer);
+            }
+        }
+    }
+
+    /// Sends all answers. A client that reads nothing for too long loses its connection.
+    async fn send(&mut self) -> Result<(), End> {
+        while !self.outbox.is_empty() {
+            let patience = self.patience();
+            let sent = tokio::select! {
+                // The other is not even begun when the socket takes the bytes at once.
+                biased;
+                sent = send_some(&mut self.stream, &mut self.outbox, &self.shared.buffers) => sent?,
+                () = given_up(&self.shared, patience) => return Err(End::Quiet),
+            };
+            self.shared.metrics.bytes_out.add(sent as u64);
+        }
+        Ok(())
+    }
+
+    /// How long nothing may come.
+    fn patience(&self) -> Duration {
+        let idle_ms = self.shared.settings.connections_max_idle_ms;
+        u64::try_from(idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER)
+    }
+
+    /// Why a request that did not arrive in time ends the connection.
+    fn late(&self) -> End {
+        let patience_ms = self.shared.settings.socket_request_receive_timeout_ms;
+        End::Refused(format!(
+            "a request did not arrive within {patience_ms} ms (socket.request.receive.timeout.ms)"
+        ))
+    }
+
+    /// Gets the right to hold more of the arriving request, and a buffer that it fits into. Nothing is held for a request that
+    /// would not be handled yet.
+    async fn make_room(&mut self) -> Result<(), End> {
+        if self.inbox.is_empty() || !self.has_room() {
+            return Ok(());
+        }
+        let patience = Duration::from_millis(self.shared.settings.socket_request_receive_timeout_ms);
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience.min(NEVER));
+        self.inbox.compact();
+        let wanted = self.inbox.wanted_bytes()?.unwrap_or(0);
+        let arrived = self.inbox.buffer().len();
+        if wanted > FREE_BYTES && arrived >= self.share.bytes() {
+            let (shared, address) = (Arc::clone(&self.shared), self.from.peer.ip());
+            let bytes = wanted.min(2 * arrived);
+            tokio::select! {
+                biased;
+                () = shared.budget.grow(&mut self.share, address, bytes) => {}
+                () = tokio::time::sleep_until(deadline) => return Err(self.late()),
+                () = shared.shutdown.wait() => return Err(End::Quiet),
+            }
+        }
+        let full = self.inbox.buffer().len() == self.inbox.capacity();
+        if wanted > self.inbox.capacity() && (full || self.inbox.capacity() < crate::io::buffers::LARGE_BYTES)
+        {
+            let size = wanted.min(crate::io::buffers::LARGE_BYTES.max(2 * self.inbox.capacity()));
+            let buffer = self.shared.buffers.for_bytes(size);
+            let old = self.inbox.replace_buffer(buffer);
+            self.shared.buffers.give_back(old);
+        }
+        Ok(())
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>, idle: Pin<&mut Sleep>) -> Poll<Event> {
+        if let Some(Waiting::Later(later, _) | Waiting::InOrder(later, _)) = self.waiting.front_mut() {
+            if let Poll::Ready(reply) = poll_reply(&self.shared, later, cx) {
+                return Poll::Ready(Event::Answered(reply));
+            }
+        }
+        if self.draining {
+            return Poll::Pending;
+        }
+        if self.shared.shutdown.is_given() {
+            return Poll::Ready(Event::Stop);
+        }
+        if self.has_room() {
+            if let Poll::Ready(read) = self.poll_read(cx) {
+                return Poll::Ready(Event::Read(read));
+            }
+        }
+        self.poll_idle(cx, idle)
+    }
+
+    /// Reads once. The buffer is borrowed when bytes are there and given back when none are.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if !self.inbox.has_buffer() {
+            ready!(self.stream.poll_read_ready(cx))?;
+            self.inbox.replace_buffer(self.shared.buffers.small());
+        }
+        // Of a request that is counted, no more than it may hold.
+        let left = self.share.bytes().saturating_sub(self.inbox.buffer().len()).max(1);
+        let read = pin!(self.stream.read_buf(&mut self.inbox.buffer().limit(left))).poll(cx);
+        if read.is_pending() && self.inbox.is_empty() {
+            let buffer = self.inbox.release();
+            self.shared.buffers.give_back(buffer);
+        }
+        read
+    }
+
+    /// Ready when nothing came for too long and nothing is waited for, or when a request is late.
+    fn poll_idle(&self, cx: &mut Context<'_>, mut idle: Pin<&mut Sleep>) -> Poll<Event> {
+        while idle.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
+                return Poll::Ready(Event::Late);
+            }
+            let since = if self.waiting.is_empty() { self.active } else { now };
+            let due = since + self.patience();
+            if due <= now {
+                return Poll::Ready(Event::Idle);
+            }
+            idle.as_mut().reset(self.deadline.map_or(due, |deadline| deadline.min(due)));
+        }
+        Poll::Pending
+    }
+
+    fn report(&self, end: &End) {
+        match end {
+            End::Quiet => {}
+            End::Refused(why) => {
+                self.shared.metrics.refused.one();
+                notice(&format!("closed the connection of {}: {why}", self.from.peer));
+            }
+            // A peer that went away is no news; a segment file that cannot be read is.
+            End::Io(error) if is_peer(error) => {}
+            End::Io(error) => notice(&format!("lost the connection of {}: {error}", self.from.peer)),
+        }
+    }
+}
+
+/// Waits until a peer that reads nothing is given up.
+async fn given_up(shared: &Shared, patience: Duration) {
+    let stopped = async {
+        shared.shutdown.wait().await;
+        tokio::time::sleep(STOP_PATIENCE).await;
+    };
+    tokio::select! {
+        () = tokio::time::sleep(patience) => {}
+        () = stopped => {}
+    }
+}
+
+fn is_peer(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::ConnectionReset | Kind::BrokenPipe | Kind::ConnectionAborted | Kind::TimedOut
+    )
+}

@@ -1,0 +1,105 @@
+//! Accepts connections, up to `max.connections`, each served by a task of its own. Those that would take one of the last file
+//! descriptors (`reserved.file.descriptors`) are closed at once.
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::connection::serve;
+use super::descriptors::{is_none_left, is_reserved};
+use crate::notice::notice;
+use crate::shared::Shared;
+
+/// Connections that the kernel keeps until they are accepted.
+const BACKLOG: i32 = 1024;
+/// Pause after a failed accept (mostly: no file descriptor left, although idle files were closed).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Binds `host:port`; port 0 takes a free one.
+///
+/// # Errors
+/// Those of the name lookup and of the socket, naming the address.
+pub fn bind(host: &str, port: u16) -> io::Result<std::net::TcpListener> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("cannot listen on {host}:{port}: {error}"));
+    let address = (host, port).to_socket_addrs().map_err(named)?.next();
+    let address = address.ok_or_else(|| named(io::ErrorKind::AddrNotAvailable.into()))?;
+    open(address).map_err(named)
+}
+
+fn open(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    // A restart must not wait for connections of the last run to time out.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Accepts until the server stops. `alive` is dropped with the last connection.
+pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc::Sender<()>) {
+    let places = Arc::new(Semaphore::new(shared.settings.max_connections.min(Semaphore::MAX_PERMITS)));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.shutdown.wait() => return,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            // To turn somebody away takes a descriptor, too.
+            Err(error) if is_none_left(&error) && shared.logs.close_idle_files() => continue,
+            Err(error) => {
+                notice(&format!("cannot accept a connection: {error}"));
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        if is_reserved(&stream, shared.settings.reserved_file_descriptors) {
+            shared.metrics.turned_away.one();
+            notice(&format!(
+                "turned {peer} away: all file descriptors but reserved.file.descriptors are in use; close connections, or \
+                 raise the limit (ulimit -n)"
+            ));
+            continue;
+        }
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            shared.metrics.turned_away.one();
+            notice(&format!("turned {peer} away: max.connections are open"));
+            continue;
+        };
+        let (shared, alive) = (Arc::clone(&shared), alive.clone());
+        tokio::spawn(async move {
+            let _held = (place, alive, Counted::open(Arc::clone(&shared)));
+            one(stream, peer, shared).await;
+        });
+    }
+}
+
+async fn one(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    // An answer must not wait for the acknowledgement of the one before it.
+    if stream.set_nodelay(true).is_ok() {
+        serve(stream, peer, shared).await;
+    }
+}
+
+/// An open connection in the metrics; also when its task panics.
+struct Counted(Arc<Shared>);
+
+impl Counted {
+    fn open(shared: Arc<Shared>) -> Self {
+        shared.metrics.accepted.one();
+        shared.metrics.connections.one();
+        Self(shared)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.metrics.connections.less_one();
+    }
+}

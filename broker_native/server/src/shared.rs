@@ -1,0 +1,65 @@
+//! What all connections share.
+use std::sync::Arc;
+
+use crate::cluster::peers::Peers;
+use crate::cluster::view::Cluster;
+use crate::coordinators::Coordinators;
+use crate::decide::Decider;
+use crate::fetch_sessions::FetchSessions;
+use crate::io::budget::Budget;
+use crate::io::buffers::Buffers;
+use crate::io::room::Room;
+use crate::io::shares::Shares;
+use crate::io::slow::Slow;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::share_groups::ShareGroups;
+use crate::shutdown::Shutdown;
+use crate::state::producer_ids::ProducerIds;
+use crate::state::replication::Replication;
+use crate::state::topics::Topics;
+use pylog_storage::{Clock, LogManager};
+
+/// The server's state. Every field may be used from any thread.
+pub struct Shared {
+    /// As the broker was started.
+    pub settings: Settings,
+    /// What is served.
+    pub topics: Arc<Topics>,
+    /// The other brokers.
+    pub cluster: Arc<Cluster>,
+    /// The way to them.
+    pub peers: Arc<Peers>,
+    /// What is led here and copied elsewhere.
+    pub replication: Arc<Replication>,
+    /// Groups, share partitions and transactions.
+    pub coordinators: Coordinators,
+    /// Sessions and settings of share groups.
+    pub share_groups: ShareGroups,
+    /// The data directory.
+    pub logs: Arc<LogManager>,
+    /// Time of day, and the steady one of whoever waits.
+    pub clock: Arc<dyn Clock>,
+    /// Who decides about topics and settings.
+    pub decider: Arc<dyn Decider>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Ids for idempotent producers.
+    pub producer_ids: Arc<ProducerIds>,
+    /// What consumers read.
+    pub fetch_sessions: FetchSessions,
+    /// What followers read; consumers cannot push them out.
+    pub replica_sessions: FetchSessions,
+    /// Bytes of requests in memory.
+    pub budget: Budget,
+    /// Bytes of large requests that are being answered, and of answers.
+    pub room: Arc<Room>,
+    /// Threads for requests that take long.
+    pub slow: Slow,
+    /// Partitions of fetches that wait for records.
+    pub waiting_partitions: Shares,
+    /// Buffers to borrow.
+    pub buffers: Buffers,
+    /// Given once, when the server stops.
+    pub shutdown: Arc<Shutdown>,
+}

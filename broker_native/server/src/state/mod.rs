@@ -1,0 +1,14 @@
+//! What this broker has of topics and partitions.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | [`topics`] | what is served, as an immutable picture |
+//! | [`replication`] | what is led here and copied elsewhere |
+//! | [`following`] | what is copied from other brokers |
+//! | [`watch`] | what wakes long polls |
+//! | [`producer_ids`] | ids for idempotent producers |
+pub mod following;
+pub mod producer_ids;
+pub mod replication;
+pub mod topics;
+pub mod watch;

@@ -1,0 +1,64 @@
+//! Which partitions have an ISR to be stored. `upkeep/alter_partition` takes them from here.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use pylog_replica::progress::{Answer, Proposal};
+
+/// Most partitions in one question.
+const BATCH_MAX: usize = 1_000;
+
+/// One partition in one epoch of its leader, which is here.
+pub trait Proposer: Send + Sync {
+    /// The topic.
+    fn topic(&self) -> &str;
+    /// The partition's number.
+    fn partition(&self) -> i32;
+    /// The epoch in which this broker leads.
+    fn leader_epoch(&self) -> i32;
+    /// The ISR that is to be stored.
+    fn proposal(&self) -> Option<Proposal>;
+    /// What came of the proposal that was made on `partition_epoch`; whether it is to be sent again.
+    fn answered(self: Arc<Self>, partition_epoch: i32, answer: Answer) -> bool;
+}
+
+/// Who has something to propose.
+#[derive(Default)]
+pub struct Proposals {
+    waiting: Mutex<Vec<Arc<dyn Proposer>>>,
+    wake: Notify,
+}
+
+impl Proposals {
+    /// `leading` has a proposal.
+    pub fn add(&self, leading: Arc<dyn Proposer>) {
+        self.waiting.lock().push(leading);
+        self.wake.notify_one();
+    }
+
+    /// What is to be stored, of at most [`BATCH_MAX`] partitions.
+    pub fn take(&self) -> Vec<(Arc<dyn Proposer>, Proposal)> {
+        let mut waiting = self.waiting.lock();
+        let count = waiting.len().min(BATCH_MAX);
+        let taken: Vec<_> = waiting.drain(..count).collect();
+        drop(waiting);
+        let mut seen = HashMap::with_capacity(taken.len());
+        let first = |leading: &Arc<dyn Proposer>| {
+            let key = (leading.topic().to_owned(), leading.partition());
+            seen.insert(key, ()).is_none()
+        };
+        let each: Vec<_> = taken.into_iter().filter(first).collect();
+        each.into_iter()
+            .filter_map(|leading| leading.proposal().map(|proposal| (leading, proposal)))
+            .collect()
+    }
+
+    /// Waits until somebody has.
+    pub async fn some(&self) {
+        while self.waiting.lock().is_empty() {
+            self.wake.notified().await;
+        }
+    }
+}

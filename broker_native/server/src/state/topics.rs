@@ -1,0 +1,403 @@
+//! What this broker serves: topics by name and id, as an immutable picture that is replaced as a whole.
+//!
+//! Request handlers take the picture once ([`Topics::now`]) and work on it without a lock; what Python applies is seen
+//! by the next request.
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use uuid::Uuid;
+
+use super::replication::Replication;
+use super::replication::leading::Leading;
+use super::replication::proposals::Proposer;
+use super::replication::seat::{Seat, on_append, on_failure};
+use super::watch::Watchers;
+use crate::cluster::spec::{PartitionSpec, TopicSpec};
+use crate::notice::{notice, report};
+use pylog_storage::{LogManager, PartitionLog, Role, StorageError};
+
+/// Why this broker has no log of a partition.
+#[derive(Debug, Clone)]
+pub enum Absent {
+    /// Other brokers have it.
+    Elsewhere,
+    /// It should be here, but cannot be used.
+    Offline(StorageError),
+}
+
+/// A partition that is served.
+pub struct Partition {
+    /// Leader, epoch, replicas.
+    pub spec: PartitionSpec,
+    /// Its log, or why there is none.
+    pub log: Result<Arc<PartitionLog>, Absent>,
+    /// Long polls that wait for its data.
+    pub watchers: Arc<Watchers>,
+    /// Followers' long polls, which wait for more than is committed.
+    pub appended: Arc<Watchers>,
+    /// What this broker knows of its followers, when it leads and has some.
+    pub leading: Option<Arc<Leading>>,
+    seat: Arc<Seat>,
+}
+
+impl Partition {
+    /// Whether the log should be here, but cannot be used.
+    pub fn is_offline(&self) -> bool {
+        matches!(self.log, Err(Absent::Offline(_)))
+    }
+
+    /// Whether a request that waits since `self` was current has to look again.
+    fn differs(&self, now: &Self) -> bool {
+        let (had, has) = (&self.spec, &now.spec);
+        had.leader != has.leader
+            || had.leader_epoch != has.leader_epoch
+            || had.replicas != has.replicas
+            || self.log.is_ok() != now.log.is_ok()
+    }
+
+    /// Wakes everybody who waits for something of it.
+    fn wake(&self) {
+        self.watchers.wake();
+        self.appended.wake();
+        if let Some(leading) = &self.leading {
+            leading.log_starts.wake();
+        }
+    }
+}
+
+/// A topic that is served.
+pub struct Topic {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: Uuid,
+    /// Whether clients should hide it.
+    pub internal: bool,
+    /// Partitions by number, from 0.
+    pub partitions: Vec<Arc<Partition>>,
+}
+
+impl Topic {
+    /// The partition with this number.
+    pub fn partition(&self, number: i32) -> Option<&Arc<Partition>> {
+        self.partitions.get(usize::try_from(number).ok()?)
+    }
+}
+
+/// All topics at one moment.
+#[derive(Default, Clone)]
+pub struct Picture {
+    by_name: HashMap<String, Arc<Topic>>,
+    by_id: HashMap<Uuid, Arc<Topic>>,
+    /// Greater than that of every picture before.
+    version: u64,
+}
+
+impl Picture {
+    /// The topic with this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Topic>> {
+        self.by_name.get(name)
+    }
+
+    /// The topic with this id.
+    pub fn with_id(&self, id: &Uuid) -> Option<&Arc<Topic>> {
+        self.by_id.get(id)
+    }
+
+    /// All topics, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Topic>> {
+        self.by_name.values()
+    }
+
+    /// Changes whenever something is applied or removed.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Number of topics.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+}
+
+/// The picture and who changes it.
+#[derive(Default)]
+pub struct Topics {
+    now: RwLock<Arc<Picture>>,
+    /// Held by who builds the next picture.
+    changing: Mutex<()>,
+}
+
+impl Topics {
+    /// The picture now.
+    pub fn now(&self) -> Arc<Picture> {
+        Arc::clone(&self.now.read())
+    }
+
+    /// All partitions that are led here and copied elsewhere.
+    pub fn led(&self) -> Vec<Arc<Leading>> {
+        let topics = self.now();
+        let partitions = topics.all().flat_map(|topic| topic.partitions.iter());
+        partitions.filter_map(|partition| partition.leading.clone()).collect()
+    }
+
+    /// Whether this broker is still served as the leader in that epoch.
+    pub fn is_current(&self, leading: &Arc<impl Proposer + ?Sized>) -> bool {
+        let topics = self.now();
+        let partition = topics.named(leading.topic()).and_then(|topic| topic.partition(leading.partition()));
+        let now = partition.and_then(|partition| partition.leading.as_ref());
+        now.is_some_and(|now| std::ptr::addr_eq(Arc::as_ptr(now), Arc::as_ptr(leading)))
+    }
+
+    /// Opens or makes the logs of `specs` that this broker has a replica of, with `threads` at once, and serves them. Logs
+    /// that it has no replica of any more are removed. Whoever waits for something of a partition that has another leader now
+    /// is woken.
+    ///
+    /// A damaged log takes only its partition offline.
+    ///
+    /// # Errors
+    /// The first log that could not be opened for another reason; what could be opened is served all the same.
+    pub fn apply(
+        &self,
+        logs: &LogManager,
+        replication: &Arc<Replication>,
+        specs: Vec<TopicSpec>,
+        threads: usize,
+    ) -> Result<(), StorageError> {
+        let _changing = self.changing.lock();
+        let before = self.now();
+        let next_job = std::sync::atomic::AtomicUsize::new(0);
+        let jobs: Vec<_> =
+            specs.iter().flat_map(|topic| topic.partitions.iter().map(move |p| (topic, p))).collect();
+        let done = Mutex::new(Vec::with_capacity(jobs.len()));
+        let work = || {
+            while let Some((topic, spec)) =
+                jobs.get(next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+            {
+                let partition = open(logs, replication, &before, topic, spec);
+                done.lock().push(((topic.topic_id, spec.partition), partition));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.clamp(1, jobs.len().max(1)) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut opened: HashMap<_, _> = done.into_inner().into_iter().collect();
+        let mut first_error = None;
+        let mut next = Picture::clone(&before);
+        for spec in &specs {
+            let mut numbers: Vec<_> = spec.partitions.iter().map(|p| p.partition).collect();
+            numbers.sort_unstable();
+            let partitions =
+                numbers.iter().filter_map(|n| opened.remove(&(spec.topic_id, *n))).collect::<Vec<_>>();
+            for partition in &partitions {
+                if let Err(Absent::Offline(error)) = &partition.log {
+                    report(&format!("a partition is offline: {error}"));
+                    if !is_damage(error) {
+                        first_error.get_or_insert_with(|| error.clone());
+                    }
+                }
+            }
+            let topic = Arc::new(Topic {
+                name: spec.name.clone(),
+                id: spec.topic_id,
+                internal: spec.internal,
+                partitions,
+            });
+            next.by_name.insert(topic.name.clone(), Arc::clone(&topic));
+            next.by_id.insert(topic.id, topic);
+        }
+        next.version += 1;
+        let next = Arc::new(next);
+        *self.now.write() = Arc::clone(&next);
+        wake_changed(&before, &next, &specs);
+        first_error.map_or(Ok(()), Err)
+    }
+
+    /// Stops serving the topic, then removes its logs. Nothing happens when it is not served.
+    ///
+    /// # Errors
+    /// The first log whose files could not be removed.
+    pub fn remove(&self, logs: &LogManager, name: &str) -> Result<(), StorageError> {
+        let _changing = self.changing.lock();
+        let mut next = Picture::clone(&self.now());
+        let Some(topic) = next.by_name.remove(name) else { return Ok(()) };
+        next.by_id.remove(&topic.id);
+        next.version += 1;
+        *self.now.write() = Arc::new(next);
+        topic.partitions.iter().for_each(|partition| partition.wake());
+        let removed = logs.remove_partitions(name, topic.partitions.iter().map(|one| one.spec.partition));
+        match removed {
+            // Somebody else took a directory away: it is gone, as was asked.
+            Err(StorageError::NotFound { .. }) => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+/// Whether the partition's own files are at fault: the broker serves the others.
+fn is_damage(error: &StorageError) -> bool {
+    match error {
+        StorageError::Corrupt { .. }
+        | StorageError::ChangedWhileStopped { .. }
+        | StorageError::Malformed { .. }
+        | StorageError::Mismatch { .. }
+        | StorageError::Poisoned { .. } => true,
+        // A link, a pipe, a folder in place of a file, or a file in place of a folder; the disk itself works.
+        StorageError::Io { kind, .. } => {
+            matches!(kind, ErrorKind::InvalidInput | ErrorKind::IsADirectory | ErrorKind::NotADirectory)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a replica that nobody counts on may give up what is there: it is not somebody else's.
+fn is_own_damage(error: &StorageError) -> bool {
+    is_damage(error) && !matches!(error, StorageError::Mismatch { .. })
+}
+
+/// Wakes those who wait for something of a partition that is not what it was.
+fn wake_changed(before: &Picture, now: &Picture, specs: &[TopicSpec]) {
+    for id in specs.iter().map(|spec| &spec.topic_id) {
+        let (Some(had), Some(has)) = (before.with_id(id), now.with_id(id)) else { continue };
+        let pairs = had.partitions.iter().zip(&has.partitions);
+        pairs.filter(|(had, has)| had.differs(has)).for_each(|(had, _)| had.wake());
+    }
+}
+
+/// The partition as `spec` wants it: the log and the watchers of before when it was served already.
+fn open(
+    logs: &LogManager,
+    replication: &Arc<Replication>,
+    before: &Picture,
+    topic: &TopicSpec,
+    spec: &PartitionSpec,
+) -> Arc<Partition> {
+    let known =
+        before.with_id(&topic.topic_id).and_then(|known| known.partition(spec.partition)).map(Arc::as_ref);
+    let node_id = replication.node_id;
+    if !spec.replicas.contains(&node_id) {
+        return elsewhere(logs, topic, spec, known);
+    }
+    let role = role_of(spec, node_id);
+    if let Some(known @ Partition { log: Ok(log), spec: had, .. }) = known {
+        log.update_config(topic.config.clone());
+        let log = match had.leader_epoch == spec.leader_epoch && role_of(had, node_id) == role {
+            true => Ok(Arc::clone(log)),
+            false => log.set_role(role, spec.leader_epoch).map(|()| Arc::clone(log)).map_err(Absent::Offline),
+        };
+        let leading = lead(replication, topic, spec, role, Some(known), &log);
+        known.seat.take(leading.clone());
+        let (watchers, appended) = (Arc::clone(&known.watchers), Arc::clone(&known.appended));
+        let (spec, seat) = (spec.clone(), Arc::clone(&known.seat));
+        return Arc::new(Partition { spec, log, watchers, appended, leading, seat });
+    }
+    let (watchers, appended, seat) = (Arc::<Watchers>::default(), Arc::default(), Arc::default());
+    let open = || {
+        let (id, config) = (topic.topic_id, topic.config.clone());
+        logs.open_partition(&topic.name, spec.partition, id, config, role, spec.leader_epoch)
+    };
+    let opened = match open() {
+        // Nobody counts on this copy, and the leader has all of it.
+        Err(error) if role == Role::Follower && is_own_damage(&error) && !spec.isr.contains(&node_id) => {
+            report(&format!("a damaged replica begins anew and is filled by its leader: {error}"));
+            give_up(logs, topic, spec).and_then(|()| open())
+        }
+        opened => opened,
+    };
+    if let Ok(log) = &opened {
+        let wake = Arc::clone(&watchers);
+        log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
+        log.on_append(on_append(&seat, &appended));
+        log.on_failure(on_failure(&seat));
+        for note in log.notes() {
+            report(&format!("{}-{}: {note}", topic.name, spec.partition));
+        }
+        if let Some(cut) = log.cut_tail() {
+            report(&format!(
+                "{}-{}: after an unclean stop the log ends at offset {}: {} bytes from there on were cut ({}); {} of them are kept as .cut files in {} (at most log.recovery.kept.bytes)",
+                topic.name,
+                spec.partition,
+                cut.offset,
+                cut.bytes,
+                cut.reason,
+                cut.kept,
+                log.dir().display()
+            ));
+        }
+    }
+    let log = opened.map_err(Absent::Offline);
+    let leading = lead(replication, topic, spec, role, None, &log);
+    seat.take(leading.clone());
+    Arc::new(Partition { spec: spec.clone(), log, watchers, appended, leading, seat })
+}
+
+/// What this broker knows of the followers: the same as before while it leads in the same epoch.
+fn lead(
+    replication: &Arc<Replication>,
+    topic: &TopicSpec,
+    spec: &PartitionSpec,
+    role: Role,
+    known: Option<&Partition>,
+    log: &Result<Arc<PartitionLog>, Absent>,
+) -> Option<Arc<Leading>> {
+    let log = log.as_ref().ok().filter(|_| role == Role::Leader)?;
+    let same = known.filter(|known| known.spec.leader_epoch == spec.leader_epoch);
+    if let Some(leading) = same.and_then(|known| known.leading.as_ref()) {
+        leading.stored(spec);
+        return Some(Arc::clone(leading));
+    }
+    Some(Leading::new(replication, &topic.name, spec, log))
+}
+
+/// What this broker is to the partition.
+fn role_of(spec: &PartitionSpec, node_id: i32) -> Role {
+    match (spec.leader == node_id, spec.replicas.len()) {
+        (true, 1) => Role::Alone,
+        (true, _) => Role::Leader,
+        (false, _) => Role::Follower,
+    }
+}
+
+/// Removes what there is of a replica.
+fn give_up(logs: &LogManager, topic: &TopicSpec, spec: &PartitionSpec) -> Result<(), StorageError> {
+    match logs.remove_partition(&topic.name, spec.partition) {
+        // Its directory is what was missing.
+        Err(StorageError::NotFound { .. }) => logs.expect_nothing(&topic.name, spec.partition),
+        removed => removed,
+    }
+}
+
+/// A partition that others have; the log that was here goes.
+fn elsewhere(
+    logs: &LogManager,
+    topic: &TopicSpec,
+    spec: &PartitionSpec,
+    known: Option<&Partition>,
+) -> Arc<Partition> {
+    if let Some(Partition { log: Ok(_), seat, .. }) = known {
+        seat.take(None);
+        if let Err(error) = logs.remove_partition(&topic.name, spec.partition) {
+            notice(&format!("a replica that moved away could not be removed: {error}"));
+        }
+    } else if let Err(error) = logs.expect_nothing(&topic.name, spec.partition) {
+        notice(&format!("a replica that moved away is still expected: {error}"));
+    }
+    Arc::new(Partition {
+        spec: spec.clone(),
+        log: Err(Absent::Elsewhere),
+        watchers: Arc::default(),
+        appended: Arc::default(),
+        leading: None,
+        seat: Arc::default(),
+    })
+}

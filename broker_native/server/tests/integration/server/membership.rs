@@ -1,0 +1,176 @@
+//! What a broker of bed tells about the others: Metadata, DescribeCluster, FindCoordinator.
+use pylog_wire::ErrorCode;
+use pylog_wire::messages::describe_quorum::{AskedPartition as QuorumAsked, AskedTopic, ReplicaState};
+use pylog_wire::messages::{
+    DescribeClusterRequest, DescribeQuorumRequest, FindCoordinatorRequest, FindCoordinatorResponse,
+    MetadataRequest, MetadataResponse,
+};
+
+use std::time::Duration;
+
+use crate::server::cluster_bed::{Bed, led_by};
+use crate::server::support::Broker;
+use pylog_server::cluster::view::{Broker as Live, ClusterView};
+
+fn metadata(broker: &Broker) -> MetadataResponse {
+    broker.client().call(&MetadataRequest { topics: None, ..Default::default() }, 12)
+}
+
+fn find(broker: &Broker, key_type: i8, key: &str) -> FindCoordinatorResponse {
+    let request =
+        FindCoordinatorRequest { key_type, coordinator_keys: vec![key.into()], ..Default::default() };
+    broker.client().call(&request, 4)
+}
+
+#[test]
+fn every_broker_tells_the_same_brokers_racks_and_controller() {
+    let bed = Bed::all(3);
+    bed.tell_controlled(&[1, 2, 3], 2);
+    for broker in bed.brokers.values() {
+        let answer = metadata(broker);
+        let told: Vec<_> =
+            answer.brokers.iter().map(|one| (one.node_id, one.port, one.rack.clone())).collect();
+        let expected: Vec<_> =
+            (1..=3).map(|id| (id, i32::from(bed.broker(id).port), Some(format!("rack-{id}")))).collect();
+        assert_eq!(told, expected);
+        assert_eq!(answer.controller_id, 2);
+        let described =
+            broker.client().call(&DescribeClusterRequest { endpoint_type: 1, ..Default::default() }, 1);
+        let told: Vec<_> =
+            described.brokers.iter().map(|one| (one.broker_id, one.port, one.rack.clone())).collect();
+        assert_eq!((told, described.controller_id), (expected, 2));
+    }
+}
+
+#[test]
+fn a_partition_of_a_dead_leader_has_no_leader_and_its_replica_is_offline() {
+    let bed = Bed::all(2);
+    let mut spec = led_by("t", &[1, 2]);
+    spec.partitions[1].replicas = vec![2, 3];
+    bed.serve(spec.clone());
+    bed.tell(&[1]);
+    let answer = metadata(bed.broker(1));
+    assert_eq!(answer.brokers.len(), 1);
+    let told: Vec<_> = answer.topics[0]
+        .partitions
+        .iter()
+        .map(|one| (one.error_code, one.leader_id, one.isr_nodes.clone(), one.offline_replicas.clone()))
+        .collect();
+    let none = ErrorCode::LeaderNotAvailable.code();
+    assert_eq!(told, [(0, 1, vec![1], vec![]), (none, -1, vec![2], vec![2, 3])]);
+}
+
+#[test]
+fn the_coordinator_is_the_leader_of_the_keys_partition_wherever_it_is() {
+    let bed = Bed::all(3);
+    // "a" hashes to 97, "b" to 98, "c" to 99: partitions 1, 2 and 0 of three.
+    bed.serve(led_by("__consumer_offsets", &[3, 1, 2]));
+    bed.serve(led_by("__transaction_state", &[1, 2, 3]));
+    for broker in bed.brokers.values() {
+        for (key_type, key, leader) in [(0, "a", 1), (0, "b", 2), (0, "c", 3), (1, "a", 2), (1, "c", 1)] {
+            let found = find(broker, key_type, key).coordinators.remove(0);
+            let expected = (0, leader, "127.0.0.1".to_owned(), i32::from(bed.broker(leader).port));
+            assert_eq!((found.error_code, found.node_id, found.host, found.port), expected, "{key}");
+        }
+    }
+    bed.tell(&[1, 3]);
+    let gone = find(bed.broker(1), 0, "b").coordinators.remove(0);
+    assert_eq!((gone.error_code, gone.node_id), (ErrorCode::CoordinatorNotAvailable.code(), -1));
+}
+
+/// Of partition 0 of topic "t": the error, the leader and its epoch.
+fn leader(broker: &Broker) -> (i16, i32, i32) {
+    let answer = metadata(broker);
+    let topic = answer.topics.iter().find(|topic| topic.name.as_deref() == Some("t")).unwrap();
+    let one = &topic.partitions[0];
+    (one.error_code, one.leader_id, one.leader_epoch)
+}
+
+#[test]
+fn a_broker_without_a_lease_tells_what_the_others_know() {
+    let bed = Bed::all(3);
+    bed.serve(led_by("t", &[1]));
+    bed.serve(led_by("__consumer_offsets", &[1]));
+    bed.broker(1).server.lease_until(Duration::ZERO);
+    let mut elected = led_by("t", &[2]);
+    elected.partitions[0].leader_epoch = 4;
+    for id in [2, 3] {
+        bed.broker(id).server.apply_topics(vec![elected.clone()]).unwrap();
+        let mut coordinator = led_by("__consumer_offsets", &[3]);
+        coordinator.partitions[0].leader_epoch = 4;
+        bed.broker(id).server.apply_topics(vec![coordinator]).unwrap();
+    }
+    assert_eq!(leader(bed.broker(1)), (0, 2, 4));
+    assert_eq!(find(bed.broker(1), 0, "a").coordinators[0].node_id, 3);
+    // One of them knows: that is enough.
+    bed.broker(2).server.lease_until(Duration::ZERO);
+    assert_eq!(leader(bed.broker(1)), (0, 2, 4));
+    assert_eq!(find(bed.broker(1), 0, "a").coordinators[0].node_id, 3);
+}
+
+#[test]
+fn dead_brokers_are_told_only_to_who_asks_for_them() {
+    let bed = Bed::all(2);
+    let known = |id| Live { id, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 0 };
+    let (brokers, dead) = (vec![known(1), known(2)], vec![known(3)]);
+    bed.broker(1).server.apply_cluster(ClusterView { controller_id: 1, brokers, dead, ..Default::default() });
+    let mut client = bed.broker(1).client();
+    let mut told = |include_fenced_brokers, version| {
+        let asked = DescribeClusterRequest { include_fenced_brokers, ..Default::default() };
+        let brokers = client.call(&asked, version).brokers;
+        brokers.into_iter().map(|one| (one.broker_id, one.is_fenced)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(false, 2), [(1, false), (2, false)]);
+    assert_eq!(told(true, 2), [(1, false), (2, false), (3, true)]);
+    let all = bed.broker(1).client().call(&MetadataRequest { topics: None, ..Default::default() }, 12);
+    assert_eq!(all.brokers.iter().map(|one| one.node_id).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn the_controller_votes_alone_and_the_others_observe() {
+    let bed = Bed::all(3);
+    bed.tell_controlled(&[1, 2, 3], 2);
+    let partition = QuorumAsked { partition_index: 0 };
+    let topic = AskedTopic { topic_name: "__cluster_metadata".into(), partitions: vec![partition] };
+    let asked = DescribeQuorumRequest { topics: vec![topic] };
+    let ask = || bed.broker(1).client().call(&asked, 2);
+    let ids = |some: &[ReplicaState]| some.iter().map(|one| one.replica_id).collect::<Vec<_>>();
+    let told = ask();
+    let one = &told.topics[0].partitions[0];
+    assert_eq!((told.error_code, one.error_code, one.leader_id), (0, 0, 2));
+    assert_eq!((ids(&one.current_voters), ids(&one.observers)), (vec![2], vec![1, 3]));
+    assert_eq!((told.nodes.len(), told.nodes[0].node_id), (1, 2));
+    assert_eq!(told.nodes[0].listeners[0].port, bed.broker(2).port);
+    bed.tell_controlled(&[1, 2, 3], -1);
+    assert_eq!(ask().error_code, ErrorCode::NotLeaderOrFollower.code());
+}
+
+#[test]
+fn where_nobody_has_a_lease_a_broker_knows_no_leader() {
+    let bed = Bed::all(2);
+    bed.serve(led_by("t", &[1]));
+    bed.serve(led_by("__consumer_offsets", &[1]));
+    for id in [1, 2] {
+        bed.broker(id).server.lease_until(Duration::ZERO);
+    }
+    assert_eq!(leader(bed.broker(1)), (ErrorCode::LeaderNotAvailable.code(), -1, 3));
+    let none = find(bed.broker(1), 0, "a").coordinators.remove(0);
+    assert_eq!((none.error_code, none.node_id), (ErrorCode::CoordinatorNotAvailable.code(), -1));
+}
+
+#[test]
+fn a_broker_without_a_lease_that_reaches_no_other_sends_its_clients_away() {
+    let bed = Bed::all(1);
+    bed.serve(led_by("t", &[1]));
+    // Nobody listens there.
+    let gone = Live { id: 2, host: "127.0.0.1".into(), port: 1, rack: None, epoch: 102 };
+    bed.broker(1).server.apply_cluster(ClusterView {
+        controller_id: 2,
+        brokers: vec![gone],
+        ..Default::default()
+    });
+    bed.broker(1).server.lease_until(Duration::ZERO);
+    let mut client = bed.broker(1).client();
+    client.send(&MetadataRequest { topics: None, ..Default::default() }, 12, 1);
+    assert!(client.frame().is_none(), "the connection ends");
+}

@@ -1,0 +1,65 @@
+//! The log on disk: segments, indexes, recovery, retention, durability. Apache Kafka's own format, file by file.
+//!
+//! # Layout
+//! | file | what it owns |
+//! |---|---|
+//! | [`disk`], [`clock`] | the traits under everything, and the real ones |
+//! | `names` | every file name, once |
+//! | [`config`], [`error`], [`types`] | settings, errors, small values |
+//! | `files`, `idle_closing_disk` | open files, bounded, closed when descriptors are wanted; files replaced as a whole |
+//! | `checkpoint`, `epochs`, [`identity`] | the small files beside the segments |
+//! | `inventory` | what the logs were at a clean stop, for the next start to compare |
+//! | `scan` | walking the batches of a file, CRC by CRC |
+//! | `index`, `segment` | one `.log` with its two indexes, and the `.txnindex` of what was aborted |
+//! | `producers` | idempotent and transactional producers: duplicates, gaps, fencing, open transactions, snapshots |
+//! | [`cleaner`] | compaction |
+//! | [`partition_log`] | one partition: append, read, flush, recovery, retention |
+//! | `flusher` | the threads of group commit |
+//! | `shared`, [`manager`] | one data directory |
+//!
+//! # What is promised
+//! - A batch is in the log whole or not at all; what was acknowledged is never cut, changed or served damaged.
+//! - `page-cache`: an acknowledged record survives the death of the process. After a loss of power the log is a prefix
+//!   of what was written. `flushed`: an acknowledged record survives a loss of power.
+//! - Damage behind the recovery point of an unclean stop is cut and told ([`types::CutTail`]); before it, or after a
+//!   clean stop, it is an error, and no file is touched. Indexes are hints: they are verified, and rebuilt when wrong.
+//! - What is lost, emptied or exchanged while the broker is stopped cleanly is mended with a line, or refused by name.
+//! - A failed write or sync is never tried again: the log refuses until recovery. A full disk is not such a failure.
+//! - A log with other replicas ([`Role`]): its high watermark moves only when it is told what they have, and what is not
+//!   committed is neither shown nor removed. A follower holds the leader's bytes; what it gives up is gone for good before
+//!   the first new batch is written, and whatever a loss of power leaves is a prefix of one of both.
+//!
+//! Not here: who leads, who is in sync, what to fetch.
+mod checkpoint;
+pub mod cleaner;
+pub mod clock;
+pub mod config;
+pub mod disk;
+mod epochs;
+pub mod error;
+mod files;
+mod flusher;
+pub mod identity;
+mod idle_closing_disk;
+mod index;
+mod inventory;
+pub mod manager;
+mod names;
+pub mod partition_log;
+mod producers;
+mod scan;
+mod segment;
+mod shared;
+pub mod types;
+
+pub use cleaner::{CleanerConfig, Cleaning, Pace};
+pub use clock::{Clock, SystemClock};
+pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampType};
+pub use disk::{Disk, DiskFile, RealDisk};
+pub use error::{StorageError, TopicPartition};
+pub use manager::LogManager;
+pub use partition_log::{AdvanceListener, DurableCallback, FailureListener, PartitionLog, Replicated, Role};
+pub use types::{
+    AbortedTxn, AppendOptions, Appended, CutTail, LogSlice, Offsets, Origin, ProducerInfo, ReadUpTo,
+    TxnMarker, Verification,
+};

@@ -1,0 +1,328 @@
+//! What shortens a log, and what ends its life in this process: retention, DeleteRecords, snapshots, close, removal.
+//!
+//! A segment is removed only after the log's new start is on the device ([`Shared::update_log_starts`]): after a loss
+//! of power the remaining segments may come back in any combination, and those below the start are then ignored.
+//!
+//! [`Shared::update_log_starts`]: super::super::shared::Shared::update_log_starts
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::PartitionLog;
+use crate::config::LogConfig;
+use crate::error::Result;
+use crate::files::{SyncWhen, replace};
+use crate::names;
+use crate::producers::Producers;
+use crate::segment::Segment;
+use crate::types::Kept;
+
+/// Snapshots kept: the newest, and older ones for when a loss of power took it.
+const SNAPSHOTS_KEPT: usize = 3;
+
+/// A segment as retention sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Aged {
+    base_offset: i64,
+    size: u64,
+    /// Its newest record, milliseconds since the epoch.
+    newest_ms: i64,
+}
+
+impl PartitionLog {
+    /// Makes all before `offset` unreadable, on the device when this returns; -1 is the high watermark. Returns the
+    /// first readable offset. Segments that hold nothing else are removed.
+    ///
+    /// # Errors
+    /// [`StorageError::OffsetOutOfRange`] beyond the high watermark; [`StorageError::DiskFull`] and
+    /// [`StorageError::Io`], after which nothing has changed.
+    pub fn delete_records_before(&self, offset: i64) -> Result<i64> {
+        let _one = self.cleaning.lock();
+        let offsets = self.offsets();
+        let offset = if offset == -1 { offsets.high_watermark } else { offset };
+        if offset < 0 || offset > offsets.high_watermark {
+            return Err(self.out_of_range(offset));
+        }
+        if offset > offsets.log_start_offset {
+            self.refuse_unusable(&self.writing())?;
+            self.shared.update_log_starts(|starts| {
+                starts.insert(self.at.clone(), offset);
+            })?;
+            self.move_start(offset);
+        }
+        Ok(self.offsets().log_start_offset)
+    }
+
+    /// The offset that retention lets the log begin at, when that is later than now, and why. May roll a segment whose
+    /// records are all too old.
+    pub(crate) fn retention_start(&self, now_ms: i64) -> Result<Option<(i64, Kept)>> {
+        let config = self.config();
+        if !config.cleanup_policy.delete || self.is_poisoned() {
+            return Ok(None);
+        }
+        let (segments, end) = {
+            let view = self.view.lock();
+            (view.segments.clone(), view.end)
+        };
+        let mut aged = Vec::with_capacity(segments.len());
+        for segment in segments.iter() {
+            aged.push(self.aged(segment, end.segment)?);
+        }
+        let (start, limit) = start_to_keep(&aged, &config, now_ms, end.offset);
+        let offsets = self.offsets();
+        let start = start.min(offsets.high_watermark);
+        if start <= offsets.log_start_offset {
+            return Ok(None);
+        }
+        if start >= end.segment && end.position > 0 && start >= end.offset {
+            let mut writer = self.writing();
+            self.refuse_unusable(&writer)?;
+            // Somebody may have appended since.
+            if writer.next_offset == end.offset {
+                self.roll(&mut writer, &config, now_ms)?;
+                drop(writer);
+                let end = self.view.lock().end;
+                if self.offsets().high_watermark == end.offset {
+                    return Ok(Some((end.offset, limit)));
+                }
+            }
+        }
+        let first_kept = segments.iter().rev().find(|s| s.base_offset <= start).map(|s| s.base_offset);
+        Ok(first_kept.filter(|first| *first > offsets.log_start_offset).map(|first| (first, limit)))
+    }
+
+    fn aged(&self, segment: &Segment, active_base: i64) -> Result<Aged> {
+        let wrong = |error: crate::segment::SegmentError| error.of(&self.at);
+        let newest_ms = match segment.max_timestamp().map_err(wrong)? {
+            Some((newest, _)) => newest,
+            // Compaction left nothing of it.
+            None if segment.size() == 0 && segment.base_offset != active_base => i64::MIN,
+            None => segment.modified_ms().map_err(wrong)?,
+        };
+        Ok(Aged { base_offset: segment.base_offset, size: segment.size(), newest_ms })
+    }
+
+    /// Lets the log begin at `start`, which is on the device; removes the segments that end before it, and gives their number
+    /// and bytes.
+    pub(crate) fn move_start(&self, start: i64) -> (usize, u64) {
+        let _swapping = self.swapping.lock();
+        let removed: Vec<Arc<Segment>> = {
+            let mut view = self.view.lock();
+            // A log that was truncated since does not begin behind its end.
+            view.log_start_offset = view.log_start_offset.max(start.min(view.high_watermark.offset));
+            let start = view.log_start_offset;
+            let next_bases = view.segments.iter().skip(1).map(|s| s.base_offset);
+            let count = next_bases.take_while(|base| *base <= start).count();
+            let removed = view.segments.iter().take(count).cloned().collect();
+            view.segments = Arc::new(view.segments.iter().skip(count).cloned().collect());
+            removed
+        };
+        let end = self.offsets().log_end_offset;
+        self.epochs.lock().clip(start, end.max(start + 1));
+        let bytes = removed.iter().map(|segment| segment.size()).sum();
+        self.bury_segments(&removed);
+        (removed.len(), bytes)
+    }
+
+    pub(super) fn bury_segments(&self, segments: &[Arc<Segment>]) {
+        let delay_ms = self.config().file_delete_delay_ms;
+        for segment in segments {
+            for path in segment.paths() {
+                self.shared.bury_file(&path, delay_ms);
+            }
+            segment.close();
+        }
+    }
+
+    /// Begins a new segment when the active one is older than `segment.ms`.
+    pub(crate) fn roll_if_old(&self, now_ms: i64) -> Result<()> {
+        let config = self.config();
+        let mut writer = self.writing();
+        if writer.closed || self.is_poisoned() || writer.active.size() == 0 {
+            return Ok(());
+        }
+        if self.is_old(&writer.active, &config, now_ms) || self.is_mostly_dirty(&writer.active, &config) {
+            self.roll(&mut writer, &config, now_ms)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether the segment that is appended to is to be closed so that it can be compacted.
+    fn is_mostly_dirty(&self, active: &Segment, config: &LogConfig) -> bool {
+        let size = active.size();
+        if !config.cleanup_policy.compact || size < config.compaction_roll_bytes {
+            return false;
+        }
+        size > self.size_bytes().saturating_sub(size)
+    }
+
+    /// Whether records wait for a checkpoint since `before_ms` or earlier.
+    pub(crate) fn is_dirty_since(&self, before_ms: i64) -> bool {
+        self.dirty_since_ms.load(Ordering::Acquire) <= before_ms && !self.is_poisoned()
+    }
+
+    /// Brings the log, its indexes and its producers to the device; gives the new recovery point.
+    pub(crate) fn checkpoint(&self) -> Result<i64> {
+        let dirty_since_ms = self.dirty_since_ms.swap(i64::MAX, Ordering::AcqRel);
+        let done = self.checkpoint_now();
+        if done.is_err() {
+            self.dirty_since_ms.fetch_min(dirty_since_ms, Ordering::AcqRel);
+        }
+        done
+    }
+
+    /// [`PartitionLog::checkpoint`], and the recovery point is on the device, too.
+    pub(crate) fn checkpoint_durably(&self) -> Result<()> {
+        let point = self.checkpoint()?;
+        self.shared.update_recovery_points(|points| {
+            let known = points.entry(self.at.clone()).or_insert(point);
+            *known = point.max(*known);
+        })
+    }
+
+    fn checkpoint_now(&self) -> Result<i64> {
+        // A snapshot must not be written of producers whose batches are being given up.
+        let _steady = self.shortening.lock();
+        let (producers, offset) = {
+            let mut writer = self.writing();
+            let idle_ms = self.shared.config.producer_id_expiration_ms;
+            let now_ms = self.shared.clock.now_ms();
+            writer.producers.expire(now_ms, idle_ms);
+            writer.verifications.expire(now_ms.saturating_sub(idle_ms));
+            (writer.producers.clone(), writer.next_offset)
+        };
+        self.write_snapshot(&producers, offset)?;
+        self.flush(true)?;
+        Ok(self.flushed())
+    }
+
+    /// Ends appending and brings everything to the device; gives the recovery point. Who waits for other replicas is
+    /// told that the log is closed.
+    pub(crate) fn close(&self) -> Result<i64> {
+        let closed = self.close_now();
+        self.end_waiters();
+        closed
+    }
+
+    fn close_now(&self) -> Result<i64> {
+        let _steady = self.shortening.lock();
+        let mut writer = self.writing();
+        writer.closed = true;
+        if let Some(error) = self.poisoned() {
+            return Err(error);
+        }
+        if self.unsynced_indexes_from.load(Ordering::Acquire) < i64::MAX {
+            let retired = writer.active.retire(self.config().preallocate);
+            retired.map_err(|error| self.poison_unless_it_passes(error))?;
+        }
+        self.write_snapshot(&writer.producers, writer.next_offset)?;
+        drop(writer);
+        self.flush(true)?;
+        Ok(self.flushed())
+    }
+
+    /// Ends appending without a word to the disk: the directory is removed.
+    pub(crate) fn abandon(&self) {
+        let _swapping = self.swapping.lock();
+        let segments = {
+            let mut writer = self.writing();
+            writer.closed = true;
+            self.view.lock().segments.clone()
+        };
+        // First: a flush that meets a closed file has not failed.
+        self.retire("the topic was deleted".into());
+        segments.iter().for_each(|segment| segment.close());
+        let _ = self.flush(false).map_err(|error| self.fail_waiters(&error));
+    }
+
+    /// Writes the producers as they are at `offset`, unless a snapshot stands there or behind.
+    pub(super) fn write_snapshot(&self, producers: &Producers, offset: i64) -> Result<()> {
+        let mut newest = self.snapshot_offset.lock();
+        if *newest >= offset {
+            return Ok(());
+        }
+        let path = names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX);
+        replace(&*self.shared.disk, &path, &producers.to_snapshot(), SyncWhen::Later, &self.at)?;
+        self.unsynced_names.store(true, Ordering::Release);
+        *newest = offset;
+        self.prune_snapshots(offset)
+    }
+
+    fn prune_snapshots(&self, newest: i64) -> Result<()> {
+        let disk = &*self.shared.disk;
+        let mut offsets = self.snapshots()?;
+        offsets.retain(|offset| *offset <= newest);
+        let surplus = offsets.len().saturating_sub(SNAPSHOTS_KEPT);
+        for offset in offsets.into_iter().take(surplus) {
+            // One that stays is only a file too many.
+            let _ = disk.remove_file(&names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX));
+        }
+        Ok(())
+    }
+}
+
+/// Where the log may begin by retention: the base of the first segment that must stay, or `end_offset` when none must.
+/// Pure. Only a run of segments from the front is given up.
+fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset: i64) -> (i64, Kept) {
+    let expired =
+        |s: &Aged| config.retention_ms >= 0 && now_ms.saturating_sub(s.newest_ms) > config.retention_ms;
+    let by_time = segments.iter().take_while(|s| expired(s)).count();
+    let total: u64 = segments.iter().map(|s| s.size).sum();
+    let by_size = match u64::try_from(config.retention_bytes) {
+        Err(_) => 0,
+        Ok(limit) => {
+            let mut surplus = total.saturating_sub(limit);
+            let whole = |s: &&Aged| {
+                let fits = surplus >= s.size && surplus > 0;
+                surplus = surplus.saturating_sub(s.size);
+                fits
+            };
+            // The size never takes the segment that is appended to.
+            segments.iter().take_while(whole).count().min(segments.len().saturating_sub(1))
+        }
+    };
+    let start = segments.get(by_time.max(by_size)).map_or(end_offset, |s| s.base_offset);
+    let limit = if by_time >= by_size {
+        Kept::ForMs(config.retention_ms)
+    } else {
+        Kept::Bytes(config.retention_bytes)
+    };
+    (start, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(newest: &[i64]) -> Vec<Aged> {
+        let aged = |(i, newest_ms): (usize, &i64)| Aged {
+            base_offset: i as i64 * 10,
+            size: 100,
+            newest_ms: *newest_ms,
+        };
+        newest.iter().enumerate().map(aged).collect()
+    }
+
+    fn start(newest: &[i64], retention_ms: i64, retention_bytes: i64) -> i64 {
+        let config = LogConfig { retention_ms, retention_bytes, ..LogConfig::default() };
+        start_to_keep(&segments(newest), &config, 1_000, 99).0
+    }
+
+    #[test]
+    fn only_a_run_of_expired_segments_from_the_front_goes() {
+        assert_eq!(start(&[100, 200, 900], 500, -1), 20);
+        assert_eq!(start(&[100, 900, 200], 500, -1), 10);
+        assert_eq!(start(&[900, 100, 100], 500, -1), 0);
+        assert_eq!(start(&[100, 100, 100], 500, -1), 99, "all expired: everything goes");
+        assert_eq!(start(&[100, 100, 100], -1, -1), 0);
+    }
+
+    #[test]
+    fn size_takes_whole_segments_and_never_the_last() {
+        assert_eq!(start(&[0, 0, 0], -1, 300), 0);
+        assert_eq!(start(&[0, 0, 0], -1, 299), 0, "the surplus is less than a segment");
+        assert_eq!(start(&[0, 0, 0], -1, 200), 10);
+        assert_eq!(start(&[0, 0, 0], -1, 0), 20);
+        assert_eq!(start(&[0], -1, 0), 0);
+    }
+}

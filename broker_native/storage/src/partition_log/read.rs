@@ -1,0 +1,177 @@
+//! Reading: from an offset to a run of whole batches in one file, never beyond what the reader may see.
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use super::{Mark, PartitionLog, View};
+use crate::error::{Result, StorageError};
+use crate::segment::{Bound, Piece, Segment};
+use crate::types::{LogSlice, ReadUpTo};
+
+/// Readers whose next position is remembered.
+const HINTS: usize = 8;
+
+/// Where the last reads ended: a consumer that reads on needs no index.
+#[derive(Default)]
+pub(super) struct Hints {
+    marks: [Option<Hint>; HINTS],
+    next: usize,
+}
+
+/// A batch boundary; the segment by its id, since compaction gives another one the same base offset.
+#[derive(Clone, Copy)]
+struct Hint {
+    offset: i64,
+    segment_id: u64,
+    position: u64,
+}
+
+impl Hints {
+    fn find(&self, offset: i64, segment_id: u64) -> Option<u64> {
+        let mut known = self.marks.iter().flatten();
+        known.find(|hint| hint.offset == offset && hint.segment_id == segment_id).map(|hint| hint.position)
+    }
+
+    /// Replaces the mark the reader came from, so that one fast reader does not push the others out.
+    fn note(&mut self, from: i64, mark: Hint) {
+        let slot = self.marks.iter().position(|known| known.is_some_and(|m| m.offset == from));
+        let slot = slot.unwrap_or_else(|| {
+            self.next = (self.next + 1) % HINTS;
+            self.next
+        });
+        if let Some(slot) = self.marks.get_mut(slot) {
+            *slot = Some(mark);
+        }
+    }
+}
+
+impl PartitionLog {
+    /// Finds up to `max_bytes` of whole batches from the one that holds `offset` (its first records may lie before);
+    /// with `min_one_batch` the first is given even when it is larger. Nothing behind `upto` is given: an empty slice
+    /// says that there is nothing to read yet.
+    ///
+    /// No lock is held while files are read. Batches that this process has neither written nor checked are checked.
+    ///
+    /// # Errors
+    /// [`StorageError::OffsetOutOfRange`]; [`StorageError::Corrupt`] when the batch is damaged;
+    /// [`StorageError::Poisoned`] for records that a poisoned log would have to get first; [`StorageError::Io`].
+    pub fn read(
+        &self,
+        offset: i64,
+        max_bytes: usize,
+        min_one_batch: bool,
+        upto: ReadUpTo,
+    ) -> Result<LogSlice> {
+        self.look(|view| self.read_in(view, offset, max_bytes, min_one_batch, upto))
+    }
+
+    /// Does `what` with a look at the segments; again, when compaction removed a file of it meanwhile, or a
+    /// truncation cut one.
+    pub(super) fn look<T>(&self, what: impl Fn(&View) -> Result<T>) -> Result<T> {
+        loop {
+            let view = self.view.lock().clone();
+            match what(&view) {
+                Err(StorageError::Io { kind: ErrorKind::NotFound | ErrorKind::UnexpectedEof, .. })
+                    if !Arc::ptr_eq(&view.segments, &self.view.lock().segments) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// What [`PartitionLog::read`] finds in one look at the segments.
+    fn read_in(
+        &self,
+        view: &View,
+        offset: i64,
+        max_bytes: usize,
+        min_one_batch: bool,
+        upto: ReadUpTo,
+    ) -> Result<LogSlice> {
+        if offset < view.log_start_offset || offset > view.end.offset {
+            return Err(self.out_of_range(offset));
+        }
+        let limit = self.limit(view, offset, upto)?;
+        if offset >= limit.offset {
+            return match self.poisoned() {
+                Some(error) => Err(error),
+                None => self.nothing(view, offset),
+            };
+        }
+        let first = view.segments.partition_point(|s| s.base_offset <= offset).saturating_sub(1);
+        for (i, segment) in view.segments.iter().enumerate().skip(first) {
+            if segment.base_offset > limit.segment {
+                break;
+            }
+            let bound = bound_of(segment, limit, view.segments.get(i + 1));
+            let hint = self.hints.lock().find(offset, segment.id);
+            match segment.slice(offset, bound, max_bytes, min_one_batch, hint) {
+                Ok(Some(piece)) => {
+                    let mut slice = self.found(view, offset, segment, piece);
+                    if upto == ReadUpTo::LastStable {
+                        slice.aborted = self.aborted_in(view, offset..slice.next_offset)?;
+                    }
+                    return Ok(slice);
+                }
+                Ok(None) if segment.may_end_before(offset, bound) => {}
+                Ok(None) => return Err(segment.missing(offset, bound).of(&self.at)),
+                // Retention was faster than this look at the segments.
+                Err(error) if error.is_missing() && self.offsets().log_start_offset > offset => {
+                    return Err(self.out_of_range(offset));
+                }
+                Err(error) => return Err(error.of(&self.at)),
+            }
+        }
+        self.nothing(view, offset)
+    }
+
+    fn found(&self, view: &View, from: i64, segment: &Segment, piece: Piece) -> LogSlice {
+        let Piece { file, position, len, next_offset } = piece;
+        if len > 0 {
+            let position = position + len as u64;
+            let hint = Hint { offset: next_offset, segment_id: segment.id, position };
+            self.hints.lock().note(from, hint);
+        }
+        LogSlice { file, position, len, next_offset, offsets: view.offsets(), aborted: Vec::new() }
+    }
+
+    fn nothing(&self, view: &View, offset: i64) -> Result<LogSlice> {
+        let Some(active) = view.segments.last() else {
+            return Err(StorageError::NotFound { at: self.at.clone() });
+        };
+        let file = active.file().map_err(|error| error.of(&self.at))?;
+        let offsets = view.offsets();
+        Ok(LogSlice { file, position: 0, len: 0, next_offset: offset, offsets, aborted: Vec::new() })
+    }
+
+    /// The batch boundary that a reader from `offset` on may not pass.
+    fn limit(&self, view: &View, offset: i64, upto: ReadUpTo) -> Result<Mark> {
+        let stable = view.offsets().last_stable_offset;
+        match upto {
+            ReadUpTo::LogEnd => Ok(view.end),
+            // There is nothing to read; where the boundary lies need not be looked up.
+            ReadUpTo::LastStable if offset >= stable => Ok(Mark { offset: stable, ..view.high_watermark }),
+            ReadUpTo::LastStable if stable < view.high_watermark.offset => self.mark_of(view, stable),
+            ReadUpTo::HighWatermark | ReadUpTo::LastStable => Ok(view.high_watermark),
+        }
+    }
+
+    /// The boundary where the batch of `offset` begins.
+    fn mark_of(&self, view: &View, offset: i64) -> Result<Mark> {
+        let first = view.segments.partition_point(|s| s.base_offset <= offset).saturating_sub(1);
+        for (i, segment) in view.segments.iter().enumerate().skip(first) {
+            let bound = bound_of(segment, view.end, view.segments.get(i + 1));
+            let found = segment.file().and_then(|file| segment.find(&file, offset, bound, None));
+            if let Some((position, header)) = found.map_err(|error| error.of(&self.at))? {
+                return Ok(Mark { offset: header.base_offset, segment: segment.base_offset, position });
+            }
+        }
+        Ok(view.end)
+    }
+}
+
+/// How far `segment` may be read when `limit` is the end of all reading and `next` is the segment behind it.
+pub(super) fn bound_of(segment: &Segment, limit: Mark, next: Option<&Arc<Segment>>) -> Bound {
+    if segment.base_offset == limit.segment {
+        return limit.bound();
+    }
+    Bound { position: segment.size(), offset: next.map_or(limit.offset, |next| next.base_offset) }
+}

@@ -1,0 +1,151 @@
+//! Timestamp -> offset, to the record: the time index leads near, the batch's records say which.
+use super::read::bound_of;
+use super::{PartitionLog, View};
+use crate::error::{Result, StorageError};
+use crate::names;
+use crate::scan::{Found, Scanner};
+use crate::segment::{Bound, Segment};
+use pylog_record::compression::Codec;
+use pylog_record::header::{BatchError, BatchHeader};
+use pylog_record::layout;
+use pylog_record::opened::Opened;
+
+/// Largest decompressed batch that is looked into; beyond it the batch's first offset answers.
+const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;
+
+impl PartitionLog {
+    /// Offset and timestamp of the first visible record with a timestamp of `timestamp_ms` or later; `None` when there
+    /// is none.
+    ///
+    /// # Errors
+    /// As [`PartitionLog::read`].
+    pub fn offset_for_timestamp(&self, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
+        self.look(|view| self.offset_for_timestamp_in(view, timestamp_ms))
+    }
+
+    fn offset_for_timestamp_in(&self, view: &View, timestamp_ms: i64) -> Result<Option<(i64, i64)>> {
+        let first =
+            view.segments.partition_point(|s| s.base_offset <= view.log_start_offset).saturating_sub(1);
+        for (i, segment) in view.segments.iter().enumerate().skip(first) {
+            let newest = segment.max_timestamp().map_err(|error| error.of(&self.at))?;
+            if newest.is_none_or(|(newest, _)| newest < timestamp_ms) {
+                continue;
+            }
+            let bound = bound_of(segment, view.high_watermark, view.segments.get(i + 1));
+            if let Some(found) = self.first_in(segment, bound, timestamp_ms, view.log_start_offset)? {
+                return Ok((found.0 < view.high_watermark.offset).then_some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Offset and timestamp of the first visible record with the largest timestamp; `None` without any.
+    ///
+    /// # Errors
+    /// As [`PartitionLog::read`].
+    pub fn max_timestamp_offset(&self) -> Result<Option<(i64, i64)>> {
+        self.look(|view| self.max_timestamp_offset_in(view))
+    }
+
+    fn max_timestamp_offset_in(&self, view: &View) -> Result<Option<(i64, i64)>> {
+        let mut best: Option<(usize, i64)> = None;
+        for (i, segment) in view.segments.iter().enumerate() {
+            let newest = segment.max_timestamp().map_err(|error| error.of(&self.at))?;
+            match newest {
+                Some((newest, _)) if best.is_none_or(|(_, most)| newest > most) => best = Some((i, newest)),
+                _ => {}
+            }
+        }
+        let Some((i, timestamp_ms)) = best else { return Ok(None) };
+        let Some(segment) = view.segments.get(i) else { return Ok(None) };
+        let bound = bound_of(segment, view.high_watermark, view.segments.get(i + 1));
+        let found = self.first_in(segment, bound, timestamp_ms, view.log_start_offset)?;
+        Ok(found.filter(|(offset, _)| visible(view, *offset)))
+    }
+
+    /// The first record of `[from_offset, bound)` in `segment` with a timestamp of `timestamp_ms` or later.
+    fn first_in(
+        &self,
+        segment: &Segment,
+        bound: Bound,
+        timestamp_ms: i64,
+        from_offset: i64,
+    ) -> Result<Option<(i64, i64)>> {
+        let wrong = |error: crate::segment::SegmentError| error.of(&self.at);
+        let near = segment.time_entry_before(timestamp_ms).map_err(wrong)?;
+        let near = near.map_or(segment.base_offset, |e| segment.base_offset + i64::from(e.relative));
+        let file = segment.file().map_err(wrong)?;
+        let Some((position, _)) = segment.find(&file, near.max(from_offset), bound, None).map_err(wrong)?
+        else {
+            return Ok(None);
+        };
+        let read = |e: std::io::Error| StorageError::io("read", &segment.path_of(names::LOG_SUFFIX), &e);
+        let mut scanner = Scanner::headers(&*file, position, bound.position);
+        loop {
+            let position = scanner.position;
+            let header = match scanner.step().map_err(read)? {
+                Found::Batch(header) => header,
+                Found::End => return Ok(None),
+                Found::Bad(bad) => {
+                    return Err(StorageError::Corrupt {
+                        at: self.at.clone(),
+                        offset: near,
+                        file: segment.path_of(names::LOG_SUFFIX),
+                        reason: format!("{bad} (byte {position})"),
+                    });
+                }
+            };
+            if header.max_timestamp < timestamp_ms
+                || header.last_offset() < from_offset
+                || header.is_control()
+            {
+                continue;
+            }
+            let mut batch = vec![0; header.size()];
+            file.read_exact_at(&mut batch, position).map_err(read)?;
+            if let Some(found) = first_record(&header, &batch, timestamp_ms, from_offset) {
+                return Ok(Some(found));
+            }
+        }
+    }
+}
+
+fn visible(view: &View, offset: i64) -> bool {
+    (view.log_start_offset..view.high_watermark.offset).contains(&offset)
+}
+
+/// Offset and timestamp of the batch's first record from `from_offset` on with a timestamp of `timestamp_ms` or later.
+/// A batch whose records cannot be read answers with its first offset: who reads from there learns why.
+fn first_record(
+    header: &BatchHeader,
+    batch: &[u8],
+    timestamp_ms: i64,
+    from_offset: i64,
+) -> Option<(i64, i64)> {
+    let whole = Some((header.base_offset.max(from_offset), header.max_timestamp));
+    if header.is_log_append_time() {
+        return whole;
+    }
+    let found = search(header, batch, |offset, timestamp| timestamp >= timestamp_ms && offset >= from_offset);
+    found.unwrap_or(whole)
+}
+
+/// Offset and timestamp of the first record that is `wanted`; records are opened up to there, and none is kept.
+fn search(
+    header: &BatchHeader,
+    batch: &[u8],
+    wanted: impl Fn(i64, i64) -> bool,
+) -> Result<Option<(i64, i64)>, BatchError> {
+    let codec = Codec::from_attributes(header.attributes)?;
+    let body = batch.get(layout::RECORDS..).unwrap_or_default();
+    let mut opened = Opened::new(codec, body, MAX_BATCH_BYTES)?;
+    for _ in 0..header.records_count {
+        let record = opened.step()?.ok_or(BatchError::Malformed("fewer records than the header says"))?;
+        let offset = header.base_offset.wrapping_add(record.offset_delta.into());
+        let timestamp = header.base_timestamp.wrapping_add(record.timestamp_delta);
+        if wanted(offset, timestamp) {
+            return Ok(Some((offset, timestamp)));
+        }
+    }
+    Ok(None)
+}

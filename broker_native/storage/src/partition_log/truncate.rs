@@ -1,0 +1,260 @@
+//! What a follower gives up: the end of its log that the leader does not have, or all of it.
+//!
+//! | step | on the device afterwards | after a loss of power before the next |
+//! |---|---|---|
+//! | recovery point, high watermark, cleaner checkpoint lowered | what is given up need not be there | the log as it was |
+//! | the new segment made, `.cleaned`; epochs written | what is kept has its epochs; those behind stand in the batches | the log as it was |
+//! | the segment that is cut, synced; the later ones renamed, last first | a prefix that is not shorter than what is kept | such a prefix |
+//! | the new segment renamed; names synced | what is kept | what is kept |
+//!
+//! Nothing is appended before the last step. New batches go into a segment of their own: no byte of a file that a reader
+//! may still hold is ever written anew, who comes too late finds the end of the file. What needs space comes before what
+//! cuts: a full device leaves the log as it was.
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::read::Hints;
+use super::writing::Writing;
+use super::{Mark, PartitionLog, Role, View, Writer};
+use crate::checkpoint::OffsetMap;
+use crate::disk::{DirEntry, Disk, OpenMode};
+use crate::error::{Result, StorageError};
+use crate::files::SyncWhen;
+use crate::names;
+use crate::producers::Producers;
+use crate::segment::{Named, Segment, SegmentError, SegmentSettings};
+
+/// What a truncation leaves.
+struct Kept {
+    /// The last batch boundary that stays.
+    end: Mark,
+    /// First readable offset.
+    start: i64,
+    producers: Producers,
+    /// Where the snapshot stands that they were made of.
+    snapshot: i64,
+}
+
+impl Kept {
+    /// Whether no record is left.
+    fn is_empty(&self) -> bool {
+        self.end.offset == self.start
+    }
+
+    /// How many segments of `view` stay, in whole or in part.
+    fn segments_of(&self, view: &View) -> usize {
+        let stays = |segment: &&Arc<Segment>| {
+            let at_begin = segment.base_offset == self.end.segment && self.end.position == 0;
+            segment.base_offset <= self.end.segment && !at_begin
+        };
+        if self.is_empty() { 0 } else { view.segments.iter().take_while(stays).count() }
+    }
+
+    /// Whether a segment that stays loses its end.
+    fn is_cut(&self, segment: &Segment) -> bool {
+        segment.base_offset == self.end.segment && segment.size() > self.end.position
+    }
+}
+
+impl PartitionLog {
+    /// Gives up the batches that reach beyond `offset`, on the device when this returns; gives the new end of the log.
+    /// Epochs that begin there are forgotten, and the high watermark goes down with it when it was above. Nothing is cut
+    /// when the log ends before. An `offset` before the log's start is [`PartitionLog::restart_at`].
+    ///
+    /// # Errors
+    /// [`StorageError::NotFollower`]; [`StorageError::DiskFull`] and [`StorageError::Io`], after which the log is as it was;
+    /// [`StorageError::Poisoned`] when something was cut, and only a restart can tell what.
+    pub fn truncate_to(&self, offset: i64) -> Result<i64> {
+        let _alone = self.shortening.lock();
+        let _swapping = self.swapping.lock();
+        let _flushing = self.flushing.lock();
+        let mut writer = self.following()?;
+        let view = self.view.lock().clone();
+        if offset >= view.end.offset {
+            self.forget_empty_epochs(&mut writer);
+            return Ok(view.end.offset);
+        }
+        if offset < view.log_start_offset {
+            self.start_anew(&mut writer, &view, offset)?;
+            return Ok(offset);
+        }
+        let end = self.last_end(&view, offset)?;
+        if end.offset < view.log_start_offset {
+            // The batch that the log's start lies in goes.
+            self.start_anew(&mut writer, &view, view.log_start_offset)?;
+            return Ok(view.log_start_offset);
+        }
+        let (snapshot, producers) = self.producers_at(&view, end)?;
+        let kept = Kept { end, start: view.log_start_offset, producers, snapshot };
+        self.shorten(&mut writer, &view, kept)?;
+        Ok(end.offset)
+    }
+
+    /// Gives up everything: the log is empty and begins at `offset`, on the device when this returns.
+    ///
+    /// # Errors
+    /// Those of [`PartitionLog::truncate_to`].
+    pub fn restart_at(&self, offset: i64) -> Result<()> {
+        let _alone = self.shortening.lock();
+        let _swapping = self.swapping.lock();
+        let _flushing = self.flushing.lock();
+        let mut writer = self.following()?;
+        let view = self.view.lock().clone();
+        self.start_anew(&mut writer, &view, offset)
+    }
+
+    fn following(&self) -> Result<Writing<'_>> {
+        let writer = self.writing();
+        self.refuse_unusable(&writer)?;
+        if writer.role == Role::Follower { Ok(writer) } else { Err(self.not_follower()) }
+    }
+
+    fn start_anew(&self, writer: &mut Writer, view: &View, offset: i64) -> Result<()> {
+        let end = Mark { offset, segment: offset, position: 0 };
+        let kept = Kept { end, start: offset, producers: Producers::default(), snapshot: -1 };
+        self.shorten(writer, view, kept)
+    }
+
+    /// Leaves `kept` of the log. All locks of who shortens are held.
+    fn shorten(&self, writer: &mut Writer, view: &View, kept: Kept) -> Result<()> {
+        self.lower_checkpoints(&kept)?;
+        let count = kept.segments_of(view);
+        let active = self.prepare(view, count, &kept)?;
+        // From here on a failure leaves something that only a start can put in order.
+        let segments = self.cut(view, count, &kept, &active);
+        let mut segments = segments.map_err(|error| self.poison_by_any(error))?;
+        let active = Arc::new(active);
+        segments.push(active.clone());
+        self.show_shortened(writer, segments, active, kept);
+        Ok(())
+    }
+
+    /// Goes on with what a truncation left.
+    fn show_shortened(
+        &self,
+        writer: &mut Writer,
+        segments: Vec<Arc<Segment>>,
+        active: Arc<Segment>,
+        kept: Kept,
+    ) {
+        let is_empty = kept.is_empty();
+        let end = Mark { segment: kept.end.offset, position: 0, ..kept.end };
+        writer.active = active;
+        writer.next_offset = end.offset;
+        writer.producers = kept.producers;
+        writer.verifications.clear();
+        writer.unflushed_records = 0;
+        writer.noted_epoch = self.epochs.lock().latest().unwrap_or(-1);
+        *self.snapshot_offset.lock() = kept.snapshot;
+        self.unsynced_indexes_from.fetch_min(kept.end.segment.min(end.offset), Ordering::AcqRel);
+        self.dirty_since_ms.fetch_min(self.shared.clock.now_ms(), Ordering::AcqRel);
+        *self.hints.lock() = Hints::default();
+        let mut view = self.view.lock();
+        view.segments = Arc::new(segments);
+        view.log_start_offset = kept.start;
+        view.end = end;
+        if is_empty || view.high_watermark.offset >= end.offset {
+            view.high_watermark = end;
+            self.ends.lock().begin(true);
+        } else {
+            self.ends.lock().truncate(end);
+        }
+        view.first_open_offset = writer.producers.first_open_offset();
+        view.first_undurable_offset = self.undurable.lock().truncate(end.offset, view.high_watermark.offset);
+    }
+
+    /// Takes back what was promised about what is given up. What is flushed first in memory: others write it down.
+    fn lower_checkpoints(&self, kept: &Kept) -> Result<()> {
+        let (end, shared) = (kept.end.offset, &self.shared);
+        self.flushed_offset.fetch_min(end, Ordering::AcqRel);
+        let lower = |offsets: &mut OffsetMap| {
+            offsets.entry(self.at.clone()).and_modify(|offset| *offset = end.min(*offset));
+        };
+        shared.update_recovery_points(lower)?;
+        shared.update_high_watermarks(lower)?;
+        shared.update_cleaner_offsets(lower)?;
+        if kept.start != self.view.lock().log_start_offset {
+            shared.update_log_starts(|starts| _ = starts.insert(self.at.clone(), kept.start))?;
+        }
+        Ok(())
+    }
+
+    /// Does all that needs space, and changes nothing of the log: after an error it goes on as it was. Gives the segment
+    /// that will be appended to.
+    fn prepare(&self, view: &View, count: usize, kept: &Kept) -> Result<Segment> {
+        let last = count.checked_sub(1).and_then(|last| view.segments.get(last));
+        let stored = last.filter(|last| kept.is_cut(last)).map_or(Ok(()), |last| last.retire(false));
+        stored.map_err(|error| self.poison_unless_it_passes(error))?;
+        let (pool, settings) = (&self.shared.pool, self.segment_settings());
+        let now_ms = self.shared.clock.now_ms();
+        let made = Segment::create_aside(pool, &self.dir, kept.end.offset, settings, now_ms);
+        let active = made.map_err(|error| self.wrong(error))?;
+        let mut epochs = self.epochs.lock();
+        let mut fewer = epochs.clone();
+        fewer.truncate(if kept.is_empty() { i64::MIN } else { kept.end.offset });
+        if let Err(error) = fewer.store(&*self.shared.disk, &self.dir, SyncWhen::Now, &self.at) {
+            self.discard(&active);
+            return Err(error);
+        }
+        *epochs = fewer;
+        Ok(active)
+    }
+
+    /// Cuts the last of the first `count` segments, takes those behind away and puts `active` in their place; gives those
+    /// that stay.
+    fn cut(&self, view: &View, count: usize, kept: &Kept, active: &Segment) -> Result<Vec<Arc<Segment>>> {
+        let wrong = |error: SegmentError| error.of(&self.at);
+        let sync = || {
+            let synced = self.shared.disk.sync_dir(&self.dir);
+            synced.map_err(|cause| SegmentError::Io { action: "sync", file: self.dir.to_path_buf(), cause })
+        };
+        let (keep, give_up) = view.segments.split_at(count);
+        let mut segments = keep.to_vec();
+        if let Some(last) = segments.last_mut().filter(|last| kept.is_cut(last)) {
+            *last = Arc::new(last.cut_to(kept.end.bound(), self.segment_settings()).map_err(wrong)?);
+        }
+        for segment in give_up.iter().rev() {
+            segment.rename_to(Named::Deleted, sync).map_err(wrong)?;
+        }
+        self.remove_snapshots_behind(if kept.is_empty() { -1 } else { kept.end.offset })?;
+        active.rename_to(Named::Live, sync).map_err(wrong)?;
+        sync().map_err(wrong)?;
+        let delay_ms = self.config().file_delete_delay_ms;
+        for segment in give_up {
+            segment.paths().into_iter().for_each(|path| self.shared.bury(path, false, delay_ms));
+            segment.close();
+        }
+        Ok(segments)
+    }
+
+    fn segment_settings(&self) -> SegmentSettings {
+        SegmentSettings::of(&self.config(), self.was_compacted())
+    }
+
+    fn remove_snapshots_behind(&self, offset: i64) -> Result<()> {
+        for at in self.snapshots()?.into_iter().filter(|at| *at > offset) {
+            let path = names::segment_file(&self.dir, at, names::SNAPSHOT_SUFFIX);
+            let removed = self.shared.disk.remove_file(&path);
+            removed.map_err(|cause| StorageError::io("remove", &path, &cause))?;
+        }
+        Ok(())
+    }
+}
+
+/// A killed process may have cut and renamed files in `dir` that the device still has as they were. What was seen here
+/// once must not come back behind new batches (power cut, seed 207).
+pub(super) fn settle(disk: &dyn Disk, dir: &Path, entries: &[DirEntry]) -> Result<()> {
+    let any = |suffix| entries.iter().any(|entry| entry.name.ends_with(suffix));
+    let interrupted = any(names::CLEANED_SUFFIX);
+    if !interrupted && !any(names::DELETED_SUFFIX) {
+        return Ok(());
+    }
+    let is_log = |name: &str| names::parse_segment_file(name).is_some_and(|(_, s)| s == names::LOG_SUFFIX);
+    for entry in entries.iter().filter(|entry| interrupted && is_log(&entry.name)) {
+        let path = dir.join(&entry.name);
+        let synced = disk.open(&path, OpenMode::ReadWrite).and_then(|file| file.sync_data());
+        synced.map_err(|cause| StorageError::io("sync", &path, &cause))?;
+    }
+    disk.sync_dir(dir).map_err(|cause| StorageError::io("sync", dir, &cause))
+}

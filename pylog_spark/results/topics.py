@@ -1,0 +1,192 @@
+"""Topics, their partitions, the brokers, and what became of a change to them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription:
+    """One partition of a topic.
+
+    Attributes
+    ----------
+    partition : int
+        Its number.
+    leader : int
+        The broker that leads it; -1 while nobody does.
+    leader_epoch : int
+        How often the leader changed; -1 when the brokers do not say.
+    replicas, isr : tuple of int
+        The brokers that have it, the preferred leader first; and those that are in sync.
+    error : str or None
+        Kafka's name of what is wrong with it, such as ``LEADER_NOT_AVAILABLE``.
+    """
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """One topic.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    topic_id : str
+        Its id, another one when it is made again; empty where brokers have none, or the topic is not there.
+    is_internal : bool
+        Whether it belongs to the brokers.
+    error : str or None
+        Kafka's name of why it cannot be described, such as ``UNKNOWN_TOPIC_OR_PARTITION``.
+    partitions : tuple of PartitionDescription
+        By number; none where there is an error.
+    """
+
+    name: str
+    topic_id: str
+    is_internal: bool
+    error: str | None
+    partitions: tuple[PartitionDescription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker, or its last address.
+
+    Attributes
+    ----------
+    node_id : int
+        Its number.
+    host, port : str, int
+        Where clients reach it.
+    rack : str or None
+        Where it stands, if it says so.
+    """
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription:
+    """A cluster.
+
+    Attributes
+    ----------
+    cluster_id : str or None
+        None where brokers have none.
+    controller_id : int
+        The broker that is the controller; -1 while nobody is.
+    brokers : tuple of Node
+        Those that live.
+    """
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopicResult:
+    """What became of a topic to create.
+
+    Attributes
+    ----------
+    name : str
+        Of the topic.
+    topic_id : str
+        Its id; empty where brokers have none, or it was not made.
+    num_partitions, replication_factor : int
+        As they are; -1 when the brokers do not say.
+    error, message : str or None
+        Kafka's name of why it was refused, and the sentence.
+    """
+
+    name: str
+    topic_id: str
+    num_partitions: int
+    replication_factor: int
+    error: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopicResult:
+    """What became of a topic to delete.
+
+    Attributes
+    ----------
+    name : str
+        Of the topic.
+    topic_id : str
+        Its id; empty where brokers have none, or it was not there.
+    error, message : str or None
+        Kafka's name of why it was refused, and the sentence.
+    """
+
+    name: str
+    topic_id: str
+    error: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedResult:
+    """What became of a change to a topic, a group or a broker.
+
+    Attributes
+    ----------
+    name : str
+        What was to be changed.
+    error, message : str or None
+        Kafka's name of why it was refused, and the sentence.
+    """
+
+    name: str
+    error: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionResult:
+    """What became of a change to a partition.
+
+    Attributes
+    ----------
+    topic, partition : str, int
+        Which.
+    error, message : str or None
+        Kafka's name of why it was refused, and the sentence.
+    """
+
+    topic: str
+    partition: int
+    error: str | None
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedRecords:
+    """What became of records to delete.
+
+    Attributes
+    ----------
+    topic, partition : str, int
+        Where.
+    low_watermark : int
+        The first offset that is left; -1 with an error.
+    error : str or None
+        Kafka's name of why it was refused.
+    """
+
+    topic: str
+    partition: int
+    low_watermark: int
+    error: str | None

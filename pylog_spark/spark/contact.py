@@ -1,0 +1,118 @@
+"""Contact with the brokers, shared by source and sink: the first one fails in seconds, with a sentence; later ones wait.
+
+Requests of a query that runs are tried again for as long as its settings say (a broker may be restarting); only the first
+one, which finds a wrong address or a broker that was never started, should not keep a user waiting. A native
+client that has reached no broker yet gives up at once, too. Tasks and commits make new clients although the query runs, so they
+use `until_reachable`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from pylog_spark.errors import PylogError, native, translated
+from pylog_spark.results.configs import ConfigDescription
+from pylog_spark.results.decoding import all_decoded, decoded
+from pylog_spark.results.topics import ClusterDescription, TopicDescription
+
+#: Longest wait in ms of a first contact, and of one connection in it.
+FIRST_CONTACT_MS = 5_000
+FIRST_CONNECTION_MS = 3_000
+#: Pauses in seconds of `until_reachable`: the first, which doubles up to the longest.
+_PAUSE_S = 0.05
+_PAUSE_MAX_S = 1.0
+
+Answer = TypeVar("Answer")
+
+
+def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[TopicDescription]:
+    """Ask for `topics` and give their descriptions; unknown ones carry their error.
+
+    Raises
+    ------
+    PylogError
+        ``PYLOG_UNREACHABLE`` within `FIRST_CONTACT_MS`; ``PYLOG_INVALID_OPTION`` for a client setting that does not exist.
+    """
+    with translated():
+        client = native().Client(_hurried(config))
+        try:
+            return all_decoded(TopicDescription, client.describe_topics(list(topics)))
+        finally:
+            client.close()
+
+
+def require_topic(config: Mapping[str, str], topic: str) -> None:
+    """Check that `topic` can be written to: it exists, or the brokers would create it.
+
+    Raises
+    ------
+    PylogError
+        When it does not exist and ``auto.create.topics.enable`` is off, and as `first_contact` does.
+    """
+    (found,) = first_contact(config, [topic])
+    if found.error is None:
+        return
+    if found.error != "UNKNOWN_TOPIC_OR_PARTITION" or not _creates_topics(config):
+        raise topic_error(topic, found.error)
+
+
+def until_reachable(question: Callable[[], Answer], limit_s: float) -> Answer:
+    """Give the answer to `question`, which is asked again while no broker answers, for `limit_s`.
+
+    Raises
+    ------
+    PylogError
+        ``PYLOG_UNREACHABLE`` after that time, and what else `question` raises at once.
+    """
+    deadline_s, pause_s = time.monotonic() + limit_s, _PAUSE_S
+    while True:
+        try:
+            return question()
+        except PylogError as error:
+            if error.condition != "PYLOG_UNREACHABLE" or time.monotonic() + pause_s > deadline_s:
+                raise
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _PAUSE_MAX_S)
+
+
+def topic_error(topic: str, kind: str) -> PylogError:
+    """Give the error for a topic whose metadata came with the Kafka error `kind`."""
+    if kind in ("UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"):
+        return PylogError(
+            "PYLOG_UNKNOWN_TOPIC",
+            f"The brokers have no topic {topic!r}; create it (pylog topic create {topic} --partitions 4) or correct the name.",
+        )
+    return PylogError(
+        "PYLOG_BROKER", f"The brokers cannot serve the topic {topic!r} now: {kind}; try again or look at their logs."
+    )
+
+
+def _creates_topics(config: Mapping[str, str]) -> bool:
+    if config.get("allow.auto.create.topics", "true").lower() == "false":
+        return False
+    with translated():
+        client = native().Client(_hurried(config))
+        try:
+            cluster = decoded(ClusterDescription, client.describe_cluster())
+            nodes = [str(broker.node_id) for broker in cluster.brokers]
+            (answer,) = all_decoded(ConfigDescription, client.describe_configs("broker", nodes[:1]))
+        finally:
+            client.close()
+    values = {entry.name: entry.value for entry in answer.configs}
+    return str(values.get("auto.create.topics.enable", "true")).lower() == "true"
+
+
+def _hurried(config: Mapping[str, str]) -> dict[str, str]:
+    hurried = dict(config)
+    for name, most in (
+        ("default.api.timeout.ms", FIRST_CONTACT_MS),
+        ("request.timeout.ms", FIRST_CONTACT_MS),
+        ("socket.connection.setup.timeout.ms", FIRST_CONNECTION_MS),
+    ):
+        given = hurried.get(name, "")
+        # A text that is no number is left for the client to refuse.
+        if given == "" or (given.isdecimal() and int(given) > most):
+            hurried[name] = str(most)
+    return hurried
