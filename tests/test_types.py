@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pylog_spark"
 #: As in the override of pyproject.toml by which mypy refuses every explicit Any there.
-TYPED = ("client", "results", "testing")
+TYPED = ("client", "consumer_group", "results", "testing")
 
 
 def typed_files() -> list[Path]:

@@ -48,7 +48,7 @@ def old_cluster(worker_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[LocalCl
 def level_and_shares(broker: LocalBroker) -> tuple[int, bool]:
     """The level that it knows, and whether it says that it keeps share groups."""
     with Admin(broker.bootstrap_servers) as admin:
-        levels = {one["feature"]: one["level"] for one in admin.features()}
+        levels = {one.feature: one.level for one in admin.features()}
     return levels[FEATURE], "share.version" in levels
 
 
