@@ -144,7 +144,9 @@ def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup
     slow, quick = group.start(), group.start()
     (kept,) = slow.poll()
     (taken,) = quick.poll()
-    assert (taken.offset, taken.count) == (kept.offset, 2)
+    # More than 2 where a fetch of its client had it for too long before it was polled.
+    assert (taken.offset, kept.count) == (kept.offset, 1)
+    assert taken.count >= 2
     slow.acknowledge("accept", kept)
     assert slow.commit() == {0: "InvalidRecordStateException"}
     quick.acknowledge("accept", taken)

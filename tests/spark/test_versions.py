@@ -104,10 +104,10 @@ def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_a
     }
     # Before it Spark's own words and one frame, whose path depends on where the package is installed.
     assert {name: one["first"] for name, one in positions.items() if one["first"] > 500} == {}
-    assert {frame for one in positions.values() for frame in one["frames"]} == {"raising.py"}
+    assert {frame for one in positions.values() for frame in one["frames"]} == {"spark/raising.py"}
     for name, one in positions.items():
         if "no Java" in name:
-            assert one["frames"] == ["raising.py"], name
+            assert one["frames"] == ["spark/raising.py"], name
             assert re.search(r"PylogError: \[PYLOG_\w+\] [^\n]+\n SQLSTATE: \w+$", one["end"]), name
 
 
