@@ -153,7 +153,9 @@ def test_who_is_late_is_told_that_another_has_the_record(group: ShareGroup, memb
     slow, quick = members.start(), members.start()
     (kept,) = slow.poll()
     (taken,) = quick.poll()
-    assert (taken.offset, taken.count) == (kept.offset, 2)
+    # More than 2 where a fetch of its client had it for too long before it was polled.
+    assert (taken.offset, kept.count) == (kept.offset, 1)
+    assert taken.count >= 2
     slow.acknowledge("accept", kept)
     assert slow.commit() == {0: "INVALID_RECORD_STATE"}
     quick.acknowledge("reject", taken)
