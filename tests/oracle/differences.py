@@ -19,6 +19,13 @@ class Difference:
 
 LASTING: tuple[Difference, ...] = (
     Difference(
+        "an end that comes before the batches of its transaction may be asked for again",
+        "EndTxn error_code",
+        "Java's producer sends one now and then where it has too little processor. Kafka's INVALID_TXN_STATE ends it; CONCURRENT_TRANSACTIONS "
+        "makes it send its batches and ask again.",
+        ("test_committing_an_empty_transaction_after_kip_890",),
+    ),
+    Difference(
         "a transaction that never began has not been running for long",
         "ListTransactions transaction_states",
         "Kafka counts from 1970 what never began, so that every idle producer passes a filter for long transactions.",

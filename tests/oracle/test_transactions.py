@@ -169,11 +169,14 @@ def test_ending_a_transaction_that_did_not_begin(s: Script) -> None:
 
 
 @case
-def test_ending_an_empty_transaction_after_kip_890(s: Script) -> None:
-    producer(s).end(True, END_TV2)
-    s.says("INVALID_TXN_STATE")
+def test_aborting_an_empty_transaction_after_kip_890(s: Script) -> None:
     producer(s).end(False, END_TV2)
     s.says("NONE")
+
+
+@case
+def test_committing_an_empty_transaction_after_kip_890(s: Script) -> None:
+    s.call("EndTxn", END_TV2, **producer(s).named, committed=True)
 
 
 @case

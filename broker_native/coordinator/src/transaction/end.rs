@@ -13,6 +13,11 @@ use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};
 /// From this version of EndTxn on the producer speaks transaction version 2.
 const EPOCH_BUMPED_FROM: i16 = 5;
 
+/// What the end of a transaction is answered that has not begun yet. Java's producer may ask for it before its batches leave: it looks
+/// whether any wait, and takes the request from its queue, in two steps. Asked again it has sent them. Kafka's answers there,
+/// PRODUCER_FENCED and INVALID_TXN_STATE, end the producer.
+const TOO_EARLY: ErrorCode = ErrorCode::ConcurrentTransactions;
+
 /// What an end that is asked for means.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
@@ -160,10 +165,9 @@ fn judge_by_epoch(metadata: &Metadata, asked: Producer, commit: bool) -> Result<
         State::CompleteCommit | State::CompleteAbort => before(speaker) || before_new_id(speaker),
         _ => false,
     };
-    // Who has the new epoch had its answer. Java's producer may ask for the end of its next transaction before the batches: it looks
-    // whether any wait, and takes the request from its queue, in two steps. Asked again it has sent them.
+    // Who has the new epoch had its answer: it means its next transaction.
     if ending && asked == metadata.successor() {
-        return Err(ErrorCode::ConcurrentTransactions);
+        return Err(TOO_EARLY);
     }
     if !repeated && asked.id != speaker.id {
         return Err(ErrorCode::InvalidProducerIdMapping);
@@ -179,6 +183,7 @@ fn judge_by_epoch(metadata: &Metadata, asked: Producer, commit: bool) -> Result<
         (State::Empty | State::CompleteCommit | State::CompleteAbort, false) if !repeated => {
             Ok(Verdict::Decide)
         }
+        (State::Empty | State::CompleteCommit | State::CompleteAbort, true) if !repeated => Err(TOO_EARLY),
         _ => Err(ErrorCode::InvalidTxnState),
     }
 }

@@ -85,7 +85,7 @@ fn a_repeated_end_is_answered_as_the_first_and_writes_nothing() {
 }
 
 #[test]
-fn an_end_of_the_next_transaction_waits_for_the_end_of_the_one_before() {
+fn an_end_that_is_asked_for_before_its_transaction_has_begun_is_to_be_asked_for_again() {
     for committed in [true, false] {
         let (mut bench, who) = ongoing();
         let next = bench.end(V2, who, committed).unwrap();
@@ -93,6 +93,11 @@ fn an_end_of_the_next_transaction_waits_for_the_end_of_the_one_before() {
         let ahead = Producer { epoch: next.epoch + 1, ..next };
         assert_eq!(bench.end(V2, ahead, true), Err(ErrorCode::ProducerFenced));
         bench.write_markers();
+        assert_eq!(
+            bench.end(V2, next, true),
+            Err(ErrorCode::ConcurrentTransactions),
+            "nor has it begun then"
+        );
         assert_eq!(bench.add(next, &[0]), ErrorCode::None);
         assert_eq!(bench.end(V2, next, true).unwrap().epoch, next.epoch + 1);
     }
@@ -103,7 +108,11 @@ fn nothing_can_be_committed_that_did_not_begin() {
     let mut bench = Bench::new();
     assert_eq!(bench.end(V2, Producer { id: 1, epoch: 0 }, true), Err(ErrorCode::InvalidProducerIdMapping));
     let who = bench.init().unwrap();
-    assert_eq!(bench.end(V2, who, true), Err(ErrorCode::InvalidTxnState));
+    assert_eq!(
+        bench.end(V2, who, true),
+        Err(ErrorCode::ConcurrentTransactions),
+        "its batches may be on their way"
+    );
     assert_eq!(bench.end(V1, who, true), Err(ErrorCode::InvalidTxnState));
     assert_eq!(bench.end(V1, who, false), Err(ErrorCode::InvalidTxnState));
     let other = Producer { id: who.id + 1, ..who };
