@@ -7,7 +7,7 @@ from pylog_spark.topic_partition import TopicPartition
 
 
 class OffsetSpan(NamedTuple):
-    """The first and the last offset of some records of a partition; -1 where the broker told none (``acks=0``)."""
+    """The first and the last offset of some records of a partition; -1 where the broker gave none (``acks=0``)."""
 
     first: int
     last: int

@@ -63,11 +63,11 @@ def test_share_groups_are_refused_until_the_level_is_raised_and_served_on_the_sa
     everywhere = [connect(broker) for broker in cluster.brokers]
     joins = {"group_id": new_topic, "member_id": "m", "member_epoch": 0, "subscribed_topic_names": [new_topic]}
 
-    def told() -> list[int]:
+    def errors() -> list[int]:
         return [ask(one, "ShareGroupHeartbeat", 1, **joins)["error_code"] for one in everywhere]
 
     with ShareGroup(cluster.bootstrap_servers, new_topic, tmp_path) as group, Writer(cluster, new_topic) as writer:
-        assert told() == [UNSUPPORTED_VERSION] * 3
+        assert errors() == [UNSUPPORTED_VERSION] * 3
         sentence = ask(everywhere[0], "ShareGroupHeartbeat", 1, **joins)["error_message"]
         assert "need level 2 of pylog.version" in sentence
         with closing(LibrdkafkaMember(cluster.bootstrap_servers, group.name, new_topic)) as early:
@@ -79,10 +79,10 @@ def test_share_groups_are_refused_until_the_level_is_raised_and_served_on_the_sa
         assert [level_and_shares(broker) for broker in cluster.brokers] == [(_BEFORE, False)] * 3
         upgrade = ("upgrade", "--feature", f"{FEATURE}={_WITH_SHARES}")
         assert "was upgraded" in java(TOOL, "--bootstrap-server", cluster.bootstrap_servers, *upgrade)
-        until(lambda: UNSUPPORTED_VERSION not in told(), "all brokers know the level")
+        until(lambda: UNSUPPORTED_VERSION not in errors(), "all brokers know the level")
         assert [level_and_shares(broker) for broker in cluster.brokers] == [(_WITH_SHARES, True)] * 3
         # Two brokers say that the third coordinates it; that one lets the member in.
-        until(lambda: sorted(told()) == [0, NOT_COORDINATOR, NOT_COORDINATOR], "the member is in")
+        until(lambda: sorted(errors()) == [0, NOT_COORDINATOR, NOT_COORDINATOR], "the member is in")
         configure(cluster.brokers[1], group.name, share_auto_offset_reset="earliest")
         for broker in cluster.brokers:
             begins = partial(shown, broker, group.name, "share.auto.offset.reset")

@@ -163,18 +163,18 @@ def test_who_is_late_is_told_that_another_has_the_record(group: ShareGroup, memb
 
 def test_a_commit_that_is_not_waited_for_tells_its_outcome(group: ShareGroup, members: Members) -> None:
     produce(group, 3)
-    member, told = members.start(), list[tuple[set[int], str]]()
+    member, outcomes = members.start(), list[tuple[set[int], str]]()
 
     def note(outcome: dict[TopicPartition, set[int]], error: KafkaException | None) -> None:
-        told.extend((done, error_name(error)) for done in outcome.values())
+        outcomes.extend((done, error_name(error)) for done in outcome.values())
 
     member.consumer.set_acknowledgement_commit_callback(note)
     found = poll_together(member, 3)
-    told.clear()
+    outcomes.clear()
     member.acknowledge("accept", *found)
     member.consumer.commit_async()
-    until(lambda: member.poll(10) == [] and bool(told), "the outcome is told")
-    assert told == [({0, 1, 2}, "ok")]
+    until(lambda: member.poll(10) == [] and bool(outcomes), "the outcome is there")
+    assert outcomes == [({0, 1, 2}, "ok")]
     assert group.lag() == 0
 
 
