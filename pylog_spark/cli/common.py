@@ -163,8 +163,12 @@ def refuse_failed(results: Iterable["Result"]) -> None:
     """Raise the first error among admin results, with how many more there are."""
     from pylog_spark.client.errors import LogError
 
-    failed = [(one.error, one.message) for one in results if one.error]
+    failed = [
+        (result.error, result.message or f"{getattr(result, 'name', 'The request')}: {result.error}.")
+        for result in results
+        if result.error
+    ]
     if failed:
         more = f" ({len(failed) - 1} more failed.)" if len(failed) > 1 else ""
-        error, message = failed[0]
-        raise LogError(error, (message or f"The request failed: {error}.") + more)
+        error, sentence = failed[0]
+        raise LogError(error, sentence + more)

@@ -6,11 +6,12 @@ import re
 import pytest
 from click import BadParameter
 
-from pylog_spark.cli.common import echo_json, echo_table, milliseconds
+from pylog_spark.cli.common import echo_json, echo_table, milliseconds, refuse_failed
 from pylog_spark.client.consumer import _starts
 from pylog_spark.client.errors import LogError
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.results.groups import MemberDescription
+from pylog_spark.results.topics import NamedResult
 
 
 def test_a_table_aligns_words_left_and_numbers_right(capsys):
@@ -97,3 +98,9 @@ def test_a_result_is_printed_as_json_with_its_fields_in_alphabetical_order(capsy
     ]
     names = re.findall(r'"(\w+)":', shown)
     assert names == ["group_id", "members", "client_id", "host", "instance_id", "member_id", "partitions"]
+
+
+def test_a_failure_without_a_sentence_says_whose_it_is():
+    results = [NamedResult("kept", None, None), NamedResult("lost", "UNKNOWN_SERVER_ERROR", None)]
+    with pytest.raises(LogError, match=r"lost: UNKNOWN_SERVER_ERROR\.$"):
+        refuse_failed(results)
