@@ -8,7 +8,7 @@ fields; `pylog_spark.results.decoding` makes the one of the other, and nobody el
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypedDict, final
+from typing import Literal, Protocol, TypedDict, final
 
 __all__ = [
     "Client",
@@ -17,9 +17,11 @@ __all__ = [
     "RangeReader",
     "RawConnection",
     "RecordWriter",
+    "SettingRow",
     "__version__",
-    "client_settings",
     "murmur2",
+    "nearest",
+    "settings",
 ]
 __version__: str
 
@@ -54,8 +56,57 @@ class NativeError(Exception):
 def murmur2(data: bytes) -> int:
     """Kafka's murmur2 hash of `data` as a signed 32-bit int (org.apache.kafka.common.utils.Utils.murmur2)."""
 
-def client_settings() -> list[tuple[str, str, str, str]]:
-    """Every setting that `Client`, `RangeReader` and `RecordWriter` know: (name, type, default, meaning)."""
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The name of `known` that is written most like `name`; None when even that one is too different."""
+
+def settings(owner: Literal["client", "broker", "topic", "group"]) -> tuple[SettingRow, ...]:
+    """Every setting of a client (`Client`, `RangeReader`, `RecordWriter`), a broker, a topic or a group, in the order of their names."""
+
+@final
+class SettingRow:
+    """One setting, as `broker_native/settings` declares it."""
+
+    @property
+    def name(self) -> str:
+        """Kafka's name, or ours where Kafka has none."""
+    @property
+    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST"]:
+        """Kafka's name of its type."""
+    @property
+    def default(self) -> str | bool | float | None:
+        """The value that stands when nobody gives one, of a LIST as text; None: not set."""
+    @property
+    def doc(self) -> str: ...
+    @property
+    def importance(self) -> str:
+        """high, medium or low."""
+    @property
+    def low(self) -> int | None:
+        """The smallest valid number."""
+    @property
+    def high(self) -> int | None:
+        """The largest valid number."""
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The valid words; empty: all are valid."""
+    @property
+    def why(self) -> str:
+        """Why others than `words` are left out."""
+    @property
+    def form(self) -> str:
+        """Name of the form that its text has and Python checks; empty: none."""
+    @property
+    def dynamic(self) -> bool:
+        """Whether a running broker takes a change."""
+    @property
+    def field(self) -> str | None:
+        """The field that the native half reads it into; None when Python alone reads it."""
+    @property
+    def synonyms(self) -> tuple[tuple[str, int], ...]:
+        """The broker settings that one of a topic or group falls back to, each with the factor of its unit."""
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names of the same setting."""
 
 @final
 class NativeBroker:
@@ -67,7 +118,8 @@ class NativeBroker:
     def __new__(cls, data_dir: str, settings_json: str) -> NativeBroker:
         """`settings_json`: see `pylog_spark.broker.config.native_settings`, which makes it."""
     def apply_topics(self, topics_json: str) -> None:
-        """Create or update topics: JSON list of {name, topic_id, internal, config: {LogConfig fields}, partitions: [
+        """Create or update topics: JSON list of {name, topic_id, internal, config: {what
+        `pylog_spark.broker.config.log_config` gives}, partitions: [
         {partition, leader, leader_epoch, replicas, isr, partition_epoch, adding, removing, elr}]}. Opens (recovers) or creates the
         logs of this broker's replicas before it returns, begins to lead or to follow, and removes replicas that moved away."""
     def apply_cluster(self, view_json: str) -> None:
@@ -86,7 +138,7 @@ class NativeBroker:
     def set_throttles(self, leader: int, follower: int) -> None:
         """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
     def apply_group_configs(self, configs_json: str) -> None:
-        """Replace the settings of single groups: {group id: {setting with underscores: value}}; what is left out is the broker's."""
+        """Replace the settings of single groups: {group id: {setting: value}}; what is left out is the broker's."""
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:

@@ -9,12 +9,12 @@ No pyspark and no native module is imported here: the broker, the command line a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from pylog_spark._native import Client, RangeReader, RecordWriter
+    from pylog_spark._native import Client, RangeReader, RecordWriter, SettingRow
 
 #: Conditions, each with what it means. The names may not change: users search for them.
 CONDITIONS: dict[str, str] = {
@@ -147,8 +147,11 @@ class NativeModule(Protocol):
     def murmur2(self, data: bytes) -> int:
         """Kafka's hash of a key."""
 
-    def client_settings(self) -> list[tuple[str, str, str, str]]:
-        """Name, type, default and meaning of every setting of a client."""
+    def settings(self, owner: Literal["client", "broker", "topic", "group"]) -> tuple[SettingRow, ...]:
+        """Every setting of a client, a broker, a topic or a group."""
+
+    def nearest(self, name: str, known: Sequence[str]) -> str | None:
+        """The name of `known` that is written most like `name`, if one is."""
 
 
 def native() -> NativeModule:

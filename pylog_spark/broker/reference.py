@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pylog_spark.broker.config import BROKER_SETTINGS, TOPIC_SETTINGS
 from pylog_spark.broker.group_config import GROUP_SETTINGS
 from pylog_spark.broker.setting import INT_MAX, LONG_MAX, Setting, show
+from pylog_spark.markdown import table
 
 _INTRODUCTION = """\
 # Settings
 
-Names, types and defaults are Apache Kafka's, but where the meaning says otherwise. Written from the declarations in `pylog_spark/broker/config.py` by
+Names, types and defaults are Apache Kafka's, but where the meaning says otherwise. Written from the declarations in `broker_native/settings` by
 `pylog broker --list-settings`; a test keeps this page equal to them.
 
 A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, or as keywords of `start_broker`
@@ -42,16 +43,16 @@ def _section(title: str, settings: tuple[Setting, ...], introduction: str) -> It
     yield f"## {title} settings\n"
     if introduction:
         yield introduction
-    yield (
-        "| name | type | default | valid | " + ("falls back to |" if introduction else "while running |") + " meaning |"
-    )
-    yield "|---|---|---|---|---|---|"
-    for setting in settings:
-        fallback = ", ".join(f"`{synonym.name}`" for synonym in setting.synonyms)
-        last = fallback if introduction else "yes" if setting.dynamic else ""
-        valid = str(setting.valid) if setting.valid is not None else ""
-        yield f"| `{setting.name}` | {setting.type.name} | {_default(setting)} | {valid} | {last} | {setting.doc} |"
-    yield ""
+    last = "falls back to" if introduction else "while running"
+    rows = [_row(setting, bool(introduction)) for setting in settings]
+    yield table(("name", "type", "default", "valid", last, "meaning"), rows)
+
+
+def _row(setting: Setting, falls_back: bool) -> tuple[str, ...]:
+    fallback = ", ".join(f"`{synonym.name}`" for synonym in setting.synonyms)
+    last = fallback if falls_back else "yes" if setting.dynamic else ""
+    valid = str(setting.valid) if setting.valid is not None else ""
+    return f"`{setting.name}`", setting.type.name, _default(setting), valid, last, setting.doc
 
 
 def _default(setting: Setting) -> str:

@@ -492,14 +492,11 @@ class TopicRegistry:
         self._unopened -= names
 
     def _native_topic(self, topic: Topic) -> dict[str, Any]:
-        early = (
-            {"compaction_roll_bytes": self.broker.number("log.cleaner.internal.roll.bytes")} if topic.internal else {}
-        )
         return {
             "name": topic.name,
             "topic_id": str(topic_id_uuid(topic.topic_id)),
             "internal": topic.internal,
-            "config": {**config.log_config(self.broker, self.overrides(topic)), **early},
+            "config": config.log_config(self.broker, self.overrides(topic), internal=topic.internal),
             "partitions": [
                 {
                     "partition": partition.partition,

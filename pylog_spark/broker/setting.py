@@ -1,4 +1,4 @@
-"""What one setting is: name, type, default, valid range, importance, doc. No setting is declared here (see `config`).
+"""What one setting is: name, type, default, valid range, importance, doc. They are declared in `broker_native/settings`, each once.
 
 A value travels as text (command line, properties file, wire, stored documents) and is used as a Python value; only `parse`
 and `show` go from one to the other. Types, importance and the way values are written are Apache Kafka's
@@ -7,8 +7,18 @@ and `show` go from one to the other. Types, importance and the way values are wr
 
 import enum
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pylog_spark._native import settings
+from pylog_spark.offsets.reset import duration_ms
+
+if TYPE_CHECKING:
+    from pylog_spark._native import SettingRow
 
 Value = bool | int | float | str | tuple[str, ...] | None
+
+#: What begins the text of a duration where a group may begin.
+BY_DURATION = "by_duration:"
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -68,9 +78,25 @@ class OneOf:
         return f"{text} ({self.why})" if self.why else text
 
 
-def at_least(low: int) -> Range:
-    """Valid from `low` on."""
-    return Range(low=low)
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """Where a share group begins."""
+
+    def accepts(self, value: Value) -> bool:
+        if not isinstance(value, str) or not value.startswith(BY_DURATION):
+            return value in ("earliest", "latest")
+        try:
+            duration_ms(value.removeprefix(BY_DURATION))
+        except ValueError:
+            return False
+        return True
+
+    def __str__(self) -> str:
+        return "earliest, latest or by_duration: with an ISO 8601 duration, as by_duration:PT1H"
+
+
+#: Forms of texts that a declaration names.
+_FORMS = {"offset-reset": OffsetReset()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +109,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a broker or a topic.
+    """One setting of a broker, a topic or a group.
 
     Attributes
     ----------
@@ -94,7 +120,7 @@ class Setting:
     dynamic : bool
         True when a running broker takes a change (AlterConfigs).
     native : str
-        Field of the native settings or log configuration that takes the value; empty when Python alone uses it.
+        Field of the native half that takes the value; empty when Python alone uses it.
     synonyms : tuple of Synonym
         For a topic setting, the broker settings it falls back to, the first one set wins.
     aliases : tuple of str
@@ -106,7 +132,7 @@ class Setting:
     default: Value
     doc: str
     importance: str = "medium"
-    valid: Range | OneOf | None = None
+    valid: Range | OneOf | OffsetReset | None = None
     dynamic: bool = False
     native: str = ""
     synonyms: tuple[Synonym, ...] = field(default=())
@@ -134,6 +160,35 @@ class Setting:
 
     def _range(self) -> str:
         return f", {self.valid}" if self.valid is not None else ""
+
+
+def declared(owner: Literal["broker", "topic", "group"]) -> tuple[Setting, ...]:
+    """Every setting of a broker, a topic or a group, in the order of their names."""
+    return tuple(_setting(row) for row in settings(owner))
+
+
+def _setting(row: "SettingRow") -> Setting:
+    kind = Type[row.kind]
+    return Setting(
+        row.name,
+        kind,
+        _convert(kind, row.default) if isinstance(row.default, str) else row.default,
+        row.doc,
+        row.importance,
+        _valid(row),
+        row.dynamic,
+        row.field or "",
+        tuple(Synonym(name, factor) for name, factor in row.synonyms),
+        row.aliases,
+    )
+
+
+def _valid(row: "SettingRow") -> Range | OneOf | OffsetReset | None:
+    if row.form:
+        return _FORMS[row.form]
+    if row.words:
+        return OneOf(row.words, row.why)
+    return None if row.low is None and row.high is None else Range(row.low, row.high)
 
 
 def _an(kind: Type) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from pylog_spark.errors import PylogError
+from pylog_spark.errors import PylogError, native
 from pylog_spark.offsets.limits import LimitError
 from pylog_spark.offsets.pattern import PatternError
 from pylog_spark.options import java
@@ -103,7 +102,7 @@ def client_settings(given: Mapping[str, str]) -> dict[str, str]:
 def _nearest(name: str) -> str:
     known = {option.name.lower(): option.name for option in OPTIONS}
     candidates = {**known, **{key.removeprefix(_CLIENT_PREFIX): full for key, full in known.items()}}
-    found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
-    if found:
-        return f"did you mean {candidates[found[0]]}?"
+    found = native().nearest(name, list(candidates))
+    if found is not None:
+        return f"did you mean {candidates[found]}?"
     return f"the options are {', '.join(option.name for option in OPTIONS)}, and kafka.* for the client."

@@ -1,37 +1,49 @@
 """``docs/options.md``, made from the table of options."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from pylog_spark.errors import CONDITIONS, native
+from pylog_spark.markdown import table
 from pylog_spark.options.java import IGNORED, REFUSED
 from pylog_spark.options.table import OPTIONS
+
+if TYPE_CHECKING:
+    from pylog_spark._native import SettingRow
 
 
 def options_table() -> str:
     """Render the options as a Markdown table, for the documentation."""
-    lines = ["| option | value | default | in | meaning |", "|---|---|---|---|---|"]
-    for option in OPTIONS:
-        default = option.default or "none"
-        kind = option.kind.replace("|", "\\|")
-        lines.append(f"| `{option.name}` | {kind} | {default} | {', '.join(option.scopes)} | {option.doc} |")
-    return "\n".join(lines) + "\n"
+    rows = ((f"`{one.name}`", one.kind, one.default or "none", ", ".join(one.scopes), one.doc) for one in OPTIONS)
+    return table(("option", "value", "default", "in", "meaning"), rows)
 
 
 def page() -> str:
     """Render ``docs/options.md``. A test keeps the file equal to this; ``python -m pylog_spark.options`` writes it anew."""
-    conditions = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in CONDITIONS.items())
-    ignored = "".join(f"| `kafka.{name}` | {reason} |\n" for name, reason in sorted(IGNORED.items()))
-    refused = "".join(
-        f"| `kafka.{name}` | {reason} |\n" for name, reason in sorted(REFUSED.items()) if not _secures(name)
-    )
-    client = "".join(
-        f"| `kafka.{name}` | {kind} | {default or 'none'} | {meaning} |\n"
-        for name, kind, default, meaning in sorted(native().client_settings())
-    )
+    conditions = table(("condition", "meaning"), ((f"`{name}`", meaning) for name, meaning in CONDITIONS.items()))
+    ignored = table(("accepted, without effect", "because"), _reasons(IGNORED))
+    not_security = {name: reason for name, reason in REFUSED.items() if not name.startswith(("sasl.", "ssl."))}
+    refused = table(("refused", "because"), [*_reasons(not_security), ("`kafka.sasl.*`, `kafka.ssl.*`", _NO_SECURITY)])
+    client = table(("setting", "value", "default", "meaning"), map(_client_row, native().settings("client")))
     return _PAGE.format(options=options_table(), conditions=conditions, client=client, ignored=ignored, refused=refused)
 
 
-def _secures(name: str) -> bool:
-    return name.startswith(("sasl.", "ssl."))
+def _reasons(names: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(f"`kafka.{name}`", reason) for name, reason in sorted(names.items())]
 
+
+def _client_row(row: SettingRow) -> tuple[str, str, str, str]:
+    kind = "number" if row.kind in ("INT", "LONG") else row.kind.lower()
+    if row.words:
+        *words, last = row.words
+        kind = f"{', '.join(words)} or {last}"
+    default = str(row.default).lower() if isinstance(row.default, bool) else str(row.default)
+    return f"`kafka.{row.name}`", kind, default or "none", row.doc
+
+
+_NO_SECURITY = "TLS and SASL are not built yet: this client speaks to PLAINTEXT listeners only"
 
 _PAGE = """# Options of format("pylog")
 
@@ -43,19 +55,12 @@ Names are read in any case. Those that Spark's Kafka connector has too mean the 
 
 A `kafka.<name>` is a setting of the client under Kafka's own name:
 
-| setting | value | default | meaning |
-|---|---|---|---|
 {client}
 The other settings of Kafka's Java clients are either accepted without effect, so that a query written for Spark's connector
 runs unchanged, or refused by a sentence. A name that neither client has is refused as a typing error.
 
-| accepted, without effect | because |
-|---|---|
 {ignored}
-| refused | because |
-|---|---|
-{refused}| `kafka.sasl.*`, `kafka.ssl.*` | TLS and SASL are not built yet: this client speaks to PLAINTEXT listeners only |
-
+{refused}
 ## Columns
 
 A read gives `key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT`, and with `includeHeaders` also
@@ -71,6 +76,4 @@ them (murmur2), rows without one to one partition after the other, a batch at a 
 Each error is a condition and one sentence. Spark shows it before and after the Python traceback; the setting
 `spark.sql.execution.pyspark.udf.hideTraceback.enabled=true` leaves only the sentence of errors in tasks.
 
-| condition | meaning |
-|---|---|
 {conditions}"""

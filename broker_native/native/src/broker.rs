@@ -131,7 +131,7 @@ impl NativeBroker {
         let events = Arc::new(Events::default());
         let decider = Arc::clone(&events);
         let server = enter(py, || {
-            let settings: Settings = serde_json::from_str(settings_json)?;
+            let settings = Settings::read(serde_json::from_str(settings_json)?)?;
             Server::open(Arc::new(RealDisk), Arc::new(SystemClock), &data_dir, settings, decider)
                 .map_err(Failure::from)
         })?;
@@ -191,8 +191,8 @@ impl NativeBroker {
     fn apply_group_configs(&self, py: Python<'_>, configs_json: &str) -> PyResult<()> {
         enter(py, || {
             self.check()?;
-            self.server.shared().share_groups.configs.apply(serde_json::from_str(configs_json)?);
-            Ok::<_, Failure>(())
+            let own = serde_json::from_str(configs_json)?;
+            Ok::<_, Failure>(self.server.shared().share_groups.configs.apply(own)?)
         })
     }
 

@@ -11,7 +11,7 @@ use super::door::enter;
 use super::error::Failure;
 use pylog_client::admin::topics::NewTopic;
 use pylog_client::admin::{by_name, configs, topics as admin};
-use pylog_client::config::{Isolation, Setting, Settings, TABLE};
+use pylog_client::config::{Isolation, Settings};
 use pylog_client::error::{ClientError, Owner, kind};
 use pylog_client::metadata::cluster::Cluster;
 use pylog_client::metadata::offsets::{self, OffsetQuery};
@@ -19,6 +19,7 @@ use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::net::stop::Stop;
 use pylog_client::read::advance::{self, Wish};
 use pylog_client::write::transaction::end::{self, Ending};
+use pylog_settings::Typed;
 
 /// What an administrator's request does when a topic names no number of partitions or replicas.
 const BROKER_DEFAULT: i32 = -1;
@@ -30,12 +31,6 @@ const BROKER_DEFAULT: i32 = -1;
 pub fn settings(config: &HashMap<String, String>) -> PyResult<Settings> {
     let given = config.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Ok(Settings::new(given).map_err(Failure::from)?)
-}
-
-/// The table of client settings, for documentation.
-#[pyfunction]
-pub fn client_settings() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    TABLE.iter().map(|def| (def.name, def.kind, def.default, def.doc.trim())).collect()
 }
 
 /// Kafka's hash of a key.
@@ -113,8 +108,8 @@ impl Client {
         wanted: Vec<RawPosition>,
         isolation_level: &str,
     ) -> PyResult<Vec<(String, i32, i64, i64)>> {
-        let isolation = Isolation::parse(isolation_level, 0, 0)
-            .map_err(|allowed| ClientError::invalid(format!("isolation_level must be {allowed}")))
+        let isolation = Isolation::of(&isolation_level.to_ascii_lowercase().into())
+            .ok_or_else(|| ClientError::invalid("isolation_level must be one of read_uncommitted, read_committed"))
             .map_err(Failure::from)?;
         let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
             topic_partition: TopicPartition::by_name(topic.as_str(), *partition),
@@ -252,7 +247,7 @@ fn new_topic(topic: &Bound<'_, PyAny>) -> PyResult<NewTopic> {
 }
 
 /// JSON as Python's own values.
-fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),

@@ -12,6 +12,7 @@ use pylog_client::error::ClientError;
 use pylog_record::header::BatchError;
 use pylog_server::ServerError;
 use pylog_server::errors::of_storage;
+use pylog_settings::Refused;
 use pylog_storage::StorageError;
 
 create_exception!(_native, NativeError, PyException, "Raised by everything native: args == (kind, message).");
@@ -109,6 +110,12 @@ impl From<ServerError> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(kind::IO, error.to_string())
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::new(kind::INVALID_ARGUMENT, refused.to_string())
     }
 }
 

@@ -9,6 +9,7 @@ pub mod door;
 pub mod error;
 pub mod raw;
 pub mod reader;
+pub mod settings;
 pub mod writer;
 
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::PyRangeReader>()?;
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
-    module.add_function(wrap_pyfunction!(client::client_settings, module)?)?;
+    module.add_class::<settings::SettingRow>()?;
+    module.add_function(wrap_pyfunction!(settings::settings, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::nearest, module)?)?;
     Ok(())
 }

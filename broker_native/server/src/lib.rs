@@ -122,7 +122,7 @@ impl Server {
         settings: Settings,
         decider: Arc<dyn Decider>,
     ) -> Result<Self, ServerError> {
-        let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, settings.manager_config())?;
+        let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, (&settings).into())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
         let patience = Duration::from_millis(settings.replica_socket_timeout_ms);

@@ -29,7 +29,7 @@ macro_rules! messages {
     )*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(default)]
+        #[serde(default, deny_unknown_fields)]
         pub struct $name {
             $( $(#[$field_attr])* #[allow(missing_docs)] pub $field: $type, )*
         }

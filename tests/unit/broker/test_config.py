@@ -75,33 +75,34 @@ def test_the_last_one_wins_and_aliases_are_the_same_setting():
         ([], 168 * HOUR_MS),
         ([("log.retention.hours", "1")], HOUR_MS),
         ([("log.retention.hours", "-1")], -1),
+        ([("log.retention.hours", "-5")], -1),
         ([("log.retention.hours", "1"), ("log.retention.minutes", "5")], 300_000),
         ([("log.retention.ms", "7"), ("log.retention.minutes", "5")], 7),
     ],
 )
 def test_retention_takes_the_finest_unit_that_is_set(given, expected):
-    assert log_config(broker_config(given), {})["retention_ms"] == expected
+    assert log_config(broker_config(given), {})["retention.ms"] == expected
 
 
 def test_a_topic_may_be_compacted_and_deleted_from():
     resolved = log_config(
         broker_config([("log.cleaner.min.cleanable.ratio", "0.25")]), {"cleanup.policy": ("compact", "delete")}
     )
-    assert resolved["cleanup_policy"] == "compact,delete"
-    assert resolved["min_cleanable_dirty_ratio"] == 0.25
-    assert resolved["delete_retention_ms"] == 24 * HOUR_MS
+    assert resolved["cleanup.policy"] == "compact,delete"
+    assert resolved["min.cleanable.dirty.ratio"] == 0.25
+    assert resolved["delete.retention.ms"] == 24 * HOUR_MS
 
 
 def test_a_topics_own_value_wins_over_the_brokers():
     broker = broker_config([("log.segment.bytes", "1000")])
-    assert log_config(broker, {})["segment_bytes"] == 1000
-    assert log_config(broker, {"segment.bytes": 2000})["segment_bytes"] == 2000
+    assert log_config(broker, {})["segment.bytes"] == 1000
+    assert log_config(broker, {"segment.bytes": 2000})["segment.bytes"] == 2000
 
 
 def test_a_value_changed_while_running_wins_over_the_one_given_at_the_start():
     broker = config.BrokerConfig({"log.roll.ms": 5}, {"log.roll.hours": 2})
-    assert log_config(broker, {})["segment_ms"] == 5
-    assert log_config(config.BrokerConfig({"log.roll.ms": 5}, {"log.roll.ms": 6}), {})["segment_ms"] == 6
+    assert log_config(broker, {})["segment.ms"] == 5
+    assert log_config(config.BrokerConfig({"log.roll.ms": 5}, {"log.roll.ms": 6}), {})["segment.ms"] == 6
 
 
 def test_keywords_are_kafkas_names_with_underscores():
@@ -112,7 +113,7 @@ def test_keywords_are_kafkas_names_with_underscores():
 def test_native_settings_carry_the_advertised_address():
     broker = broker_config([("advertised.listeners", "PLAINTEXT://log.example:9093"), ("node.id", "7")])
     native = json.loads(config.native_settings(broker, "c"))
-    assert (native["advertised_host"], native["advertised_port"], native["node_id"]) == ("log.example", 9093, 7)
+    assert (native["advertised_host"], native["advertised_port"], native["node.id"]) == ("log.example", 9093, 7)
     assert json.loads(config.native_settings(broker_config(), "c"))["advertised_host"] is None
 
 

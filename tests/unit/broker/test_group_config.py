@@ -60,7 +60,7 @@ def described(registry, group):
 
 def test_what_a_group_sets_is_told_kept_and_shown(registry, native, tmp_path):
     assert alter(registry, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
-    handed_over = {"share_auto_offset_reset": {"by_duration_ms": 3_600_000}, "share_isolation_level": "read_committed"}
+    handed_over = {"share.auto.offset.reset": {"by_duration_ms": 3_600_000}, "share.isolation.level": "read_committed"}
     assert native.groups == {"g": handed_over}
     shown = described(registry, "g")
     assert shown["share.isolation.level"] == ("read_committed", 8)
@@ -101,7 +101,7 @@ def test_the_broker_says_between_which_bounds_a_group_may_choose(tmp_path, nativ
     registry = TopicRegistry(FileStore(tmp_path), native, broker)
     registry.start()
     assert alter(registry, "g", share_delivery_count_limit="25", share_session_timeout_ms="1000") == 0
-    assert native.groups == {"g": {"share_delivery_count_limit": 25, "share_session_timeout_ms": 1000}}
+    assert native.groups == {"g": {"share.delivery.count.limit": 25, "share.session.timeout.ms": 1000}}
     assert alter(registry, "g", share_delivery_count_limit="26") == ErrorCode.INVALID_CONFIG
 
 
@@ -110,4 +110,4 @@ def test_no_more_groups_have_settings_than_the_bound(registry, native, monkeypat
     assert alter(registry, "g", share_delivery_count_limit="3") == 0
     assert alter(registry, "h", share_delivery_count_limit="3") == ErrorCode.POLICY_VIOLATION
     assert alter(registry, "g", share_delivery_count_limit="4") == 0
-    assert native.groups == {"g": {"share_delivery_count_limit": 4}}
+    assert native.groups == {"g": {"share.delivery.count.limit": 4}}

@@ -76,7 +76,7 @@ def test_a_created_topic_is_served_and_comes_back_after_a_restart(registry, nati
     answer = create(registry, "t", configs=[{"name": "retention.ms", "value": "5"}])
     assert (answer["error_code"], answer["num_partitions"], answer["replication_factor"]) == (0, 2, 1)
     assert native.topics["t"]["topic_id"] == answer["topic_id"]
-    assert native.topics["t"]["config"]["retention_ms"] == 5
+    assert native.topics["t"]["config"]["retention.ms"] == 5
     assert {
         "name": "retention.ms",
         "value": "5",
@@ -98,7 +98,7 @@ def test_validate_only_changes_nothing(registry, native):
     assert requests.create_partitions(registry, request)["results"][0]["error_code"] == 0
     assert alter(registry, TOPIC, "u", validate_only=True, retention_ms="9")["error_code"] == 0
     assert len(native.topics["u"]["partitions"]) == 2
-    assert native.topics["u"]["config"]["retention_ms"] == 604_800_000
+    assert native.topics["u"]["config"]["retention.ms"] == 604_800_000
 
 
 def test_a_full_disk_is_an_answer_and_the_topic_is_served_after_the_next_start(registry, native, tmp_path):
@@ -208,7 +208,7 @@ def test_a_resource_that_is_not_here_is_an_error_of_its_own(registry, kind, name
 def test_altered_topic_configs_reach_the_log_and_the_store(registry, native, tmp_path):
     create(registry, "t")
     assert alter(registry, TOPIC, "t", retention_ms="7")["error_code"] == 0
-    assert native.topics["t"]["config"]["retention_ms"] == 7
+    assert native.topics["t"]["config"]["retention.ms"] == 7
     assert started(tmp_path, FakeNative()).topics["t"].configs == {"retention.ms": "7"}
     replaced = {"resource_type": TOPIC, "resource_name": "t", "configs": [{"name": "flush.ms", "value": "3"}]}
     answer = requests.alter_configs(registry, {"resources": [replaced], "validate_only": False})["responses"][0]
@@ -220,8 +220,8 @@ def test_a_changed_broker_setting_reaches_every_topic_that_does_not_set_it(regis
     create(registry, "t")
     create(registry, "own", configs=[{"name": "retention.ms", "value": "5"}])
     assert alter(registry, BROKER, "1", log_retention_ms="9")["error_code"] == 0
-    assert native.topics["t"]["config"]["retention_ms"] == 9
-    assert native.topics["own"]["config"]["retention_ms"] == 5
+    assert native.topics["t"]["config"]["retention.ms"] == 9
+    assert native.topics["own"]["config"]["retention.ms"] == 5
     entry = describe(registry, BROKER, "1", keys=["log.retention.ms"])["configs"][0]
     assert (entry["value"], entry["config_source"]) == ("9", 2)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_spark._native import client_settings
+from pylog_spark._native import settings
 from pylog_spark.errors import PylogError
 from pylog_spark.offsets import TopicPartition
 from pylog_spark.offsets.limits import Ago, AtTimestamp, Back, Earliest, Latest, Specific
@@ -224,7 +224,7 @@ def test_a_batch_may_end_where_it_starts_and_at_latest(end: str) -> None:
 
 
 def test_every_setting_of_the_java_clients_is_ignored_or_refused_with_a_reason_or_the_native_clients() -> None:
-    native = {name for name, *_ in client_settings()}
+    native = {row.name for row in settings("client")}
     for name in (*IGNORED, *REFUSED):
         assert name not in native
     assert not IGNORED.keys() & REFUSED.keys()

@@ -8,59 +8,70 @@ use crate::error::{ClientError, Result};
 use crate::metadata::cluster::Cluster;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ListGroups {
-    #[serde(default)]
     states: Vec<String>,
-    #[serde(default)]
     types: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Names {
     names: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct GroupOffsets {
     group: String,
-    #[serde(default)]
     stable: bool,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AlterGroupOffsets {
     group: String,
     offsets: Vec<group_offsets::Committed>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Group {
     group: String,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AlterShareGroupOffsets {
     group: String,
     offsets: Vec<share_groups::Start>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct DeleteGroupOffsets {
     group: String,
     partitions: Vec<(String, i32)>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Partitions {
     partitions: Vec<(String, i32)>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Broker {
     broker: i32,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Moves {
     moves: Vec<replicas::Move>,
 }
@@ -100,10 +111,10 @@ pub fn call(cluster: &mut Cluster, name: &str, arguments: &str) -> Result<Vec<Va
         "abort_transaction" => Ok(vec![transactions::abort(cluster, &read(arguments)?)?]),
         "fence_producers" => transactions::fence(cluster, &read::<Names>(arguments)?.names),
         "reassign_partitions" => replicas::reassign(cluster, &read::<Moves>(arguments)?.moves),
-        "list_reassignments" => replicas::moving(cluster),
-        "features" => features::list(cluster),
+        "list_reassignments" => read::<Nothing>(arguments).and_then(|_| replicas::moving(cluster)),
+        "features" => read::<Nothing>(arguments).and_then(|_| features::list(cluster)),
         "update_features" => features::raise(cluster, &read(arguments)?),
-        "dead_brokers" => brokers::dead(cluster),
+        "dead_brokers" => read::<Nothing>(arguments).and_then(|_| brokers::dead(cluster)),
         "unregister_broker" => brokers::unregister(cluster, read::<Broker>(arguments)?.broker),
         "elect_leaders" => replicas::elect(cluster, &read(arguments)?),
         _ => Err(ClientError::invalid(format!("there is no admin request called {name:?}"))),

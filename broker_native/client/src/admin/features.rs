@@ -11,13 +11,13 @@ use pylog_wire::messages::update_features::FeatureUpdateKey;
 
 /// A feature and the level that it shall have.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Raise {
     /// Its name.
     pub feature: String,
     /// Not lower than it is.
     pub level: i16,
     /// Nothing is changed.
-    #[serde(default)]
     pub validate_only: bool,
 }
 

@@ -19,11 +19,12 @@ pub type Move = (String, i32, Option<Vec<i32>>);
 
 /// Which leaders to elect.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Election {
     /// All partitions when `None`.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub partitions: Option<Vec<(String, i32)>>,
     /// Any live replica, when none is in sync: records may be lost.
-    #[serde(default)]
     pub unclean: bool,
 }
 

@@ -21,6 +21,7 @@ use pylog_wire::messages::{
 
 /// Which transactions to list; empty and -1 let all through.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// Names of states.
     pub states: Vec<String>,
@@ -29,7 +30,7 @@ pub struct Filter {
     /// Only those that are open for longer, in milliseconds.
     pub duration_ms: i64,
     /// Only ids that match this regular expression as a whole.
-    #[serde(default)]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub pattern: Option<String>,
 }
 
@@ -185,6 +186,7 @@ fn producers_of(cluster: &mut Cluster, topic: &str, partition: i32) -> Result<Va
 
 /// A transaction in one partition.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Hanging {
     /// The partition's topic.
     pub topic: String,

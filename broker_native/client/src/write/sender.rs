@@ -156,7 +156,7 @@ impl Sender {
                 continue;
             }
             if let Some(mut batch) = queue.take() {
-                let spare = batch.seal(&self.identity, self.settings.compression_type);
+                let spare = batch.seal(&self.identity, self.settings.codec());
                 let spare = spare
                     .map_err(|error| ClientError::invalid(format!("{}: {error}", topic_partition.topic)))?;
                 spare.into_iter().for_each(|builder| self.delivery.give_back(builder));

@@ -6,16 +6,15 @@ use pylog_storage::LogConfig;
 
 /// A topic as Python applies it.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TopicSpec {
     /// Its name.
     pub name: String,
     /// Its id.
     pub topic_id: Uuid,
     /// Whether clients should hide it.
-    #[serde(default)]
     pub internal: bool,
     /// Settings of its logs.
-    #[serde(default)]
     pub config: LogConfig,
     /// All of its partitions.
     pub partitions: Vec<PartitionSpec>,
@@ -23,6 +22,7 @@ pub struct TopicSpec {
 
 /// A partition as Python applies it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PartitionSpec {
     /// Its number.
     pub partition: i32,
@@ -35,15 +35,11 @@ pub struct PartitionSpec {
     /// Those that are in sync.
     pub isr: Vec<i32>,
     /// Grows with each change of the partition's document.
-    #[serde(default)]
     pub partition_epoch: i32,
     /// Replicas that are being added, among `replicas`.
-    #[serde(default)]
     pub adding: Vec<i32>,
     /// Replicas that are being removed, among `replicas`.
-    #[serde(default)]
     pub removing: Vec<i32>,
     /// Replicas outside the ISR that may still be elected (KIP-966).
-    #[serde(default)]
     pub elr: Vec<i32>,
 }

@@ -15,6 +15,7 @@ const LEASE_LOOK: Duration = Duration::from_millis(250);
 
 /// A broker that belongs to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Broker {
     /// Its number.
     pub id: i32,
@@ -23,7 +24,7 @@ pub struct Broker {
     /// Its port.
     pub port: u16,
     /// Where it stands, when it says so.
-    #[serde(default)]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub rack: Option<String>,
     /// Of its registration; a restarted broker has a larger one.
     pub epoch: i64,
@@ -31,24 +32,24 @@ pub struct Broker {
 
 /// The brokers at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ClusterView {
     /// Who controls, -1 for nobody.
     pub controller_id: i32,
     /// How often somebody was elected to.
-    #[serde(default)]
     pub controller_epoch: i32,
     /// All live brokers by number, this one included.
     pub brokers: Vec<Broker>,
     /// Those that belong to the cluster and do not live; their epochs mean nothing.
-    #[serde(default)]
     pub dead: Vec<Broker>,
     /// The cluster's level.
-    #[serde(default)]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub level: Option<Level>,
 }
 
 /// What all brokers of the cluster understand, and what this one could.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Level {
     /// The cluster's.
     pub now: i16,

@@ -2,108 +2,93 @@
 use std::collections::HashMap;
 
 use parking_lot::RwLock;
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use pylog_coordinator::group::{self, share::Membership};
-use pylog_coordinator::share::{GroupSettings, IsolationLevel, OffsetReset, Settings};
+use pylog_coordinator::group::share::Membership;
+use pylog_coordinator::share::GroupSettings;
+use pylog_settings::{Refused, groups, share};
 
-/// What a group set; the names are Kafka's, in snake_case.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Own {
-    share_delivery_count_limit: Option<i16>,
-    share_partition_max_record_locks: Option<i64>,
-    share_record_lock_duration_ms: Option<i64>,
-    share_auto_offset_reset: Option<Reset>,
-    share_isolation_level: Option<IsolationLevel>,
-    share_renew_acknowledge_enable: Option<bool>,
-    share_session_timeout_ms: Option<i32>,
-    share_heartbeat_interval_ms: Option<i32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Reset {
-    Earliest,
-    Latest,
-    ByDurationMs(i64),
-}
+/// What a group set, under Kafka's names.
+pub type Own = Map<String, Value>;
 
 /// All of them.
 #[derive(Debug)]
 pub struct Configs {
-    broker: GroupSettings,
-    membership: Membership,
-    own: RwLock<HashMap<String, Own>>,
+    broker: share::GroupSettings,
+    groups: RwLock<HashMap<String, share::GroupSettings>>,
 }
 
 impl Configs {
     /// None.
-    pub fn new(shares: &Settings, groups: &group::Settings) -> Self {
-        Self { broker: shares.into(), membership: groups.into(), own: RwLock::default() }
+    pub fn new(shares: &share::Settings, groups: &groups::Settings) -> Self {
+        Self { broker: share::GroupSettings::of_broker(shares, groups), groups: RwLock::default() }
     }
 
     /// Takes the place of all before.
-    pub fn apply(&self, own: HashMap<String, Own>) {
-        *self.own.write() = own;
+    ///
+    /// # Errors
+    /// A name is unknown or a value does not fit; nothing is changed then.
+    pub fn apply(&self, own: HashMap<String, Own>) -> Result<(), Refused> {
+        let read = own.into_iter().map(|(group, own)| Ok((group, self.broker.read_over(own)?)));
+        *self.groups.write() = read.collect::<Result<_, Refused>>()?;
+        Ok(())
     }
 
     /// The groups that have some.
     pub fn groups(&self) -> Vec<String> {
-        self.own.read().keys().cloned().collect()
+        self.groups.read().keys().cloned().collect()
     }
 
     /// Those of a group's members.
     pub fn membership_of(&self, group_id: &str) -> Membership {
-        let (broker, own) = (self.membership, self.own.read());
-        let Some(own) = own.get(group_id) else { return broker };
-        Membership {
-            session_timeout_ms: own.share_session_timeout_ms.unwrap_or(broker.session_timeout_ms),
-            heartbeat_interval_ms: own.share_heartbeat_interval_ms.unwrap_or(broker.heartbeat_interval_ms),
-        }
+        self.groups.read().get(group_id).unwrap_or(&self.broker).into()
     }
 
     /// Those of a group's records.
     pub fn of(&self, group_id: &str) -> GroupSettings {
-        let broker = self.broker;
-        let own = self.own.read();
-        let Some(own) = own.get(group_id) else { return broker };
-        GroupSettings {
-            delivery_count_limit: own.share_delivery_count_limit.unwrap_or(broker.delivery_count_limit),
-            max_record_locks: own.share_partition_max_record_locks.unwrap_or(broker.max_record_locks),
-            record_lock_ms: own.share_record_lock_duration_ms.unwrap_or(broker.record_lock_ms),
-            reset: own.share_auto_offset_reset.map_or(broker.reset, |reset| match reset {
-                Reset::Earliest => OffsetReset::Earliest,
-                Reset::Latest => OffsetReset::Latest,
-                Reset::ByDurationMs(ms) => OffsetReset::ByDuration(ms),
-            }),
-            isolation: own.share_isolation_level.unwrap_or(broker.isolation),
-            renews: own.share_renew_acknowledge_enable.unwrap_or(broker.renews),
-        }
+        self.groups.read().get(group_id).unwrap_or(&self.broker).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use pylog_coordinator::share::{IsolationLevel, OffsetReset};
+
     use super::*;
 
     #[test]
     fn a_group_has_what_it_set_and_else_what_the_broker_has() {
-        let configs = Configs::new(&Settings::default(), &group::Settings::default());
-        let json = r#"{"g": {"share_auto_offset_reset": {"by_duration_ms": 7}, "share_isolation_level": "read_committed"},
-            "h": {"share_auto_offset_reset": "earliest", "share_record_lock_duration_ms": 15000, "share_session_timeout_ms": 50000}}"#;
-        configs.apply(serde_json::from_str(json).unwrap());
-        let broker = GroupSettings::from(&Settings::default());
+        let configs = Configs::new(&share::Settings::default(), &groups::Settings::default());
+        let json = r#"{"g": {"share.auto.offset.reset": {"by_duration_ms": 7}, "share.isolation.level": "read_committed"},
+            "h": {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": 15000, "share.session.timeout.ms": 50000}}"#;
+        configs.apply(serde_json::from_str(json).unwrap()).unwrap();
+        let broker = GroupSettings::from(&share::Settings::default());
         let (reset, isolation) = (OffsetReset::ByDuration(7), IsolationLevel::ReadCommitted);
         assert_eq!(configs.of("g"), GroupSettings { reset, isolation, ..broker });
         let (reset, record_lock_ms) = (OffsetReset::Earliest, 15_000);
         assert_eq!(configs.of("h"), GroupSettings { reset, record_lock_ms, ..broker });
         assert_eq!(configs.of("other"), broker);
         let membership = configs.membership_of("other");
-        assert_eq!(membership, Membership::from(&group::Settings::default()));
+        assert_eq!(membership, Membership { session_timeout_ms: 45_000, heartbeat_interval_ms: 5_000 });
         assert_eq!(configs.membership_of("h"), Membership { session_timeout_ms: 50_000, ..membership });
         let mut groups = configs.groups();
         groups.sort_unstable();
         assert_eq!(groups, ["g", "h"]);
+    }
+
+    #[test]
+    fn a_name_or_value_that_does_not_fit_is_refused_and_changes_nothing() {
+        let configs = Configs::new(&share::Settings::default(), &groups::Settings::default());
+        configs.apply(serde_json::from_str(r#"{"g": {"share.session.timeout.ms": 50000}}"#).unwrap()).unwrap();
+        for (own, sentence) in [
+            (r#"{"share_session_timeout_ms": 1}"#, "there is no setting share_session_timeout_ms here"),
+            (r#"{"share.session.timeout.ms": "1"}"#, "share.session.timeout.ms must be a whole number"),
+            (r#"{"share.auto.offset.reset": {"by_duration": 1}}"#, "share.auto.offset.reset must be"),
+        ] {
+            let own = HashMap::from([("h".to_owned(), serde_json::from_str(own).unwrap())]);
+            let refused = configs.apply(own).unwrap_err().to_string();
+            assert!(refused.starts_with(sentence), "{refused}");
+        }
+        assert_eq!(configs.groups(), ["g"]);
     }
 }

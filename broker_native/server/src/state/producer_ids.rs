@@ -65,6 +65,7 @@ struct Block {
 
 /// The answer to [`Kind::AllocateProducerIds`].
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Allocated {
     first: i64,
     count: i64,

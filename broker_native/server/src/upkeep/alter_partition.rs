@@ -21,11 +21,13 @@ use pylog_wire::ErrorCode;
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Answers {
     partitions: Vec<Answered>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Answered {
     topic: String,
     partition: i32,

@@ -26,7 +26,7 @@ impl Compaction {
     /// # Errors
     /// The operating system has no thread left.
     pub fn start(logs: &Arc<LogManager>, settings: &Settings) -> std::io::Result<Self> {
-        let memory = settings.cleaner_config();
+        let memory = CleanerConfig::from(settings);
         let backoff = Duration::from_millis(settings.log_cleaner_backoff_ms);
         let brake = Arc::new(Brake::new(settings.log_cleaner_io_max_bytes_per_second, backoff));
         let mut compaction = Self { brake, threads: Vec::new() };

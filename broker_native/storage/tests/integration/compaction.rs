@@ -187,7 +187,7 @@ fn a_topic_that_was_compacted_once_is_no_damage_when_it_no_longer_is() {
     let (_, rows) = read(&broker.log);
     broker.manager.close().unwrap();
     drop(broker);
-    let plain = LogConfig { cleanup_policy: CleanupPolicy::default(), ..compacted() };
+    let plain = LogConfig { cleanup_policy: LogConfig::default().cleanup_policy, ..compacted() };
     for _ in 0..2 {
         // The second time after a kill.
         let broker = real(dir.path(), plain.clone());

@@ -72,8 +72,7 @@ pub struct Transaction {
 impl Transaction {
     /// Asks nobody yet.
     pub fn new(id: String, settings: &Settings, cluster: Arc<Mutex<Cluster>>, stop: Stop) -> Self {
-        let mut settings = settings.clone();
-        settings.retry_backoff_ms = settings.retry_backoff_ms.min(SOON_MS);
+        let settings = settings.clone().retrying_after(SOON_MS);
         Self {
             id,
             settings,

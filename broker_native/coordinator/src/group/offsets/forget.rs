@@ -95,7 +95,7 @@ fn is_expired(committed: &Committed, retention: Retention, cx: &Context<'_>) -> 
         Retention::SinceCommit => committed.commit_timestamp_ms,
         Retention::Since(since_ms) => since_ms,
     };
-    cx.now_ms.saturating_sub(since_ms) >= cx.settings.offsets_retention_ms
+    cx.now_ms.saturating_sub(since_ms) >= cx.settings.offsets_retention_ms()
 }
 
 /// Deletes the offset, if there is one.

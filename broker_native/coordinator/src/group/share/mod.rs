@@ -24,10 +24,11 @@ mod tests;
 pub use change::Change;
 pub use group::{Member, ShareGroup};
 
-use super::context::{Context, Settings};
+use super::context::Context;
 use super::requests::{GroupReply, GroupRequest};
 use super::state::{Group, Kind};
 use crate::{Caller, Record, Ticket};
+use pylog_settings::share::GroupSettings;
 
 /// What a group may set for its members, or the broker's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +39,11 @@ pub struct Membership {
     pub heartbeat_interval_ms: i32,
 }
 
-impl From<&Settings> for Membership {
-    fn from(broker: &Settings) -> Self {
+impl From<&GroupSettings> for Membership {
+    fn from(group: &GroupSettings) -> Self {
         Self {
-            session_timeout_ms: broker.group_share_session_timeout_ms,
-            heartbeat_interval_ms: broker.group_share_heartbeat_interval_ms,
+            session_timeout_ms: group.share_session_timeout_ms,
+            heartbeat_interval_ms: group.share_heartbeat_interval_ms,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! DescribeLogDirs, DescribeTopicPartitions, DescribeCluster, the features and what a client may do.
-use pylog_storage::LogConfig;
+use pylog_storage::{CleanupPolicy, LogConfig};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_records::{DeleteRecordsPartition, DeleteRecordsTopic};
 use pylog_wire::messages::describe_log_dirs::DescribableLogDirTopic;
@@ -197,7 +197,7 @@ fn records_of_internal_and_of_compacted_topics_are_not_deleted() {
     internal.internal = true;
     let mut compacted = topic("table", 1);
     compacted.config =
-        LogConfig { cleanup_policy: serde_json::from_str("\"compact\"").unwrap(), ..LogConfig::default() };
+        LogConfig { cleanup_policy: CleanupPolicy { delete: false, compact: true }, ..LogConfig::default() };
     broker.server.apply_topics(vec![internal, compacted]).unwrap();
     let ask = |name: &str| {
         let partitions = vec![DeleteRecordsPartition { partition_index: 0, offset: 0 }];

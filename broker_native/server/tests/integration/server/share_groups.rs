@@ -38,13 +38,13 @@ fn serving(reset: &str) -> (Broker, Uuid) {
     let spec = topic("t", 1);
     let topic_id = spec.topic_id;
     broker.server.apply_topics(vec![spec, topic("__consumer_offsets", 1)]).unwrap();
-    configure(&broker, &format!(r#"{{"share_auto_offset_reset": {reset}}}"#));
+    configure(&broker, &format!(r#"{{"share.auto.offset.reset": {reset}}}"#));
     (broker, topic_id)
 }
 
 fn configure(broker: &Broker, own: &str) {
     let own: Own = serde_json::from_str(own).unwrap();
-    broker.server.shared().share_groups.configs.apply(HashMap::from([(GROUP.to_owned(), own)]));
+    broker.server.shared().share_groups.configs.apply(HashMap::from([(GROUP.to_owned(), own)])).unwrap();
 }
 
 /// A member with a connection of its own.
@@ -213,7 +213,7 @@ fn records_are_acquired_acknowledged_and_not_delivered_again_after_a_restart() {
     let specs: Vec<_> = specs.collect();
     broker.restart();
     broker.server.apply_topics(specs).unwrap();
-    configure(&broker, r#"{"share_auto_offset_reset": "earliest"}"#);
+    configure(&broker, r#"{"share.auto.offset.reset": "earliest"}"#);
     assert_eq!(standing(&broker), [(1, 2)]);
     let mut after = Member::join(&broker, "n", topic_id);
     assert_eq!(after.fetch(&[]), [(1, 1, 1), (2, 2, 2)], "what was held is delivered again");

@@ -26,9 +26,9 @@ fn cluster() -> (Bed, Uuid) {
     let (replicas, isr) = (vec![2, 3], vec![2, 3]);
     let partition = PartitionSpec { leader: 2, leader_epoch: 3, replicas, isr, ..Default::default() };
     let topic_id = bed.serve(TopicSpec { partitions: vec![partition], ..topic("t", 0) });
-    let own: Own = serde_json::from_str(r#"{"share_auto_offset_reset": "earliest"}"#).unwrap();
+    let own: Own = serde_json::from_str(r#"{"share.auto.offset.reset": "earliest"}"#).unwrap();
     for broker in bed.brokers.values() {
-        broker.server.shared().share_groups.configs.apply(HashMap::from([(GROUP.to_owned(), own.clone())]));
+        broker.server.shared().share_groups.configs.apply(HashMap::from([(GROUP.to_owned(), own.clone())])).unwrap();
     }
     (bed, topic_id)
 }

@@ -8,6 +8,7 @@ use crate::group::consumer::tests::scene::FakeTopics;
 use crate::group::share::Membership;
 use crate::group::{Context, Group, GroupReply, GroupRequest, Kind, Settings, TimerKey, TopicsView, share};
 use crate::{Caller, Effects, Record, Room, Ticket, Timers};
+use pylog_settings::share::GroupSettings;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_group_describe::DescribedGroup;
 use pylog_wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
@@ -31,7 +32,7 @@ impl Stage {
             group: Group::default(),
             topics: Arc::default(),
             settings: Settings::default(),
-            membership: Membership::from(&Settings::default()),
+            membership: Membership::from(&GroupSettings::default()),
             now_ms: 1_000,
             log: Vec::new(),
             timers: Timers::default(),

@@ -1,0 +1,75 @@
+//! The checked reading of values that somebody gave under the names of settings.
+use serde_json::{Map, Value};
+
+use crate::setting::Setting;
+use crate::typed::Typed;
+
+/// Why a struct of settings cannot be read. One sentence, which names the setting.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// Nobody gave it.
+    #[error("the setting {0} is missing")]
+    Missing(&'static str),
+    /// Its value is of another type, or not valid.
+    #[error("{name} must be {allowed}, not {value}")]
+    Unfit {
+        /// Which setting.
+        name: &'static str,
+        /// What it may be.
+        allowed: String,
+        /// What was given.
+        value: Value,
+    },
+    /// There is no such setting where it was given.
+    #[error("there is no setting {0} here")]
+    Unknown(String),
+}
+
+/// Values by name; whoever reads takes its own, and what nobody took is refused.
+pub struct Given(Map<String, Value>);
+
+impl Given {
+    /// All of `values` are to be taken.
+    pub fn new(values: Map<String, Value>) -> Self {
+        Self(values)
+    }
+
+    /// The value of `setting`, or that of `base` where none was given.
+    ///
+    /// # Errors
+    /// It does not fit, or is missing and there is no `base`.
+    pub fn take<T: Typed>(&mut self, setting: &Setting, base: Option<&T>) -> Result<T, Refused> {
+        let is_valid = |value: &Value| value.is_null() || setting.accepts(value);
+        self.read(setting.name, base, is_valid, || setting.allowed())
+    }
+
+    /// The value of a field that no user sets, as [`Given::take`].
+    ///
+    /// # Errors
+    /// As [`Given::take`].
+    pub fn take_field<T: Typed>(&mut self, name: &'static str, base: Option<&T>) -> Result<T, Refused> {
+        self.read(name, base, |_| true, || "of another type".to_owned())
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`] when something was not taken.
+    pub fn finish(self) -> Result<(), Refused> {
+        self.0.into_iter().next().map_or(Ok(()), |(name, _)| Err(Refused::Unknown(name)))
+    }
+
+    fn read<T: Typed>(
+        &mut self,
+        name: &'static str,
+        base: Option<&T>,
+        is_valid: impl Fn(&Value) -> bool,
+        allowed: impl Fn() -> String,
+    ) -> Result<T, Refused> {
+        let Some(value) = self.0.remove(name) else {
+            return base.cloned().ok_or(Refused::Missing(name));
+        };
+        let read = is_valid(&value).then(|| T::of(&value)).flatten();
+        read.ok_or_else(|| Refused::Unfit { name, allowed: allowed(), value })
+    }
+}

@@ -1,0 +1,38 @@
+//! Every setting of brokers, topics, groups and clients, once: Kafka's name, type, default, valid values, meaning.
+//!
+//! # Layout
+//! | file | what it owns |
+//! |---|---|
+//! | [`setting`] | what one setting is, and the rows of the tables |
+//! | [`typed`] | Rust types that a setting may have, and the words that are one |
+//! | [`given`] | the checked reading of what somebody gave |
+//! | `declare` | the macro that makes of a declaration the struct, its reading and its rows |
+//! | [`nearest`] | which known name was meant |
+//! | [`client`], [`topic`], [`server`], [`groups`], [`share`], [`transactions`] | settings that the native half reads, a struct each |
+//! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
+//! | [`tables`] | all of them, by whom they belong to |
+//!
+//! A default stands in a declaration and nowhere else. A struct is read from JSON under Kafka's names; a name that is unknown, missing
+//! or of another type is refused with a sentence that names it. Python reads the tables through the native module and checks what
+//! users give (`pylog_spark/broker/setting.py`); the values that it hands over are checked once more as they are read.
+//! Nothing here holds a lock, a file or a socket.
+mod declare;
+
+pub mod client;
+pub mod cluster;
+pub mod given;
+pub mod groups;
+pub mod internal_topics;
+pub mod log_defaults;
+pub mod nearest;
+pub mod server;
+pub mod setting;
+pub mod share;
+pub mod tables;
+pub mod topic;
+pub mod transactions;
+pub mod typed;
+
+pub use given::Refused;
+pub use setting::{Importance, Kind, Row, Setting, Synonym, Valid};
+pub use typed::Typed;

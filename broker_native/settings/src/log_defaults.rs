@@ -1,0 +1,33 @@
+//! Broker settings that stand in for those of a topic, where name, unit or default differ from the topic's; the others are declared with
+//! the topic's own (`of_broker` in [`crate::topic`]). Those in a larger unit are fixed at the broker's start, as in Kafka.
+use crate::declare::settings;
+use crate::topic::LogConfig;
+
+const HOUR_MS: i64 = 3_600_000;
+
+fn topic() -> LogConfig {
+    LogConfig::default()
+}
+
+settings! { rows
+    /// Default of flush.ms (log.flush.scheduler.interval.ms when not set) for topics that do not set it.
+    "log.flush.interval.ms" LONG = None::<&str>, at_least(0), high(), dynamic();
+    /// Default of flush.ms for topics that do not set it.
+    "log.flush.scheduler.interval.ms" LONG = topic().flush_ms, at_least(1), high();
+    /// Default of retention.ms, in hours for topics that do not set it.
+    "log.retention.hours" INT = topic().retention_ms / HOUR_MS, high();
+    /// Default of retention.ms, in minutes; wins over log.retention.hours for topics that do not set it.
+    "log.retention.minutes" INT = None::<&str>, high();
+    /// Default of retention.ms; wins over log.retention.minutes for topics that do not set it.
+    "log.retention.ms" LONG = None::<&str>, at_least(-1), high(), dynamic();
+    /// Default of segment.ms, in hours for topics that do not set it.
+    "log.roll.hours" INT = topic().segment_ms / HOUR_MS, at_least(1), high();
+    /// Default of segment.jitter.ms, in hours for topics that do not set it.
+    "log.roll.jitter.hours" INT = topic().segment_jitter_ms / HOUR_MS, at_least(0), high();
+    /// Default of segment.jitter.ms; wins over log.roll.jitter.hours for topics that do not set it.
+    "log.roll.jitter.ms" LONG = None::<&str>, at_least(0), high(), dynamic();
+    /// Default of segment.ms; wins over log.roll.hours for topics that do not set it.
+    "log.roll.ms" LONG = None::<&str>, at_least(1), high(), dynamic();
+    /// Default of min.insync.replicas for topics that do not set it; the same at all brokers of a cluster.
+    "min.insync.replicas" INT = topic().min_insync_replicas, at_least(1), high(), dynamic();
+}

@@ -1,0 +1,167 @@
+//! Settings of topics, which are those of their logs.
+use serde_json::Value;
+
+use crate::declare::settings;
+use crate::setting::{Valid, hours, minutes, same};
+use crate::typed::{Typed, words};
+
+words! {
+    /// When a record is acknowledged and visible, and what it then survives.
+    pub enum Durability {
+        /// Written to the page cache: survives a kill of the broker, not a loss of power.
+        PageCache = "page-cache",
+        /// fdatasync has returned: survives a loss of power.
+        Flushed = "flushed",
+    }
+}
+
+words! {
+    /// Whose timestamps a batch keeps.
+    pub enum TimestampType {
+        /// The producer's.
+        CreateTime = "CreateTime",
+        /// The broker's, at append.
+        LogAppendTime = "LogAppendTime",
+    }
+}
+
+/// What happens to old records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CleanupPolicy {
+    /// Whole segments are removed by time and size.
+    pub delete: bool,
+    /// The last record of each key is kept.
+    pub compact: bool,
+}
+
+impl Typed for CleanupPolicy {
+    const VALID: Valid = Valid::OneOf { words: &["delete", "compact"], why: "" };
+
+    fn of(value: &Value) -> Option<Self> {
+        let words: Vec<&str> = value.as_str()?.split(',').map(str::trim).collect();
+        Some(Self { delete: words.contains(&"delete"), compact: words.contains(&"compact") })
+    }
+
+    fn value(&self) -> Value {
+        match (self.compact, self.delete) {
+            (true, true) => "compact,delete",
+            (true, false) => "compact",
+            (false, true) => "delete",
+            (false, false) => "",
+        }
+        .into()
+    }
+}
+
+settings! {
+    /// Settings of one topic's logs. Fields ending in `_ms` are milliseconds, in `_bytes` bytes; -1 is "no limit" where
+    /// Kafka says so.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct LogConfig {
+        /// What happens to old records. delete: whole segments are removed by retention.ms and retention.bytes. compact:
+        /// of each key the last record is kept. compact,delete: both.
+        "cleanup.policy" LIST cleanup_policy: CleanupPolicy = CleanupPolicy { delete: true, compact: false },
+            of_broker("log.cleanup.policy");
+        /// How record batches are compressed on disk. producer: as the producer sent them.
+        "compression.type" STRING compression_type: String = "producer".to_owned(),
+            of_broker("compression.type"),
+            one_of(&["producer"], "the broker keeps batches as the producer compressed them");
+        /// How long compaction keeps tombstones and transaction markers after the first cleaning that met them; a reader
+        /// that takes longer than this from the start to the end may miss a deletion.
+        "delete.retention.ms" LONG delete_retention_ms: i64 = /* 1 day */ 86_400_000,
+            of_broker("log.cleaner.delete.retention.ms"),
+            at_least(0);
+        /// When a record is acknowledged and visible. page-cache: once written to the page cache (survives a kill of the
+        /// broker). flushed: once fdatasync has returned (survives power loss). A setting of pylog, not of Kafka.
+        "durability" STRING durability: Durability = Durability::PageCache, of_broker("log.durability");
+        /// How long a deleted segment's file stays on disk before it is unlinked.
+        "file.delete.delay.ms" LONG file_delete_delay_ms: i64 = /* 1 minute */ 60_000,
+            of_broker("log.segment.delete.delay.ms"),
+            at_least(0);
+        /// Sync the log after this many records. 1 syncs after every batch.
+        "flush.messages" LONG flush_messages: i64 = i64::MAX, of_broker("log.flush.interval.messages"), at_least(1);
+        /// Sync the log when its oldest unsynced record is this old.
+        "flush.ms" LONG flush_ms: i64 = i64::MAX,
+            falls_back_to(&[same("log.flush.interval.ms"), same("log.flush.scheduler.interval.ms")]),
+            at_least(0);
+        /// Replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER or * for all; empty: none. They fetch at
+        /// most follower.replication.throttled.rate bytes a second.
+        "follower.replication.throttled.replicas" LIST follower_replication_throttled_replicas: String = String::new();
+        /// Bytes of log between two entries of the offset index.
+        "index.interval.bytes" INT index_interval_bytes: i64 = 4096,
+            of_broker("log.index.interval.bytes"),
+            at_least(0);
+        /// Replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER or * for all; empty: none. Leaders send at
+        /// most leader.replication.throttled.rate bytes a second to them.
+        "leader.replication.throttled.replicas" LIST leader_replication_throttled_replicas: String = String::new();
+        /// Records older than this are compacted even when little of the log is dirty.
+        "max.compaction.lag.ms" LONG max_compaction_lag_ms: i64 = i64::MAX,
+            of_broker("log.cleaner.max.compaction.lag.ms"),
+            at_least(1);
+        /// Largest record batch accepted (as sent, so after compression).
+        "max.message.bytes" INT max_message_bytes: i64 = 1_048_588, of_broker("message.max.bytes"), at_least(0);
+        /// A record whose timestamp is further than this in the future is refused (CreateTime only).
+        "message.timestamp.after.max.ms" LONG message_timestamp_after_max_ms: i64 = /* 1 hour, as Kafka since 4.0 */ 3_600_000,
+            of_broker("log.message.timestamp.after.max.ms"),
+            at_least(0);
+        /// A record whose timestamp is further than this in the past is refused (CreateTime only).
+        "message.timestamp.before.max.ms" LONG message_timestamp_before_max_ms: i64 = i64::MAX,
+            of_broker("log.message.timestamp.before.max.ms"),
+            at_least(0);
+        /// Which time a record carries: the producer's (CreateTime) or the broker's at append (LogAppendTime).
+        "message.timestamp.type" STRING message_timestamp_type: TimestampType = TimestampType::CreateTime,
+            of_broker("log.message.timestamp.type");
+        /// A log is compacted once more than this part of it was written since the last time.
+        "min.cleanable.dirty.ratio" DOUBLE min_cleanable_dirty_ratio: f64 = 0.5,
+            of_broker("log.cleaner.min.cleanable.ratio"),
+            between(0, 1);
+        /// Records younger than this are not compacted.
+        "min.compaction.lag.ms" LONG min_compaction_lag_ms: i64 = 0,
+            of_broker("log.cleaner.min.compaction.lag.ms"),
+            at_least(0);
+        /// Replicas that must be in sync for acks=all to be taken, and for the high watermark to move.
+        "min.insync.replicas" INT min_insync_replicas: usize = 1,
+            falls_back_to(&[same("min.insync.replicas")]),
+            at_least(1);
+        /// Reserve a new segment's whole size on disk when it is created.
+        "preallocate" BOOLEAN preallocate: bool = false, of_broker("log.preallocate");
+        /// Old segments are deleted while a partition is larger than this. -1: no limit.
+        "retention.bytes" LONG retention_bytes: i64 = -1, of_broker("log.retention.bytes"), at_least(-1);
+        /// Segments whose newest record is older than this are deleted. -1: kept for ever.
+        "retention.ms" LONG retention_ms: i64 = /* 7 days */ 604_800_000,
+            falls_back_to(&[same("log.retention.ms"), minutes("log.retention.minutes"), hours("log.retention.hours")]),
+            at_least(-1);
+        /// A new segment is begun when the current one would grow past this.
+        "segment.bytes" INT segment_bytes: i64 = /* 1 GiB */ 1 << 30, of_broker("log.segment.bytes"), at_least(14);
+        /// Largest size of a segment's offset index; a full index begins a new segment.
+        "segment.index.bytes" INT segment_index_bytes: i64 = /* 10 MiB */ 10 << 20,
+            of_broker("log.index.size.max.bytes"),
+            at_least(4);
+        /// Random time, up to this, taken off segment.ms so that partitions do not roll at once.
+        "segment.jitter.ms" LONG segment_jitter_ms: i64 = 0,
+            falls_back_to(&[same("log.roll.jitter.ms"), hours("log.roll.jitter.hours")]),
+            at_least(0);
+        /// A new segment is begun when the current one is this old.
+        "segment.ms" LONG segment_ms: i64 = /* 7 days */ 604_800_000,
+            falls_back_to(&[same("log.roll.ms"), hours("log.roll.hours")]),
+            at_least(1);
+    }
+    beside {
+        /// Roll when the segment that is appended to is as large and larger than all before it, so that what is written again and
+        /// again is compacted early. Of compacted logs; set for internal topics only (`log.cleaner.internal.roll.bytes`).
+        compaction_roll_bytes: u64 = u64::MAX;
+    }
+    without_field {
+        /// Whether a replica that is behind may become leader when no other one is left. Acknowledged records are lost
+        /// then.
+        "unclean.leader.election.enable" BOOLEAN = false, of_broker("unclean.leader.election.enable");
+    }
+}
+
+impl LogConfig {
+    /// When a segment is rolled by age: a compacted log must close its segments in time for `max_compaction_lag_ms`.
+    pub fn max_segment_ms(&self) -> i64 {
+        let lag_counts = self.cleanup_policy.compact && self.max_compaction_lag_ms > 0;
+        if lag_counts { self.segment_ms.min(self.max_compaction_lag_ms) } else { self.segment_ms }
+    }
+}
