@@ -5,11 +5,10 @@ Types are compared by their JSON form, which is the same in every Spark version;
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pylog_spark.errors import PylogError
+from pylog_spark.errors import PylogError, native
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,8 +92,8 @@ def write_columns(schema: StructType, topic: str | None) -> dict[str, str]:
     types = {name: given[name].dataType.simpleString() for name in names}
     if "value" not in types:
         frame = [field.name for field in schema.fields]
-        near = difflib.get_close_matches("value", frame, n=1)
-        hint = f" (rename {near[0]}?)" if near else ""
+        near = native().nearest("value", frame)
+        hint = f" (rename {near}?)" if near is not None else ""
         raise PylogError(
             "PYLOG_INVALID_SCHEMA",
             f"A write needs a column value of type STRING or BINARY and the frame has only {', '.join(frame) or 'none'}"
@@ -143,6 +142,7 @@ def _as_declared(field: Any) -> bool:
 
 
 def _unknown_column(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), [known.lower() for known in READ_COLUMNS], n=1)
-    hint = next((f"did you mean {known}? " for known in READ_COLUMNS if near and known.lower() == near[0]), "")
+    columns = {known.lower(): known for known in READ_COLUMNS}
+    near = native().nearest(name.lower(), list(columns))
+    hint = f"did you mean {columns[near]}? " if near is not None else ""
     return f"A record has no column {name!r}; {hint}The columns are {read_ddl(include_headers=True)}."

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::error::{ClientError, Result};
 use pylog_record::compression::Codec;
-pub use pylog_settings::client::{Acks, Isolation};
 use pylog_settings::client::{self, CompressionType};
+pub use pylog_settings::client::{Acks, Isolation};
 use pylog_settings::nearest::nearest;
 
 /// All settings, checked.

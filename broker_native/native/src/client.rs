@@ -109,7 +109,9 @@ impl Client {
         isolation_level: &str,
     ) -> PyResult<Vec<(String, i32, i64, i64)>> {
         let isolation = Isolation::of(&isolation_level.to_ascii_lowercase().into())
-            .ok_or_else(|| ClientError::invalid("isolation_level must be one of read_uncommitted, read_committed"))
+            .ok_or_else(|| {
+                ClientError::invalid("isolation_level must be one of read_uncommitted, read_committed")
+            })
             .map_err(Failure::from)?;
         let query = |(topic, partition, timestamp): &RawPosition| OffsetQuery {
             topic_partition: TopicPartition::by_name(topic.as_str(), *partition),

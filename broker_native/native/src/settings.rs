@@ -70,7 +70,8 @@ pub fn settings<'py>(py: Python<'py>, owner: &str) -> PyResult<Bound<'py, PyTupl
         "group" => tables::group(),
         _ => Err(Failure::from(ClientError::invalid(format!("there are no settings of a {owner}"))))?,
     };
-    let rows: Vec<SettingRow> = rows.into_iter().map(|row| SettingRow::new(py, row)).collect::<PyResult<_>>()?;
+    let rows: Vec<SettingRow> =
+        rows.into_iter().map(|row| SettingRow::new(py, row)).collect::<PyResult<_>>()?;
     PyTuple::new(py, rows)
 }
 

@@ -1,8 +1,11 @@
 //! Which known name was meant by one that is not known.
 
+/// So many letters may be wrong in a short name; in a long one every third.
+const LEAST_BOUND: usize = 2;
+
 /// The name of `known` that is written most like `name`; none when even that one is too different.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let bound = (name.chars().count() / 3).max(3);
+    let bound = (name.chars().count() / 3).max(LEAST_BOUND);
     let distances = known.into_iter().map(|known| (distance(known, name), known));
     let (least, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
     (least <= bound).then_some(nearest)
@@ -38,6 +41,8 @@ mod tests {
         assert_eq!(nearest("batch.sise", known), Some("batch.size"));
         assert_eq!(nearest("retention.ms", known), Some("log.retention.ms"));
         assert_eq!(nearest("something.else", known), None);
+        assert_eq!(nearest("name", ["value"]), None);
+        assert_eq!(nearest("vlaue", ["key", "value"]), Some("value"));
         assert_eq!(nearest("batch.size", []), None);
     }
 }

@@ -200,7 +200,9 @@ impl Setting {
     pub fn parse(&self, text: &str) -> Result<Value, String> {
         let trimmed = text.trim();
         let value = match (self.kind, self.valid) {
-            (Kind::BOOLEAN, _) => same_word(&["true", "false"], trimmed).map(|word| Value::from(word == "true")),
+            (Kind::BOOLEAN, _) => {
+                same_word(&["true", "false"], trimmed).map(|word| Value::from(word == "true"))
+            }
             (Kind::INT | Kind::LONG, _) => trimmed.parse::<i64>().ok().map(Value::from),
             (Kind::DOUBLE, _) => trimmed.parse::<f64>().ok().map(Value::from),
             (Kind::STRING, Valid::OneOf { words, .. }) => same_word(words, trimmed).map(Value::from),
@@ -219,7 +221,9 @@ impl Setting {
             }
             Kind::DOUBLE => {
                 let (low, high) = self.bounds();
-                value.as_f64().is_some_and(|number| number >= low as f64 && (number <= high as f64 || high == i64::MAX))
+                value
+                    .as_f64()
+                    .is_some_and(|number| number >= low as f64 && (number <= high as f64 || high == i64::MAX))
             }
             Kind::STRING | Kind::LIST => match (self.valid, value.as_str()) {
                 (Valid::Form(_), _) => true,

@@ -109,7 +109,11 @@ mod tests {
                     _ => given.push(fallback.default.clone()),
                 }
             }
-            assert!(given.first().is_none_or(|given| *given == row.default), "{}: {given:?}", row.setting.name);
+            assert!(
+                given.first().is_none_or(|given| *given == row.default),
+                "{}: {given:?}",
+                row.setting.name
+            );
         }
     }
 
@@ -162,7 +166,10 @@ mod tests {
         ] {
             let given = Map::from_iter([(name.to_owned(), value.clone())]);
             let refused = LogConfig::default().read_over(given).unwrap_err();
-            assert!(matches!(refused, Refused::Unfit { name: refused, .. } if refused == name), "{name} = {value}");
+            assert!(
+                matches!(refused, Refused::Unfit { name: refused, .. } if refused == name),
+                "{name} = {value}"
+            );
         }
     }
 

@@ -284,8 +284,8 @@ def test_the_settings_of_a_group_are_those_of_all_brokers(members, world, tmp_pa
     assert set_of_group(members[1], "h", "by_duration:PT1S")["error_code"] == 0
     turn(members)
     told = {
-        "g": {"share_auto_offset_reset": "earliest"},
-        "h": {"share_auto_offset_reset": {"by_duration_ms": 1_000}},
+        "g": {"share.auto.offset.reset": "earliest"},
+        "h": {"share.auto.offset.reset": {"by_duration_ms": 1_000}},
     }
     assert [one.native.groups for one in members] == [told] * 3
     members[2].close()

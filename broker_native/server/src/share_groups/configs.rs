@@ -79,7 +79,9 @@ mod tests {
     #[test]
     fn a_name_or_value_that_does_not_fit_is_refused_and_changes_nothing() {
         let configs = Configs::new(&share::Settings::default(), &groups::Settings::default());
-        configs.apply(serde_json::from_str(r#"{"g": {"share.session.timeout.ms": 50000}}"#).unwrap()).unwrap();
+        configs
+            .apply(serde_json::from_str(r#"{"g": {"share.session.timeout.ms": 50000}}"#).unwrap())
+            .unwrap();
         for (own, sentence) in [
             (r#"{"share_session_timeout_ms": 1}"#, "there is no setting share_session_timeout_ms here"),
             (r#"{"share.session.timeout.ms": "1"}"#, "share.session.timeout.ms must be a whole number"),

@@ -28,7 +28,13 @@ fn cluster() -> (Bed, Uuid) {
     let topic_id = bed.serve(TopicSpec { partitions: vec![partition], ..topic("t", 0) });
     let own: Own = serde_json::from_str(r#"{"share.auto.offset.reset": "earliest"}"#).unwrap();
     for broker in bed.brokers.values() {
-        broker.server.shared().share_groups.configs.apply(HashMap::from([(GROUP.to_owned(), own.clone())])).unwrap();
+        broker
+            .server
+            .shared()
+            .share_groups
+            .configs
+            .apply(HashMap::from([(GROUP.to_owned(), own.clone())]))
+            .unwrap();
     }
     (bed, topic_id)
 }
