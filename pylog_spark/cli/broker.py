@@ -12,7 +12,7 @@ from pylog_spark.broker import properties
 from pylog_spark.broker.config import parse_listener
 from pylog_spark.broker.process import Broker, BrokerError, open_broker
 from pylog_spark.broker.setting import ConfigError
-from pylog_spark.cli.common import named_values
+from pylog_spark.cli.common import completing, named_values
 from pylog_spark.cli.signals import StopSignal
 
 _DEFAULT_LISTEN = "127.0.0.1:9092"
@@ -49,6 +49,7 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
 )
 @click.option(
     "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
+    shell_complete=completing("broker"),
     help="A setting by Kafka's name, such as num.partitions=4. Repeatable; wins over --config-file.",
 )  # fmt: skip
 @click.option(

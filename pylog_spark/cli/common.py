@@ -5,11 +5,13 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from _typeshed import DataclassInstance
 
     from pylog_spark.client.admin import Admin
@@ -23,6 +25,22 @@ _COLUMN_GAP = 2
 _LINE_WITHOUT_END = 1_000_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def completing(
+    *owners: Literal["client", "broker", "topic"], ending: str = "="
+) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
+    """Complete the names of settings of `owners` in a shell, each shown with its meaning."""
+
+    def complete(_ctx: click.Context, _parameter: click.Parameter, begun: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        from pylog_spark._native import settings
+
+        docs = {row.name: row.doc for owner in owners for row in settings(owner) if row.name.startswith(begun)}
+        return [CompletionItem(f"{name}{ending}", help=doc) for name, doc in sorted(docs.items())]
+
+    return complete
 
 
 def bootstrap_option(command: _Command) -> _Command:
@@ -52,6 +70,7 @@ def client_config_option(command: _Command) -> _Command:
         "client_config",
         multiple=True,
         callback=named_values,
+        shell_complete=completing("client"),
         metavar="NAME=VALUE",
         help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable.",
     )(command)

@@ -8,6 +8,7 @@ from pylog_spark.cli.common import (
     admin_of,
     bootstrap_option,
     client_config_option,
+    completing,
     echo_json,
     echo_table,
     json_option,
@@ -72,8 +73,10 @@ Examples:
 """)  # fmt: skip
 @click.argument("kind", type=_KIND, metavar="topic|broker")
 @click.argument("name")
-@click.option("--set", "-s", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE", help="Repeatable.")
-@click.option("--delete", "-d", "deleted", multiple=True, metavar="NAME", help="Back to its default. Repeatable.")
+@click.option("--set", "-s", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
+              shell_complete=completing("broker", "topic"), help="Repeatable.")  # fmt: skip
+@click.option("--delete", "-d", "deleted", multiple=True, metavar="NAME",
+              shell_complete=completing("broker", "topic", ending=""), help="Back to its default. Repeatable.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only ask the broker whether it would take the change.")
 @bootstrap_option
 @client_config_option

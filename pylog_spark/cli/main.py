@@ -18,6 +18,8 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+# Set by a shell that asks what a command line can go on with.
+_COMPLETE = "_PYLOG_COMPLETE"
 
 _VERBS = {
     "broker": "Run a broker: a durable log in a directory, served over Kafka's protocol.",
@@ -71,6 +73,10 @@ def pylog() -> None:
 
 def main() -> NoReturn:
     """Run the command line and leave the process with its exit code."""
+    if _COMPLETE in os.environ:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(pylog, {}, "pylog", _COMPLETE, os.environ[_COMPLETE]))
     try:
         # Not pylog.main(): that one answers a broken pipe by itself.
         with pylog.make_context("pylog", sys.argv[1:]) as context:

@@ -9,6 +9,7 @@ from pylog_spark.cli.common import (
     admin_of,
     bootstrap_option,
     client_config_option,
+    completing,
     echo_json,
     echo_table,
     json_option,
@@ -21,6 +22,7 @@ from pylog_spark.client.errors import LogError
 
 _TOPIC_CONFIG = click.option(
     "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
+    shell_complete=completing("topic"),
     help="A setting of the topic, such as retention.ms=86400000 or durability=flushed. Repeatable.",
 )  # fmt: skip
 
@@ -113,7 +115,7 @@ def describe(
     "--partitions", "-p", type=int, help="Grow to this many; records with keys go to other partitions from then on."
 )
 @_TOPIC_CONFIG
-@click.option("--delete-config", multiple=True, metavar="NAME", help="Send a setting back to its default. Repeatable.")
+@click.option("--delete-config", multiple=True, metavar="NAME", shell_complete=completing("topic", ending=""), help="Send a setting back to its default. Repeatable.")
 @bootstrap_option
 @client_config_option
 def alter(

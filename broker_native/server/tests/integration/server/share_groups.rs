@@ -420,7 +420,7 @@ fn what_one_request_acknowledges_and_what_an_administrator_names_is_bounded() {
 #[test]
 fn groups_with_settings_of_their_own_are_listed_and_use_them() {
     let (broker, _) = serving(r#""earliest""#);
-    configure(&broker, r#"{"share_heartbeat_interval_ms": 7000}"#);
+    configure(&broker, r#"{"share.heartbeat.interval.ms": 7000}"#);
     let mut client = broker.client();
     assert_eq!(heartbeat(&mut client, "m", 0).heartbeat_interval_ms, 7_000);
     let answer = client.call(&ListConfigResourcesRequest { resource_types: vec![32] }, 1);
