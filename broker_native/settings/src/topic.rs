@@ -86,7 +86,8 @@ settings! {
             at_least(0);
         /// Replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER or * for all; empty: none. They fetch at
         /// most follower.replication.throttled.rate bytes a second.
-        "follower.replication.throttled.replicas" LIST follower_replication_throttled_replicas: String = String::new();
+        "follower.replication.throttled.replicas" LIST follower_replication_throttled_replicas: String =
+            String::new();
         /// Bytes of log between two entries of the offset index.
         "index.interval.bytes" INT index_interval_bytes: i64 = 4096,
             of_broker("log.index.interval.bytes"),
@@ -101,7 +102,8 @@ settings! {
         /// Largest record batch accepted (as sent, so after compression).
         "max.message.bytes" INT max_message_bytes: i64 = 1_048_588, of_broker("message.max.bytes"), at_least(0);
         /// A record whose timestamp is further than this in the future is refused (CreateTime only).
-        "message.timestamp.after.max.ms" LONG message_timestamp_after_max_ms: i64 = /* 1 hour, as Kafka since 4.0 */ 3_600_000,
+        "message.timestamp.after.max.ms" LONG message_timestamp_after_max_ms: i64 =
+            /* 1 hour, as Kafka since 4.0 */ 3_600_000,
             of_broker("log.message.timestamp.after.max.ms"),
             at_least(0);
         /// A record whose timestamp is further than this in the past is refused (CreateTime only).
@@ -149,7 +151,7 @@ settings! {
     beside {
         /// Roll when the segment that is appended to is as large and larger than all before it, so that what is written again and
         /// again is compacted early. Of compacted logs; set for internal topics only (`log.cleaner.internal.roll.bytes`).
-        compaction_roll_bytes: u64 = u64::MAX;
+        compaction_roll_bytes: u64 = i64::MAX.unsigned_abs();
     }
     without_field {
         /// Whether a replica that is behind may become leader when no other one is left. Acknowledged records are lost

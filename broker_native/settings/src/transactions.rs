@@ -13,7 +13,8 @@ settings! {
             at_least(0);
         /// Timeouts of transactions are exact; but after a start, an overdue one can still be ended by its producer for
         /// this long.
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms" INT transaction_abort_timed_out_transaction_cleanup_interval_ms: i64 = 10_000,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms" INT transaction_abort_timed_out_transaction_cleanup_interval_ms: i64 =
+            10_000,
             at_least(1),
             low();
         /// Most memory for the transactional ids that this broker coordinates, about. When it is used up, new ids are
@@ -37,7 +38,8 @@ settings! {
             high();
         /// The same for ids that begin with `pylog-once.`: each is of one attempt of one Spark task and never used again.
         /// Only pylog has this setting. Never longer than transactional.id.expiration.ms.
-        "transactional.id.single.use.expiration.ms" INT transactional_id_single_use_expiration_ms: i64 = /* 10 minutes */ 600_000,
+        "transactional.id.single.use.expiration.ms" INT transactional_id_single_use_expiration_ms: i64 =
+            /* 10 minutes */ 600_000,
             at_least(1),
             low();
     }
