@@ -101,7 +101,6 @@ def _entry(
         "name": setting.name,
         "value": show(value),
         "read_only": read_only,
-        "is_default": source is Source.DEFAULT_CONFIG,
         "config_source": int(source),
         "is_sensitive": False,
         "synonyms": shown,

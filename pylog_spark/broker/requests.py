@@ -217,14 +217,15 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
     if kind == "auto_create_topics":
         return {}
     if kind in _WITH_ONE_ERROR:
-        return {"throttle_time_ms": 0, **error, "replica_election_results": [], "responses": [], "topics": []}
+        sentence = {} if kind == "elect_leaders" else {"error_message": error["error_message"]}
+        return {"throttle_time_ms": 0, "error_code": error["error_code"], **sentence}
     if "resources" in request:
-        items = [{**error, "resource_type": resource["resource_type"], "resource_name": resource["resource_name"], "configs": []}
+        items = [{**error, "resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
                  for resource in request["resources"]]  # fmt: skip
         return {"throttle_time_ms": 0, ("results" if kind == "describe_configs" else "responses"): items}
     names = [topic["name"] for topic in request.get("topics", [])] or list(request.get("topic_names", []))
     field = {"create_topics": "topics", "delete_topics": "responses"}.get(kind, "results")
-    return {"throttle_time_ms": 0, field: [{"name": name, "topic_id": NO_TOPIC_ID, **error} for name in names]}
+    return {"throttle_time_ms": 0, field: [{"name": name, **error} for name in names]}
 
 
 Named = TypeVar("Named")

@@ -8,6 +8,7 @@ import types
 import pytest
 
 from pylog_spark.broker import process, requests
+from pylog_spark.broker.describe import Source
 from pylog_spark.broker.process import BrokerError, start_broker
 from pylog_spark.cluster.errors import ErrorCode
 from tests.harness.waiting import until
@@ -173,4 +174,4 @@ def test_the_address_that_clients_are_told_is_shown(native, tmp_path, host, sett
     with start_broker(tmp_path, host, allow_plaintext=True, **settings):
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners"]}
         (shown,) = ask(native.made[0], "describe_configs", {"resources": [resource]})["results"][0]["configs"]
-        assert (shown["value"], shown["is_default"]) == (told, told is None)
+        assert (shown["value"], shown["config_source"] == Source.DEFAULT_CONFIG) == (told, told is None)

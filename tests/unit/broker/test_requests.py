@@ -1,8 +1,10 @@
 """Requests for decisions over a fake native server: stored before applied, applied before answered."""
 
 import json
+import re
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -226,11 +228,26 @@ def test_a_changed_broker_setting_reaches_every_topic_that_does_not_set_it(regis
     assert (entry["value"], entry["config_source"]) == ("9", 2)
 
 
+def names_in(answer):
+    """The names of an answer and of all that is in it."""
+    items = [item for value in answer.values() if isinstance(value, list) for item in value]
+    return set(answer).union(*map(names_in, items))
+
+
+def fields_of_the_message(kind):
+    """The fields of the answer on the wire: one that it does not have is refused."""
+    if kind == "auto_create_topics":
+        return set()
+    text = (Path(__file__).parents[3] / "broker_native" / "wire" / "src" / "messages" / f"{kind}.rs").read_text()
+    return set(re.findall(r"^ {8}(\w+): ", text.partition("Response of ")[2], re.MULTILINE))
+
+
 @pytest.mark.parametrize("kind", sorted(requests.HANDLERS))
 def test_a_failure_inside_is_answered_item_by_item_or_as_a_whole(kind):
     resource = {"resource_type": 2, "resource_name": "t"}
     request = {"resources": [resource]} if "configs" in kind else {"topics": [{"name": "t"}], "topic_names": []}
     answer = requests.failed(kind, request)
+    assert names_in(answer) <= fields_of_the_message(kind)
     if "error_code" in answer:
         assert answer["error_code"] == ErrorCode.UNKNOWN_SERVER_ERROR
         return
