@@ -1,4 +1,4 @@
-//! Which partitions of a transaction that ended have their marker: counted, whoever writes it, here or at another broker.
+//! Which partitions of a transaction that ended have their marker, whether this broker or another one writes it.
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ pub fn is_over(error: ErrorCode) -> bool {
     matches!(error, ErrorCode::InvalidProducerEpoch | ErrorCode::TransactionCoordinatorFenced)
 }
 
-/// Counts the partitions that have their marker; tells the machine when all have, or cannot have it.
+/// Counts the partitions that have their marker; reports to the machine when every partition has it or has failed.
 pub struct Tally {
     coordinator: Weak<Transactions>,
     shard: Arc<Shard<TransactionMachine>>,

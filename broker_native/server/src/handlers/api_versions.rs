@@ -82,8 +82,8 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
         // Only the level ever changes.
         finalized_features_epoch: level.map_or(0, |level| level.now.into()),
         finalized_features: features().map(finalized).chain(level.map(is)).collect(),
-        // Requests about share groups in any cluster, as Kafka does it: what a client found here it believes as long as it is
-        // connected, and some wait in silence for what is missing; a refusal they are told.
+        // Requests about share groups in any cluster, as Kafka does it: a client believes what it found here as long as it is
+        // connected, and some wait in silence for an API that is missing; a refused request at least gets an error.
         api_keys: SERVED.iter().copied().map(advertisement).collect(),
         ..Default::default()
     }

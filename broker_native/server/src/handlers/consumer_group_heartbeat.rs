@@ -17,15 +17,15 @@ pub fn handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Outcome {
         request: GroupRequest::ConsumerHeartbeat { request, fresh_member_id },
     });
     Outcome::later(async move {
-        let refused = |error: ErrorCode| ConsumerGroupHeartbeatResponse {
+        let error_response = |error: ErrorCode| ConsumerGroupHeartbeatResponse {
             error_code: error.code(),
             error_message: Some(error.sentence().to_owned()),
             ..Default::default()
         };
         call.answer(&match waiting.await {
             Ok(GroupReply::ConsumerHeartbeat(answer)) => answer,
-            Ok(_) => refused(ErrorCode::UnknownServerError),
-            Err(error) => refused(error),
+            Ok(_) => error_response(ErrorCode::UnknownServerError),
+            Err(error) => error_response(error),
         })
     })
 }

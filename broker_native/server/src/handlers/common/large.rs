@@ -54,7 +54,7 @@ async fn when_there_is_room(
     key: ApiKey,
     reader: Reader,
     answering: Answering,
-    request_bytes: budget::Share,
+    request_bytes: budget::BudgetShare,
 ) -> Reply {
     let bytes = reader.left();
     let what = format!("a {} request of {bytes} bytes", key.name());
