@@ -195,7 +195,7 @@ impl Server {
         Ok(applied?)
     }
 
-    /// Of these topics this broker had its replicas in a data directory that is gone: it serves none that is not put back.
+    /// Topics of which this broker had replicas in a data directory that was lost: a partition is served only when its files were put back.
     ///
     /// # Errors
     /// [`ServerError`] of the list that says so.
@@ -255,7 +255,7 @@ impl Server {
         self.shared.coordinators.apply(&self.shared.topics.now());
         self.shared.coordinators.groups.step_all(|groups, now| groups.forget_topic(name, now));
         if let Some(topic_id) = topic_id {
-            // First said, then done: a machine is loaded before, or hears of it when it is.
+            // Noted before the machines are changed: one that is loaded later finds it here.
             self.shared.share_groups.deleted_topics.add(topic_id);
             self.shared.coordinators.shares.step_all(|shares, _now| shares.forget_topic(&topic_id));
             self.shared.coordinators.share_partitions.forget_topic(&topic_id);

@@ -1,4 +1,5 @@
-//! The other brokers, as Python reports them: which brokers are alive and where, which one is the controller, and until when this broker may lead.
+//! The other brokers, as Python reports them: which ones are alive and where, which one is the controller, and until when this
+//! broker may lead.
 //!
 //! A broker without a cluster (the file store) is alone: it is its own controller and its lease never ends. In a cluster the
 //! lease is given by Python for as long as the session with ZooKeeper surely lives; it runs out by the monotonic clock, so that

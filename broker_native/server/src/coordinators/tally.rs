@@ -17,7 +17,7 @@ pub fn is_over(error: ErrorCode) -> bool {
 pub struct Tally {
     coordinator: Weak<Transactions>,
     shard: Arc<Shard<TransactionMachine>>,
-    /// Another life of the machine has sent its own markers: it must not take ours for those.
+    /// The machine that began this. One that was loaded since has sent markers of its own, and must not count these.
     life: u64,
     open: Mutex<(usize, MarkersWritten)>,
 }

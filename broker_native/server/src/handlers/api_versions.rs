@@ -47,7 +47,7 @@ fn meant(call: &Call, request: &ApiVersionsRequest) -> ErrorCode {
     let settings = &call.shared.settings;
     match (&request.cluster_id, request.node_id) {
         (None, NO_NODE) => ErrorCode::None,
-        // One without the other says nothing: another broker may have that number, another cluster that broker's.
+        // A broker is only identified by both: other clusters have brokers of the same number.
         (None, _) | (_, NO_NODE) => ErrorCode::InvalidRequest,
         (Some(cluster), node) if *cluster == settings.cluster_id && node == settings.node_id => {
             ErrorCode::None

@@ -8,7 +8,7 @@ use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
-/// Answers what the group says. An id for a member that has none is made here: the machine has no dice.
+/// Answers what the group says. An id for a member that has none is made here, because the machine is deterministic.
 pub fn handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Outcome {
     let (group_id, fresh_member_id) = (request.group_id.clone(), Uuid::new_v4().to_string());
     let waiting = call.shared.coordinators.groups.call(&group_id, |ticket| GroupEvent {

@@ -1,4 +1,4 @@
-//! DescribeShareGroupOffsets: from which offset on each partition is not done with, and how much that is. As in Kafka, a group, topic or
+//! DescribeShareGroupOffsets: the first offset of each partition that is not done with, and the lag. As in Kafka, a group, topic or
 //! partition that is not there has no offsets, which is no error.
 //!
 //! KIP-932. Version 1 has the lag (KIP-1226).

@@ -1,4 +1,4 @@
-//! ListConfigResources: what there are settings of: topics, brokers and groups that have some of their own.
+//! ListConfigResources: what can be configured: topics, brokers, and groups that have settings of their own.
 //!
 //! Version 0 asks for client metrics (KIP-714); 1 for settings of any kind (KIP-1142).
 use super::common::brokers::Brokers;

@@ -100,14 +100,14 @@ macro_rules! keeper_of {
 }
 
 keeper_of!(
-    /// Answers when they have begun.
+    /// Answers when the states are initialized.
     initialize, InitializeShareGroupStateRequest -> InitializeShareGroupStateResponse,
     initialize_share_group_state::InitializeStateResult,
     |one| StateRequest::Initialize { state_epoch: one.state_epoch, start_offset: one.start_offset },
     nothing_more
 );
 keeper_of!(
-    /// Answers when leaders before are fenced.
+    /// Answers when leaders of earlier epochs are fenced.
     read, ReadShareGroupStateRequest -> ReadShareGroupStateResponse,
     read_share_group_state::ReadStateResult,
     |one| StateRequest::Read { leader_epoch: one.leader_epoch },
@@ -133,7 +133,7 @@ keeper_of!(
     nothing_more
 );
 keeper_of!(
-    /// Answers where they are.
+    /// Answers how far the group is.
     summary, ReadShareGroupStateSummaryRequest -> ReadShareGroupStateSummaryResponse,
     read_share_group_state_summary::ReadStateSummaryResult,
     |one| StateRequest::Summary,

@@ -48,7 +48,7 @@ impl Share {
         drop(self.own.split(more));
     }
 
-    /// How many they are.
+    /// Number of units.
     pub fn units(&self) -> u32 {
         u32::try_from(self.all.num_permits()).unwrap_or(u32::MAX)
     }

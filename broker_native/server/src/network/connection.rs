@@ -264,7 +264,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets go the answers that only waited for one before them.
+    /// Moves answers that only waited for an earlier one into the response queue.
     fn release_answers(&mut self) {
         while let Some(Waiting::Answer(_)) = self.waiting.front() {
             if let Some(Waiting::Answer(answer)) = self.waiting.pop_front() {

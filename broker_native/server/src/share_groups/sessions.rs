@@ -51,13 +51,13 @@ pub struct SessionPartitions {
 }
 
 impl SessionPartitions {
-    /// In the order of this request.
+    /// The partitions, in the order in which this request serves them.
     pub fn iter(&self) -> impl Iterator<Item = &TopicIdPartition> {
         let (before, from) = self.all.split_at(self.first.min(self.all.len()));
         from.iter().chain(before)
     }
 
-    /// How many they are.
+    /// Number of partitions.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -151,7 +151,7 @@ impl ShareSessions {
     ) -> Result<SessionPartitions, ErrorCode> {
         let mut inner = self.inner.lock();
         if epoch == OPENS {
-            // It has its own place to give.
+            // The place of its own session before is freed.
             drop(inner.remove(key));
             let place = self.places.take_now(client.address, 1);
             let place = place.ok_or(ErrorCode::ShareSessionLimitReached)?;

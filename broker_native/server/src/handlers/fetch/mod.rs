@@ -80,7 +80,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
     if is_small { Outcome::Later(poll) } else { Outcome::Alone(poll) }
 }
 
-/// The right to wait; followers have it always.
+/// A place among the fetches that wait; followers need none.
 fn place(call: &Call, wanted: &WantedPartitions) -> Option<Option<Share>> {
     if matches!(wanted.reader, FetchReader::Replica { .. }) {
         return Some(None);

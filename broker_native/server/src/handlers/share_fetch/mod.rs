@@ -166,7 +166,7 @@ fn wanted(
     })
 }
 
-/// What a poll brought.
+/// What a poll found.
 #[derive(Default)]
 struct Polled {
     found: Vec<FoundRecords>,
@@ -174,8 +174,8 @@ struct Polled {
     throttle: Duration,
 }
 
-/// Gathers; where the request `waits` again whenever a partition moves or a member gives something back, until there is something, the
-/// time is over, the session ends, or the server stops.
+/// Acquires records. If the request `waits`, tries again whenever a partition has new records or a member gives some back, until there
+/// are some, the time is over, the session ends, or the server stops.
 async fn long_poll(call: &Call, wanted: WantedRecords, request: &ShareFetchRequest, waits: bool) -> Polled {
     let max_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);

@@ -84,7 +84,7 @@ impl WantedRecords {
     }
 }
 
-/// What may still be given.
+/// How much the answer may still take.
 struct Left {
     records: i64,
     bytes: usize,

@@ -4,7 +4,7 @@
 //! | file | what it owns |
 //! |---|---|
 //! | `mod` | [`Replication`]: what all led partitions share |
-//! | [`failure`] | that a disk does not take what a leader writes |
+//! | [`failure`] | that a leader's log cannot be written |
 //! | [`leader_state`] | one partition that this broker leads and others copy, in one epoch |
 //! | [`leader_slot`] | the leader of a log now, for the log's listeners |
 //! | [`proposals`] | which partitions have an ISR to be stored |
@@ -73,7 +73,7 @@ impl Replication {
         let _ = self.runtime.set(Handle::current());
     }
 
-    /// Does `work` on another thread; here before the server listens, when nobody waits for anything.
+    /// Runs `work` on another thread; in the caller's own before the server listens, when no request can wait for it.
     fn apart(&self, work: impl FnOnce() + Send + 'static) {
         match self.runtime.get() {
             Some(runtime) => drop(runtime.spawn(async move { work() })),
