@@ -9,16 +9,16 @@ use pylog_coordinator::share::GroupSettings;
 use pylog_settings::{Refused, groups, share};
 
 /// What a group set, under Kafka's names.
-pub type Own = Map<String, Value>;
+pub type OwnConfigs = Map<String, Value>;
 
 /// All of them.
 #[derive(Debug)]
-pub struct Configs {
+pub struct GroupConfigs {
     broker: share::GroupSettings,
     groups: RwLock<HashMap<String, share::GroupSettings>>,
 }
 
-impl Configs {
+impl GroupConfigs {
     /// None.
     pub fn new(shares: &share::Settings, groups: &groups::Settings) -> Self {
         Self { broker: share::GroupSettings::of_broker(shares, groups), groups: RwLock::default() }
@@ -28,7 +28,7 @@ impl Configs {
     ///
     /// # Errors
     /// A name is unknown or a value does not fit; nothing is changed then.
-    pub fn apply(&self, own: HashMap<String, Own>) -> Result<(), Refused> {
+    pub fn apply(&self, own: HashMap<String, OwnConfigs>) -> Result<(), Refused> {
         let read = own.into_iter().map(|(group, own)| Ok((group, self.broker.read_over(own)?)));
         *self.groups.write() = read.collect::<Result<_, Refused>>()?;
         Ok(())
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_group_has_what_it_set_and_else_what_the_broker_has() {
-        let configs = Configs::new(&share::Settings::default(), &groups::Settings::default());
+        let configs = GroupConfigs::new(&share::Settings::default(), &groups::Settings::default());
         let json = r#"{"g": {"share.auto.offset.reset": {"by_duration_ms": 7}, "share.isolation.level": "read_committed"},
             "h": {"share.auto.offset.reset": "earliest", "share.record.lock.duration.ms": 15000, "share.session.timeout.ms": 50000}}"#;
         configs.apply(serde_json::from_str(json).unwrap()).unwrap();
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_name_or_value_that_does_not_fit_is_refused_and_changes_nothing() {
-        let configs = Configs::new(&share::Settings::default(), &groups::Settings::default());
+        let configs = GroupConfigs::new(&share::Settings::default(), &groups::Settings::default());
         configs
             .apply(serde_json::from_str(r#"{"g": {"share.session.timeout.ms": 50000}}"#).unwrap())
             .unwrap();
