@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from _typeshed import DataclassInstance
+    from click.shell_completion import CompletionItem
 
     from pylog_spark.client.admin import Admin
     from pylog_spark.client.requests import Result

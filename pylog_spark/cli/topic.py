@@ -115,7 +115,13 @@ def describe(
     "--partitions", "-p", type=int, help="Grow to this many; records with keys go to other partitions from then on."
 )
 @_TOPIC_CONFIG
-@click.option("--delete-config", multiple=True, metavar="NAME", shell_complete=completing("topic", ending=""), help="Send a setting back to its default. Repeatable.")
+@click.option(
+    "--delete-config",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completing("topic", ending=""),
+    help="Send a setting back to its default. Repeatable.",
+)
 @bootstrap_option
 @client_config_option
 def alter(
