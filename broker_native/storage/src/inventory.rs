@@ -1,11 +1,11 @@
 //! What the logs of a data directory were when it was closed cleanly: `clean-stop-inventory`, a file of pylog's own in JSON.
 //!
-//! After a clean stop nothing is scanned, so a file that was lost, emptied or exchanged since would go unseen: records would be
-//! missing, or aborted ones be served, without a word. The next start compares names, lengths and the first batch's CRC of each
+//! After a clean stop nothing is scanned, so a file that was lost, emptied or exchanged since would not be noticed: records would be
+//! missing, or aborted ones be served, without a warning. The next start compares names, lengths and the first batch's CRC of each
 //! log that it opens with this list, and refuses or mends what differs.
 //!
 //! The list stands for one clean stop only, known by the time of its marker; a directory that was copied without its times, or used
-//! by Apache Kafka since, is not compared. What was refused stays in the list, whoever stops how, until it is put right or removed.
+//! by Apache Kafka since, is not compared. What was refused stays in the list, also after an unclean stop, until it is put right or removed.
 //!
 //! One thing is written down while logs are used, too, whenever their recovery points are: how many aborted transactions the index of
 //! each segment has, and their sum. An index is no file that must be there, so one that is lost after a kill would make aborted records
@@ -83,9 +83,9 @@ struct Document {
     aborted: Vec<AbortedCounts>,
 }
 
-/// What is in the file whoever stops how.
+/// What stays in the file also after an unclean stop.
 #[derive(Default)]
-struct Kept {
+struct StoredInventory {
     /// Those that were not as they should be.
     refused: BTreeMap<TopicPartition, Held>,
     aborted: BTreeMap<TopicPartition, AbortedCounts>,
@@ -94,9 +94,9 @@ struct Kept {
 /// See the module. May be used from any thread.
 pub(super) struct Inventory {
     file: PathBuf,
-    /// Of the last stop, when that was clean; who was opened is not in it any more.
+    /// Of the last stop, when that was clean; logs that were opened since are not in it any more.
     stopped: Mutex<HashMap<TopicPartition, Held>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<StoredInventory>,
 }
 
 impl AbortedCounts {
@@ -107,8 +107,9 @@ impl AbortedCounts {
         segments: impl Iterator<Item = HeldSegment>,
         first: Option<(i64, u32)>,
     ) -> Self {
-        let segments = segments.filter(|one| one.aborted > 0);
-        let segments = segments.filter_map(|one| Some((one.base_offset, (one.aborted, one.aborted_sum?))));
+        let segments = segments.filter(|segment| segment.aborted > 0);
+        let segments = segments
+            .filter_map(|segment| Some((segment.base_offset, (segment.aborted, segment.aborted_sum?))));
         let segments = segments.collect();
         Self { topic: at.topic.to_string(), partition: at.partition, topic_id, segments, first }
     }
@@ -249,7 +250,7 @@ impl Inventory {
         let refused = by_place(document.refused).collect();
         let counts = counts.into_iter().filter(|counts| !counts.is_empty());
         let aborted = counts.map(|counts| (counts.at(), counts)).collect();
-        let kept = Mutex::new(Kept { refused, aborted });
+        let kept = Mutex::new(StoredInventory { refused, aborted });
         let inventory = Self { file: file.clone(), stopped: Mutex::new(stopped), kept };
         inventory.store(disk, &inventory.kept.lock(), Vec::new(), 0)?;
         Ok(inventory)
@@ -271,7 +272,7 @@ impl Inventory {
         self.store(disk, &kept, Vec::new(), 0)
     }
 
-    /// These logs were here; all that told of them is gone. Each is refused until it is put back, or given up.
+    /// These logs were here, and everything that named them is gone. Each is refused until it is put back, or given up.
     pub fn expect(&self, disk: &dyn Disk, logs: impl Iterator<Item = (TopicPartition, Uuid)>) -> Result<()> {
         let mut kept = self.kept.lock();
         for (at, topic_id) in logs {
@@ -339,9 +340,15 @@ impl Inventory {
         &self.file
     }
 
-    /// Writes the file. Who calls it holds the lock of `kept`: logs are opened by many threads, and two that wrote at once
+    /// Writes the file. The caller holds the lock of `kept`: logs are opened by many threads, and two that wrote at once
     /// would take the file beside it from each other.
-    fn store(&self, disk: &dyn Disk, kept: &Kept, logs: Vec<Held>, stopped_at_ms: i64) -> Result<()> {
+    fn store(
+        &self,
+        disk: &dyn Disk,
+        kept: &StoredInventory,
+        logs: Vec<Held>,
+        stopped_at_ms: i64,
+    ) -> Result<()> {
         let refused: Vec<Held> = kept.refused.values().cloned().collect();
         let aborted: Vec<AbortedCounts> = kept.aborted.values().cloned().collect();
         if logs.is_empty() && refused.is_empty() && aborted.is_empty() {

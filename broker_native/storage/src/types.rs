@@ -205,7 +205,7 @@ impl std::fmt::Debug for LogSlice {
 
 /// The limit of a topic's retention that records are beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum RetentionLimit {
     /// `retention.ms`.
     ForMs(i64),
     /// `retention.bytes`.
@@ -224,7 +224,7 @@ pub struct Retired {
     /// Bytes of their `.log` files.
     pub bytes: u64,
     /// Why.
-    pub limit: Kept,
+    pub limit: RetentionLimit,
 }
 
 /// What recovery cut from a log after an unclean stop: bytes behind the recovery point that are not whole batches, and

@@ -14,7 +14,7 @@ pub struct Source {
     pub node: i32,
     /// Where it is.
     pub address: Address,
-    /// Epoch of the leader, -1 when the brokers tell none.
+    /// Epoch of the leader, -1 when the brokers give none.
     pub leader_epoch: i32,
     /// Until when to stay, at a replica that is not the leader.
     pub until: Option<Instant>,

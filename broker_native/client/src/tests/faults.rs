@@ -18,7 +18,7 @@ use crate::read::plan::{OffsetRange, ReadPlan};
 use crate::read::range::RangeReader;
 use pylog_columnar::Column;
 use pylog_record::{BatchBuilder, Codec};
-use pylog_wire::api::AnyRequest;
+use pylog_wire::AnyRequest;
 use pylog_wire::messages::fetch::{FetchableTopicResponse, PartitionData};
 use pylog_wire::messages::{FetchResponse, ListOffsetsResponse, MetadataResponse};
 use pylog_wire::{Chunk, ErrorCode};

@@ -1,6 +1,6 @@
 //! Events and answers of groups: the wire's own messages, one variant for each request.
 //!
-//! Each room of a request adds its variants here, to [`GroupRequest::group_id`] and to the routing in
+//! Each module that takes requests adds its variants here, to [`GroupRequest::group_id`] and to the routing in
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use pylog_wire::messages::{
     TxnOffsetCommitResponse,
 };
 
-/// Somebody asks something of a group.
+/// A request to a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupEvent {
     /// Where the answer goes.

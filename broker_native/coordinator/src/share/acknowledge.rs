@@ -1,5 +1,5 @@
 //! What a member says became of its records; locks that are over; members that are gone.
-use super::partition::{Run, SharePartition, State};
+use super::partition::{RecordState, Run, SharePartition};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_fetch::AcknowledgementBatch;
 
@@ -81,7 +81,8 @@ impl SharePartition {
 
     /// Gives back what is locked until `now_ms` or before.
     pub fn expire(&mut self, now_ms: i64, terms: Terms) -> bool {
-        let over = |run: &Run| matches!(run.state, State::Acquired { until_ms, .. } if until_ms <= now_ms);
+        let over =
+            |run: &Run| matches!(run.state, RecordState::Acquired { until_ms, .. } if until_ms <= now_ms);
         self.give_back(over, |run| meet(run, Fate::Released, terms))
     }
 
@@ -135,18 +136,18 @@ fn fates(batch: &AcknowledgementBatch, start: i64) -> Vec<(i64, i64, Fate)> {
 }
 
 fn is_held_by(run: &Run, wanted: &str) -> bool {
-    matches!(&run.state, State::Acquired { member, .. } if &**member == wanted)
+    matches!(&run.state, RecordState::Acquired { member, .. } if &**member == wanted)
 }
 
 fn meet(run: &mut Run, fate: Fate, terms: Terms) {
     run.state = match fate {
-        Fate::Accepted => State::Acknowledged,
-        Fate::Rejected | Fate::Gap => State::Archived,
-        Fate::Released if run.delivery_count >= terms.delivery_count_limit => State::Archived,
-        Fate::Released => State::Available,
+        Fate::Accepted => RecordState::Acknowledged,
+        Fate::Rejected | Fate::Gap => RecordState::Archived,
+        Fate::Released if run.delivery_count >= terms.delivery_count_limit => RecordState::Archived,
+        Fate::Released => RecordState::Available,
         Fate::Renewed => match &run.state {
-            State::Acquired { member, .. } => {
-                State::Acquired { member: member.clone(), until_ms: terms.until_ms }
+            RecordState::Acquired { member, .. } => {
+                RecordState::Acquired { member: member.clone(), until_ms: terms.until_ms }
             }
             other => other.clone(),
         },

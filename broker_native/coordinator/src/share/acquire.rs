@@ -1,15 +1,15 @@
 //! Records for a member.
 use std::sync::Arc;
 
-use super::partition::{Run, SharePartition, State};
-use super::requests::{Acquired, Batch};
+use super::partition::{RecordState, Run, SharePartition};
+use super::requests::{Acquired, LogBatch};
 
 /// Fewest deliveries after which records come in smaller and smaller portions.
 const DELIVERIES_TOGETHER_MIN: i16 = 2;
 
 /// What a member may have.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish {
+pub struct AcquireLimits {
     /// So many records, and what is in the same batch as the last of them.
     pub max_records: i64,
     /// No record more than that.
@@ -33,7 +33,13 @@ struct Taking {
 impl SharePartition {
     /// Gives `member` what is available of `batches`, which the log has from `from` on, one behind the other. Offsets between them
     /// have no records any more.
-    pub fn acquire(&mut self, member: &Arc<str>, from: i64, batches: &[Batch], wish: Wish) -> Vec<Acquired> {
+    pub fn acquire(
+        &mut self,
+        member: &Arc<str>,
+        from: i64,
+        batches: &[LogBatch],
+        wish: AcquireLimits,
+    ) -> Vec<Acquired> {
         let mut taking = Taking { left: wish.max_records.max(0), is_over: false, acquired: Vec::new() };
         // An administrator set it back meanwhile: what was read is not what comes next.
         if from > self.end_offset {
@@ -68,23 +74,24 @@ impl SharePartition {
         let known_last = last.min(self.end_offset - 1);
         if first <= known_last {
             let available: Vec<(i64, i64)> =
-                self.overlap(first, known_last, |run| run.state == State::Available);
+                self.overlap(first, known_last, |run| run.state == RecordState::Available);
             for (first, last) in available {
-                self.change(first, last, |run| run.state = State::Archived);
+                self.change(first, last, |run| run.state = RecordState::Archived);
                 self.dirty = true;
             }
         }
         if last >= self.end_offset {
-            self.push(last, State::Archived, 0);
+            self.push(last, RecordState::Archived, 0);
         }
     }
 
     /// Takes what is available of one batch.
-    fn take(&mut self, member: &Arc<str>, batch: &Batch, wish: Wish, taking: &mut Taking) {
-        let held = State::Acquired { member: Arc::clone(member), until_ms: wish.until_ms };
+    fn take(&mut self, member: &Arc<str>, batch: &LogBatch, wish: AcquireLimits, taking: &mut Taking) {
+        let held = RecordState::Acquired { member: Arc::clone(member), until_ms: wish.until_ms };
         let mut room = if wish.exact { taking.left } else { i64::MAX };
         let first = batch.first_offset.max(self.start_offset);
-        for (first, last) in self.overlap(first, batch.last_offset, |run| run.state == State::Available) {
+        for (first, last) in self.overlap(first, batch.last_offset, |run| run.state == RecordState::Available)
+        {
             let count = self.runs.range(..=first).next_back().map_or(0, |(_, run)| run.delivery_count);
             let portion = portion(last - first + 1, count, wish.delivery_count_limit);
             taking.is_over = portion.is_some();

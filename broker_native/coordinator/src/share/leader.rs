@@ -3,14 +3,14 @@
 //!
 //! One write of a share partition is under way at a time, with its whole state; what changes meanwhile goes with the next. Answers
 //! that say that something is done with wait for the write that has it. A write that does not get through is tried again for as long as
-//! this broker leads: who waited is told to try again, and when the same acknowledgement comes again it waits for the next write.
+//! this broker leads: requests that waited get an error that asks to try again, and when the same acknowledgement comes again it waits for the next write.
 use std::collections::{BTreeMap, VecDeque};
 
 use uuid::Uuid;
 
 use super::machine::ShareMachine;
 use super::requests::{ShareEffects, ShareEvent, ShareKey, ShareReply, ShareRequest};
-use super::state::{Kept, UNKNOWN, Written};
+use super::state_requests::{StoredState, UNKNOWN, Written};
 use super::stored;
 use crate::{Effects, Now, Ticket};
 use pylog_wire::ErrorCode;
@@ -52,7 +52,7 @@ pub type LeaderEffects = Effects<ShareReply, LeaderAction>;
 /// See the module.
 pub struct ShareLeader {
     machine: ShareMachine,
-    held: BTreeMap<ShareKey, Held>,
+    held: BTreeMap<ShareKey, LedPartition>,
     /// Of the share partition that came here last: an outcome for one that was let go of meanwhile is known by it.
     life: u64,
 }
@@ -61,10 +61,10 @@ pub struct ShareLeader {
 const CHANGES_MAX: u64 = 1 << 32;
 
 /// A share partition and how far it is written down.
-struct Held {
+struct LedPartition {
     /// The epoch in which this broker leads the partition.
     leader_epoch: i32,
-    /// Whoever wants to read it while it is read itself; `None`: it is here.
+    /// Requests that came while it is read from where it is kept; `None`: it is here.
     loading: Option<Vec<ShareEvent>>,
     /// Nobody had begun with it, and that somebody has is not written down.
     is_new: bool,
@@ -87,7 +87,7 @@ struct Unanswered {
     said: Vec<Said>,
 }
 
-/// Offsets whose fate a member told.
+/// Offsets that a member has acknowledged.
 struct Said {
     member_id: String,
     first: i64,
@@ -120,9 +120,9 @@ impl ShareLeader {
         }
         let reads = matches!(event.request, ShareRequest::Next { .. });
         match self.held.get_mut(&event.key) {
-            Some(Held { loading: None, .. }) => self.step(event, now, &mut effects),
+            Some(LedPartition { loading: None, .. }) => self.step(event, now, &mut effects),
             _ if !reads => effects.reply(event.ticket, nothing_held(&event.request)),
-            Some(Held { loading: Some(asked), .. }) => asked.push(event),
+            Some(LedPartition { loading: Some(asked), .. }) => asked.push(event),
             None => self.load(event.key.clone(), leader_epoch, vec![event], &mut effects),
         }
         effects
@@ -138,7 +138,7 @@ impl ShareLeader {
         let makes = asked.iter().any(begins);
         self.life += CHANGES_MAX;
         let life = self.life;
-        self.held.insert(key.clone(), Held::loading(leader_epoch, life, asked));
+        self.held.insert(key.clone(), LedPartition::loading(leader_epoch, life, asked));
         effects.actions.push(LeaderAction::Load { key, leader_epoch, life, makes });
     }
 
@@ -148,7 +148,7 @@ impl ShareLeader {
         key: &ShareKey,
         life: u64,
         makes: bool,
-        outcome: Result<Kept, ErrorCode>,
+        outcome: Result<StoredState, ErrorCode>,
         now: Now,
     ) -> LeaderEffects {
         let mut effects = Effects::default();
@@ -216,14 +216,17 @@ impl ShareLeader {
                 (held.saved, held.is_new) = (version, false);
                 let start = self.machine.partition(key).map_or(0, super::SharePartition::start_offset);
                 held.late.retain(|said| said.last >= start);
-                for one in held.written(version) {
-                    effects.reply(one.ticket, one.reply);
+                for unanswered in held.written(version) {
+                    effects.reply(unanswered.ticket, unanswered.reply);
                 }
             }
             Err(code) if is_passing(code) => {
-                for one in held.written(version) {
-                    effects.reply(one.ticket, instead_of(&one.reply, ErrorCode::CoordinatorNotAvailable));
-                    held.late.extend(one.said);
+                for unanswered in held.written(version) {
+                    effects.reply(
+                        unanswered.ticket,
+                        instead_of(&unanswered.reply, ErrorCode::CoordinatorNotAvailable),
+                    );
+                    held.late.extend(unanswered.said);
                 }
                 let over = held.late.len().saturating_sub(LATE_MAX);
                 held.late.drain(..over);
@@ -277,8 +280,8 @@ impl ShareLeader {
     fn let_go(&mut self, key: &ShareKey, code: ErrorCode, effects: &mut LeaderEffects) {
         self.machine.let_go(key);
         let Some(held) = self.held.remove(key) else { return };
-        for one in held.waiting {
-            effects.reply(one.ticket, instead_of(&one.reply, code));
+        for unanswered in held.waiting {
+            effects.reply(unanswered.ticket, instead_of(&unanswered.reply, code));
         }
         refuse(held.loading.unwrap_or_default(), code, effects);
         effects.actions.push(LeaderAction::Wake(key.group_id.clone()));
@@ -355,7 +358,7 @@ impl ShareLeader {
     }
 }
 
-impl Held {
+impl LedPartition {
     fn loading(leader_epoch: i32, life: u64, asked: Vec<ShareEvent>) -> Self {
         Self {
             leader_epoch,
@@ -380,7 +383,7 @@ impl Held {
 
     /// The answers that wait for a change up to `version`.
     fn written(&mut self, version: u64) -> Vec<Unanswered> {
-        let count = self.waiting.iter().take_while(|one| one.version <= version).count();
+        let count = self.waiting.iter().take_while(|unanswered| unanswered.version <= version).count();
         self.waiting.drain(..count).collect()
     }
 
@@ -403,12 +406,12 @@ pub fn is_passing(code: ErrorCode) -> bool {
             | ErrorCode::CoordinatorLoadInProgress
             | ErrorCode::NotCoordinator
             | ErrorCode::RequestTimedOut
-            // Its keeper has not heard of the topic.
+            // The coordinator that keeps the state does not know the topic yet.
             | ErrorCode::UnknownTopicOrPartition
     )
 }
 
-/// What a member is told of a write or a read that failed, as in Kafka.
+/// What a member gets when a write or a read failed, as in Kafka.
 fn of_store(code: ErrorCode) -> ErrorCode {
     match code {
         code if is_passing(code) => ErrorCode::CoordinatorNotAvailable,
@@ -434,7 +437,7 @@ pub fn failed(request: &ShareRequest, code: ErrorCode) -> ShareReply {
     }
 }
 
-/// The answer of a share partition of which nobody has anything.
+/// The answer of a share partition of which no member has a record.
 fn nothing_held(request: &ShareRequest) -> ShareReply {
     match request {
         ShareRequest::Acknowledge { .. } => ShareReply::Done(ErrorCode::InvalidRecordState),

@@ -1,11 +1,11 @@
-//! The share partitions of a broker, of the partitions that it leads: who has which records.
+//! The share partitions of a broker, of the partitions that it leads: which member has which records.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::acknowledge::Terms;
-use super::acquire::Wish;
+use super::acquire::AcquireLimits;
 use super::partition::SharePartition;
 use super::requests::{LogRange, ShareEffects, ShareEvent, ShareKey, ShareReply, ShareRequest};
 use super::settings::GroupSettings;
@@ -23,7 +23,7 @@ const RUN_BYTES: usize = 100;
 const TICK_BYTES: usize = /* 256 KiB */ 256 << 10;
 
 /// One that is here, and the settings that it was used with last.
-struct Kept {
+struct CachedPartition {
     partition: SharePartition,
     settings: GroupSettings,
     bytes: usize,
@@ -34,7 +34,7 @@ struct Kept {
 /// See the module.
 pub struct ShareMachine {
     defaults: GroupSettings,
-    kept: BTreeMap<ShareKey, Kept>,
+    kept: BTreeMap<ShareKey, CachedPartition>,
     /// When the first lock of each is over.
     locks: Timers<ShareKey>,
     room: Room,
@@ -59,7 +59,7 @@ impl ShareMachine {
         self.kept.get(key).map(|kept| &kept.partition)
     }
 
-    /// Goes on with one that is kept elsewhere.
+    /// Goes on with one that was read from `__share_group_state`.
     pub fn take_in(&mut self, key: ShareKey, partition: SharePartition) {
         self.put(key, partition, self.defaults, true);
     }
@@ -76,7 +76,7 @@ impl ShareMachine {
         self.let_go(&key);
         let bytes = cost(&key, &partition);
         self.room.changed(0, bytes);
-        self.kept.insert(key, Kept { partition, settings, bytes, is_unfitted });
+        self.kept.insert(key, CachedPartition { partition, settings, bytes, is_unfitted });
     }
 
     /// Begins with one that nobody has begun with.
@@ -109,7 +109,7 @@ impl ShareMachine {
         log: LogRange,
     ) -> Result<Option<i64>, ErrorCode> {
         let kept = self.kept.get_mut(key).ok_or(ErrorCode::UnknownTopicOrPartition)?;
-        // Only a crash of the machine makes a log shorter. Who asks may have looked at the log before others appended and were
+        // Only a crash of the machine makes a log shorter. The asking request may have looked at the log before others appended and were
         // given records: by that end, what they acknowledged would be delivered again.
         let end = if std::mem::take(&mut kept.is_unfitted) { log.end } else { i64::MAX };
         kept.partition.fit(log.start, end);
@@ -153,7 +153,8 @@ impl ShareMachine {
                 let delivery_count_limit = settings.delivery_count_limit;
                 // Where there is no room for more, what is in flight already is still delivered again.
                 let max_in_flight = if room.has(RUN_BYTES) { settings.max_record_locks } else { 0 };
-                let wish = Wish { max_records, exact, max_in_flight, delivery_count_limit, until_ms };
+                let wish =
+                    AcquireLimits { max_records, exact, max_in_flight, delivery_count_limit, until_ms };
                 let member = Arc::from(member_id);
                 let acquired = known.and_then(|partition| {
                     bounded(partition, room, |partition| partition.acquire(&member, from, &batches, wish))

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use pylog_wire::stored::shares::StateBatch;
 
 /// What happened to the offsets of a run, in the order in which it happens: how often they were delivered, and what became of them.
-type Fate = (i16, i8);
+type DeliveryState = (i16, i8);
 
 /// `batches` over `runs`, of the offsets from `start` on.
 pub fn laid_over(runs: &[StateBatch], batches: &[StateBatch], start: i64) -> Vec<StateBatch> {
-    let mut laid: BTreeMap<i64, (i64, Fate)> = BTreeMap::new();
+    let mut laid: BTreeMap<i64, (i64, DeliveryState)> = BTreeMap::new();
     for batch in runs.iter().chain(batches) {
         let first = batch.first_offset.max(start);
         if first <= batch.last_offset && batch.last_offset < i64::MAX {
@@ -37,17 +37,17 @@ pub fn complete_count(runs: &[StateBatch]) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-fn fate_of(batch: &StateBatch) -> Fate {
+fn fate_of(batch: &StateBatch) -> DeliveryState {
     (batch.delivery_count, batch.delivery_state)
 }
 
 /// Which of two stays: what is done with, before what is not, and then what was delivered more often.
-fn later(one: Fate, other: Fate) -> Fate {
-    let order = |(count, state): Fate| (state != 0, count, state);
+fn later(one: DeliveryState, other: DeliveryState) -> DeliveryState {
+    let order = |(count, state): DeliveryState| (state != 0, count, state);
     if order(one) >= order(other) { one } else { other }
 }
 
-fn lay(laid: &mut BTreeMap<i64, (i64, Fate)>, first: i64, last: i64, fate: Fate) {
+fn lay(laid: &mut BTreeMap<i64, (i64, DeliveryState)>, first: i64, last: i64, fate: DeliveryState) {
     split(laid, first);
     split(laid, last + 1);
     let mut holes = Vec::new();
@@ -66,7 +66,7 @@ fn lay(laid: &mut BTreeMap<i64, (i64, Fate)>, first: i64, last: i64, fate: Fate)
 }
 
 /// A run begins at `offset` if it is within one.
-fn split(laid: &mut BTreeMap<i64, (i64, Fate)>, offset: i64) {
+fn split(laid: &mut BTreeMap<i64, (i64, DeliveryState)>, offset: i64) {
     let Some((_, (last, fate))) = laid.range_mut(..offset).next_back() else { return };
     if *last >= offset {
         let behind = (*last, *fate);
@@ -85,7 +85,7 @@ mod tests {
         StateBatch { first_offset, last_offset: first_offset + length - 1, delivery_state, delivery_count }
     }
 
-    fn by_offset(runs: &[StateBatch]) -> BTreeMap<i64, Fate> {
+    fn by_offset(runs: &[StateBatch]) -> BTreeMap<i64, DeliveryState> {
         let each = runs.iter().flat_map(|run| {
             let fate = fate_of(run);
             (run.first_offset..=run.last_offset).map(move |offset| (offset, fate))
@@ -103,10 +103,10 @@ mod tests {
         fn each_offset_has_the_latest_of_its_fates(runs in some(), batches in some(), start in 0..20i64) {
             let before = laid_over(&[], &runs, 0);
             let after = laid_over(&before, &batches, start);
-            let mut expected: BTreeMap<i64, Fate> = BTreeMap::new();
-            for one in runs.iter().chain(&batches) {
-                for offset in one.first_offset.max(start)..=one.last_offset {
-                    let fate = fate_of(one);
+            let mut expected: BTreeMap<i64, DeliveryState> = BTreeMap::new();
+            for batch in runs.iter().chain(&batches) {
+                for offset in batch.first_offset.max(start)..=batch.last_offset {
+                    let fate = fate_of(batch);
                     expected.entry(offset).and_modify(|known| *known = later(*known, fate)).or_insert(fate);
                 }
             }

@@ -1,5 +1,5 @@
 //! Requests of a follower to one leader, over one connection that is opened when it is needed.
-use pylog_client::config::Settings;
+use pylog_client::config::FollowerSettings;
 use pylog_client::error::{ClientError, Result, code, kind};
 use pylog_client::net::connection::Connection;
 use pylog_client::net::stop::Stop;
@@ -10,7 +10,7 @@ use pylog_wire::messages::list_offsets::{EARLIEST, ListOffsetsPartition, ListOff
 use pylog_wire::messages::offset_for_leader_epoch::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use pylog_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest, OffsetForLeaderEpochRequest};
 
-/// A host that does not answer at all is given up after so long: nothing can end the attempt earlier.
+/// Time until a host that does not answer at all is given up: nothing can end the attempt earlier.
 const CONNECT_MS: u64 = 2_000;
 
 /// Where a leader listens.
@@ -34,7 +34,7 @@ pub struct Identity {
 /// See the module.
 pub struct Exchange {
     address: Address,
-    settings: Settings,
+    settings: FollowerSettings,
     connection: Option<Connection>,
 }
 
@@ -45,7 +45,7 @@ impl Exchange {
     /// The settings do not fit the client.
     pub fn new(address: Address, client_id: &str, timeout_ms: u64) -> Result<Self> {
         let bootstrap = format!("{}:{}", address.host, address.port);
-        let settings = Settings::new([
+        let settings = FollowerSettings::new([
             ("bootstrap.servers", bootstrap.as_str()),
             ("client.id", client_id),
             ("request.timeout.ms", &timeout_ms.max(1).to_string()),
@@ -121,9 +121,9 @@ impl Exchange {
         let topic = OffsetForLeaderTopic { topic: at.topic.to_string(), partitions: vec![partition] };
         let request = OffsetForLeaderEpochRequest { replica_id: me.id, topics: vec![topic] };
         let answer = self.connection()?.call(&request)?;
-        let one = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
-        Ok(one.map_or(Err(ErrorCode::UnknownServerError), |one| match code(one.error_code) {
-            ErrorCode::None if one.end_offset >= 0 => Ok(one.end_offset),
+        let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
+        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| match code(partition.error_code) {
+            ErrorCode::None if partition.end_offset >= 0 => Ok(partition.end_offset),
             ErrorCode::None => Err(ErrorCode::UnknownLeaderEpoch),
             error => Err(error),
         }))
@@ -143,9 +143,9 @@ impl Exchange {
         // Anybody may know where a log begins.
         let request = ListOffsetsRequest { topics: vec![topic], ..ListOffsetsRequest::default() };
         let answer = self.connection()?.call(&request)?;
-        let one = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
-        Ok(one.map_or(Err(ErrorCode::UnknownServerError), |one| match code(one.error_code) {
-            ErrorCode::None => Ok(one.offset),
+        let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
+        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| match code(partition.error_code) {
+            ErrorCode::None => Ok(partition.offset),
             error => Err(error),
         }))
     }

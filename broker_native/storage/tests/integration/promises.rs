@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::Role;
 use pylog_storage::clock::ManualClock;
-use pylog_storage::types::Kept;
+use pylog_storage::types::RetentionLimit;
 use pylog_storage::{
     AppendOptions, CleanupPolicy, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo,
     RealDisk, StorageError, TimestampType,
@@ -204,8 +204,8 @@ fn retention_by_size_keeps_at_least_so_many_bytes_and_compact_topics_keep_all() 
 
 #[test]
 fn what_retention_removes_is_told_once_with_its_offsets_bytes_and_limit() {
-    let by_size = (LogConfig { retention_bytes: 2_000, ..any_time() }, Kept::Bytes(2_000));
-    let by_time = (LogConfig { retention_ms: 1_000, ..any_time() }, Kept::ForMs(1_000));
+    let by_size = (LogConfig { retention_bytes: 2_000, ..any_time() }, RetentionLimit::Bytes(2_000));
+    let by_time = (LogConfig { retention_ms: 1_000, ..any_time() }, RetentionLimit::ForMs(1_000));
     for (config, limit) in [by_size, by_time] {
         let dir = tempfile::tempdir().unwrap();
         let broker = Broker::real(dir.path(), config).unwrap();

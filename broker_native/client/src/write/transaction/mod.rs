@@ -19,7 +19,7 @@ use crate::config::{Settings, millis};
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, locate};
+use crate::metadata::coordinator::{CoordinatorType, locate};
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::retry::Retry;
 use crate::net::stop::Stop;
@@ -260,7 +260,7 @@ impl Transaction {
         if let Some(known) = &self.coordinator {
             return Ok(known.clone());
         }
-        let found = locate(&mut self.cluster.lock(), Kind::Transaction, std::slice::from_ref(&self.id))?;
+        let found = locate(&mut self.cluster.lock(), CoordinatorType::Transaction, std::slice::from_ref(&self.id))?;
         let nobody =
             || Err(ClientError::retriable(kind::PROTOCOL, "no broker says who coordinates the transaction"));
         found.into_iter().next().unwrap_or_else(nobody).map(|found| found.address)

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::expected::Expected;
-use super::member::Member;
+use super::member::ClassicMember;
 use super::roster::Roster;
-use super::state::State;
+use super::state::ClassicState;
 use crate::Ticket;
-use crate::group::{Context, GroupReply};
+use crate::group::{GroupContext, GroupReply};
 use pylog_wire::messages::join_group::JoinGroupResponseMember;
 use pylog_wire::messages::{JoinGroupResponse, SyncGroupResponse};
 use pylog_wire::{ErrorCode, Reader};
@@ -25,7 +25,7 @@ pub(super) const CONSUMER: &str = "consumer";
 /// The members of a group and where they are in their common life.
 #[derive(Debug, Clone)]
 pub struct ClassicGroup {
-    pub(super) state: State,
+    pub(super) state: ClassicState,
     /// Since when it is in its state; unknown when the log does not say.
     pub(super) since_ms: Option<i64>,
     pub(super) generation_id: i32,
@@ -47,7 +47,7 @@ impl ClassicGroup {
     /// Without members, made at `now_ms`.
     pub fn new(now_ms: i64) -> Self {
         Self {
-            state: State::Empty,
+            state: ClassicState::Empty,
             since_ms: Some(now_ms),
             generation_id: 0,
             protocol_type: None,
@@ -66,7 +66,7 @@ impl ClassicGroup {
     }
 
     /// Where it is in its life.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ClassicState {
         self.state
     }
 
@@ -82,11 +82,11 @@ impl ClassicGroup {
 
     /// Whether forgetting it would lose nothing: nobody is or was in it.
     pub(super) fn is_untouched(&self) -> bool {
-        self.state == State::Empty && !self.in_log && self.pending_join.is_empty()
+        self.state == ClassicState::Empty && !self.in_log && self.pending_join.is_empty()
     }
 
     /// Goes on to another state.
-    pub(super) fn become_state(&mut self, next: State, now_ms: i64) {
+    pub(super) fn become_state(&mut self, next: ClassicState, now_ms: i64) {
         debug_assert!(self.state.may_become(next), "{} -> {}", self.state.name(), next.name());
         self.state = next;
         self.since_ms = Some(now_ms);
@@ -110,14 +110,14 @@ impl ClassicGroup {
     }
 
     /// A sign of life: the member's session begins anew.
-    pub(super) fn expect_heartbeat(&self, member_id: &str, cx: &mut Context<'_>) {
+    pub(super) fn expect_heartbeat(&self, member_id: &str, cx: &mut GroupContext<'_>) {
         if let Some(member) = self.roster.get(member_id) {
             cx.set_timer(member_id, SESSION, i64::from(member.session_timeout_ms));
         }
     }
 
     /// Takes a member, or an id that was given away, out of the group. Whatever it waits for is answered with `error`.
-    pub(super) fn remove(&mut self, member_id: &str, error: ErrorCode, cx: &mut Context<'_>) {
+    pub(super) fn remove(&mut self, member_id: &str, error: ErrorCode, cx: &mut GroupContext<'_>) {
         self.pending_join.remove(member_id);
         self.pending_sync.remove(member_id);
         cx.cancel_timer(member_id, SESSION);
@@ -127,7 +127,7 @@ impl ClassicGroup {
         }
     }
 
-    /// The generation as a member is told of it; the leader alone is told who the others are.
+    /// The generation as the answer to a member shows it; only the leader's answer names the other members.
     pub(super) fn joined(&self, member_id: &str) -> JoinGroupResponse {
         JoinGroupResponse {
             generation_id: self.generation_id,
@@ -146,7 +146,7 @@ impl ClassicGroup {
     }
 
     /// What a member got from the leader.
-    pub(super) fn synced(&self, member: &Member) -> SyncGroupResponse {
+    pub(super) fn synced(&self, member: &ClassicMember) -> SyncGroupResponse {
         SyncGroupResponse {
             protocol_type: self.protocol_type.clone(),
             protocol_name: self.protocol_name.clone(),
@@ -182,14 +182,19 @@ fn subscription(metadata: &Bytes) -> Option<Vec<String>> {
 }
 
 /// Refuses a JoinGroup, if one waits.
-pub(super) fn refuse_join(ticket: Option<Ticket>, member_id: &str, error: ErrorCode, cx: &mut Context<'_>) {
+pub(super) fn refuse_join(
+    ticket: Option<Ticket>,
+    member_id: &str,
+    error: ErrorCode,
+    cx: &mut GroupContext<'_>,
+) {
     if let Some(ticket) = ticket {
         cx.effects.reply(ticket, GroupReply::JoinGroup(not_joined(member_id, error)));
     }
 }
 
 /// Refuses a SyncGroup, if one waits.
-pub(super) fn refuse_sync(ticket: Option<Ticket>, error: ErrorCode, cx: &mut Context<'_>) {
+pub(super) fn refuse_sync(ticket: Option<Ticket>, error: ErrorCode, cx: &mut GroupContext<'_>) {
     if let Some(ticket) = ticket {
         let response = SyncGroupResponse { error_code: error.code(), ..Default::default() };
         cx.effects.reply(ticket, GroupReply::SyncGroup(response));

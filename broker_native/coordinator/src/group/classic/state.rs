@@ -12,7 +12,7 @@
 
 /// Where a group is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ClassicState {
     /// No members; it lingers for its offsets.
     Empty,
     /// Members are awaited; those who have joined wait for their answers.
@@ -36,7 +36,7 @@ pub struct InitialDelay {
     pub member_added: bool,
 }
 
-impl State {
+impl ClassicState {
     /// Kafka's word for it.
     pub const fn name(self) -> &'static str {
         match self {

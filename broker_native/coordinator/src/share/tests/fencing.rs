@@ -1,6 +1,6 @@
 //! Leaders that follow each other, writes that fail, come late or twice.
 use super::scene::{Scene, acknowledge, acquire, key, next};
-use crate::share::state::{StateRequest, Written};
+use crate::share::state_requests::{StateRequest, Written};
 use crate::share::{LeaderAction, ShareReply};
 use pylog_wire::ErrorCode;
 

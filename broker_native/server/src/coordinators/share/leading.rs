@@ -23,7 +23,7 @@ use crate::share_groups::waking::Waking;
 use crate::state::topics::{Picture, Topics};
 use crate::upkeep::background::kept_running;
 use pylog_coordinator::share::leader::{LeaderEffects, failed};
-use pylog_coordinator::share::state::Written;
+use pylog_coordinator::share::state_requests::Written;
 use pylog_coordinator::share::{
     GroupSettings, LeaderAction, ShareEvent, ShareKey, ShareLeader, ShareReply, ShareRequest,
 };

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 
 use super::bench::*;
-use crate::{Entry, Machine, Record};
+use crate::{LogEntry, Machine, Record};
 use pylog_wire::stored::Stored;
 use pylog_wire::stored::group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};
 
@@ -136,7 +136,7 @@ fn a_damaged_record_is_told_and_skipped() {
     let value = whole.value.clone().expect("not deleted");
     for cut in 0..value.len() {
         let record = Record { key: whole.key.clone(), value: Some(value.slice(..cut)) };
-        let entry = Entry::Record { offset: 0, timestamp_ms: 0, transaction: None, record };
+        let entry = LogEntry::Record { offset: 0, timestamp_ms: 0, transaction: None, record };
         assert!(bench.machine.replay(&entry).is_err(), "cut at {cut}");
     }
     assert_eq!(bench.state(), "Stable");

@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::{Subscriber, by_topic};
-use crate::group::consumer::member::Partitions;
+use super::subscriber::{Subscriber, by_topic};
+use crate::group::consumer::member::AssignedPartitions;
 
 /// Members with overlapping subscriptions may need some rounds; a limit, because equality is a wish.
 const ROUNDS_MAX: usize = 16;
 
 /// The targets of all members.
-pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, Partitions> {
+pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, AssignedPartitions> {
     let topics = by_topic(subscribers);
     let mut order: Vec<Uuid> = topics.keys().copied().collect();
     // Partitions for each subscriber, compared as fractions.
@@ -51,7 +51,7 @@ pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, Partitions> {
 
 #[derive(Default)]
 struct Row {
-    partitions: Partitions,
+    partitions: AssignedPartitions,
     load: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Joining and leaving.
 use super::scene::{Client, Scene, assigned, join, of, settle, stay};
-use crate::group::consumer::Change;
+use crate::group::consumer::ConsumerChange;
 use pylog_wire::ErrorCode;
 
 #[test]
@@ -13,11 +13,11 @@ fn the_first_member_gets_all_partitions_and_its_records_are_in_kafkas_order() {
     assert!(matches!(
         changes.as_slice(),
         [
-            Change::Member(..),
-            Change::Epoch { epoch: 2, .. },
-            Change::Target(..),
-            Change::Assignment(Some((2, 1_000_000))),
-            Change::Current(..)
+            ConsumerChange::Member(..),
+            ConsumerChange::Epoch { epoch: 2, .. },
+            ConsumerChange::Target(..),
+            ConsumerChange::Assignment(Some((2, 1_000_000))),
+            ConsumerChange::Current(..)
         ]
     ));
     assert_eq!(scene.state(), "Stable");
@@ -109,7 +109,10 @@ fn a_target_too_large_for_the_log_is_refused_until_it_is_smaller() {
     let (answer, changes) = scene.beat_writing(join("a", &["foo"]), 1);
     assert_eq!(answer.error_code, ErrorCode::UnknownServerError.code());
     assert!(answer.error_message.is_some_and(|why| why.contains("more groups.")));
-    assert!(matches!(changes.as_slice(), [Change::Member(..), Change::Epoch { epoch: 2, .. }]));
+    assert!(matches!(
+        changes.as_slice(),
+        [ConsumerChange::Member(..), ConsumerChange::Epoch { epoch: 2, .. }]
+    ));
     assert_eq!(scene.state(), "Assigning");
     scene.topics.delete("foo");
     let foo = scene.topics.set("foo", 1);

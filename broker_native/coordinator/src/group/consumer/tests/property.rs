@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::scene::{Client, Scene, join, settle, stay};
-use crate::group::Kind;
+use crate::group::GroupKind;
 use crate::group::context::TopicsView;
 
 const CLIENTS: usize = 5;
@@ -148,6 +148,6 @@ proptest! {
     ) {
         let (scene, clients) = play(happenings, false);
         prop_assert_eq!(owned(&clients), all(&scene));
-        prop_assert!(matches!(scene.group.kind, Kind::Consumer(_)));
+        prop_assert!(matches!(scene.group.kind, GroupKind::Consumer(_)));
     }
 }

@@ -1,7 +1,7 @@
 //! After a restart members go on where they were.
 use super::scene::{Client, Scene, assigned, join, of, owning, settle, stay};
-use crate::group::consumer::{self, Change};
-use crate::group::{Group, Kind};
+use crate::group::consumer::{self, ConsumerChange};
+use crate::group::{Group, GroupKind};
 use pylog_wire::ErrorCode;
 use pylog_wire::stored::type_and_name;
 
@@ -73,7 +73,7 @@ fn a_log_that_was_compacted_gives_the_same_group() {
             let (key_type, _) = type_and_name(&record.key).expect("a key");
             consumer::replay(&mut group, key_type, record).expect("it can be replayed");
         }
-        let Kind::Consumer(group) = group.kind else { panic!("{group:?}") };
+        let GroupKind::Consumer(group) = group.kind else { panic!("{group:?}") };
         assert_eq!(group.durable(), scene.members().durable());
     }
 }
@@ -82,16 +82,16 @@ fn a_log_that_was_compacted_gives_the_same_group() {
 fn what_is_left_of_a_deleted_group_makes_no_group() {
     let mut group = Group::default();
     for change in [
-        Change::Current("a".into(), None),
-        Change::Target("a".into(), None),
-        Change::Member("a".into(), None),
-        Change::Regex("x".into(), None),
-        Change::Assignment(None),
-        Change::Deleted,
+        ConsumerChange::Current("a".into(), None),
+        ConsumerChange::Target("a".into(), None),
+        ConsumerChange::Member("a".into(), None),
+        ConsumerChange::Regex("x".into(), None),
+        ConsumerChange::Assignment(None),
+        ConsumerChange::Deleted,
     ] {
         let record = change.record("group").expect("short");
         let (key_type, _) = type_and_name(&record.key).expect("a key");
         consumer::replay(&mut group, key_type, &record).expect("it can be replayed");
-        assert!(matches!(group.kind, Kind::Simple));
+        assert!(matches!(group.kind, GroupKind::Simple));
     }
 }

@@ -1,6 +1,6 @@
 //! Topics come, grow and go; regular expressions.
 use super::scene::{Client, Scene, assigned, join, of, settle, stay};
-use crate::group::consumer::Change;
+use crate::group::consumer::ConsumerChange;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::ConsumerGroupHeartbeatRequest;
 
@@ -58,7 +58,7 @@ fn a_regular_expression_matches_whole_names_now_and_later() {
     let (answer, changes) = scene.beat_writing(matching("m", "log-.*"), 1);
     assert_eq!(assigned(&answer), Some(of(a, &[0])));
     let resolved = changes.iter().find_map(|change| match change {
-        Change::Regex(regex, Some(resolved)) => {
+        ConsumerChange::Regex(regex, Some(resolved)) => {
             Some((regex.as_str(), resolved.topics.iter().collect::<Vec<_>>()))
         }
         _ => None,
