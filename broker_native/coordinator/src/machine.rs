@@ -8,7 +8,7 @@ use pylog_record::control::Marker;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// Who asks.
+/// The client that asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// As the client calls itself; empty when it does not.
@@ -95,7 +95,7 @@ pub struct Now {
 }
 
 impl Now {
-    /// When a deadline is over that is given by the wall clock, if nobody sets it from now on.
+    /// A deadline of the wall clock by the steady clock, if the wall clock is not set from now on.
     pub fn steady_of(self, wall_ms: i64) -> i64 {
         self.steady_ms.saturating_add(wall_ms.saturating_sub(self.wall_ms))
     }

@@ -174,7 +174,7 @@ impl Progress {
         Moved { high_watermark, proposes, log_start: log_start_moved }
     }
 
-    /// Proposes to add `id`, and whoever else may be added, when it has all committed records and all of earlier epochs.
+    /// Proposes to add `id`, and the others that may be added, when it has all committed records and all of earlier epochs.
     fn expand(&mut self, id: i32, log_end: i64, now_ms: i64) -> bool {
         if self.isr.contains(&id) || !self.may_propose(now_ms) || !self.may_join(id) {
             return false;
@@ -262,7 +262,7 @@ impl Progress {
         Moved { high_watermark: self.advance(log_end, now_ms), log_start: true, ..Moved::default() }
     }
 
-    /// Who is registered, with which epoch. Nothing is known any more of a follower that went away or came back.
+    /// The brokers that are registered, with their epochs. Nothing is known any more of a follower that went away or came back.
     pub fn registered(&mut self, epoch_of: impl Fn(i32) -> Option<i64>, log_end: i64, now_ms: i64) -> Moved {
         for (id, follower) in &mut self.followers {
             let epoch = epoch_of(*id);

@@ -35,7 +35,7 @@ pub struct DirEntry {
     pub is_dir: bool,
 }
 
-/// Held as long as nobody else may use the data directory; dropping it unlocks.
+/// Held as long as no other process may use the data directory; dropping it unlocks.
 pub trait DiskLock: Send + Sync {}
 
 /// Directories and the files in them.

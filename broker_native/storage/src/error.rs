@@ -123,7 +123,7 @@ pub enum StorageError {
         /// The data directory.
         dir: PathBuf,
     },
-    /// The data directory or partition belongs to somebody else.
+    /// The data directory or partition belongs to another broker, cluster or topic.
     #[error("{} does not fit: {reason}", file.display())]
     Mismatch {
         /// The file that says so.

@@ -140,7 +140,7 @@ impl FileSlot {
         *self.file.lock() = None;
     }
 
-    /// Closes an idle slot; `false` when somebody is just taking its file.
+    /// Closes an idle slot; `false` when another thread is just taking its file.
     fn evict(&self) -> bool {
         let Some(mut held) = self.file.try_lock() else { return false };
         *held = None;

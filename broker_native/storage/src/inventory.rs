@@ -52,7 +52,7 @@ pub(super) struct Held {
     topic_id: Uuid,
     /// First readable offset.
     pub log_start: i64,
-    /// One past the last; None when nobody knows.
+    /// One past the last; None when it is not known.
     pub log_end: Option<i64>,
     /// The CRC field of the first batch: two partitions of one topic differ in it, whatever their lengths. None without a batch.
     first_crc: Option<u32>,

@@ -27,12 +27,18 @@ pub fn list(cluster: &mut Cluster, group: &str, stable: bool) -> Result<Vec<Valu
         groups: vec![of_group],
         require_stable: stable,
     };
-    let answer = ask_coordinator(cluster, "list offsets of a group", CoordinatorType::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        check_ready(answer.error_code, group)?;
-        answer.groups.iter().try_for_each(|described| check_ready(described.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer = ask_coordinator(
+        cluster,
+        "list offsets of a group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            check_ready(answer.error_code, group)?;
+            answer.groups.iter().try_for_each(|described| check_ready(described.error_code, group))?;
+            Ok(answer)
+        },
+    )?;
     refuse(answer.error_code, "offsets of the group cannot be listed")?;
     let mut offsets = Vec::new();
     for topic in &answer.topics {
@@ -93,12 +99,18 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[CommittedOffset]) ->
         topics: topics.into_iter().map(topic).collect(),
         ..Default::default()
     };
-    let answer = ask_coordinator(cluster, "set offsets of a group", CoordinatorType::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|partition| check_ready(partition.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer = ask_coordinator(
+        cluster,
+        "set offsets of a group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
+            each.try_for_each(|partition| check_ready(partition.error_code, group))?;
+            Ok(answer)
+        },
+    )?;
     let mut results = Vec::new();
     for topic in &answer.topics {
         let result = |partition, error| result_json(&topic.name, partition, error);
@@ -123,12 +135,17 @@ pub fn delete(cluster: &mut Cluster, group: &str, partitions: &[(String, i32)]) 
         |(name, partitions): (&str, _)| OffsetDeleteRequestTopic { name: name.to_owned(), partitions };
     let request =
         OffsetDeleteRequest { group_id: group.to_owned(), topics: topics.into_iter().map(topic).collect() };
-    let answer =
-        ask_coordinator(cluster, "delete offsets of a group", CoordinatorType::Group, group, |cluster, node| {
+    let answer = ask_coordinator(
+        cluster,
+        "delete offsets of a group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
             let answer = cluster.call(node, &request)?;
             check_ready(answer.error_code, group)?;
             Ok(answer)
-        })?;
+        },
+    )?;
     refuse(answer.error_code, "offsets of the group cannot be deleted")?;
     let mut results = Vec::new();
     for topic in &answer.topics {

@@ -88,11 +88,12 @@ fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Result<Value> {
 pub fn delete(cluster: &mut Cluster, names: &[String]) -> Result<Vec<Value>> {
     let delete = |name: &String| {
         let request = DeleteGroupsRequest { groups_names: vec![name.clone()] };
-        let result = ask_coordinator(cluster, "delete groups", CoordinatorType::Group, name, |cluster, node| {
-            let result = first(cluster.call(node, &request)?.results, name)?;
-            check_ready(result.error_code, name)?;
-            Ok(result)
-        })?;
+        let result =
+            ask_coordinator(cluster, "delete groups", CoordinatorType::Group, name, |cluster, node| {
+                let result = first(cluster.call(node, &request)?.results, name)?;
+                check_ready(result.error_code, name)?;
+                Ok(result)
+            })?;
         let message = match code(result.error_code) {
             ErrorCode::GroupIdNotFound => Some(format!("Group '{name}' does not exist.")),
             ErrorCode::NonEmptyGroup => {

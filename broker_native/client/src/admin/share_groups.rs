@@ -47,14 +47,19 @@ pub(super) fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Resu
 pub fn offsets(cluster: &mut Cluster, group: &str) -> Result<Vec<Value>> {
     let of_group = DescribeShareGroupOffsetsRequestGroup { group_id: group.to_owned(), topics: None };
     let request = DescribeShareGroupOffsetsRequest { groups: vec![of_group] };
-    let answer =
-        ask_coordinator(cluster, "list offsets of a share group", CoordinatorType::Group, group, |cluster, node| {
+    let answer = ask_coordinator(
+        cluster,
+        "list offsets of a share group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
             let answer = first(cluster.call(node, &request)?.groups, group)?;
             check_ready(answer.error_code, group)?;
             let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
             each.try_for_each(|partition| check_ready(partition.error_code, group))?;
             Ok(answer)
-        })?;
+        },
+    )?;
     refuse(answer.error_code, "offsets of the share group cannot be listed")?;
     let of_topic = answer.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| {
@@ -92,14 +97,19 @@ pub fn alter(cluster: &mut Cluster, group: &str, starts: &[StartOffset]) -> Resu
     };
     let topics = topics.into_iter().map(topic).collect();
     let request = AlterShareGroupOffsetsRequest { group_id: group.to_owned(), topics };
-    let answer =
-        ask_coordinator(cluster, "set offsets of a share group", CoordinatorType::Group, group, |cluster, node| {
+    let answer = ask_coordinator(
+        cluster,
+        "set offsets of a share group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
             let answer = cluster.call(node, &request)?;
             check_ready(answer.error_code, group)?;
             let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
             each.try_for_each(|partition| check_ready(partition.error_code, group))?;
             Ok(answer)
-        })?;
+        },
+    )?;
     refuse(answer.error_code, "offsets of the share group cannot be set")?;
     let of_topic = answer.responses.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| {

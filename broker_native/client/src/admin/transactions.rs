@@ -224,7 +224,7 @@ pub fn abort(cluster: &mut Cluster, hanging: &Hanging) -> Result<Value> {
     }))
 }
 
-/// Fences whoever holds each transactional id: its open transaction is aborted, and its producer can go on no more.
+/// Fences the producer of each transactional id: its open transaction is aborted, and its producer can go on no more.
 ///
 /// # Errors
 /// Those of the connection.

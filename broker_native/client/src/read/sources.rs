@@ -46,7 +46,7 @@ impl Sources {
         self.hint = Some((node, epoch));
     }
 
-    /// Whether something was said that nobody followed yet.
+    /// Whether a leader was named that was not followed yet.
     pub fn has_hint(&self) -> bool {
         self.hint.is_some()
     }

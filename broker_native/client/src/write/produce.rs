@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::identity::ProducerIdentity;
-use super::partition_queue::{ProducerBatch, ProduceOutcome};
+use super::partition_queue::{ProduceOutcome, ProducerBatch};
 use crate::config::Settings;
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;

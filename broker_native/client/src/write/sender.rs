@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::delivery::Delivery;
 use super::identity::ProducerIdentity;
-use super::partition_queue::{ProducerBatch, PartitionQueue, ProduceOutcome};
+use super::partition_queue::{PartitionQueue, ProduceOutcome, ProducerBatch};
 use super::produce::{self, Request};
 use crate::config::{Acks, Settings, millis};
 use crate::error::{ClientError, Result, kind};
@@ -206,7 +206,11 @@ impl Sender {
         Ok(())
     }
 
-    fn give_back(&mut self, batches: Vec<(TopicPartition, ProducerBatch)>, error: &ClientError) -> Result<()> {
+    fn give_back(
+        &mut self,
+        batches: Vec<(TopicPartition, ProducerBatch)>,
+        error: &ClientError,
+    ) -> Result<()> {
         for (topic_partition, batch) in batches {
             let queue = self.queues.entry(topic_partition).or_default();
             queue.released();

@@ -24,7 +24,7 @@ use pylog_wire::messages::{
 pub struct GroupEvent {
     /// Where the answer goes.
     pub ticket: Ticket,
-    /// Who asks.
+    /// The client that asks.
     pub caller: Caller,
     /// What.
     pub request: GroupRequest,

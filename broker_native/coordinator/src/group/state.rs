@@ -128,7 +128,7 @@ impl GroupKind {
     }
 }
 
-/// A group without members takes a commit of nobody in particular only.
+/// A group without members takes only commits that name no member.
 fn check_simple_commit(claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
     if claim.generation_or_epoch < 0 {
         return Ok(());

@@ -1,5 +1,5 @@
 //! The share partitions of a broker together with where they are kept: each is read before anything of it is delivered, written down
-//! after each change, and let go of when somebody else leads its partition or has set it.
+//! after each change, and given up when another broker leads its partition or has set it.
 //!
 //! One write of a share partition is under way at a time, with its whole state; what changes meanwhile goes with the next. Answers
 //! that say that something is done with wait for the write that has it. A write that does not get through is tried again for as long as
@@ -66,7 +66,7 @@ struct LedPartition {
     leader_epoch: i32,
     /// Requests that came while it is read from where it is kept; `None`: it is here.
     loading: Option<Vec<ShareEvent>>,
-    /// Nobody had begun with it, and that somebody has is not written down.
+    /// It began here, and that is not written down yet.
     is_new: bool,
     /// Counts its changes, from the number of its life on.
     version: u64,
@@ -105,7 +105,7 @@ impl ShareLeader {
         &self.machine
     }
 
-    /// Somebody asks the leader of the partition, which this broker is in `leader_epoch`.
+    /// A request to the leader of the partition, which this broker is in `leader_epoch`.
     pub fn ask(&mut self, event: ShareEvent, leader_epoch: i32, now: Now) -> LeaderEffects {
         let mut effects = Effects::default();
         match self.held.get(&event.key).map(|held| held.leader_epoch) {
@@ -266,7 +266,7 @@ impl ShareLeader {
         self.let_all_go(gone, ErrorCode::UnknownTopicId)
     }
 
-    /// Somebody else has set it: it is read anew.
+    /// Another broker has set it: it is read anew.
     pub fn forget(&mut self, key: &ShareKey) -> LeaderEffects {
         self.let_all_go(vec![key.clone()], ErrorCode::CoordinatorNotAvailable)
     }

@@ -19,7 +19,7 @@ pub type IsGone = Arc<dyn Fn(&Uuid) -> bool + Send + Sync>;
 const PARTITION_BYTES: usize = 400;
 /// What a run costs, about.
 const RUN_BYTES: usize = 100;
-/// Locks that are over are looked at in steps of about so many bytes.
+/// Expired locks are handled in steps of about this many bytes.
 const TICK_BYTES: usize = /* 256 KiB */ 256 << 10;
 
 /// One that is here, and the settings that it was used with last.
@@ -79,7 +79,7 @@ impl ShareMachine {
         self.kept.insert(key, CachedPartition { partition, settings, bytes, is_unfitted });
     }
 
-    /// Begins with one that nobody has begun with.
+    /// Begins with a share partition that has no state yet.
     ///
     /// # Errors
     /// UNKNOWN_TOPIC_ID, GROUP_MAX_SIZE_REACHED.

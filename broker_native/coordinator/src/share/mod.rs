@@ -19,7 +19,7 @@
 //! | [`stored`] | a share partition as a record and as its leader says it, and back |
 //! | [`settings`] | the broker's settings, and those of one group |
 //!
-//! # Who has what
+//! # Where the state is
 //! As in Kafka, the leader of a topic's partition has the windows of all groups in memory and alone says who gets which records; the
 //! leader of a partition of `__share_group_state`, which may be another broker, keeps the state and decides nothing ([`state`]).
 //! Between them go Kafka's own requests (ReadShareGroupState, WriteShareGroupState and so on), or none when both are one broker.

@@ -73,7 +73,7 @@ impl SharePartition {
         self.start_offset
     }
 
-    /// The first offset that nobody has been given yet.
+    /// The first offset that was not delivered yet.
     pub fn end_offset(&self) -> i64 {
         self.end_offset
     }

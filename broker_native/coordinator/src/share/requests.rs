@@ -119,7 +119,7 @@ pub enum ShareRequest {
         /// Who.
         member_id: String,
     },
-    /// What nobody holds records of is read anew from where it is kept: somebody else may have set it.
+    /// A share partition of which no member holds a record is read anew from where it is kept: another broker may have set it.
     Refresh,
 }
 

@@ -277,7 +277,7 @@ impl Machine for StateMachine {
 /// The state stays: what is said is nothing new.
 ///
 /// # Errors
-/// FENCED_STATE_EPOCH: somebody else has set it to something else.
+/// FENCED_STATE_EPOCH: another request has set it to something else.
 fn as_it_is(before: &ShareSnapshotValue, start_offset: i64) -> Result<(), ErrorCode> {
     let is_same = before.start_offset == start_offset && before.state_batches.is_empty();
     (start_offset == UNKNOWN || is_same).then_some(()).ok_or(ErrorCode::FencedStateEpoch)

@@ -70,7 +70,7 @@ pub enum StateReply {
 pub struct StoredState {
     /// How often an administrator set the start offset.
     pub state_epoch: i32,
-    /// Everything before it is done with; [`UNKNOWN`] while nobody has said.
+    /// Everything before it is done with; [`UNKNOWN`] until its leader says.
     pub start_offset: i64,
     /// Runs of offsets behind it.
     pub batches: Vec<StateBatch>,
@@ -83,7 +83,7 @@ pub struct Summary {
     pub state_epoch: i32,
     /// Who read or wrote it last.
     pub leader_epoch: i32,
-    /// Everything before it is done with; [`UNKNOWN`] while nobody has said.
+    /// Everything before it is done with; [`UNKNOWN`] until its leader says.
     pub start_offset: i64,
     /// Offsets behind it that are done with.
     pub complete_count: i32,

@@ -42,7 +42,7 @@ pub fn written(partition: &SharePartition, leader_epoch: i32) -> Written {
     }
 }
 
-/// Nothing of records that are as if nobody had ever had them. A delivery that goes on is not known to have happened.
+/// `None` for records that were never delivered. A delivery that is under way counts as one that has not happened.
 fn batch_of(first_offset: i64, run: &Run) -> Option<StateBatch> {
     let (delivery_state, delivery_count) = match run.state {
         RecordState::Available => (AVAILABLE, run.delivery_count),

@@ -18,7 +18,7 @@ pub type TxnEffects = Effects<TxnReply, TxnAction>;
 
 /// Gives out producer ids.
 pub trait ProducerIdSource: Send + Sync + 'static {
-    /// An id that nobody had before.
+    /// An id that was never given out before.
     ///
     /// # Errors
     /// What the producer gets as its answer.
@@ -192,7 +192,7 @@ impl Machine for TransactionMachine {
             }
             let since_ms = metadata.last_update_ms;
             if let Some(deadline_ms) = self.deadline_ms(&transactional_id, since_ms) {
-                // Its producer could not end it while nobody was here.
+                // Its producer could not end it while there was no coordinator.
                 let soonest_ms = now.steady_ms.saturating_add(grace_ms);
                 self.timers.set((transactional_id, Purpose::Deadline), deadline_ms.max(soonest_ms));
             } else {

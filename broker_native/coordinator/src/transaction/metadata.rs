@@ -51,7 +51,7 @@ pub struct TxnMetadata {
     pub producer: ProducerIdentity,
     /// The producer that goes on after the end.
     pub next: Option<ProducerIdentity>,
-    /// The epoch before, for a repeated request; not in the log. [`NONE`]: nobody may repeat.
+    /// The epoch before, for a repeated request; not in the log. [`NONE`]: no request may be repeated.
     pub last_epoch: i16,
     /// The id before, for a repeated request.
     pub previous_id: i64,
@@ -86,7 +86,7 @@ pub fn partitions_cost(partitions: &TxnPartitions) -> usize {
 }
 
 impl TxnMetadata {
-    /// Of a transactional id that nobody used before.
+    /// Of a new transactional id.
     pub fn new(producer_id: i64, now_ms: i64) -> Self {
         Self {
             producer: ProducerIdentity { id: producer_id, epoch: NONE },
@@ -134,7 +134,7 @@ impl TxnMetadata {
     /// Gives the producer its next epoch; `expected` is the one it has.
     ///
     /// # Errors
-    /// [`ErrorCode::ProducerFenced`] when somebody else got an epoch in between.
+    /// [`ErrorCode::ProducerFenced`] when another producer got an epoch in between.
     pub fn raise_epoch(
         &mut self,
         expected: Option<i16>,
@@ -241,7 +241,7 @@ impl TxnMetadata {
         }
     }
 
-    /// Who goes on when the decided end is complete.
+    /// The producer that goes on when the decided end is complete.
     pub fn successor(&self) -> ProducerIdentity {
         self.next.unwrap_or(self.producer)
     }

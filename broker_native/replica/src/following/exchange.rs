@@ -1,5 +1,5 @@
 //! Requests of a follower to one leader, over one connection that is opened when it is needed.
-use pylog_client::config::FollowerSettings;
+use pylog_client::config::Settings;
 use pylog_client::error::{ClientError, Result, code, kind};
 use pylog_client::net::connection::Connection;
 use pylog_client::net::stop::Stop;
@@ -22,7 +22,7 @@ pub struct Address {
     pub port: u16,
 }
 
-/// Who asks.
+/// The follower that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Its number.
@@ -34,7 +34,7 @@ pub struct Identity {
 /// See the module.
 pub struct Exchange {
     address: Address,
-    settings: FollowerSettings,
+    settings: Settings,
     connection: Option<Connection>,
 }
 
@@ -45,7 +45,7 @@ impl Exchange {
     /// The settings do not fit the client.
     pub fn new(address: Address, client_id: &str, timeout_ms: u64) -> Result<Self> {
         let bootstrap = format!("{}:{}", address.host, address.port);
-        let settings = FollowerSettings::new([
+        let settings = Settings::new([
             ("bootstrap.servers", bootstrap.as_str()),
             ("client.id", client_id),
             ("request.timeout.ms", &timeout_ms.max(1).to_string()),
@@ -122,10 +122,12 @@ impl Exchange {
         let request = OffsetForLeaderEpochRequest { replica_id: me.id, topics: vec![topic] };
         let answer = self.connection()?.call(&request)?;
         let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
-        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| match code(partition.error_code) {
-            ErrorCode::None if partition.end_offset >= 0 => Ok(partition.end_offset),
-            ErrorCode::None => Err(ErrorCode::UnknownLeaderEpoch),
-            error => Err(error),
+        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| {
+            match code(partition.error_code) {
+                ErrorCode::None if partition.end_offset >= 0 => Ok(partition.end_offset),
+                ErrorCode::None => Err(ErrorCode::UnknownLeaderEpoch),
+                error => Err(error),
+            }
         }))
     }
 
@@ -144,9 +146,11 @@ impl Exchange {
         let request = ListOffsetsRequest { topics: vec![topic], ..ListOffsetsRequest::default() };
         let answer = self.connection()?.call(&request)?;
         let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
-        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| match code(partition.error_code) {
-            ErrorCode::None => Ok(partition.offset),
-            error => Err(error),
+        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| {
+            match code(partition.error_code) {
+                ErrorCode::None => Ok(partition.offset),
+                error => Err(error),
+            }
         }))
     }
 }

@@ -82,7 +82,14 @@ pub struct Following {
 impl Following {
     /// Follows who leads in `leader_epoch`; no pause after an error is longer than `pause_max_ms`.
     pub fn new(leader_epoch: i32, pause_max_ms: u64) -> Self {
-        Self { leader_epoch, pause_max_ms, state: FollowerState::Fetching, failures: 0, failed: false, lag: None }
+        Self {
+            leader_epoch,
+            pause_max_ms,
+            state: FollowerState::Fetching,
+            failures: 0,
+            failed: false,
+            lag: None,
+        }
     }
 
     /// Records that the leader has committed and that are not here; `None` before the first answer.
@@ -186,7 +193,7 @@ impl Following {
         }
     }
 
-    /// What was appended could not be synced: nobody may count it.
+    /// What was appended could not be synced: it must not count as copied.
     pub fn sync_failed(&mut self) {
         self.state = FollowerState::Broken;
         self.failed = true;
@@ -275,7 +282,8 @@ impl Following {
     fn pause(&mut self, now_ms: u64) {
         let pause = FIRST_PAUSE_MS.saturating_mul(1 << self.failures.min(16)).min(self.pause_max_ms);
         self.failures = self.failures.saturating_add(1);
-        let seeking = matches!(self.state, FollowerState::Seeking | FollowerState::Waiting { seeking: true, .. });
+        let seeking =
+            matches!(self.state, FollowerState::Seeking | FollowerState::Waiting { seeking: true, .. });
         self.state = FollowerState::Waiting { until_ms: now_ms.saturating_add(pause), seeking };
     }
 }

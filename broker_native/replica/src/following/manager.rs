@@ -57,7 +57,7 @@ impl ReplicaManager {
     }
 
     /// Lets go of the partitions of a topic that are not to be followed any more in the leader and epoch that they are
-    /// followed in; `stays` gives who is to be followed. When this returns nobody touches their logs.
+    /// followed in; `stays` gives who is to be followed. When this returns no thread touches their logs.
     pub fn let_go(&self, topic_id: &Uuid, stays: impl Fn(i32) -> Option<(i32, i32)>) {
         let mut state = self.state.lock();
         let ManagerState { slots, fetchers, .. } = &mut *state;
@@ -90,7 +90,12 @@ impl ReplicaManager {
                 continue;
             }
             let following = Following::new(assignment.leader_epoch, self.context.settings.backoff_max_ms);
-            let slot = Slot::new((assignment.topic_id, assignment.partition), assignment.leader, following, assignment.log);
+            let slot = Slot::new(
+                (assignment.topic_id, assignment.partition),
+                assignment.leader,
+                following,
+                assignment.log,
+            );
             slot.throttle(assignment.throttled);
             let slot = Arc::new(slot);
             topic.insert(assignment.partition, Arc::clone(&slot));

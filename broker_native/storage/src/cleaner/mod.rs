@@ -124,7 +124,7 @@ impl Cleaner {
         self.excluded.lock().remove(at);
     }
 
-    /// The dirtiest log that is due; from now on nobody else cleans it.
+    /// The dirtiest log that is due; from now on no other thread cleans it.
     fn choose(
         &self,
         shared: &Shared,

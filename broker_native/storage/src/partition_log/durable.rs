@@ -2,7 +2,7 @@
 //!
 //! A flush syncs all that is written. For `durability=flushed` it then calls the producers that wait; in a log that is alone it
 //! moves the high watermark, in one with other replicas it calls the listener that counts what they have.
-//! When a sync fails, nobody knows which bytes reached the device, and a second try would report success for pages the
+//! When a sync fails, it is unknown which bytes reached the device, and a second try would report success for pages the
 //! kernel has given up on (ATC 20, "Can applications recover from fsync failures?"). So the first failure poisons the
 //! log: producers that wait get the error, every later append is refused, and only recovery at the next start makes the log
 //! usable again. Records that were acknowledged before stay readable.

@@ -44,7 +44,7 @@
 //! 4. the last ones, with which no other is taken: that of the newest snapshot ([`FlushState`]), of the readers' positions
 //!    ([`LogView`]), `config`.
 //!
-//! No listener or callback is called with one of them held.
+//! No listener or callback is called with one of them held, except the listener for failures.
 mod append;
 mod batch_ends;
 mod cleanup;

@@ -492,7 +492,7 @@ impl Opening<'_> {
             flushed_offset: self.recovery_point.min(end.offset),
             unsynced_indexes_from: self.unsynced_from,
             unsynced_names: self.unsynced_names || !self.clean,
-            // After an unclean stop nobody knows whether it was.
+            // After an unclean stop it is not known whether it was.
             unsynced_topic_id: self.topic_id_unsynced || (!self.clean && self.recovery_point == 0),
             dirty_since_ms: if self.clean { i64::MAX } else { now_ms },
             snapshot_offset: self.snapshot_offset,

@@ -68,7 +68,7 @@ impl Opening<'_> {
         })
     }
 
-    /// Says that the log begins later than it did. A log that begins where nobody wrote down is one that Apache Kafka's retention
+    /// Says that the log begins later than it did. A log whose beginning is not written down is one that Apache Kafka's retention
     /// shortened, or has lost its first segments; from now on it is written down.
     pub fn note_later_start(&mut self, first: i64) -> Result<()> {
         let (began, known) = (self.log_start_offset, self.held.is_some());

@@ -69,7 +69,7 @@ impl PartitionLog {
         self.aborted_between(segment.base_offset, next.map_or(i64::MAX, |next| next.base_offset))
     }
 
-    /// A segment for compaction to fill, which nobody sees.
+    /// A segment for compaction to fill, which no reader sees.
     pub(crate) fn create_cleaned(&self, base_offset: i64) -> Result<Segment> {
         let settings = SegmentSettings::of(&self.config(), true);
         let made = Segment::create_cleaned(&self.shared.pool, &self.dir, base_offset, settings);

@@ -42,7 +42,7 @@ impl PartitionLog {
 
     /// Begins to ask the transaction coordinator whether the transaction of a batch, which begins at `base_sequence`, holds
     /// this partition; what is given goes into [`AppendOptions::verified`] when it does. `None`: the transaction is open
-    /// here, so nobody needs to be asked. `epoch_bumps`: the producer gets a new epoch with each transaction
+    /// here, so the coordinator need not be asked. `epoch_bumps`: the producer gets a new epoch with each transaction
     /// (`transaction.version` 2).
     ///
     /// # Errors

@@ -84,7 +84,7 @@ impl Verifications {
         self.pending.clear();
     }
 
-    /// Forgets questions from before `before_ms` that nobody came back with.
+    /// Forgets questions from before `before_ms` whose answers did not come back.
     pub fn expire(&mut self, before_ms: i64) {
         self.pending.retain(|_, pending| pending.asked_ms >= before_ms);
     }

@@ -67,7 +67,7 @@ impl Segment {
         self.time_index.close();
         self.write_whole(&mut marks.offsets, names::INDEX_SUFFIX)?;
         self.write_whole(&mut marks.times, names::TIME_INDEX_SUFFIX)?;
-        // Somebody may have opened an old file in between.
+        // Another thread may have opened an old file in between.
         self.index.close();
         self.time_index.close();
         let mut current = self.marks.lock();

@@ -80,7 +80,7 @@ impl ClassicGroup {
         &self.roster
     }
 
-    /// Whether forgetting it would lose nothing: nobody is or was in it.
+    /// Whether forgetting it would lose nothing: it has and had no member.
     pub(super) fn is_untouched(&self) -> bool {
         self.state == ClassicState::Empty && !self.in_log && self.pending_join.is_empty()
     }
@@ -92,7 +92,7 @@ impl ClassicGroup {
         self.since_ms = Some(now_ms);
     }
 
-    /// Whether all members have joined and nobody else is expected.
+    /// Whether all members have joined and no other one is expected.
     pub(super) fn all_joined(&self) -> bool {
         self.roster.all_await_join() && self.pending_join.is_empty()
     }

@@ -51,7 +51,7 @@ impl ClassicGroup {
         }
     }
 
-    /// Ends the phase of joining when there is nobody to wait for. The first rebalance of a group waits for its time.
+    /// Ends the phase of joining when all have joined. The first rebalance of a group waits for its time.
     pub(super) fn complete_join_if_all_joined(&mut self, cx: &mut GroupContext<'_>) {
         if self.state == ClassicState::PreparingRebalance(None) && self.all_joined() {
             self.complete_join(cx);

@@ -59,7 +59,7 @@ pub fn handle(
         GroupRequest::DescribeGroup(group_id) => {
             Some(GroupReply::DescribeGroup(described(group, group_id, who.version)))
         }
-        // Of other rooms.
+        // Of other modules.
         _ => None,
     };
     if let Some(reply) = reply {
@@ -97,7 +97,7 @@ pub fn replay(group: &mut Group, key_type: i16, record: &Record) -> Result<(), S
     Ok(())
 }
 
-/// A group that nobody entered is none.
+/// A group without members and history does not exist.
 fn drop_untouched(group: &mut Group) {
     if matches!(&group.kind, GroupKind::Classic(classic) if classic.is_untouched()) {
         group.kind = GroupKind::Simple;

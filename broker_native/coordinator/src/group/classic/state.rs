@@ -32,7 +32,7 @@ pub struct InitialDelay {
     pub delay_ms: i64,
     /// How much longer it may still become.
     pub remaining_ms: i64,
-    /// Whether somebody came since it began: it is worth to wait once more.
+    /// Whether a member joined since it began: it is worth to wait once more.
     pub member_added: bool,
 }
 

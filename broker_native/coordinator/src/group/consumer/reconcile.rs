@@ -1,4 +1,4 @@
-//! One member's next step from what it owns to what it shall own.
+//! One member's next step from what it owns to its target.
 //!
 //! ```text
 //! Stable ── new target takes something away ──> UnrevokedPartitions ── gave it back ──┐
@@ -86,15 +86,15 @@ impl Goal<'_> {
     }
 }
 
-/// What a member owns and shall own, side by side.
+/// What a member owns and its target, side by side.
 #[derive(Default)]
 struct Split {
-    /// It owns and shall own it.
+    /// It owns it and is to own it.
     kept: Owned,
-    /// It owns it and shall not.
+    /// It owns it and is not to.
     revoked: Owned,
-    /// It shall own it, and nobody does.
+    /// It is to own it, and no member does.
     free: BTreeSet<(Uuid, i32)>,
-    /// It shall own something that somebody else owns, or that it has itself to give back first.
+    /// It is to own something that another member owns, or that it has itself to give back first.
     waits: bool,
 }

@@ -1,4 +1,4 @@
-//! Who reads what: Kafka's `simple` assignor in its result. Each partition is read by at least one of its topic's subscribers, and
+//! Which member reads which partitions: Kafka's `simple` assignor in its result. Each partition is read by at least one of its topic's subscribers, and
 //! each subscriber reads at least one partition; no more is doubled than that takes.
 use std::collections::BTreeMap;
 use std::sync::Arc;

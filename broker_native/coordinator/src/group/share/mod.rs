@@ -1,6 +1,6 @@
 //! Share groups (KIP-932): members send heartbeats, the coordinator answers what each of them reads.
 //!
-//! No partition belongs to a member alone, so that nothing is given back before somebody else gets it: a member has at once what
+//! No partition belongs to a member alone, so that nothing is given back before another member gets it: a member has at once what
 //! the assignment of the group's epoch says. What becomes of the records is decided in `coordinator/share`.
 //!
 //! # Layout
@@ -11,7 +11,7 @@
 //! | [`change`] | each change as a record of `__consumer_offsets`, and back |
 //! | [`heartbeat`] | joining, staying, leaving, being fenced |
 //! | [`moving`] | AlterShareGroupOffsets: whether the group may be moved |
-//! | [`assignor`] | who reads what |
+//! | [`assignor`] | which member reads which partitions |
 //! | [`describe`] | ShareGroupDescribe |
 pub mod assignor;
 pub mod change;

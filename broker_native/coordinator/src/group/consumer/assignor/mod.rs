@@ -1,4 +1,4 @@
-//! Who shall own what: the assignors of the coordinator.
+//! Which member is to own which partitions: the assignors of the coordinator.
 //!
 //! An assignor is a function of what each member is subscribed to and what it was to own before. Every partition of a topic
 //! that somebody is subscribed to goes to exactly one of its subscribers.
