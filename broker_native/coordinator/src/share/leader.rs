@@ -53,11 +53,11 @@ pub type LeaderEffects = Effects<ShareReply, LeaderAction>;
 pub struct ShareLeader {
     machine: ShareMachine,
     held: BTreeMap<ShareKey, LedPartition>,
-    /// Of the share partition that came here last: an outcome for one that was let go of meanwhile is known by it.
+    /// Number of the share partition that came here last. An outcome for one that was given up meanwhile is recognised by its number.
     life: u64,
 }
 
-/// So many changes are counted in a life.
+/// Changes that a share partition may have before the next number begins.
 const CHANGES_MAX: u64 = 1 << 32;
 
 /// A share partition and how far it is written down.
@@ -68,7 +68,7 @@ struct LedPartition {
     loading: Option<Vec<ShareEvent>>,
     /// It began here, and that is not written down yet.
     is_new: bool,
-    /// Counts its changes, from the number of its life on.
+    /// Counts its changes, from its own number on.
     version: u64,
     /// Which of them is written down.
     saved: u64,
@@ -76,19 +76,19 @@ struct LedPartition {
     saving: Option<u64>,
     /// Answers that wait for a change to be written, in the order of the changes.
     waiting: VecDeque<Unanswered>,
-    /// What was said and answered with an error, although it counts.
-    late: VecDeque<Said>,
+    /// Acknowledgements that were answered with an error, although they count.
+    late: VecDeque<Acknowledged>,
 }
 
 struct Unanswered {
     version: u64,
     ticket: Ticket,
     reply: ShareReply,
-    said: Vec<Said>,
+    acknowledged: Vec<Acknowledged>,
 }
 
 /// Offsets that a member has acknowledged.
-struct Said {
+struct Acknowledged {
     member_id: String,
     first: i64,
     last: i64,
@@ -164,7 +164,7 @@ impl ShareLeader {
                 Ok(())
             }
             Ok(kept) => self.begin(key, kept.state_epoch, &asked, &mut effects),
-            // Who wants to begin with it came after the question.
+            // The request that may begin it came after the read was sent.
             Err(ErrorCode::InvalidRequest) if !makes && asked.iter().any(begins) => {
                 self.load(key.clone(), leader_epoch, asked, &mut effects);
                 return effects;
@@ -179,12 +179,12 @@ impl ShareLeader {
                 refuse(asked, code, &mut effects);
             }
         }
-        // Who did not wait for it looks again.
+        // Fetches that did not wait for it look again.
         effects.actions.push(LeaderAction::Wake(key.group_id.clone()));
         effects
     }
 
-    /// Begins where the first of those begins who want to.
+    /// Begins where the first request that may begin it says.
     fn begin(
         &mut self,
         key: &ShareKey,
@@ -215,7 +215,7 @@ impl ShareLeader {
             Ok(()) => {
                 (held.saved, held.is_new) = (version, false);
                 let start = self.machine.partition(key).map_or(0, super::SharePartition::start_offset);
-                held.late.retain(|said| said.last >= start);
+                held.late.retain(|acknowledged| acknowledged.last >= start);
                 for unanswered in held.written(version) {
                     effects.reply(unanswered.ticket, unanswered.reply);
                 }
@@ -226,7 +226,7 @@ impl ShareLeader {
                         unanswered.ticket,
                         instead_of(&unanswered.reply, ErrorCode::CoordinatorNotAvailable),
                     );
-                    held.late.extend(unanswered.said);
+                    held.late.extend(unanswered.acknowledged);
                 }
                 let over = held.late.len().saturating_sub(LATE_MAX);
                 held.late.drain(..over);
@@ -292,18 +292,20 @@ impl ShareLeader {
         let Some(held) = self.held.get_mut(&event.key) else {
             return effects.reply(event.ticket, nothing_held(&event.request));
         };
-        let mut said = Vec::new();
+        let mut acknowledged = Vec::new();
         match &mut event.request {
             ShareRequest::Acknowledge { member_id, batches } => {
                 batches.retain(|batch| !held.has_late(member_id, batch));
-                let of = |batch: &AcknowledgementBatch| Said {
+                let of = |batch: &AcknowledgementBatch| Acknowledged {
                     member_id: member_id.clone(),
                     first: batch.first_offset,
                     last: batch.last_offset,
                 };
-                said = batches.iter().map(of).collect();
+                acknowledged = batches.iter().map(of).collect();
             }
-            ShareRequest::Release { member_id } => held.late.retain(|said| said.member_id != *member_id),
+            ShareRequest::Release { member_id } => {
+                held.late.retain(|acknowledged| acknowledged.member_id != *member_id)
+            }
             ShareRequest::Refresh if held.version > held.saved || !held.waiting.is_empty() => {
                 return effects.reply(event.ticket, ShareReply::Done(ErrorCode::None));
             }
@@ -311,18 +313,18 @@ impl ShareLeader {
         }
         let key = event.key.clone();
         let stepped = self.machine.handle(event, now);
-        self.follow_up(stepped, Some(&key), said, effects);
+        self.follow_up(stepped, Some(&key), acknowledged, effects);
         if self.machine.partition(&key).is_none() {
             self.held.remove(&key);
         }
     }
 
-    /// What follows a step (of the share partition `of`): writes, answers, who looks again.
+    /// What follows a step (of the share partition `of`): writes, answers, fetches that look again.
     fn follow_up(
         &mut self,
         stepped: ShareEffects,
         of: Option<&ShareKey>,
-        mut said: Vec<Said>,
+        mut acknowledged: Vec<Acknowledged>,
         effects: &mut LeaderEffects,
     ) {
         let ShareEffects { changed, woken, replies } = stepped;
@@ -335,8 +337,8 @@ impl ShareLeader {
         for (ticket, reply) in replies {
             match of.and_then(|key| self.held.get_mut(key)) {
                 Some(held) if held.has_to_write(&reply) => {
-                    let (version, said) = (held.version, std::mem::take(&mut said));
-                    held.waiting.push_back(Unanswered { version, ticket, reply, said });
+                    let (version, acknowledged) = (held.version, std::mem::take(&mut acknowledged));
+                    held.waiting.push_back(Unanswered { version, ticket, reply, acknowledged });
                 }
                 _ => effects.reply(ticket, reply),
             }
@@ -344,7 +346,7 @@ impl ShareLeader {
         changed.iter().for_each(|key| self.save(key, effects));
     }
 
-    /// Begins to write what is not written down, unless that is under way.
+    /// Begins to write the changes that are not written down, unless a write is under way.
     fn save(&mut self, key: &ShareKey, effects: &mut LeaderEffects) {
         let (Some(held), Some(partition)) = (self.held.get_mut(key), self.machine.partition(key)) else {
             return;
@@ -372,7 +374,7 @@ impl LedPartition {
         }
     }
 
-    /// Whether an answer says what is not written down: what became of records, or where the group begins.
+    /// Whether an answer must wait for a write: it acknowledges records, or says where the group begins.
     fn has_to_write(&self, reply: &ShareReply) -> bool {
         match reply {
             ShareReply::Done(ErrorCode::None) => self.version > self.saved,
@@ -387,10 +389,12 @@ impl LedPartition {
         self.waiting.drain(..count).collect()
     }
 
-    /// Whether the member said this before, and it counts.
+    /// Whether the member sent this acknowledgement before, and it counts.
     fn has_late(&self, member_id: &str, batch: &AcknowledgementBatch) -> bool {
-        let within = |said: &Said| said.first <= batch.first_offset && batch.last_offset <= said.last;
-        self.late.iter().any(|said| said.member_id == member_id && within(said))
+        let within = |acknowledged: &Acknowledged| {
+            acknowledged.first <= batch.first_offset && batch.last_offset <= acknowledged.last
+        };
+        self.late.iter().any(|acknowledged| acknowledged.member_id == member_id && within(acknowledged))
     }
 }
 

@@ -15,7 +15,7 @@ use pylog_wire::ErrorCode;
 pub const NONE: i16 = -1;
 /// [`NONE`], as an id.
 pub const NO_ID: i64 = -1;
-/// A transaction with this time-out is prepared at leisure: it never times out.
+/// A transaction with this time-out never times out: it may be prepared (KIP-939).
 pub const NEVER_MS: i32 = i32::MAX;
 /// The last epoch that is given to a producer; one more is needed to fence it.
 pub const LAST_EPOCH: i16 = i16::MAX - 1;
@@ -67,20 +67,20 @@ pub struct TxnMetadata {
     pub last_update_ms: i64,
     /// What the producer speaks.
     pub version: TransactionVersion,
-    /// What it costs in memory, as the machine counted last; not in the log.
+    /// Bytes that it takes in memory, as the machine counted last; not in the log.
     pub bytes: usize,
 }
 
-/// What a transactional id costs besides its name and its partitions, about.
+/// About how many bytes a transactional id takes besides its name and its partitions.
 const ID_BYTES: usize = 600;
 
-/// What a transactional id of this name costs in memory with `partitions`, about. Its name is in its deadlines, too: one that
+/// About how many bytes a transactional id of this name takes in memory with `partitions`. Its name is in its deadlines, too: one that
 /// follows from its state, and one for the line about a transaction that stays open.
 pub fn cost(transactional_id: &str, partitions: &TxnPartitions) -> usize {
     ID_BYTES + 6 * transactional_id.len() + partitions_cost(partitions)
 }
 
-/// What partitions cost in memory, about.
+/// About how many bytes partitions take in memory.
 pub fn partitions_cost(partitions: &TxnPartitions) -> usize {
     partitions.iter().map(|(topic, numbers)| 100 + topic.len() + 16 * numbers.len()).sum()
 }
@@ -108,7 +108,7 @@ impl TxnMetadata {
         self.next.filter(|_| self.state == TxnState::Ongoing).unwrap_or(self.producer)
     }
 
-    /// Whether the transaction is prepared at leisure.
+    /// Whether the transaction never times out.
     pub fn never_times_out(&self) -> bool {
         self.timeout_ms == NEVER_MS
     }

@@ -7,13 +7,13 @@ use super::PartitionLog;
 use super::opening::Opening;
 use crate::disk::DirEntry;
 use crate::error::{Result, StorageError};
-use crate::inventory::{AbortedCounts, Held, HeldSegment, crc_of_first_batch};
+use crate::inventory::{AbortedCounts, LogInventory, SegmentInventory, crc_of_first_batch};
 use crate::names;
 use crate::segment::Segment;
 
 /// A segment, but for its bytes.
-fn held_segment(segment: &Segment) -> HeldSegment {
-    HeldSegment {
+fn held_segment(segment: &Segment) -> SegmentInventory {
+    SegmentInventory {
         base_offset: segment.base_offset,
         bytes: 0,
         aborted: segment.aborted_count(),
@@ -37,12 +37,12 @@ impl PartitionLog {
     }
 
     /// What the log is, for the next start to compare.
-    pub(crate) fn held(&self) -> Result<Held> {
+    pub(crate) fn held(&self) -> Result<LogInventory> {
         let segments = self.segments();
         let held = segments.iter().map(|segment| held_segment(segment));
         let offsets = self.offsets();
         let offsets = offsets.log_start_offset..offsets.log_end_offset;
-        Held::now(&*self.shared.disk, (&self.at, self.topic_id), &self.dir, offsets, held.collect())
+        LogInventory::now(&*self.shared.disk, (&self.at, self.topic_id), &self.dir, offsets, held.collect())
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::config::LogConfig;
 use crate::epochs::LeaderEpochs;
 use crate::error::TopicPartition;
-use crate::inventory::Held;
+use crate::inventory::LogInventory;
 use crate::producers::Producers;
 use crate::segment::{Segment, SegmentSettings};
 use crate::shared::Shared;
@@ -34,7 +34,7 @@ pub(super) struct Opening<'a> {
     pub snapshots: Vec<i64>,
     pub snapshot_offset: i64,
     /// What the log was at the last clean stop.
-    pub held: Option<Held>,
+    pub held: Option<LogInventory>,
     /// What was mended.
     pub notes: Vec<String>,
     pub cut_tail: Option<CutTail>,

@@ -143,9 +143,9 @@ pub(super) enum SequenceCheck {
     Duplicate { base_offset: i64, last_offset: i64, timestamp_ms: i64 },
 }
 
-/// What is known of the coordinator's answer about the transaction that a batch may begin.
+/// What the coordinator has answered about the transaction that a batch may begin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct VerifiedBatch {
     /// The coordinator was asked after the last marker, and knows the transaction.
     pub verified: bool,
     /// Smallest sequence of the batches that wait for the coordinator's answer, with this one; a larger one must not go
@@ -181,8 +181,8 @@ pub(super) struct Producers {
 impl Producers {
     /// What to do with a batch, before it has an offset.
     ///
-    /// Nobody waits for a batch of a transaction that has ended. Who seems to send one again has other records under the same
-    /// sequences: librdkafka gives the sequences of records that it takes for not written (their leader went away while they
+    /// No producer waits for a batch of a transaction that has ended. One that seems to send such a batch again has other records under
+    /// the same sequences: librdkafka gives the sequences of records that it takes for not written (their leader went away while they
     /// waited for replicas) to the next transaction's once it has aborted theirs. If the answer is "it is there", as Kafka's, it
     /// commits records that nobody has; if it is "not known", it aborts and goes on with a new epoch (KIP-360).
     ///
@@ -193,7 +193,7 @@ impl Producers {
         &self,
         header: &BatchHeader,
         origin: Origin,
-        claim: Claim,
+        claim: VerifiedBatch,
         at: &TopicPartition,
     ) -> Result<SequenceCheck, StorageError> {
         let producer_id = header.producer_id;
@@ -375,7 +375,7 @@ fn known_as<'a>(producer: &'a Producer, header: &BatchHeader) -> Option<&'a Batc
 
 /// The sequence that was due instead of that of the batch; `None` when that may be written. Its epoch is not smaller
 /// than that of the producer.
-fn expected_sequence(producer: Option<&Producer>, header: &BatchHeader, claim: Claim) -> Option<i32> {
+fn expected_sequence(producer: Option<&Producer>, header: &BatchHeader, claim: VerifiedBatch) -> Option<i32> {
     let found = header.base_sequence;
     if claim.epoch_bumps && found != 0 && producer.is_none_or(|p| p.count == 0) {
         return Some(0);

@@ -31,7 +31,12 @@ fn at() -> TopicPartition {
 }
 
 fn check_sequence(producers: &Producers, header: BatchHeader) -> Result<SequenceCheck, StorageError> {
-    producers.check_sequence(&header, Origin::Client, Claim { verified: true, ..Claim::default() }, &at())
+    producers.check_sequence(
+        &header,
+        Origin::Client,
+        VerifiedBatch { verified: true, ..VerifiedBatch::default() },
+        &at(),
+    )
 }
 
 fn end(producers: &mut Producers, id: i64, epoch: i16, marker: Marker, offset: i64) -> Option<EndedTxn> {
@@ -167,7 +172,7 @@ fn kip_1228_a_marker_of_transaction_version_two_must_have_a_larger_epoch() {
 fn a_batch_outside_the_open_transaction_and_a_first_batch_without_verification_are_refused() {
     let mut producers = Producers::default();
     let unverified = |producers: &Producers, header: BatchHeader, origin| {
-        producers.check_sequence(&header, origin, Claim::default(), &at())
+        producers.check_sequence(&header, origin, VerifiedBatch::default(), &at())
     };
     let first = unverified(&producers, in_txn(1, 0, 0, 0), Origin::Client);
     assert!(matches!(first, Err(StorageError::Unverified { .. })), "{first:?}");
@@ -212,7 +217,7 @@ fn of_the_batches_that_wait_for_verification_the_smallest_sequence_goes_first() 
 
 #[test]
 fn an_unknown_producer_whose_epoch_is_bumped_at_each_end_begins_at_zero() {
-    let claim = Claim { verified: true, epoch_bumps: true, ..Claim::default() };
+    let claim = VerifiedBatch { verified: true, epoch_bumps: true, ..VerifiedBatch::default() };
     let producers = Producers::default();
     let check_sequence =
         |sequence| producers.check_sequence(&in_txn(1, 0, sequence, 0), Origin::Client, claim, &at());
@@ -303,7 +308,8 @@ fn a_producer_whose_epoch_was_raised_by_the_end_of_its_transaction_expires_after
     assert_eq!(known(&producers), [4]);
     let late = check_sequence(&producers, in_txn(1, 0, 1, 20));
     assert!(late.is_ok(), "whoever was verified by the coordinator may write");
-    let unverified = producers.check_sequence(&in_txn(1, 0, 1, 20), Origin::Client, Claim::default(), &at());
+    let unverified =
+        producers.check_sequence(&in_txn(1, 0, 1, 20), Origin::Client, VerifiedBatch::default(), &at());
     assert!(matches!(unverified, Err(StorageError::Unverified { .. })));
 }
 

@@ -8,7 +8,7 @@
 //! Batches of one producer that wait at the same time share the number, and the smallest of their sequences goes first.
 use std::collections::HashMap;
 
-use super::Claim;
+use super::VerifiedBatch;
 use crate::types::Verification;
 use pylog_record::header::BatchHeader;
 
@@ -65,9 +65,9 @@ impl Verifications {
     }
 
     /// What is known for a batch that comes with `verified`.
-    pub fn claim(&self, header: &BatchHeader, verified: Option<Verification>) -> Claim {
-        let Some(pending) = self.pending.get(&header.producer_id) else { return Claim::default() };
-        Claim {
+    pub fn claim(&self, header: &BatchHeader, verified: Option<Verification>) -> VerifiedBatch {
+        let Some(pending) = self.pending.get(&header.producer_id) else { return VerifiedBatch::default() };
+        VerifiedBatch {
             verified: verified == Some(Verification(pending.number)),
             lowest_sequence: Some(pending.lowest_sequence),
             epoch_bumps: pending.epoch_bumps,

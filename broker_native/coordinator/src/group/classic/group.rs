@@ -22,7 +22,7 @@ pub(super) const SYNC: &str = "classic-sync";
 /// Protocol type of consumers; their metadata can be read.
 pub(super) const CONSUMER: &str = "consumer";
 
-/// The members of a group and where they are in their common life.
+/// The members of a group and its state.
 #[derive(Debug, Clone)]
 pub struct ClassicGroup {
     pub(super) state: ClassicState,
@@ -33,7 +33,7 @@ pub struct ClassicGroup {
     /// What the members agreed upon.
     pub(super) protocol_name: Option<String>,
     pub(super) roster: Roster,
-    /// Ids that were given away with MEMBER_ID_REQUIRED and have not come back.
+    /// Ids that were given out with MEMBER_ID_REQUIRED and have not come back.
     pub(super) pending_join: Expected,
     /// Members of this generation that have not asked for their assignment.
     pub(super) pending_sync: BTreeSet<String>,
@@ -60,12 +60,12 @@ impl ClassicGroup {
         }
     }
 
-    /// What it costs, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         self.roster.bytes() + self.pending_join.bytes()
     }
 
-    /// Where it is in its life.
+    /// Its state.
     pub fn state(&self) -> ClassicState {
         self.state
     }
@@ -116,7 +116,7 @@ impl ClassicGroup {
         }
     }
 
-    /// Takes a member, or an id that was given away, out of the group. Whatever it waits for is answered with `error`.
+    /// Takes a member, or an id that was given out, out of the group. A request of it that waits is answered with `error`.
     pub(super) fn remove(&mut self, member_id: &str, error: ErrorCode, cx: &mut GroupContext<'_>) {
         self.pending_join.remove(member_id);
         self.pending_sync.remove(member_id);

@@ -139,7 +139,7 @@ impl ClassicGroup {
         if self.pending_join.contains(member_id) {
             match instance_id {
                 None => self.add(ticket, who, request, member_id.to_owned(), cx),
-                // Ids are given away to dynamic members only.
+                // Ids are given out to dynamic members only.
                 Some(_) => refuse_join(Some(ticket), member_id, ErrorCode::UnknownServerError, cx),
             }
             return;

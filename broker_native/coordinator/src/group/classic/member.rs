@@ -21,7 +21,7 @@ pub struct ClassicMember {
     pub rebalance_timeout_ms: i32,
     /// How long it may be silent.
     pub session_timeout_ms: i32,
-    /// What it speaks, in the order of its preference.
+    /// The protocols that it supports, in the order of its preference.
     pub protocols: Vec<JoinGroupRequestProtocol>,
     /// What the leader gave it; empty before.
     pub assignment: Bytes,
@@ -33,11 +33,11 @@ pub struct ClassicMember {
     pub sync: Option<Ticket>,
 }
 
-/// What a member costs besides what it says, about.
+/// About how many bytes a member takes besides its metadata.
 pub const MEMBER_BYTES: usize = 1_000;
 
 impl ClassicMember {
-    /// What it costs, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let texts = self.member_id.len() + self.client_id.len() + self.client_host.len();
         let instance = self.instance_id.as_ref().map_or(0, String::len);
@@ -108,7 +108,7 @@ impl ClassicMember {
     }
 }
 
-/// What the protocols cost that a member says it speaks.
+/// Bytes of the protocols that a member names.
 pub fn protocols_bytes(protocols: &[JoinGroupRequestProtocol]) -> usize {
     protocols.iter().map(|protocol| 64 + protocol.name.len() + protocol.metadata.len()).sum()
 }

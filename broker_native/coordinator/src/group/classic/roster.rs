@@ -18,7 +18,7 @@ pub struct Roster {
     leader: Option<String>,
     /// How many members' JoinGroups wait.
     awaiting_join: usize,
-    /// How many members speak a protocol.
+    /// How many members support a protocol.
     speakers: HashMap<String, usize>,
     bytes: usize,
 }
@@ -34,7 +34,7 @@ impl Roster {
         self.members.is_empty()
     }
 
-    /// What the members cost, about.
+    /// About how many bytes the members take.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -168,17 +168,17 @@ impl Roster {
         ticket
     }
 
-    /// Whether all members speak the protocol.
+    /// Whether all members support the protocol.
     fn is_common(&self, protocol: &str) -> bool {
         self.speakers.get(protocol).copied().unwrap_or_default() == self.members.len()
     }
 
-    /// Whether all members speak one of these protocols.
+    /// Whether all members support one of these protocols.
     pub fn any_is_common(&self, protocols: &[JoinGroupRequestProtocol]) -> bool {
         protocols.iter().any(|protocol| self.is_common(&protocol.name))
     }
 
-    /// The protocol that gets most votes, of those that all members speak; the first by name when votes are equal.
+    /// The protocol that gets most votes, of those that all members support; the first by name when votes are equal.
     pub fn select_protocol(&self) -> Option<String> {
         let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
         for choice in self.iter().filter_map(|member| member.vote(|protocol| self.is_common(protocol))) {

@@ -10,10 +10,10 @@
 //! ```
 //! Every state may become `Dead`: the group is deleted. Nothing follows it, and no group is kept in it.
 
-/// Where a group is in its life.
+/// The state of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClassicState {
-    /// No members; it lingers for its offsets.
+    /// No members; it stays for its offsets.
     Empty,
     /// Members are awaited; those who have joined wait for their answers.
     PreparingRebalance(Option<InitialDelay>),

@@ -75,7 +75,7 @@ impl ClassicGroup {
     }
 }
 
-/// A member speaks, as far as the log knows, what the group agreed upon.
+/// As far as the log knows, a member supports only the protocol that the group agreed upon.
 fn loaded_member(member: MemberMetadata, protocol: Option<&str>) -> ClassicMember {
     let session_timeout_ms = member.session_timeout;
     ClassicMember {
