@@ -81,7 +81,7 @@ pub(super) fn write_epochs(
     replace(disk, path, text.as_bytes(), when, at)
 }
 
-/// A number without sign tricks; `None` when it is not one or is negative.
+/// A number that is not negative; `None` for anything else.
 fn number<T: FromStr + PartialOrd + Default>(word: &str) -> Option<T> {
     word.parse().ok().filter(|n| *n >= T::default())
 }

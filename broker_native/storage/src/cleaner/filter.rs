@@ -68,7 +68,7 @@ pub(super) struct Outcome {
     pub header: Option<BatchHeader>,
     /// Records that went.
     pub removed: u64,
-    /// The `.txnindex` entry that the batch, a marker, goes on needing.
+    /// The `.txnindex` entry that the batch, a marker, still needs.
     pub aborted: Option<AbortedTxn>,
 }
 

@@ -23,7 +23,7 @@ use pylog_record::header::BatchHeader;
 pub(super) enum Ended {
     /// All was done; up to this offset the log is clean.
     At(i64),
-    /// [`Pace`] said so, or the log changed below it. What was replaced so far stays replaced.
+    /// [`Pace`] ended it, or the log changed meanwhile. Segments that were replaced so far stay replaced.
     Early,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn clean_log(
     Ok(Ended::At(end))
 }
 
-/// What the choice of logs and groups wants to know of a segment.
+/// What the choice of logs and groups needs to know of a segment.
 pub(super) fn candidate(segment: &Segment, first_ms: bool) -> Result<Candidate, SegmentError> {
     let newest_ms = match segment.max_timestamp()? {
         Some((newest, _)) => newest,
@@ -141,7 +141,7 @@ struct Work<'a> {
     pace: &'a dyn Pace,
 }
 
-/// What waits to be written.
+/// Batches that wait to be written.
 #[derive(Default)]
 struct PendingWrite {
     bytes: Vec<u8>,

@@ -105,7 +105,7 @@ impl PartitionLog {
         })
     }
 
-    /// What can be said about a batch without the log.
+    /// What can be checked of a batch without the log.
     fn check(
         &self,
         batch: &[u8],

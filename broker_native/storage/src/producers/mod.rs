@@ -305,7 +305,7 @@ impl Producers {
         self.known.get(&producer_id).map(|producer| producer.epoch)
     }
 
-    /// The last that is known of each.
+    /// Epoch and last record of each.
     pub fn last_records(&self) -> HashMap<i64, LastRecord> {
         let last = |p: &Producer| LastRecord {
             epoch: p.epoch,
@@ -334,8 +334,8 @@ impl Producers {
         infos
     }
 
-    /// Keeps at most `most` producers. Of more, those that wrote longest ago are forgotten, as if their time were over: a tenth at
-    /// once, so that it is seldom to be done, but none with an open transaction. How many they were.
+    /// Keeps at most `most` producers. Of more, those that wrote longest ago are forgotten, as if they had expired: a tenth at
+    /// once, so that it is seldom done, but none with an open transaction. Gives how many were forgotten.
     pub fn bound(&mut self, most: usize) -> usize {
         let before = self.known.len();
         if before <= most {
