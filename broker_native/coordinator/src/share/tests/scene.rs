@@ -154,7 +154,7 @@ impl Scene {
     }
 
     /// Reads and writes all that the leader wants.
-    pub fn settle(&mut self) {
+    pub fn carry_out_actions(&mut self) {
         while let Some(action) = self.leader.wanted.pop_front() {
             self.perform(action);
         }
@@ -196,7 +196,7 @@ impl Scene {
     pub fn ask(&mut self, group: &str, request: ShareRequest) -> ShareReply {
         let now = self.now();
         let ticket = self.leader.begin(group, self.settings, request, now);
-        self.settle();
+        self.carry_out_actions();
         self.leader.answer(ticket).expect("an answer")
     }
 
@@ -230,7 +230,7 @@ impl Scene {
     pub fn tick(&mut self) {
         let effects = self.leader.machine.tick(self.now());
         self.leader.take(effects);
-        self.settle();
+        self.carry_out_actions();
     }
 
     /// The topic is deleted.

@@ -371,12 +371,12 @@ impl Bench {
     /// As [`Bench::generation`], and every member got its own id as its assignment.
     pub fn stable(&mut self, joins: Vec<Join>) -> Vec<Known> {
         let members = self.generation(joins);
-        self.settle(&members);
+        self.sync_all(&members);
         members
     }
 
     /// All sync, the leader last.
-    pub fn settle(&mut self, members: &[Known]) {
+    pub fn sync_all(&mut self, members: &[Known]) {
         let assignments: Vec<(&str, &str)> = members.iter().map(|m| (m.id.as_str(), m.id.as_str())).collect();
         let tickets: Vec<Ticket> =
             members.iter().rev().map(|member| self.sync(member, &assignments)).collect();

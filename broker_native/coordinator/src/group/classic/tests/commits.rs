@@ -19,7 +19,7 @@ fn commits_are_fenced_by_member_and_generation() {
     );
     let transactional = OffsetClaim { transactional: true, ..claim(&member.id, 1) };
     assert_eq!(commit(&bench, transactional), Ok(()), "transactions do not ask for the state");
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     assert_eq!(commit(&bench, claim(&member.id, 1)), Ok(()));
     assert_eq!(commit(&bench, claim(&member.id, 0)), Err(ErrorCode::IllegalGeneration));
     assert_eq!(commit(&bench, claim("stranger", 1)), Err(ErrorCode::UnknownMemberId));

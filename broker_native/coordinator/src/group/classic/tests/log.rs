@@ -49,7 +49,7 @@ fn nothing_is_written_before_a_generation_has_its_assignments() {
     let mut bench = Bench::prompt();
     let member = bench.generation(vec![join()]).remove(0);
     assert_eq!(bench.log.len(), 0);
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     assert_eq!(bench.log.len(), 1);
     bench.leave(&[(&member.id, None)]);
     assert_eq!(bench.log.len(), 2, "the last member's going is written");
@@ -155,5 +155,5 @@ fn a_group_too_large_for_the_log_is_refused_and_keeps_nothing() {
     assert_eq!((bench.state(), bench.log.len()), ("PreparingRebalance", 0));
     let tickets = [0, 1].map(|at: usize| bench.join(join().id(&members[at].id)));
     let members = tickets.map(|ticket| bench.known(ticket));
-    bench.settle(&members);
+    bench.sync_all(&members);
 }

@@ -38,7 +38,7 @@ enum Step {
         ms: i64,
     },
     Restart,
-    /// All clients join, and time passes until they are told.
+    /// All clients join, and time passes until they are answered.
     Gather,
     /// All clients but `but` sync, the leader in its turn.
     Settle {
@@ -173,7 +173,7 @@ impl Run {
             Step::Die { client } => self.clients[client] = Client::default(),
             Step::Pass { ms } => self.bench.pass(ms),
             Step::Restart => {
-                // Whoever waited is told to look for the coordinator again.
+                // Requests that waited get NOT_COORDINATOR.
                 self.waiting.clear();
                 self.bench = self.bench.restarted();
             }

@@ -1,5 +1,5 @@
 //! Who may commit and fetch offsets.
-use super::scene::{Client, Scene, join, settle, stay};
+use super::scene::{Client, Scene, join, reconcile_all, stay};
 use crate::group::OffsetClaim;
 use pylog_wire::ErrorCode;
 
@@ -44,7 +44,7 @@ fn commits_come_from_members_at_their_epoch_or_from_tools_while_nobody_is_there(
 fn a_commit_of_the_epoch_before_is_taken_for_what_the_member_still_has() {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let (foo, group) = (scene.id("foo"), scene.members());
     let late = OffsetClaim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
     assert_eq!(group.check_commit(&late), Err(ErrorCode::StaleMemberEpoch));

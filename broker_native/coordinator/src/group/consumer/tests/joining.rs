@@ -1,5 +1,5 @@
 //! Joining and leaving.
-use super::scene::{Client, Scene, assigned, join, of, settle, stay};
+use super::scene::{Client, Scene, assigned, join, of, reconcile_all, stay};
 use crate::group::consumer::ConsumerChange;
 use pylog_wire::ErrorCode;
 
@@ -74,7 +74,7 @@ fn strangers_are_told_that_they_are() {
 fn a_member_that_leaves_frees_its_partitions_at_once() {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let answer = scene.beat(stay("a", -1));
     assert_eq!((answer.error_code, answer.member_epoch), (0, -1));
     assert_eq!(scene.state(), "Assigning");
@@ -143,11 +143,11 @@ fn the_assignor_that_most_members_want_is_taken_and_uniform_without_wishes() {
         Client::new(request)
     };
     let mut clients = [wants("a", Some("range")), wants("b", None)];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients.each_ref().map(Client::count), [4, 2], "range: two of each topic to the first");
     let mut clients =
         [clients[0].clone(), clients[1].clone(), wants("c", Some("uniform")), wants("d", Some("uniform"))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let mut counts = clients.each_ref().map(Client::count);
     counts.sort_unstable();
     assert_eq!(counts, [1, 1, 2, 2]);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::scene::{Client, Scene, join, settle, stay};
+use super::scene::{Client, Scene, join, reconcile_all, stay};
 use crate::group::GroupKind;
 use crate::group::context::TopicsView;
 
@@ -98,7 +98,7 @@ fn play(happenings: Vec<Happening>, same_topics: bool) -> (Scene, Vec<Client>) {
             client.beat(&mut scene);
         }
     }
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     (scene, clients)
 }
 

@@ -343,7 +343,7 @@ impl Client {
 }
 
 /// All clients heartbeat until nothing moves.
-pub fn settle(scene: &mut Scene, clients: &mut [Client]) {
+pub fn reconcile_all(scene: &mut Scene, clients: &mut [Client]) {
     for _ in 0..50 {
         let before = scene.log.len();
         for client in clients.iter_mut() {
@@ -353,5 +353,5 @@ pub fn settle(scene: &mut Scene, clients: &mut [Client]) {
             return;
         }
     }
-    panic!("it does not settle: {:?}", scene.members());
+    panic!("it never becomes stable: {:?}", scene.members());
 }
