@@ -5,7 +5,7 @@
 use uuid::Uuid;
 
 use super::refusal::Refusal;
-use super::share::Membership;
+use super::share::membership::Membership;
 use crate::{Caller, Ticket};
 use pylog_wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use pylog_wire::messages::describe_groups::DescribedGroup;

@@ -1,9 +1,9 @@
 //! One group: what kind it is, and its offsets. What all kinds can be asked.
 use super::claim::{OffsetClaim, Retention};
-use super::classic::ClassicGroup;
-use super::consumer::ConsumerGroup;
+use super::classic::group::ClassicGroup;
+use super::consumer::group::ConsumerGroup;
 use super::offsets::GroupOffsets;
-use super::share::ShareGroup;
+use super::share::group::ShareGroup;
 use crate::Record;
 use pylog_wire::ErrorCode;
 

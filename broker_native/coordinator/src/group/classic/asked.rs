@@ -3,7 +3,8 @@ use super::group::{CONSUMER, ClassicGroup};
 use super::state::ClassicState;
 use super::stored::tombstone;
 use crate::Record;
-use crate::group::{GroupContext, OffsetClaim, Retention};
+use crate::group::claim::{OffsetClaim, Retention};
+use crate::group::context::GroupContext;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_groups::DescribedGroup;
 

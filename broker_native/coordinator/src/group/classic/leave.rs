@@ -1,6 +1,6 @@
 //! LeaveGroup: members go, several at once, by their ids or by their instance ids (an administrator's way).
 use super::group::ClassicGroup;
-use crate::group::GroupContext;
+use crate::group::context::GroupContext;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::leave_group::{MemberIdentity, MemberResponse};
 use pylog_wire::messages::{LeaveGroupRequest, LeaveGroupResponse};

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use super::group::{ClassicGroup, JOIN, SESSION, SYNC, refuse_sync};
 use super::member::ClassicMember;
 use super::state::{ClassicState, InitialDelay};
-use crate::group::{GroupContext, GroupReply};
+use crate::group::context::GroupContext;
+use crate::group::requests::GroupReply;
 use pylog_wire::ErrorCode;
 
 impl ClassicGroup {

@@ -2,7 +2,9 @@
 use super::group::{ClassicGroup, not_joined};
 use super::state::ClassicState;
 use super::{leave, stored};
-use crate::group::{Group, GroupContext, GroupKind, GroupReply, GroupRequest};
+use crate::group::context::GroupContext;
+use crate::group::requests::{GroupReply, GroupRequest};
+use crate::group::state::{Group, GroupKind};
 use crate::{Caller, Record, Ticket};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_groups::DescribedGroup;

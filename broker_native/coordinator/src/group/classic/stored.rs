@@ -6,7 +6,7 @@ use super::group::ClassicGroup;
 use super::member::ClassicMember;
 use super::state::ClassicState;
 use crate::Record;
-use crate::group::GroupContext;
+use crate::group::context::GroupContext;
 use pylog_wire::messages::join_group::JoinGroupRequestProtocol;
 use pylog_wire::stored::Stored;
 use pylog_wire::stored::group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};

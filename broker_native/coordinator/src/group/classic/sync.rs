@@ -6,7 +6,8 @@ use bytes::Bytes;
 use super::group::{ClassicGroup, SYNC, refuse_sync};
 use super::state::ClassicState;
 use crate::Ticket;
-use crate::group::{GroupContext, GroupReply};
+use crate::group::context::GroupContext;
+use crate::group::requests::GroupReply;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{HeartbeatRequest, SyncGroupRequest};
 

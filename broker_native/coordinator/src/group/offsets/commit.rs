@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::{CommittedOffset, record};
 use crate::group::claim::OffsetClaim;
-use crate::group::consumer::ConsumerGroup;
+use crate::group::consumer::group::ConsumerGroup;
 use crate::group::context::GroupContext;
 use crate::group::requests::GroupReply;
 use crate::group::state::{Group, GroupKind};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::member::ShareMember;
-use crate::group::consumer::AssignedPartitions;
+use crate::group::consumer::member::AssignedPartitions;
 use crate::group::context::TopicsView;
 
 /// Its name.

@@ -1,7 +1,7 @@
 //! Each change of a share group as a record of `__consumer_offsets`, and back.
 use super::member::ShareMember;
 use crate::Record;
-use crate::group::consumer::AssignedPartitions;
+use crate::group::consumer::member::AssignedPartitions;
 use pylog_wire::WireError;
 use pylog_wire::stored::consumer_groups::TargetTopicPartitions;
 use pylog_wire::stored::share_groups::{

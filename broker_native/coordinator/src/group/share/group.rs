@@ -9,8 +9,8 @@ use super::assignor;
 use super::change::ShareChange;
 use super::member::ShareMember;
 use crate::Record;
-use crate::group::consumer::AssignedPartitions;
 use crate::group::consumer::group::{FIRST_EPOCH, RECORD_BYTES_MAX, size};
+use crate::group::consumer::member::AssignedPartitions;
 use crate::group::consumer::subscription::hash_topics;
 use pylog_wire::ErrorCode;
 

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use crate::Caller;
-use crate::group::consumer::AssignedPartitions;
+use crate::group::consumer::member::AssignedPartitions;
 use pylog_wire::messages::ShareGroupHeartbeatRequest;
 
 /// About how many bytes a member takes besides its texts.
