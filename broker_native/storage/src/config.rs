@@ -2,7 +2,6 @@
 //! data directory needs of the broker's is taken from them here.
 pub use pylog_settings::topic::{CleanupPolicy, Durability, LogConfig, TimestampType};
 
-use crate::cleaner::CleanerConfig;
 use pylog_settings::server;
 
 /// Settings of a data directory.
@@ -57,18 +56,5 @@ impl From<&server::Settings> for ManagerConfig {
 impl Default for ManagerConfig {
     fn default() -> Self {
         Self { retention_check_interval_ms: 0, ..Self::from(&server::Settings::default()) }
-    }
-}
-
-/// The memory of one of the broker's threads that compact.
-impl From<&server::Settings> for CleanerConfig {
-    fn from(broker: &server::Settings) -> Self {
-        let threads = broker.log_cleaner_threads.max(1);
-        Self {
-            dedupe_bytes: broker.log_cleaner_dedupe_buffer_size / threads,
-            load_factor: broker.log_cleaner_io_buffer_load_factor,
-            // One half to read, one to write.
-            io_bytes: broker.log_cleaner_io_buffer_size / threads / 2,
-        }
     }
 }

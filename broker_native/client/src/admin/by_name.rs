@@ -35,7 +35,7 @@ struct GroupOffsets {
 #[serde(deny_unknown_fields)]
 struct AlterGroupOffsets {
     group: String,
-    offsets: Vec<group_offsets::Committed>,
+    offsets: Vec<group_offsets::CommittedOffset>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +48,7 @@ struct Group {
 #[serde(deny_unknown_fields)]
 struct AlterShareGroupOffsets {
     group: String,
-    offsets: Vec<share_groups::Start>,
+    offsets: Vec<share_groups::StartOffset>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,7 +73,7 @@ struct Broker {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Moves {
-    moves: Vec<replicas::Move>,
+    moves: Vec<replicas::ReplicaMove>,
 }
 
 /// Carries out the request called `name`, with the fields that `Admin` of `pylog_spark/client` gives it.
