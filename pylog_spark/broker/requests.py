@@ -258,7 +258,7 @@ def _stored(
     """Decide, store and apply. What the store refuses becomes a `Refusal`; what another broker changed meanwhile is decided again."""
     outcomes: list[Topic | Refusal] = [CONFLICT] * len(asked)
     for _ in range(CONFLICTS_MAX):
-        still = [index for index, one in enumerate(outcomes) if one is CONFLICT]
+        still = [index for index, outcome in enumerate(outcomes) if outcome is CONFLICT]
         if not still:
             break
         decisions = decide([asked[index] for index in still])

@@ -105,7 +105,7 @@ def partitions_of(admin: "Admin", text: str) -> list[tuple[str, int]]:
         ((topic, numbers),) = selected([text])
     except ValueError as error:
         raise click.BadParameter(f"{error}.") from None
-    there = [one.partition for one in admin.topic(topic).partitions]
+    there = [partition.partition for partition in admin.topic(topic).partitions]
     return [(topic, number) for number in (there if numbers is None else numbers)]
 
 

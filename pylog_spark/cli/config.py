@@ -53,11 +53,11 @@ def describe(
     if as_json:
         echo_json(described)
         return
-    for index, one in enumerate(described):
+    for index, resource in enumerate(described):
         if index:
             click.echo()
-        click.echo(f"{kind.capitalize()} {one['name']}")
-        rows = [(each["name"], _shown(each["value"]), each["source"]) for each in one["configs"]]
+        click.echo(f"{kind.capitalize()} {resource['name']}")
+        rows = [(each["name"], _shown(each["value"]), each["source"]) for each in resource["configs"]]
         if rows:
             echo_table(["NAME", "VALUE", "SOURCE"], rows)
         else:
@@ -104,9 +104,9 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
 def _described(admin: Admin, kind: str, name: str, everything: bool) -> dict[str, Any]:
     found = admin.configs(kind, [name])[0]
     raise_if_failed(found)
-    configs = [one for one in found.configs if everything or one.source != _DEFAULT]
+    configs = [config for config in found.configs if everything or config.source != _DEFAULT]
     kept = ("name", "value", "source", "type", "read_only", "is_sensitive", "synonyms")
-    return {"kind": kind, "name": name, "configs": [{key: getattr(one, key) for key in kept} for one in configs]}
+    return {"kind": kind, "name": name, "configs": [{key: getattr(config, key) for key in kept} for config in configs]}
 
 
 def _shown(value: str | None) -> str:

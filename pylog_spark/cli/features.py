@@ -38,5 +38,5 @@ def features(
     elif as_json:
         echo_json(found)
     else:
-        rows = [(one.feature, one.level, one.min, one.max) for one in found]
+        rows = [(feature.feature, feature.level, feature.min, feature.max) for feature in found]
         echo_table(["FEATURE", "LEVEL", "UNDERSTOOD-FROM", "TO"], rows)

@@ -57,7 +57,7 @@ def list_(
     if as_json:
         echo_json(found)
     elif found:
-        rows = [(one.group_id, one.state, one.type, one.protocol_type or "-") for one in found]
+        rows = [(group.group_id, group.state, group.type, group.protocol_type or "-") for group in found]
         echo_table(["GROUP", "STATE", "TYPE", "PROTOCOL"], rows)
     else:
         click.echo("There are no groups.", err=True)
@@ -78,10 +78,10 @@ def describe(
     if as_json:
         echo_json(described)
         return
-    for index, one in enumerate(described):
+    for index, group in enumerate(described):
         if index:
             click.echo()
-        _show(one, members)
+        _show(group, members)
 
 
 @group.command("reset-offsets", epilog="""\b
@@ -124,7 +124,7 @@ def reset_offsets(
     with admin_of(bootstrap, client_config) as admin:
         is_share = _refuse_active(admin, name) == _SHARE
         current = (
-            {one: at.start_offset for one, at in admin.share_group_offsets(name).items()}
+            {partition: at.start_offset for partition, at in admin.share_group_offsets(name).items()}
             if is_share
             else admin.group_offsets(name)
         )
@@ -134,11 +134,11 @@ def reset_offsets(
         moves = _moves(admin, partitions, current, target)
         if execute:
             alter = admin.alter_share_group_offsets if is_share else admin.alter_group_offsets
-            alter(name, {(one["topic"], one["partition"]): one["new_offset"] for one in moves})
+            alter(name, {(move["topic"], move["partition"]): move["new_offset"] for move in moves})
     if as_json:
         echo_json({"group_id": name, "executed": execute, "offsets": moves})
         return
-    rows = [(one["topic"], one["partition"], _or_dash(one["offset"]), one["new_offset"]) for one in moves]
+    rows = [(move["topic"], move["partition"], _or_dash(move["offset"]), move["new_offset"]) for move in moves]
     echo_table(["TOPIC", "PARTITION", "OFFSET", "NEW-OFFSET"], rows)
     _say(execute, f"moved group {name} in {plural(len(moves), 'partition')}")
 
@@ -186,11 +186,11 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
     partitions = sorted({*committed, *owners})
     bounds = _bounds(admin, partitions)
     rows = []
-    for one in partitions:
-        offset, end = committed.get(one), bounds[one][1] if one in bounds else None
-        member = owners.get(one)
+    for partition in partitions:
+        offset, end = committed.get(partition), bounds[partition][1] if partition in bounds else None
+        member = owners.get(partition)
         rows.append({
-            "topic": one[0], "partition": one[1], "offset": offset, "end_offset": end,
+            "topic": partition[0], "partition": partition[1], "offset": offset, "end_offset": end,
             "lag": None if offset is None or end is None else max(end - offset, 0),
             **{key: getattr(member, key, None) for key in ("member_id", "client_id", "host")},
         })  # fmt: skip
@@ -204,20 +204,27 @@ def _shared(admin: Admin, found: GroupDescription) -> dict[str, Any]:
     partitions = sorted({*begun, *read})
     bounds = _bounds(admin, partitions)
     rows = []
-    for one in partitions:
-        at = begun.get(one)
+    for partition in partitions:
+        at = begun.get(partition)
         start, lag = (at.start_offset, at.lag) if at else (None, None)
-        end = bounds[one][1] if one in bounds else None
-        members = sum(one in member.partitions for member in found.members)
+        end = bounds[partition][1] if partition in bounds else None
+        members = sum(partition in member.partitions for member in found.members)
         rows.append(
-            {"topic": one[0], "partition": one[1], "offset": start, "end_offset": end, "lag": lag, "members": members}
+            {
+                "topic": partition[0],
+                "partition": partition[1],
+                "offset": start,
+                "end_offset": end,
+                "lag": lag,
+                "members": members,
+            }
         )
     return {**{key: getattr(found, key) for key in _KEPT}, "partitions": rows}
 
 
 def _show(described: dict[str, Any], members: bool) -> None:
     rows = described["partitions"]
-    lag = sum(one["lag"] or 0 for one in rows)
+    lag = sum(row["lag"] or 0 for row in rows)
     how = f", {described['type']}" + (f", {described['assignor']}" if described["assignor"] else "")
     click.echo(f"Group {described['group_id']} ({described['state']}{how})")
     click.echo(f"{plural(len(described['members']), 'member')}, {plural(len(rows), 'partition')}, lag {lag}")
@@ -225,13 +232,13 @@ def _show(described: dict[str, Any], members: bool) -> None:
         shown = ["topic", "partition", "offset", "end_offset", "lag"]
         heads = ["TOPIC", "PARTITION", "OFFSET", "END", "LAG"]
         of_kind = {"MEMBERS": "members"} if described["type"] == _SHARE else {"CLIENT": "client_id", "HOST": "host"}
-        echo_table([*heads, *of_kind], [[_or_dash(one[key]) for key in (*shown, *of_kind.values())] for one in rows])
+        echo_table([*heads, *of_kind], [[_or_dash(row[key]) for key in (*shown, *of_kind.values())] for row in rows])
     if members and described["members"]:
         echo_table(
             ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"],
             [
-                (one.member_id, _or_dash(one.instance_id), one.client_id, one.host, len(one.partitions))
-                for one in described["members"]
+                (member.member_id, _or_dash(member.instance_id), member.client_id, member.host, len(member.partitions))
+                for member in described["members"]
             ],
         )
 
@@ -271,7 +278,7 @@ def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
 def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> list[Partition]:
     partitions: set[Partition] = set()
     for topic, numbers in wanted:
-        there = [one.partition for one in admin.topic(topic).partitions]
+        there = [partition.partition for partition in admin.topic(topic).partitions]
         missing = sorted(set(numbers or []) - set(there))
         if missing:
             sentence = f"Topic '{topic}' has no partition {missing[0]}; it has {len(there)}."
@@ -283,11 +290,11 @@ def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> l
 def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
     """First and end offset of each partition whose topic is still there."""
     topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
-    there = {(one.name, each.partition) for one in topics for each in one.partitions}
-    known = [one for one in partitions if one in there]
-    starts = admin.offsets([(*one, EARLIEST) for one in known]) if known else []
-    ends = admin.offsets([(*one, LATEST) for one in known]) if known else []
-    return {one: (start[2], end[2]) for one, start, end in zip(known, starts, ends, strict=True)}
+    there = {(topic.name, each.partition) for topic in topics for each in topic.partitions}
+    known = [partition for partition in partitions if partition in there]
+    starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
+    ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
+    return {partition: (start[2], end[2]) for partition, start, end in zip(known, starts, ends, strict=True)}
 
 
 def _moves(
@@ -296,14 +303,16 @@ def _moves(
     bounds = _bounds(admin, partitions)
     at_time: dict[Partition, int] = {}
     if target.how is How.TIME:
-        found = admin.offsets([(*one, target.value) for one in bounds])
+        found = admin.offsets([(*partition, target.value) for partition in bounds])
         at_time = {(topic, number): offset for topic, number, offset, _ in found if offset >= 0}
     moves = []
-    for one in bounds:
-        start, end = bounds[one]
-        offset = new_offset(target, Known(start, end, current.get(one), at_time.get(one)))
+    for partition in bounds:
+        start, end = bounds[partition]
+        offset = new_offset(target, Known(start, end, current.get(partition), at_time.get(partition)))
         if offset is None:
-            sentence = f"The group has no offset in {one[0]}-{one[1]} to shift: name where to go instead."
+            sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: name where to go instead."
             raise LogError("INVALID_ARGUMENT", sentence)
-        moves.append({"topic": one[0], "partition": one[1], "offset": current.get(one), "new_offset": offset})
+        moves.append(
+            {"topic": partition[0], "partition": partition[1], "offset": current.get(partition), "new_offset": offset}
+        )
     return moves

@@ -45,24 +45,28 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     """Show the live brokers, what each leads and holds, dead ones, and partitions that lack replicas or a leader."""
     with admin_of(bootstrap, client_config) as admin:
         cluster, topics, dead = admin.cluster(), admin.topics(), admin.dead_brokers()
-    partitions = [(topic.name, one) for topic in topics for one in topic.partitions]
-    leads = Counter(one.leader for _, one in partitions)
-    holds = Counter(broker for _, one in partitions for broker in one.replicas)
-    in_sync = Counter(broker for _, one in partitions for broker in one.isr)
+    partitions = [(topic.name, partition) for topic in topics for partition in topic.partitions]
+    leads = Counter(partition.leader for _, partition in partitions)
+    holds = Counter(broker for _, partition in partitions for broker in partition.replicas)
+    in_sync = Counter(broker for _, partition in partitions for broker in partition.isr)
     brokers = [
         {
-            **document(one),
-            "controller": one.node_id == cluster.controller_id,
-            "leads": leads[one.node_id],
-            "replicas": holds[one.node_id],
-            "in_sync": in_sync[one.node_id],
+            **document(broker),
+            "controller": broker.node_id == cluster.controller_id,
+            "leads": leads[broker.node_id],
+            "replicas": holds[broker.node_id],
+            "in_sync": in_sync[broker.node_id],
         }
-        for one in sorted(cluster.brokers, key=lambda one: one.node_id)
+        for broker in sorted(cluster.brokers, key=lambda broker: broker.node_id)
     ]
-    troubled = [(topic, one) for topic, one in partitions if one.leader < 0 or len(one.isr) < len(one.replicas)]
+    troubled = [
+        (topic, partition)
+        for topic, partition in partitions
+        if partition.leader < 0 or len(partition.isr) < len(partition.replicas)
+    ]
     if as_json:
         kept = ("partition", "leader", "replicas", "isr")
-        shown = [{"topic": topic, **{key: getattr(one, key) for key in kept}} for topic, one in troubled]
+        shown = [{"topic": topic, **{key: getattr(partition, key) for key in kept}} for topic, partition in troubled]
         echo_json({"cluster_id": cluster.cluster_id, "brokers": brokers, "dead": dead, "not_in_sync": shown})
         return
     click.echo(
@@ -70,15 +74,15 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     )
     rows = [
         (
-            one["node_id"],
-            f"{one['host']}:{one['port']}",
-            one["rack"] or "-",
-            "yes" if one["controller"] else "",
-            one["leads"],
-            one["replicas"],
-            one["in_sync"],
+            broker["node_id"],
+            f"{broker['host']}:{broker['port']}",
+            broker["rack"] or "-",
+            "yes" if broker["controller"] else "",
+            broker["leads"],
+            broker["replicas"],
+            broker["in_sync"],
         )
-        for one in brokers
+        for broker in brokers
     ]
     echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
     for node in dead:
@@ -87,8 +91,14 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     if troubled:
         click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
         lacking = [
-            (topic, one.partition, one.leader if one.leader >= 0 else "none", _ids(one.replicas), _ids(one.isr))
-            for topic, one in troubled
+            (
+                topic,
+                partition.partition,
+                partition.leader if partition.leader >= 0 else "none",
+                _ids(partition.replicas),
+                _ids(partition.isr),
+            )
+            for topic, partition in troubled
         ]
         echo_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "ISR"], lacking)
 
@@ -164,7 +174,16 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
     if as_json:
         echo_json(found)
     elif found:
-        rows = [(one.topic, one.partition, _ids(one.replicas), _ids(one.adding), _ids(one.removing)) for one in found]
+        rows = [
+            (
+                reassignment.topic,
+                reassignment.partition,
+                _ids(reassignment.replicas),
+                _ids(reassignment.adding),
+                _ids(reassignment.removing),
+            )
+            for reassignment in found
+        ]
         echo_table(["TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
     else:
         click.echo("No replica is being moved.", err=True)
@@ -178,9 +197,9 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
 def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
     """End moves that are under way, of TOPICs or all: the replicas stay where they were."""
     with admin_of(bootstrap, client_config) as admin:
-        wanted = {one for text in topics for one in partitions_of(admin, text)}
-        under_way = [(one.topic, one.partition) for one in admin.reassignments()]
-        chosen = [one for one in under_way if not topics or one in wanted]
+        wanted = {partition for text in topics for partition in partitions_of(admin, text)}
+        under_way = [(reassignment.topic, reassignment.partition) for reassignment in admin.reassignments()]
+        chosen = [partition for partition in under_way if not topics or partition in wanted]
         if execute and chosen:
             refuse_failed(admin.reassign(dict.fromkeys(chosen)))
             # A throttle of a command that was stopped ends with its move.
@@ -202,7 +221,7 @@ def elect(
     if unclean and not execute:
         raise click.UsageError("--unclean may lose committed records: say --execute to do it.")
     with admin_of(bootstrap, client_config) as admin:
-        chosen = [one for text in topics for one in partitions_of(admin, text)] if topics else None
+        chosen = [partition for text in topics for partition in partitions_of(admin, text)] if topics else None
         results = admin.elect_leaders(chosen, unclean=unclean)
     refuse_failed(results)
     click.echo(f"Elected {plural(len(results), 'leader')}.")
@@ -250,8 +269,8 @@ def _read_plan(plan_file: TextIO) -> Placement:
     try:
         body = json.load(plan_file)
         found = {
-            TopicPartition(str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"]))
-            for one in body["partitions"]
+            TopicPartition(str(partition["topic"]), int(partition["partition"])): tuple(map(int, partition["replicas"]))
+            for partition in body["partitions"]
         }
     except (ValueError, KeyError, TypeError) as error:
         sentence = f'{plan_file.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
@@ -261,7 +280,7 @@ def _read_plan(plan_file: TextIO) -> Placement:
 
 def _numbers(text: str) -> set[int]:
     try:
-        return {int(one) for one in text.split(",")}
+        return {int(number) for number in text.split(",")}
     except ValueError:
         raise click.BadParameter(f"{text!r} is no list of brokers such as 1,2,3.") from None
 
@@ -279,7 +298,7 @@ def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> N
         if wait:
             _watch(admin, set(moves))
     finally:
-        if throttle is not None and not (topics & {one.topic for one in admin.reassignments()}):
+        if throttle is not None and not (topics & {reassignment.topic for reassignment in admin.reassignments()}):
             _unthrottle(admin, topics)
 
 
@@ -293,7 +312,7 @@ def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("partitions moved", total=len(moves))
         while True:
-            left = len(moves & {(one.topic, one.partition) for one in admin.reassignments()})
+            left = len(moves & {(reassignment.topic, reassignment.partition) for reassignment in admin.reassignments()})
             progress.update(task, completed=len(moves) - left)
             if not left:
                 break

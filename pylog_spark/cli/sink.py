@@ -42,15 +42,15 @@ def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]],
     """
     with _sentences():
         found = overview.survey(client_settings(bootstrap, client_config))
-    described = _described(bootstrap, client_config, [name for one in found for name in one.open])
-    rows = [_row(one, described) for one in found if one.open or not only_open]
+    described = _described(bootstrap, client_config, [name for status in found for name in status.open])
+    rows = [_row(status, described) for status in found if status.open or not only_open]
     if as_json:
         echo_json(rows)
     elif rows:
         shown = ("key", "version", "state", "transactions", "open_for_s")
         cells = [
-            [*("-" if one[name] is None else one[name] for name in shown), ",".join(one["topics"]) or "-"]
-            for one in rows
+            [*("-" if row[name] is None else row[name] for name in shown), ",".join(row["topics"]) or "-"]
+            for row in rows
         ]
         echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S", "TOPICS"], cells)
     else:
@@ -70,14 +70,15 @@ def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str,
     settings = client_settings(bootstrap, client_config)
     with _sentences():
         found = overview.survey(settings)
-        known = {one.key for one in found}
+        known = {status.key for status in found}
         for key in keys:
             if key not in known:
                 raise LogError(
                     "INVALID_ARGUMENT", f"There is no write {key!r}: 'pylog sink list' shows those there are."
                 )
         ended = sorted(
-            {one.key for one in found if one.state in (overview.UNFINISHED, overview.LEFT_OVER)} & set(keys or known)
+            {status.key for status in found if status.state in (overview.UNFINISHED, overview.LEFT_OVER)}
+            & set(keys or known)
         )
         for key in ended:
             overview.finish_decided(settings, key)
@@ -108,17 +109,17 @@ def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str
     )
 
 
-def _row(one: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
-    own = [described[name] for name in one.open if name in described]
+def _row(status: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
+    own = [described[name] for name in status.open if name in described]
     return {
-        "key": one.key,
-        "version": one.version,
-        "kind": one.kind,
-        "state": one.state,
-        "transactions": len(one.open),
+        "key": status.key,
+        "version": status.version,
+        "kind": status.kind,
+        "state": status.state,
+        "transactions": len(status.open),
         "open_for_s": open_for_s(*own),
         "topics": sorted({topic for each in own for topic, _ in each.partitions}),
-        "transactional_ids": list(one.open),
+        "transactional_ids": list(status.open),
     }
 
 
@@ -129,7 +130,11 @@ def _described(
     if not names:
         return {}
     with admin_of(bootstrap, client_config) as admin:
-        return {one.transactional_id: one for one in admin.describe_transactions(names) if not one.error}
+        return {
+            description.transactional_id: description
+            for description in admin.describe_transactions(names)
+            if not description.error
+        }
 
 
 @contextmanager

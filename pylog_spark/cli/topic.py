@@ -72,13 +72,17 @@ def create(
 def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """List topics."""
     with admin_of(bootstrap, client_config) as admin:
-        found = sorted(admin.topics(), key=lambda one: one.name)
-    shown = [one for one in found if internal or not one.is_internal]
+        found = sorted(admin.topics(), key=lambda topic: topic.name)
+    shown = [topic for topic in found if internal or not topic.is_internal]
     if as_json:
         kept = ("name", "topic_id", "is_internal")
-        echo_json([{**{key: getattr(one, key) for key in kept}, "partitions": len(one.partitions)} for one in shown])
+        echo_json(
+            [{**{key: getattr(topic, key) for key in kept}, "partitions": len(topic.partitions)} for topic in shown]
+        )
     elif shown:
-        echo_table(["TOPIC", "PARTITIONS", "ID"], [(one.name, len(one.partitions), one.topic_id) for one in shown])
+        echo_table(
+            ["TOPIC", "PARTITIONS", "ID"], [(topic.name, len(topic.partitions), topic.topic_id) for topic in shown]
+        )
     else:
         click.echo("There are no topics yet: create one with 'pylog topic create NAME'.", err=True)
 
@@ -101,10 +105,10 @@ def describe(
     if as_json:
         echo_json(described)
         return
-    for index, one in enumerate(described):
+    for index, topic in enumerate(described):
         if index:
             click.echo()
-        _show(one)
+        _show(topic)
 
 
 @topic.command(epilog="Example: pylog topic alter events --partitions 16 --config retention.ms=3600000")
@@ -153,15 +157,15 @@ def delete(
     with admin_of(bootstrap, client_config) as admin:
         results = admin.delete_topics(names)
     gone = {"UNKNOWN_TOPIC_OR_PARTITION"} if if_exists else set()
-    refuse_failed(one for one in results if one.error not in gone)
-    deleted = [one.name for one in results if not one.error]
+    refuse_failed(result for result in results if result.error not in gone)
+    deleted = [result.name for result in results if not result.error]
     if deleted:
         click.echo(f"Deleted {', '.join(deleted)}.")
 
 
 def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
     found = admin.topic(name)
-    numbers = sorted(one.partition for one in found.partitions)
+    numbers = sorted(partition.partition for partition in found.partitions)
     starts = {
         number: offset for _, number, offset, _ in admin.offsets([(name, number, EARLIEST) for number in numbers])
     }
@@ -169,32 +173,32 @@ def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
     ends = {number: offset for _, number, offset, _ in admin.offsets(latest)}
     stable = {number: offset for _, number, offset, _ in admin.offsets(latest, "read_committed")}
     configs = admin.configs("topic", [name])[0].configs
-    by_number = {one.partition: one for one in found.partitions}
+    by_number = {partition.partition: partition for partition in found.partitions}
     partitions = [
         {**{key: getattr(by_number[number], key) for key in ("partition", "leader", "leader_epoch", "replicas", "isr")},
          "start_offset": starts[number], "stable_offset": min(stable[number], ends[number]), "end_offset": ends[number]}
         for number in numbers
     ]  # fmt: skip
-    shown = {one.name: one.value for one in configs if all_configs or one.source != "DEFAULT_CONFIG"}
+    shown = {config.name: config.value for config in configs if all_configs or config.source != "DEFAULT_CONFIG"}
     return {"name": name, "topic_id": found.topic_id, "partitions": partitions, "configs": shown}
 
 
 def _show(described: dict[str, Any]) -> None:
     partitions = described["partitions"]
-    span = sum(one["end_offset"] - one["start_offset"] for one in partitions)
+    span = sum(partition["end_offset"] - partition["start_offset"] for partition in partitions)
     click.echo(f"Topic {described['name']} (id {described['topic_id']})")
     click.echo(f"{plural(len(partitions), 'partition')}, {plural(span, 'offset')}")
     for name, value in described["configs"].items():
         click.echo(f"  {name}={value}")
     rows = [
         (
-            one["partition"],
-            one["leader"],
-            one["start_offset"],
-            one["stable_offset"],
-            one["end_offset"],
-            ",".join(map(str, one["isr"])),
+            partition["partition"],
+            partition["leader"],
+            partition["start_offset"],
+            partition["stable_offset"],
+            partition["end_offset"],
+            ",".join(map(str, partition["isr"])),
         )
-        for one in partitions
+        for partition in partitions
     ]
     echo_table(["PARTITION", "LEADER", "START", "STABLE", "END", "ISR"], rows)

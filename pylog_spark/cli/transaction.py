@@ -58,22 +58,26 @@ def list_(
     open_for_ms = ANY_DURATION if duration is None else _duration(duration)
     with admin_of(bootstrap, client_config) as admin:
         found = admin.transactions(states, duration_ms=open_for_ms)
-        names = [one.transactional_id for one in found if one.state == OPEN]
-        described = {one.transactional_id: one for one in admin.describe_transactions(names)} if names else {}
-    listed = [{**document(one), **_openness(described.get(one.transactional_id))} for one in found]
+        names = [listing.transactional_id for listing in found if listing.state == OPEN]
+        described = (
+            {description.transactional_id: description for description in admin.describe_transactions(names)}
+            if names
+            else {}
+        )
+    listed = [{**document(listing), **_openness(described.get(listing.transactional_id))} for listing in found]
     if as_json:
         echo_json(listed)
     elif listed:
         rows = [
             (
-                one["transactional_id"],
-                one["state"],
-                "yes" if one["prepared"] else "-",
-                "-" if one["open_for_s"] is None else one["open_for_s"],
-                one["producer_id"],
-                one["coordinator"],
+                row["transactional_id"],
+                row["state"],
+                "yes" if row["prepared"] else "-",
+                "-" if row["open_for_s"] is None else row["open_for_s"],
+                row["producer_id"],
+                row["coordinator"],
             )
-            for one in listed
+            for row in listed
         ]
         echo_table(["TRANSACTIONAL-ID", "STATE", "PREPARED", "OPEN-FOR-S", "PRODUCER", "COORDINATOR"], rows)
     else:
@@ -92,10 +96,10 @@ def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[s
     if as_json:
         echo_json(found)
         return
-    for index, one in enumerate(found):
+    for index, description in enumerate(found):
         if index:
             click.echo()
-        _show(one)
+        _show(description)
 
 
 @transaction.command(epilog="Example: pylog transaction producers events:0")
@@ -106,17 +110,17 @@ def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[s
 def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """Show who writes to partitions, and where their open transactions begin."""
     with admin_of(bootstrap, client_config) as admin:
-        partitions = [one for text in topics for one in partitions_of(admin, text)]
+        partitions = [partition for text in topics for partition in partitions_of(admin, text)]
         found = admin.producers(partitions)
     refuse_failed(found)
-    rows = [{**document(one), "topic": each.topic, "partition": each.partition}
-            for each in found for one in each.producers]  # fmt: skip
+    rows = [{**document(producer), "topic": each.topic, "partition": each.partition}
+            for each in found for producer in each.producers]  # fmt: skip
     if as_json:
         echo_json(rows)
     elif rows:
         shown = ("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "transaction_start_offset")
         cells = [
-            ["-" if key == shown[-1] and one[key] == _NO_TRANSACTION else one[key] for key in shown] for one in rows
+            ["-" if key == shown[-1] and row[key] == _NO_TRANSACTION else row[key] for key in shown] for row in rows
         ]
         echo_table(["TOPIC", "PARTITION", "PRODUCER", "EPOCH", "LAST-SEQUENCE", "START-OFFSET"], cells)
     else:
@@ -185,7 +189,7 @@ def _abort_by_id(admin: Admin, name: str, execute: bool) -> dict[str, Any]:
 def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, execute: bool) -> dict[str, Any]:
     found = admin.producers([(topic, partition)])
     refuse_failed(found)
-    begun = [one for one in found[0].producers if one.transaction_start_offset == start]
+    begun = [producer for producer in found[0].producers if producer.transaction_start_offset == start]
     if not begun:
         sentence = (
             f"No transaction begins at offset {start} of {topic}-{partition}: 'pylog transaction producers {topic}:{partition}' "
@@ -200,15 +204,21 @@ def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, ex
     return {"topic": topic, "partition": partition, "start_offset": start, "producer_id": producer.producer_id}
 
 
-def _show(one: TransactionDescription) -> None:
-    click.echo(f"Transactional id {one.transactional_id} ({one.state})")
-    click.echo(f"producer {one.producer_id} epoch {one.producer_epoch}, coordinator {one.coordinator}")
-    age_s = open_for_s(one)
-    if age_s is not None and one.state not in _ENDED:
-        limit = ", prepared: no broker ends it" if is_prepared(one) else f" of {one.timeout_ms / 1000:.0f} s"
+def _show(description: TransactionDescription) -> None:
+    click.echo(f"Transactional id {description.transactional_id} ({description.state})")
+    click.echo(
+        f"producer {description.producer_id} epoch {description.producer_epoch}, coordinator {description.coordinator}"
+    )
+    age_s = open_for_s(description)
+    if age_s is not None and description.state not in _ENDED:
+        limit = (
+            ", prepared: no broker ends it"
+            if is_prepared(description)
+            else f" of {description.timeout_ms / 1000:.0f} s"
+        )
         click.echo(f"open for {age_s} s{limit}")
-    if one.partitions:
-        echo_table(["TOPIC", "PARTITION"], sorted(one.partitions))
+    if description.partitions:
+        echo_table(["TOPIC", "PARTITION"], sorted(description.partitions))
 
 
 def _duration(text: str) -> int:

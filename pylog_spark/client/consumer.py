@@ -173,14 +173,14 @@ def _records(topic: str, batch: "pa.RecordBatch") -> list[Record]:
     headers = batch.column("headers").to_pylist()
     records = []
     for i, offset in enumerate(offsets):
-        pairs = tuple((one["key"], one["value"]) for one in headers[i] or ())
+        pairs = tuple((header["key"], header["value"]) for header in headers[i] or ())
         stamp = -1 if micros[i] is None else micros[i] // 1000
         records.append(Record(topic, partitions[i], offset, stamp, types[i], keys[i], values[i], pairs))
     return records
 
 
 def _chosen(topic: str, described: TopicDescription, wanted: Sequence[int] | None) -> list[int]:
-    present = sorted(one.partition for one in described.partitions)
+    present = sorted(partition.partition for partition in described.partitions)
     if wanted is None:
         return present
     missing = sorted(set(wanted) - set(present))
@@ -210,7 +210,7 @@ def _starts(
         return earliest
     if isinstance(start, str):
         raise ValueError(f"start={start!r} is not earliest, latest or a number.")
-    starts = {one: start if isinstance(start, int) else start.get(one, earliest[one]) for one in partitions}
+    starts = {number: start if isinstance(start, int) else start.get(number, earliest[number]) for number in partitions}
     for partition, offset in starts.items():
         if not earliest[partition] <= offset <= ends[partition]:
             have = f"it has {earliest[partition]} to {ends[partition]}"

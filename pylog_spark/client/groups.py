@@ -42,9 +42,9 @@ class GroupAdmin(Requests):
         With `stable`, an offset that an open transaction may change is an error instead of the last known one.
         """
         found = self._request(GroupOffset, "group_offsets", group=name, stable=stable)
-        for one in found:
-            raise_if_failed(one)
-        return {(one.topic, one.partition): one.offset for one in found if one.offset != NO_OFFSET}
+        for offset in found:
+            raise_if_failed(offset)
+        return {(offset.topic, offset.partition): offset.offset for offset in found if offset.offset != NO_OFFSET}
 
     def alter_group_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:
         """Set the offsets of a group without members. Raises `LogError` when the group or a partition refuses."""
@@ -55,12 +55,14 @@ class GroupAdmin(Requests):
     def share_group_offsets(self, name: str) -> dict[Partition, SharePartitionOffsetInfo]:
         """Where a share group goes on in each partition. Raises `LogError` for an error of the group."""
         found = self._request(ShareGroupOffset, "share_group_offsets", group=name)
-        for one in found:
-            raise_if_failed(one)
+        for offset in found:
+            raise_if_failed(offset)
         return {
-            (one.topic, one.partition): SharePartitionOffsetInfo(one.offset, None if one.lag < 0 else one.lag)
-            for one in found
-            if one.offset != NO_OFFSET
+            (offset.topic, offset.partition): SharePartitionOffsetInfo(
+                offset.offset, None if offset.lag < 0 else offset.lag
+            )
+            for offset in found
+            if offset.offset != NO_OFFSET
         }
 
     def alter_share_group_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:

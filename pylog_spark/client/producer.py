@@ -94,12 +94,12 @@ def _batch(rows: Sequence[_Row]) -> "pa.RecordBatch":
 
     keys, values, partitions, stamps, headers = zip(*rows, strict=True)
     columns = {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
-    if any(one is not None for one in partitions):
+    if any(partition is not None for partition in partitions):
         columns["partition"] = pa.array(partitions, pa.int32())
-    if any(one is not None for one in stamps):
+    if any(stamp is not None for stamp in stamps):
         columns["timestamp"] = pa.array(stamps, pa.timestamp("ms", "UTC"))
     if any(headers):
         kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-        listed = [[{"key": name, "value": value} for name, value in one] or None for one in headers]
+        listed = [[{"key": name, "value": value} for name, value in header] or None for header in headers]
         columns["headers"] = pa.array(listed, kind)
     return pa.record_batch(columns)

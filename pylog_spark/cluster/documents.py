@@ -178,7 +178,7 @@ def decode_groups(data: bytes) -> dict[str, dict[str, str]]:
     """The settings of single groups. Raises `DocumentError`."""
     groups = _decode(GROUPS, data, {"groups"})["groups"]
     try:
-        return {str(group): {str(key): str(one) for key, one in own.items()} for group, own in groups.items()}
+        return {str(group): {str(key): str(text) for key, text in own.items()} for group, own in groups.items()}
     except AttributeError as error:
         raise DocumentError(f"The document {GROUPS} is damaged ({error!r}): restore it from a copy.") from error
 
@@ -253,10 +253,10 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     body = _decode(KNOWN_BROKERS, data, {"brokers"})["brokers"]
     try:
         found = {}
-        for number, one in body.items():
-            if one.keys() != {"host", "port", "rack"}:
-                raise KeyError(*one)
-            found[int(number)] = BrokerInfo(int(number), str(one["host"]), int(one["port"]), one["rack"])
+        for number, broker in body.items():
+            if broker.keys() != {"host", "port", "rack"}:
+                raise KeyError(*broker)
+            found[int(number)] = BrokerInfo(int(number), str(broker["host"]), int(broker["port"]), broker["rack"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(
             f"The document {KNOWN_BROKERS} is damaged ({error!r}): restore it from a copy, or delete it and restart the brokers."

@@ -53,7 +53,7 @@ def raised(
     )
     if not unable:
         return None
-    named = ", ".join(f"broker {one.id} ({one.level_min} to {one.level_max})" for one in unable)
+    named = ", ".join(f"broker {broker.id} ({broker.level_min} to {broker.level_max})" for broker in unable)
     return Refusal(
         ErrorCode.INVALID_UPDATE_VERSION,
         f"Level {wanted} is not understood by {named}: start a pylog there that understands it, then raise the level.",

@@ -36,15 +36,15 @@ def alter(
     partitions = {partition.partition: partition for partition in topic.partitions}
     answers: dict[int, ErrorCode] = {}
     for proposal in proposals:
-        one = None if topic.deleting else partitions.get(proposal.partition)
-        if one is None:
+        stored = None if topic.deleting else partitions.get(proposal.partition)
+        if stored is None:
             answers[proposal.partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
-        answer = _refused(one, broker_id, proposal, live)
+        answer = _refused(stored, broker_id, proposal, live)
         answers[proposal.partition] = answer
-        if answer is ErrorCode.NONE and set(proposal.new_isr) != set(one.isr):
-            isr = in_order(one.replicas, proposal.new_isr)
-            partitions[one.partition] = changed(one, isr=isr, elr=eligible(one, isr, rules))
+        if answer is ErrorCode.NONE and set(proposal.new_isr) != set(stored.isr):
+            isr = in_order(stored.replicas, proposal.new_isr)
+            partitions[stored.partition] = changed(stored, isr=isr, elr=eligible(stored, isr, rules))
     return with_partitions(topic, [partitions[partition.partition] for partition in topic.partitions]), answers
 
 

@@ -24,4 +24,4 @@ def forgotten(known: Known, broker_id: int, alive: Collection[int]) -> Known | R
         return Refusal(ErrorCode.INVALID_REQUEST, f"Broker {broker_id} lives: stop it, then unregister it.")
     if broker_id not in known:
         return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker {broker_id} is not registered.")
-    return {number: one for number, one in known.items() if number != broker_id}
+    return {number: broker for number, broker in known.items() if number != broker_id}

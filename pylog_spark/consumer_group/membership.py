@@ -89,7 +89,9 @@ class GroupMembership:
             self._check_registration()
         paths = [documents.member_path(self._group, name) for name in names]
         found = zip(names, paths, self._store.get_all(paths), strict=True)
-        return {name: documents.decode_member(path, one.data) for name, path, one in found if one is not None}
+        return {
+            name: documents.decode_member(path, document.data) for name, path, document in found if document is not None
+        }
 
     def claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Own those of `partitions` that nobody owns, and give the group's offset of each, None where there is none.

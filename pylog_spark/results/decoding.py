@@ -101,7 +101,7 @@ def _scalar(kind: object) -> _Decoder:
 
 
 def _optional(arguments: tuple[object, ...]) -> _Decoder:
-    (kind,) = (one for one in arguments if one is not types.NoneType)
+    (kind,) = (argument for argument in arguments if argument is not types.NoneType)
     decode = _decoder(kind)
     return lambda value: None if value is None else decode(value)
 

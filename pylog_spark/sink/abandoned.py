@@ -53,7 +53,7 @@ def end_those_of(ledger: Ledger) -> int:
     deadline = time.monotonic() + _DEADLINE_S
     ended = 0
     try:
-        keys = sorted({name.key for one in _abandoned(ledger) if (name := parse_task_id(one))})
+        keys = sorted({name.key for open_id in _abandoned(ledger) if (name := parse_task_id(open_id))})
         if keys:
             ledger.ensure()
         for key in keys:
@@ -98,7 +98,7 @@ def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
         ids = _abandoned(ledger, key)
         stored = commit.read_decision(ledger, write_of(key))
         found = write_statuses([stored] if stored else [], ids)
-        all_undecided = [name for one in found if one.state == UNDECIDED for name in one.open]
+        all_undecided = [name for status in found if status.state == UNDECIDED for name in status.open]
         decided = sorted(set(ids) - set(all_undecided))
         undecided: list[str] = []
         if stored and decided:
@@ -115,7 +115,7 @@ def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
             _log.warning(sentence)
     if stored and decided and not undecided:
         commit.forget(ledger, stored)
-    versions = {name.version for one in [*decided, *undecided] if (name := parse_task_id(one))}
+    versions = {name.version for ended_id in [*decided, *undecided] if (name := parse_task_id(ended_id))}
     return versions, len(undecided) == len(all_undecided)
 
 
@@ -131,8 +131,8 @@ def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
 def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
     """The line about some transactions of one write, said before they are ended."""
     topics, age_s = _topics_and_age(ledger, ids)
-    (key,) = {name.key for one in ids if (name := parse_task_id(one))}
-    versions = sorted({name.version for one in ids if (name := parse_task_id(one))})
+    (key,) = {name.key for transactional_id in ids if (name := parse_task_id(transactional_id))}
+    versions = sorted({name.version for transactional_id in ids if (name := parse_task_id(transactional_id))})
     return (
         f"The write {key} (version {', '.join(map(str, versions))}) was abandoned: {len(ids)} of its transactions, which wrote to "
         f"{', '.join(topics) or 'no topic'}, were open for {age_s:.0f} s, and {what}; pylog sink list shows what else is open."
@@ -141,6 +141,6 @@ def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
 
 def _topics_and_age(ledger: Ledger, ids: Sequence[str]) -> tuple[list[str], float]:
     """Give the topics that transactions have written to, and for how many seconds the oldest is open."""
-    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one.error]
-    topics = sorted({topic for one in described for topic, _ in one.partitions})
+    described = [description for description in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not description.error]
+    topics = sorted({topic for description in described for topic, _ in description.partitions})
     return topics, (open_for_ms(described, commit.now_ms()) or 0) / 1000

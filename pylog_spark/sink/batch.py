@@ -59,12 +59,12 @@ class PylogWriter(DataSourceArrowWriter):
 
 def outcomes_of(messages: Sequence[WriterCommitMessage | None]) -> list[Outcome]:
     """Give the tasks' parts in the protocol."""
-    return [one.outcome for one in messages if isinstance(one, Written) and one.outcome is not None]
+    return [message.outcome for message in messages if isinstance(message, Written) and message.outcome is not None]
 
 
 def give_up(target: Target, write: Write, job: str, outcomes: Sequence[Outcome]) -> None:
     """Abort what a failed write has left behind. Its own failures are logged and not raised: the cause is another."""
-    transactions = [one.transaction for one in outcomes if one.transaction is not None]
+    transactions = [outcome.transaction for outcome in outcomes if outcome.transaction is not None]
     try:
         commit.abort(target.client, write, job, transactions)
     except PylogError as error:
@@ -78,16 +78,16 @@ def log_written(target: Target, messages: Sequence[WriterCommitMessage | None], 
     done = [message for message in messages if isinstance(message, Written)]
     places = [
         OffsetRange(TopicPartition(*place), first, last + 1)
-        for one in done
-        for place, (first, last) in one.offsets.items()
+        for message in done
+        for place, (first, last) in message.offsets.items()
     ]
-    records, servers = sum(one.records for one in done), target.client["bootstrap.servers"]
+    records, servers = sum(message.records for message in done), target.client["bootstrap.servers"]
     _log.info("pylog wrote %d records%s in %d tasks to %s: %s", records, where, len(done), servers, in_words(places))
 
 
 def warn_of_old(target: Target, name: str, messages: Sequence[WriterCommitMessage | None]) -> None:
     """Warn when the rows that were just written are older than their topics keep."""
-    warn_of_retention(target.client, name, [one.oldest_ms for one in messages if isinstance(one, Written)])
+    warn_of_retention(target.client, name, [message.oldest_ms for message in messages if isinstance(message, Written)])
 
 
 def log_aborted(messages: Sequence[WriterCommitMessage | None], where: str) -> None:

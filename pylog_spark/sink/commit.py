@@ -96,7 +96,7 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
                 return
             if step.mark is not None:
                 decide(driver, step.mark)
-            ledger.end([one.who for one in transactions], commit=False)
+            ledger.end([transaction.who for transaction in transactions], commit=False)
             ledger.fence(given_up(ledger.open_transactions(write.key), write, job))
 
 
@@ -115,8 +115,10 @@ def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction
 
     From here to the decision nobody aborts them: who would has to be the write's only driver first, and then the decision fails.
     """
-    lost = not_safe(transactions, ledger.describe([one.transactional_id for one in transactions]), now_ms())
-    if any(one.prepared for one in transactions if one.transactional_id in lost):
+    lost = not_safe(
+        transactions, ledger.describe([transaction.transactional_id for transaction in transactions]), now_ms()
+    )
+    if any(transaction.prepared for transaction in transactions if transaction.transactional_id in lost):
         raise ended_from_outside(write)
     if lost:
         raise PylogError(
@@ -164,7 +166,7 @@ def forget(ledger: Ledger, decision: Decision) -> None:
 
 def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -> bool:
     """Whether a commit has to fence. It does not for a micro-batch without rows, of which a query may have many."""
-    if write.kind == BATCH or any(one.skipped or one.transaction for one in outcomes):
+    if write.kind == BATCH or any(outcome.skipped or outcome.transaction for outcome in outcomes):
         return True
     stored = read_decision(ledger, write)
     return is_decided(stored, write)
@@ -196,11 +198,11 @@ def _end_earlier(ledger: Ledger, earlier: Decision) -> None:
 
 def _end(ledger: Ledger, decision: Decision) -> list[str]:
     """Commit all; the ids of those that the brokers have not committed and never will."""
-    answers = ledger.end([one.who for one in decision.transactions], commit=True)
-    failed = {one.transactional_id: one.error for one in answers if one.error is not None}
-    for one in answers:
-        if one.error is not None and one.error not in _NOT_OPEN:
-            raise from_native(one.error, one.message or one.error)
+    answers = ledger.end([transaction.who for transaction in decision.transactions], commit=True)
+    failed = {result.transactional_id: result.error for result in answers if result.error is not None}
+    for result in answers:
+        if result.error is not None and result.error not in _NOT_OPEN:
+            raise from_native(result.error, result.message or result.error)
     if decision.prepared:  # nobody but a decision ends these, and forgetting comes after
         failed = {name: error for name, error in failed.items() if error not in _FORGOTTEN}
     states = ledger.describe(list(failed))

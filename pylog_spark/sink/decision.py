@@ -91,7 +91,7 @@ class Decision:
     @property
     def prepared(self) -> bool:
         """Whether no broker ends its transactions by itself."""
-        return all(one.prepared for one in self.transactions)
+        return all(transaction.prepared for transaction in self.transactions)
 
 
 def is_decided(stored: Decision | None, write: Write) -> TypeGuard[Decision]:
@@ -113,7 +113,8 @@ def encode(decision: Decision) -> bytes:
     """Give the record's value."""
     start = len(decision.write.task_prefix)
     transactions = [
-        [one.transactional_id[start:], one.producer_id, one.producer_epoch] for one in decision.transactions
+        [transaction.transactional_id[start:], transaction.producer_id, transaction.producer_epoch]
+        for transaction in decision.transactions
     ]
     document: dict[str, Any] = {
         "format": FORMAT,

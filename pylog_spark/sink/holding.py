@@ -47,13 +47,19 @@ def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str
     that says since when it is open and which command ends it."""
     wanted = set(map(tuple, partitions))
     described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
-    there = [one for one in described if any(each in wanted for each in one.partitions)]
-    names = {one.transactional_id: parse_task_id(one.transactional_id) for one in there}
-    found = {one.transactional_id: _of_others(one) for one in there if names[one.transactional_id] is None}
+    there = [description for description in described if any(each in wanted for each in description.partitions)]
+    names = {description.transactional_id: parse_task_id(description.transactional_id) for description in there}
+    found = {
+        description.transactional_id: _of_others(description)
+        for description in there
+        if names[description.transactional_id] is None
+    }
     for key in sorted({name.key for name in names.values() if name}):
         decision = ledger.decision(key, until_stable=False)
         known = [decision] if decision else []
-        for status in write_statuses(known, [one for one, name in names.items() if _is_of(name, key)]):
+        for status in write_statuses(
+            known, [transactional_id for transactional_id, name in names.items() if _is_of(name, key)]
+        ):
             if status.open:
                 found[f"{key} {status.version}"] = _of_sink(status, there)
     return dict(sorted(found.items())[:_NAMED_MAX])
@@ -63,22 +69,22 @@ def _is_of(name: TaskName | None, key: str) -> bool:
     return name is not None and name.key == key
 
 
-def _of_others(one: TransactionDescription) -> str:
-    name = one.transactional_id
+def _of_others(description: TransactionDescription) -> str:
+    name = description.transactional_id
     return (
-        f"the transaction {name} of producer {one.producer_id}, open for {_age_s([one]):.0f} s; "
+        f"the transaction {name} of producer {description.producer_id}, open for {_age_s([description]):.0f} s; "
         f"pylog transaction abort {shlex.quote(name)} --execute ends it"
     )
 
 
-def _of_sink(one: WriteStatus, described: Iterable[TransactionDescription]) -> str:
-    own = [each for each in described if each.transactional_id in one.open]
+def _of_sink(status: WriteStatus, described: Iterable[TransactionDescription]) -> str:
+    own = [each for each in described if each.transactional_id in status.open]
     prepared = ", prepared" if all(map(is_prepared, own)) else ""
-    what = f"the {one.state} write {one.key} (version {one.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
-    key = shlex.quote(one.key)
-    if one.state != UNDECIDED:
+    what = f"the {status.state} write {status.key} (version {status.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
+    key = shlex.quote(status.key)
+    if status.state != UNDECIDED:
         return f"{what}pylog sink finish {key} ends it"
-    (after_ms,) = timeouts_ms(one.open).values()
+    (after_ms,) = timeouts_ms(status.open).values()
     return (
         f"{what}unless its driver commits it, who looks at it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
         "--execute ends it now"

@@ -133,7 +133,7 @@ class Ledger:
         """Give the last decisions about all keys."""
         for partition in range(PARTITIONS):
             self._catch_up(partition, until_stable=False)
-        return [one for known in self._known.values() for one in known.values()]
+        return [decision for known in self._known.values() for decision in known.values()]
 
     def driver(self, write: Write) -> Driver:
         """Become the driver of `write`: all others are fenced, and what the last one stored is decided, one way or other."""
@@ -143,12 +143,12 @@ class Ledger:
         """Give the transactional ids of tasks of `key`, or of all, whose transactions are open; with `longer_than_ms` only those
         that are open for longer, by the brokers' clocks."""
         wanted = _open_ones(key, longer_than_ms)
-        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
+        return [listing.transactional_id for listing in self._request(TransactionListing, "list_transactions", wanted)]
 
     def open_of_anybody(self, longer_than_ms: int) -> list[str]:
         """Give all transactional ids, the sink's and others, whose transactions are open for longer."""
         wanted = {**_open_ones(None, longer_than_ms), "pattern": None}
-        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
+        return [listing.transactional_id for listing in self._request(TransactionListing, "list_transactions", wanted)]
 
     def describe(self, transactional_ids: Sequence[str]) -> dict[str, TransactionDescription]:
         """Give what the brokers know of transactions, by transactional id."""
@@ -156,13 +156,13 @@ class Ledger:
             return {}
         names = {"names": list(transactional_ids)}
         found = self._request(TransactionDescription, "describe_transactions", names)
-        return {one.transactional_id: one for one in found}
+        return {description.transactional_id: description for description in found}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Give the ids of those topics that are there, where brokers have ids. Not about decisions: of any topics."""
         names = sorted(topics)
         found = self._describe(names) if names else []
-        return {one.name: one.topic_id for one in found if one.error is None and one.topic_id}
+        return {topic.name: topic.topic_id for topic in found if topic.error is None and topic.topic_id}
 
     def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[EndTransactionResult]:
         """End transactions and wait until that is complete."""
@@ -210,7 +210,7 @@ class Ledger:
                 "PYLOG_SINK_STATE",
                 f"The topic {TOPIC} has {len(found.partitions)} partitions and exactly-once writes need {PARTITIONS}; add some.",
             )
-        return all(one.leader >= 0 for one in found.partitions)
+        return all(partition.leader >= 0 for partition in found.partitions)
 
     def _catch_up(self, partition: int, *, until_stable: bool) -> None:
         start = self._read.get(partition)

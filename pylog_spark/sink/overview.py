@@ -55,13 +55,13 @@ class WriteStatus:
 
 def write_statuses(decisions: Iterable[Decision], open_ids: Iterable[str]) -> list[WriteStatus]:
     """Give the status of every write, by key and version. Pure."""
-    decided = {one.write.key: one for one in decisions}
+    decided = {decision.write.key: decision for decision in decisions}
     waiting: dict[tuple[str, int, str], list[str]] = {}
-    for one in sorted(open_ids):
-        name = parse_task_id(one)
+    for open_id in sorted(open_ids):
+        name = parse_task_id(open_id)
         if name is not None:
-            state = _state_of(one, name.version, decided.get(name.key))
-            waiting.setdefault((name.key, name.version, state), []).append(one)
+            state = _state_of(open_id, name.version, decided.get(name.key))
+            waiting.setdefault((name.key, name.version, state), []).append(open_id)
     for key, decision in decided.items():
         version = decision.write.version
         if version >= 0 and (key, version, UNFINISHED) not in waiting:
@@ -126,11 +126,11 @@ def _abort_portion(
 
 def undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
     """Give the open transactions of a write's undecided versions. Raises `PylogError` when there are none."""
-    of_key = [one for one in found if one.key == key]
+    of_key = [status for status in found if status.key == key]
     ids = _undecided(of_key, key)
     if ids:
         return ids
-    if any(one.state in (UNFINISHED, LEFT_OVER) for one in of_key):
+    if any(status.state in (UNFINISHED, LEFT_OVER) for status in of_key):
         raise PylogError(
             "PYLOG_SINK_STATE", f"What is open of {key!r} is decided, and is ended by pylog sink finish {key}."
         )
@@ -140,10 +140,12 @@ def undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
 
 
 def _undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
-    return [name for one in found if one.key == key and one.state == UNDECIDED for name in one.open]
+    return [name for status in found if status.key == key and status.state == UNDECIDED for name in status.open]
 
 
 def _state_of(name: str, version: int, decision: Decision | None) -> str:
     if decision is None or version > decision.write.version:
         return UNDECIDED
-    return UNFINISHED if any(one.transactional_id == name for one in decision.transactions) else LEFT_OVER
+    return (
+        UNFINISHED if any(transaction.transactional_id == name for transaction in decision.transactions) else LEFT_OVER
+    )

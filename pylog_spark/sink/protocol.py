@@ -94,8 +94,8 @@ def agreed(outcomes: Sequence[Outcome]) -> Outcome | None:
     PylogError
         When the tasks worked on different writes, which no version of Spark does.
     """
-    if len({one.write for one in outcomes}) > 1:
-        names = sorted({one.write.name for one in outcomes})
+    if len({outcome.write for outcome in outcomes}) > 1:
+        names = sorted({outcome.write.name for outcome in outcomes})
         raise PylogError("PYLOG_BROKER", f"The tasks of one commit say that they wrote {' and '.join(names)}.")
     return outcomes[0] if outcomes else None
 
@@ -121,19 +121,19 @@ def next_step(
     PylogError
         When this write cannot be committed.
     """
-    transactions = tuple(one.transaction for one in outcomes if one.transaction is not None)
+    transactions = tuple(outcome.transaction for outcome in outcomes if outcome.transaction is not None)
     if is_decided(stored, write):
         # A task that found it given up has skipped rows that nobody has written.
-        if stored.aborted and (transactions or any(one.skipped for one in outcomes)):
+        if stored.aborted and (transactions or any(outcome.skipped for outcome in outcomes)):
             raise ended_from_outside(write)
         return Finish(stored)
-    if any(one.skipped for one in outcomes):
+    if any(outcome.skipped for outcome in outcomes):
         raise PylogError(
             "PYLOG_SINK_STATE",
             f"A task found {write.name} decided, and now there is no decision in the topic {TOPIC}: it was deleted while the "
             "query ran; run the query again.",
         )
-    if stored is not None and any(one.transactional_id in stored.revoked for one in transactions):
+    if stored is not None and any(transaction.transactional_id in stored.revoked for transaction in transactions):
         raise ended_from_outside(write)
     if not transactions and write.kind != BATCH:
         return Nothing()
@@ -144,8 +144,8 @@ def next_step(
             "set delivery to at-least-once.",
         )
     topic_ids: Mapping[str, str] = stored.topic_ids if stored is not None else {}
-    for one in outcomes:
-        topic_ids = checked(write, topic_ids, one.topic_ids)
+    for outcome in outcomes:
+        topic_ids = checked(write, topic_ids, outcome.topic_ids)
     revoked = still_revoked(stored, write.version)
     decision = Decision(write, transactions, now_ms, topic_ids=topic_ids, revoked=revoked)
     return Decide(decision, stored if stored and stored.transactions else None)
@@ -162,8 +162,8 @@ def ended_from_outside(write: Write) -> PylogError:
 
 def still_revoked(stored: Decision | None, version: int) -> tuple[str, ...]:
     """Give the revocations that a decision about `version` leaves in force: those of later versions."""
-    names = ((one, parse_task_id(one)) for one in (stored.revoked if stored else ()))
-    return tuple(one for one, name in names if name and name.version > version)
+    names = ((revoked_id, parse_task_id(revoked_id)) for revoked_id in (stored.revoked if stored else ()))
+    return tuple(revoked_id for revoked_id, name in names if name and name.version > version)
 
 
 def revoking(
@@ -188,7 +188,7 @@ def revoking(
         return Decision(Write(ONCE, write.key, 0), (), now_ms, aborted=True)
     stored = stored or Decision(write, (), now_ms)
     still_open = set(open_ids)
-    before = [one for one in stored.revoked if one in still_open]
+    before = [revoked_id for revoked_id in stored.revoked if revoked_id in still_open]
     return replace(stored, revoked=tuple(dict.fromkeys([*before, *ids])))
 
 
@@ -201,14 +201,14 @@ def portion(stored: Decision | None, write: Write, ids: Iterable[str], open_ids:
     if write.kind == ONCE and stored is None:
         return list(ids)
     still_open, wanted = set(open_ids), set(ids)
-    before = [one for one in (stored.revoked if stored else ()) if one in still_open]
-    left = REVOKED_BYTES_MAX - sum(revoked_bytes(one) for one in before if one not in wanted)
+    before = [revoked_id for revoked_id in (stored.revoked if stored else ()) if revoked_id in still_open]
+    left = REVOKED_BYTES_MAX - sum(revoked_bytes(revoked_id) for revoked_id in before if revoked_id not in wanted)
     chosen: list[str] = []
-    for one in sorted(wanted, key=lambda one: (one not in before, one)):
-        left -= revoked_bytes(one)
+    for wanted_id in sorted(wanted, key=lambda wanted_id: (wanted_id not in before, wanted_id)):
+        left -= revoked_bytes(wanted_id)
         if left < 0 and chosen:
             break
-        chosen.append(one)
+        chosen.append(wanted_id)
     return chosen
 
 
@@ -231,17 +231,19 @@ def over(decision: Decision) -> Decision | None:
 
 def losers(open_ids: Iterable[str], decision: Decision) -> list[str]:
     """Give the open transactions of the key that can never be decided any more."""
-    listed = {one.transactional_id for one in decision.transactions}
-    names = ((one, parse_task_id(one)) for one in open_ids if one not in listed)
+    listed = {transaction.transactional_id for transaction in decision.transactions}
+    names = ((open_id, parse_task_id(open_id)) for open_id in open_ids if open_id not in listed)
     key, version = decision.write.key, decision.write.version
-    return sorted(one for one, name in names if name and name.key == key and name.version <= version)
+    return sorted(open_id for open_id, name in names if name and name.key == key and name.version <= version)
 
 
 def given_up(open_ids: Iterable[str], write: Write, job: str) -> list[str]:
     """Give the open transactions of one attempt at a write."""
-    names = ((one, parse_task_id(one)) for one in open_ids)
+    names = ((open_id, parse_task_id(open_id)) for open_id in open_ids)
     return sorted(
-        one for one, name in names if name and (name.key, name.version, name.job) == (write.key, write.version, job)
+        open_id
+        for open_id, name in names
+        if name and (name.key, name.version, name.job) == (write.key, write.version, job)
     )
 
 
@@ -260,7 +262,9 @@ def not_safe(
         The driver's clock; the brokers' may differ, which the margin allows for.
     """
     return sorted(
-        one.transactional_id for one in transactions if not _is_safe(one, described.get(one.transactional_id), now_ms)
+        transaction.transactional_id
+        for transaction in transactions
+        if not _is_safe(transaction, described.get(transaction.transactional_id), now_ms)
     )
 
 
@@ -274,7 +278,7 @@ def open_for_ms(described: Iterable[TransactionDescription], now_ms: int) -> int
     now_ms : int
         The clock; the brokers' may be ahead of it, which counts as just begun.
     """
-    began = [one.start_time_ms for one in described if not one.error]
+    began = [description.start_time_ms for description in described if not description.error]
     known = [start_ms for start_ms in began if start_ms >= 0]
     return max(now_ms - min(known), 0) if known else None
 
@@ -282,8 +286,8 @@ def open_for_ms(described: Iterable[TransactionDescription], now_ms: int) -> int
 def timeouts_ms(open_ids: Iterable[str]) -> dict[tuple[str, int], int]:
     """Give after how long each write, by key and version, counts as abandoned: the longest that its open transactions say."""
     found: dict[tuple[str, int], int] = {}
-    for one in open_ids:
-        name = parse_task_id(one)
+    for open_id in open_ids:
+        name = parse_task_id(open_id)
         if name is not None:
             write = name.key, name.version
             found[write] = max(found.get(write, 0), name.abandoned_after_ms)
@@ -301,10 +305,10 @@ def abandoned(open_ids: Sequence[str], longer: Mapping[int, Collection[str]]) ->
         By a time in ms, those that are open for longer than it.
     """
     timeouts = timeouts_ms(open_ids)
-    names = ((one, parse_task_id(one)) for one in open_ids)
-    writes = [(one, (name.key, name.version)) for one, name in names if name]
-    alive = {write for one, write in writes if one not in longer.get(timeouts[write], ())}
-    return sorted(one for one, write in writes if write not in alive)
+    names = ((open_id, parse_task_id(open_id)) for open_id in open_ids)
+    writes = [(open_id, (name.key, name.version)) for open_id, name in names if name]
+    alive = {write for open_id, write in writes if open_id not in longer.get(timeouts[write], ())}
+    return sorted(open_id for open_id, write in writes if write not in alive)
 
 
 def is_prepared(described: TransactionDescription) -> bool:
@@ -318,12 +322,12 @@ def needs_help(decision: Decision, own: Write, now_ms: int) -> bool:
     return waiting and decision.write.key != own.key and now_ms - decision.decided_ms > HELP_AFTER_MS
 
 
-def _is_safe(one: Transaction, described: TransactionDescription | None, now_ms: int) -> bool:
+def _is_safe(transaction: Transaction, described: TransactionDescription | None, now_ms: int) -> bool:
     if described is None or described.state != OPEN:
         return False
-    if one.prepared:  # its name is never used again, so what is open is this transaction
+    if transaction.prepared:  # its name is never used again, so what is open is this transaction
         return True
-    if (described.producer_id, described.producer_epoch) != (one.producer_id, one.producer_epoch):
+    if (described.producer_id, described.producer_epoch) != (transaction.producer_id, transaction.producer_epoch):
         return False
     left_ms = described.start_time_ms + described.timeout_ms - now_ms
     return left_ms > min(MARGIN_MS, described.timeout_ms // 10)

@@ -90,8 +90,8 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
     """
     now_ms = time.time_ns() // 1_000_000
     times_ms: dict[str, int] = {}
-    for one in oldest:
-        for topic, time_ms in one.items():
+    for task_times_ms in oldest:
+        for topic, time_ms in task_times_ms.items():
             times_ms[topic] = min(time_ms, times_ms.get(topic, time_ms))
     old = {topic: time_ms for topic, time_ms in times_ms.items() if now_ms - time_ms > _RECENT_MS}
     topics = sorted(topic for topic in old if (name, topic) not in _warned)
@@ -194,4 +194,4 @@ def _described(client: Mapping[str, str], topics: list[str]) -> dict[str, dict[s
             described = all_decoded(ConfigDescription, asked.describe_configs("topic", topics))
         finally:
             asked.close()
-    return {one.name: {each.name: each.value for each in one.configs} for one in described}
+    return {description.name: {each.name: each.value for each in description.configs} for description in described}

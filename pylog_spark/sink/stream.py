@@ -83,7 +83,9 @@ def row_batches(rows: Iterator[Any], columns: Sequence[str]) -> Iterator[pa.Reco
         for name in columns:
             values = [row[name] for row in chunk]
             if name.lower() == "headers":
-                values = [one and [{"key": part["key"], "value": part["value"]} for part in one] for one in values]
+                values = [
+                    value and [{"key": part["key"], "value": part["value"]} for part in value] for value in values
+                ]
             arrays[name] = pa.array(values, fixed.get(name.lower()))
         yield pa.RecordBatch.from_pydict(arrays)
 

@@ -89,4 +89,4 @@ class Progress:
                 self._client = native().Client(self._config)
             arguments = json.dumps({"group": self._group, "offsets": offsets})
             results = all_decoded(PartitionResult, self._client.request("alter_group_offsets", arguments))
-        return next((str(one.message) for one in results if one.error is not None), None)
+        return next((str(result.message) for result in results if result.error is not None), None)

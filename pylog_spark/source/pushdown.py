@@ -82,7 +82,7 @@ def as_filter(condition: Filter) -> RecordFilter | None:
         return None
     if name == "In":
         # A null among the values makes a condition null where it is not true: no row more, none less.
-        values = [one for one in value if one is not None]
+        values = [item for item in value if item is not None]
         return understand("in", values) if values else None
     comparison = _COMPARISONS.get(name)
     return None if comparison is None else understand(comparison, [value])

@@ -48,10 +48,10 @@ class RecordSizes:
     def of(self, ranges: Iterable[OffsetRange]) -> Mapping[str, float]:
         """Give the stored bytes of a record of each topic of `ranges`; topics that are not known yet are left out."""
         largest: dict[str, OffsetRange] = {}
-        for one in ranges:
-            known = largest.setdefault(one.partition.topic, one)
-            if one.size > known.size:
-                largest[one.partition.topic] = one
+        for each_range in ranges:
+            known = largest.setdefault(each_range.partition.topic, each_range)
+            if each_range.size > known.size:
+                largest[each_range.partition.topic] = each_range
         now_s = self._monotonic_s()
         old = [topic for topic in largest if topic not in self._known or now_s - self._known[topic][0] > BELIEVED_S]
         for topic in sorted(old, key=lambda topic: -largest[topic].size)[:LOOKS_MAX]:
@@ -60,11 +60,11 @@ class RecordSizes:
             self._known[topic] = (now_s, self._look(largest[topic]))
         return {topic: self._known[topic][1] for topic in largest if topic in self._known}
 
-    def _look(self, one: OffsetRange) -> float:
+    def _look(self, offset_range: OffsetRange) -> float:
         try:
-            (taken,) = self._log.advance([Wish(one.partition, one.start, one.end, 1, None)])
+            (taken,) = self._log.advance([Wish(offset_range.partition, offset_range.start, offset_range.end, 1, None)])
         except PylogError as error:
             # The read will say the same, if it is still so.
-            _log.debug("The size of the records of %s is not known: %s", one.partition, error.sentence)
+            _log.debug("The size of the records of %s is not known: %s", offset_range.partition, error.sentence)
             return 0.0
         return taken.size / taken.records if taken.records else 0.0

@@ -157,7 +157,9 @@ if _admission is not None:
             options = self._options
             if options.max_offsets is not None:
                 return _admission.ReadMaxRows(options.max_offsets)
-            if any(one is not None for one in (options.min_offsets, options.trigger_records, options.trigger_bytes)):
+            if any(
+                limit is not None for limit in (options.min_offsets, options.trigger_records, options.trigger_bytes)
+            ):
                 return _admission.ReadMaxRows(_NO_LIMIT)
             return _admission.ReadAllAvailable()
 

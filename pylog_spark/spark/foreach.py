@@ -128,7 +128,7 @@ def _shown(error: Exception, batch_id: int, group: str | None) -> Exception:
     if group is None:
         return error
     text = str(error)
-    if any(one in text for one in _INTERRUPTIONS) or ("cancelled" in text and group in text):
+    if any(interruption in text for interruption in _INTERRUPTIONS) or ("cancelled" in text and group in text):
         return _stop(batch_id, group)
     # Another failure, which Spark will show. Its text under another name is not what Spark's expression begins with.
     return RuntimeError(text)

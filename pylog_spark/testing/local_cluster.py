@@ -209,13 +209,15 @@ class LocalCluster:
         client = Client({"bootstrap.servers": bootstrap_servers, "default.api.timeout.ms": "5000"})
         try:
             described = all_decoded(TopicDescription, client.describe_topics(topics))
-            return {(topic.name, one.partition): one for topic in described for one in topic.partitions}
+            return {
+                (topic.name, partition.partition): partition for topic in described for partition in topic.partitions
+            }
         finally:
             client.close()
 
     def leader(self, topic: str, partition: int) -> LocalBroker | None:
         """The broker that leads the partition now; None while nobody does."""
-        leader = next(one.leader for one in self.describe_topic(topic) if one.partition == partition)
+        leader = next(described.leader for described in self.describe_topic(topic) if described.partition == partition)
         return None if leader == -1 else self.broker(leader)
 
     def controller(self) -> LocalBroker | None:
@@ -257,8 +259,8 @@ class LocalCluster:
 
         def in_sync() -> bool:
             views = [self._partitions(topics, servers) for servers in self._asked()]
-            every = [one for view in views for one in view.values()]
-            whole = all(set(one.isr) == set(one.replicas) and one.leader != -1 for one in every)
+            every = [partition for view in views for partition in view.values()]
+            whole = all(set(partition.isr) == set(partition.replicas) and partition.leader != -1 for partition in every)
             # A broker that does not know the topic yet shows no partition of it.
             return whole and all(view.keys() == views[0].keys() for view in views) and (bool(every) or topic is None)
 

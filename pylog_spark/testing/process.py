@@ -192,6 +192,6 @@ class Server(ABC):
 
 def free_port() -> int:
     """A TCP port of the loopback interface that is free now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

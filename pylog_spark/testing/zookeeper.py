@@ -153,6 +153,6 @@ def _jars() -> Iterator[str]:
     folders += [Path(place, "jars") for place in (spec.submodule_search_locations or ())] if spec else []
     for folder in folders:
         if any(folder.glob("zookeeper-[0-9]*.jar")):
-            yield from (str(one) for one in sorted(folder.glob("*.jar")) if one.name.startswith(_JARS))
+            yield from (str(jar) for jar in sorted(folder.glob("*.jar")) if jar.name.startswith(_JARS))
             return
     raise ZooKeeperError("ZooKeeper's server comes with PySpark: pip install pyspark, or set SPARK_HOME.")

@@ -65,7 +65,7 @@ def test_topics_records_and_settings_are_there_after_a_restart(new_broker, admin
     broker.start()
     after = admin_of(broker).list_topics(timeout=20).topics["t"]
     assert sorted(after.partitions) == sorted(before.partitions) == [0, 1, 2]
-    assert sorted(value for one in range(3) for value in read(broker, "t", one)) == sorted(values)
+    assert sorted(value for partition in range(3) for value in read(broker, "t", partition)) == sorted(values)
 
 
 def test_sigterm_exits_with_zero_and_leaves_the_clean_stop_marker(broker):

@@ -86,8 +86,8 @@ def test_a_prepared_transaction_survives_a_kill_and_its_time_out_and_only_its_ne
     s.until(is_aborted, "DescribeTransactions", transactional_ids=["late"])
     assert state(s, "kept") == "Ongoing"
     assert stable(s, topic) == 0
-    for one in (kept, reborn):
-        one.s = s
+    for producer in (kept, reborn):
+        producer.s = s
     assert error_names(kept.end(committed, version)) == ["PRODUCER_FENCED"]
     assert error_names(reborn.end(committed, version)) == ["NONE"]
     assert stable(s, topic) == 2
@@ -125,7 +125,11 @@ def test_ids_of_one_transaction_are_forgotten_after_it_and_stay_so(new_broker, s
     wanted = ["pylog-once.a", "others", "pylog-once.kept"]
 
     def forgotten(answer: dict) -> bool:
-        return [one["transaction_state"] for one in answer["transaction_states"]] == ["", "CompleteCommit", "Ongoing"]
+        return [transaction["transaction_state"] for transaction in answer["transaction_states"]] == [
+            "",
+            "CompleteCommit",
+            "Ongoing",
+        ]
 
     for _ in range(2):
         answer = s.until(forgotten, "DescribeTransactions", transactional_ids=wanted)

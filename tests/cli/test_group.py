@@ -54,13 +54,13 @@ def reset(pylog, group, *words):
     """The offsets that a reset shows: {(partition): (old, new)}."""
     done = pylog("group", "reset-offsets", group, *words, "--json")
     assert done.returncode == 0, done.stderr
-    return {one["partition"]: (one["offset"], one["new_offset"]) for one in json.loads(done.stdout)["offsets"]}
+    return {move["partition"]: (move["offset"], move["new_offset"]) for move in json.loads(done.stdout)["offsets"]}
 
 
 def standing(pylog, group):
     """{partition: offset} as described."""
     (described,) = json.loads(pylog("group", "describe", group, "--json").stdout)
-    return {one["partition"]: one["offset"] for one in described["partitions"]}
+    return {partition["partition"]: partition["offset"] for partition in described["partitions"]}
 
 
 def test_a_group_shows_its_lag_and_members(pylog, broker, topic, group):
@@ -75,7 +75,7 @@ def test_a_group_shows_its_lag_and_members(pylog, broker, topic, group):
         assert lines[3].split()[:6] == [topic, "0", "4", "10", "6", "reader"]
         assert lines[4].split()[:6] == [topic, "1", "-", "0", "-", "reader"]
         assert lines[5].split() == ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"]
-        listed = {one["group_id"]: one for one in json.loads(pylog("group", "list", "--json").stdout)}
+        listed = {group_row["group_id"]: group_row for group_row in json.loads(pylog("group", "list", "--json").stdout)}
         assert (listed[group]["state"], listed[group]["type"]) == ("Stable", "classic")
     assert group in pylog("group", "list", "--state", "Empty").stdout
     assert group not in pylog("group", "list", "--state", "Stable").stdout
@@ -161,7 +161,10 @@ def test_a_share_group_is_shown_moved_and_deleted(pylog, broker, topic, group):
     assert reset(pylog, group, "--topic", topic, "--to-offset", "4", "--execute") == {0: (None, 4), 1: (None, 0)}
     assert reset(pylog, group, "--all-topics", "--shift-by", "-1") == {0: (4, 3), 1: (0, 0)}
     (described,) = json.loads(pylog("group", "describe", group, "--json").stdout)
-    rows = [(one["partition"], one["offset"], one["end_offset"], one["lag"]) for one in described["partitions"]]
+    rows = [
+        (partition["partition"], partition["offset"], partition["end_offset"], partition["lag"])
+        for partition in described["partitions"]
+    ]
     assert rows == [(0, 4, 10, 6), (1, 0, 0, 0)]
     assert pylog("group", "delete", group, "--execute").returncode == 0
     gone = pylog("group", "describe", group)

@@ -39,7 +39,7 @@ def test_keys_headers_nulls_and_partitions_show_in_json(pylog, topic):
     done = pylog("produce", topic, "-k", ":", "--null-value", "NULL", "-H", "a=b", "-p", "2", stdin="k:v:w\nk:NULL\n")
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in pylog("consume", topic, "-e", "-f", "json").stdout.splitlines()]
-    assert [(one["key"], one["value"], one["partition"], one["offset"]) for one in records] == [
+    assert [(record["key"], record["value"], record["partition"], record["offset"]) for record in records] == [
         ("k", "v:w", 2, 0),
         ("k", None, 2, 1),
     ]

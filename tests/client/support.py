@@ -113,7 +113,7 @@ class LossyProxy:
 
 
 def _close(*sockets: socket.socket) -> None:
-    for one in sockets:
+    for sock in sockets:
         with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+            sock.shutdown(socket.SHUT_RDWR)
+        sock.close()

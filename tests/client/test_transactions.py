@@ -47,7 +47,7 @@ def ending(told: Mapping[str, Any]) -> tuple[str, int, int]:
 
 
 def end(config: Config, commit: bool, *told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return Client(config).end_transactions([ending(one) for one in told], commit, TIMEOUT_MS)
+    return Client(config).end_transactions([ending(transaction) for transaction in told], commit, TIMEOUT_MS)
 
 
 def committed(config: Config, topic: str, partition: int = 0) -> list[bytes]:
@@ -141,13 +141,13 @@ def test_what_cannot_be_ended_is_told_of_each_alone(
     stranger = {**told, "producer_id": told["producer_id"] + 1_000_000}
     late = {**told, "producer_epoch": told["producer_epoch"] + 5}
     outcomes = end(config, True, unknown, stranger, late, told)
-    assert [one["transactional_id"] for one in outcomes] == [
+    assert [outcome["transactional_id"] for outcome in outcomes] == [
         f"{transactional_id}-unknown",
         transactional_id,
         transactional_id,
         transactional_id,
     ]
-    errors = [one["error"] for one in outcomes]
+    errors = [outcome["error"] for outcome in outcomes]
     assert errors[:2] == ["INVALID_PRODUCER_ID_MAPPING"] * 2
     assert errors[2] in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
     assert errors[3] is None
@@ -232,6 +232,9 @@ def test_transactions_are_listed_by_the_pattern_of_their_ids(
     told = [prepared(config, topic, f"{transactional_id}.{name}", b"x") for name in ("a1", "a2", "b1")]
     with Admin(bootstrap) as admin:
         found = admin.transactions(states=["Ongoing"], pattern=rf"{transactional_id}\.a.*")
-        assert [one.transactional_id for one in found] == [f"{transactional_id}.a1", f"{transactional_id}.a2"]
+        assert [transaction.transactional_id for transaction in found] == [
+            f"{transactional_id}.a1",
+            f"{transactional_id}.a2",
+        ]
         assert admin.transactions(pattern=rf"{transactional_id}\.a") == [], "the whole id"
-    assert [one["error"] for one in end(config, False, *told)] == [None] * 3
+    assert [outcome["error"] for outcome in end(config, False, *told)] == [None] * 3

@@ -36,4 +36,4 @@ def test_acknowledged_records_survive_a_black_out_if_they_were_flushed_and_only_
         assert found == []
     else:
         # Sends that were acknowledged and are not there: the black-out has a consequence, and the checker sees it.
-        assert any(one.startswith(("lost write", "unseen")) for one in found), found
+        assert any(sentence.startswith(("lost write", "unseen")) for sentence in found), found

@@ -265,7 +265,7 @@ def test_records_come_from_the_replica_in_the_rack_of_the_task(
     assert reading(spark, cluster, filled, **options).count() == 50_000
     sent = {number: written_bytes(broker) - before[number - 1] for number, broker in enumerate(cluster.brokers, 1)}
     all_bytes = 50_000 * VALUE_BYTES
-    leaders = {one.leader for one in cluster.describe_topic(filled)}
+    leaders = {partition.leader for partition in cluster.describe_topic(filled)}
     expected = leaders if served_by is None else {served_by}
     assert {number for number, size in sent.items() if size > all_bytes // 10} == expected
 

@@ -55,7 +55,7 @@ class Scene:
         self.broker.start()
         with Admin(self.broker.bootstrap_servers) as admin:
             described = admin.topic(TOPIC).partitions
-        self.offline = {one.partition for one in described if one.leader == -1}
+        self.offline = {partition.partition for partition in described if partition.leader == -1}
 
     def folder(self, partition: int) -> Path:
         return Path(self.broker.data_dir) / f"{TOPIC}-{partition}"
@@ -78,7 +78,7 @@ def test_a_harmed_file_of_a_partition_is_mended_refused_or_told(scene: Scene, nu
     for isolation in ("read_committed", "read_uncommitted"):
         whole = damage.values(number, range(ROUNDS), committed=isolation == "read_committed")
         seen, error = damage.read(scene.broker, TOPIC, number, isolation)
-        if (scene.stop, *(one.name for one in CASES[number])) in NOBODY_CAN_KNOW:
+        if (scene.stop, *(damage_case.name for damage_case in CASES[number])) in NOBODY_CAN_KNOW:
             assert len(seen) == len(whole)
             continue
         if seen and seen[0] != whole[0]:
@@ -133,7 +133,7 @@ def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize(
     ("place", "harm"),
     [(place, harm) for place, harm in DATA_CASES if LONG or harm.name in _SHORT or not place.there],
-    ids=lambda one: one.name,
+    ids=lambda case: case.name,
 )
 def test_a_harmed_file_that_tells_of_all_logs_changes_no_record_or_is_named(
     stopped: Path, tmp_path: Path, place: damage.Place, harm: damage.Harm

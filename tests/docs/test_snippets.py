@@ -171,7 +171,7 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", [*PAGES, *MORE_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    missing = [one for one in targets if "://" not in one and not (page.parent / one).exists()]
+    missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert missing == []
 
 
@@ -202,7 +202,7 @@ def test_the_page_of_examples_leads_to_each_of_them() -> None:
     folder = ROOT / "examples"
     targets = set(re.findall(r"\]\(([^)#]+)\)", (folder / "README.md").read_text()))
     wanted = {file.name for file in folder.glob("*.py")} | {
-        f"{one.parent.name}/README.md" for one in folder.glob("*/*.md")
+        f"{page.parent.name}/README.md" for page in folder.glob("*/*.md")
     }
     assert wanted - targets == set()
 

@@ -66,7 +66,7 @@ class Watcher:
         """Partitions without a leader or with replicas outside the ISR."""
         wanted = set(topics)
         states = [state for place, state in list(self._newest.items()) if place[0] in wanted]
-        return [one for one in states if one.leader < 0 or set(one.isr) != set(one.replicas)]
+        return [state for state in states if state.leader < 0 or set(state.isr) != set(state.replicas)]
 
     def is_whole(self, topics: Iterable[str]) -> bool:
         """Whether all topics are there, with leaders and full ISRs."""
@@ -125,9 +125,17 @@ class Watcher:
 
     def _note(self, path: str, data: bytes) -> None:
         topic, at = decode_topic(path, data), time.monotonic()
-        for one in topic.partitions:
-            place = (topic.name, one.partition)
-            state = State(place, at, one.replicas, one.leader, one.leader_epoch, one.isr, one.partition_epoch)
+        for partition in topic.partitions:
+            place = (topic.name, partition.partition)
+            state = State(
+                place,
+                at,
+                partition.replicas,
+                partition.leader,
+                partition.leader_epoch,
+                partition.isr,
+                partition.partition_epoch,
+            )
             if place not in self._newest or self._newest[place].partition_epoch != state.partition_epoch:
                 self._newest[place] = state
                 self._history.states.append(state)

@@ -69,10 +69,10 @@ class Clock:
     def read(self) -> float:
         """Seconds from some moment on; as exact as the kernel's ticks, of 0.01 s."""
         fields = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
-        used = sum(int(fields[one]) for one in _USED)
+        used = sum(int(fields[field]) for field in _USED)
         # After the name, which ends with the last bracket: utime and stime are its 12th and 13th fields.
-        own = (one.read_text().rpartition(")")[2].split() for one in self._own)
-        used -= sum(int(one[11]) + int(one[12]) for one in own)
+        own = (stat.read_text().rpartition(")")[2].split() for stat in self._own)
+        used -= sum(int(fields[11]) + int(fields[12]) for fields in own)
         return time.perf_counter() - used * _TICK_S / self._processors
 
 

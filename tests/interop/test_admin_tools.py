@@ -61,8 +61,8 @@ def test_a_reassignment_to_a_directory_that_is_not_there_is_refused(
     (topic,) = admin.list_topics("directories", TIMEOUT_S).topics.values()
     replicas = topic.partitions[0].replicas
     plan = tmp_path / "plan.json"
-    one = {"topic": "directories", "partition": 0, "replicas": replicas, "log_dirs": ["/no/such"] * len(replicas)}
-    plan.write_text(json.dumps({"version": 1, "partitions": [one]}))
+    move = {"topic": "directories", "partition": 0, "replicas": replicas, "log_dirs": ["/no/such"] * len(replicas)}
+    plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
     with pytest.raises(RuntimeError, match="LogDirNotFoundException"):
         tool(
             "reassign.ReassignPartitionsCommand", servers, "--reassignment-json-file", str(plan), "--execute",

@@ -406,7 +406,7 @@ def test_the_group_is_listed_with_its_type_and_state(s: Script) -> None:
     g.join("a")
     answer = s.call("ListGroups", 5, states_filter=["stable"], types_filter=["Consumer"])
     s.transcript.pop()
-    (listed,) = (one for one in answer["groups"] if one["group_id"] == g.name)
+    (listed,) = (group for group in answer["groups"] if group["group_id"] == g.name)
     s.keep("ListGroups, this one", listed)
     s.holds(group_state="Stable", group_type="consumer", protocol_type="consumer")
 

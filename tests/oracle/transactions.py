@@ -82,7 +82,7 @@ class Transactional:
         return init(self.s, self.txn)
 
 
-def producer(s: Script) -> Transactional:
+def new_producer(s: Script) -> Transactional:
     """A new transactional producer. Not compared."""
     txn = s.new("txn")
     answer = init(s, txn)

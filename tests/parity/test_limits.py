@@ -189,7 +189,11 @@ def test_a_python_source_has_no_metrics_of_its_own(ways: Ways) -> None:
         filled(way, 5)
         query = Query(way, way.folder / "metrics")
         query.run(way.stream_reader(startingOffsets="earliest", maxOffsetsPerTrigger=2).load())
-        return next(dict(one["sources"][0]["metrics"]) for one in query.query.recentProgress if one["numInputRows"])
+        return next(
+            dict(progress["sources"][0]["metrics"])
+            for progress in query.query.recentProgress
+            if progress["numInputRows"]
+        )
 
     connector, pylog = ways.differ("progress metrics", scenario)
     assert connector["maxOffsetsBehindLatest"] == "3"

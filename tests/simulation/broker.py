@@ -301,6 +301,6 @@ class Broker(Host):
                 if self.session.expired:
                     return
                 yield self.sleep(10)
-            one = self.topic.partitions[proposal.partition]
-            if one.partition_epoch > proposal.partition_epoch:
+            partition = self.topic.partitions[proposal.partition]
+            if partition.partition_epoch > proposal.partition_epoch:
                 return

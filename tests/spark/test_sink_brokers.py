@@ -57,8 +57,8 @@ class OlderBroker:
         except OSError:
             pass
         finally:
-            for one in (source, sink):
-                one.close()
+            for broker in (source, sink):
+                broker.close()
 
     def _without_it(self, body: bytes) -> bytes:
         # Correlation id (4), error (2), number of keys (1), then per key: key, lowest, highest (2 each), no tags (1).
@@ -87,8 +87,8 @@ def older(tmp_path: Path) -> Iterator[Callable[[int], str]]:
         return address
 
     yield start
-    for one in started:
-        one.close()
+    for broker in started:
+        broker.close()
 
 
 @pytest.mark.parametrize("hidden", [LIST_TRANSACTIONS, INIT_PRODUCER_ID])

@@ -54,11 +54,11 @@ class FileStore:
             self._expect(path, revision)
         return [self._write(write) for write in writes]
 
-    def _write(self, one: Write) -> int:
-        if one.data is None:
-            self.delete(one.path, one.revision)
+    def _write(self, write: Write) -> int:
+        if write.data is None:
+            self.delete(write.path, write.revision)
             return 0
-        return self.compare_and_set(one.path, one.data, one.revision)
+        return self.compare_and_set(write.path, write.data, write.revision)
 
     def compare_and_set(self, path: str, data: bytes, revision: int) -> int:
         self._expect(path, revision)

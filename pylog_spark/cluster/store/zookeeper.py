@@ -252,17 +252,17 @@ class ZooKeeperStore:
             )
         return self._committed(transaction, ", ".join(write.path for write in writes[:3]))
 
-    def _add(self, transaction: Any, one: Write) -> None:
-        node = self._node(one.path)
-        if one.data is None:
-            transaction.delete(node, one.revision - 1)
-        elif one.revision == 0:
+    def _add(self, transaction: Any, write: Write) -> None:
+        node = self._node(write.path)
+        if write.data is None:
+            transaction.delete(node, write.revision - 1)
+        elif write.revision == 0:
             parent = node.rpartition("/")[0]
             if parent.count("/") > self._root.count("/") + 1:
                 self._client.ensure_path(parent)
-            transaction.create(node, _pack(one.path, one.data))
+            transaction.create(node, _pack(write.path, write.data))
         else:
-            transaction.set_data(node, _pack(one.path, one.data), one.revision - 1)
+            transaction.set_data(node, _pack(write.path, write.data), write.revision - 1)
 
     def _committed(self, transaction: Any, what: str) -> bool:
         try:
@@ -275,18 +275,21 @@ class ZooKeeperStore:
         failed = [result for result in results if isinstance(result, Exception)]
         if not failed:
             return True
-        if all(isinstance(one, _CONFLICTS) for one in failed):
+        if all(isinstance(failure, _CONFLICTS) for failure in failed):
             raise RevisionConflict(f"{what} changed meanwhile: read again.")
         raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {failed!r}.")
 
     def _left(self, notification: bytes) -> bool:
         """Whether `notice` is among those that are there."""
-        return any(one is not None and one.data == notification for one in self.get_all(self.paths(documents.CHANGES)))
+        return any(
+            document is not None and document.data == notification
+            for document in self.get_all(self.paths(documents.CHANGES))
+        )
 
     def _as_written(self, writes: Sequence[Write]) -> bool:
         """Whether each document is exactly what was to be written."""
-        for one, now in zip(writes, self.get_all([write.path for write in writes]), strict=True):
-            wanted = None if one.data is None else (one.data, one.revision + 1)
+        for write, now in zip(writes, self.get_all([write.path for write in writes]), strict=True):
+            wanted = None if write.data is None else (write.data, write.revision + 1)
             if (None if now is None else (now.data, now.revision)) != wanted:
                 return False
         return True

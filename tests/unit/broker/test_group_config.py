@@ -55,7 +55,7 @@ def alter(registry, group, operation=0, **configs):
 def described(registry, group):
     resource = {"resource_type": GROUP, "resource_name": group, "configuration_keys": None}
     (result,) = requests.describe_configs(registry, {"resources": [resource]})["results"]
-    return {one["name"]: (one["value"], one["config_source"]) for one in result["configs"]}
+    return {config["name"]: (config["value"], config["config_source"]) for config in result["configs"]}
 
 
 def test_what_a_group_sets_is_told_kept_and_shown(registry, native, tmp_path):

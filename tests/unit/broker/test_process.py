@@ -87,7 +87,7 @@ def test_a_question_is_answered_and_closing_wakes_the_loop(native, tmp_path):
     with start_broker(tmp_path) as broker:
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["num.partitions"]}
         answer = ask(native.made[0], "describe_configs", {"resources": [resource]})
-        assert [one["value"] for one in answer["results"][0]["configs"]] == ["1"]
+        assert [config["value"] for config in answer["results"][0]["configs"]] == ["1"]
         assert broker.bootstrap_servers == "127.0.0.1:12345"
     assert native.made[0].closed
     assert not broker._thread.is_alive()
@@ -132,7 +132,7 @@ def test_the_cluster_id_is_made_once(native, tmp_path):
     for _ in range(2):
         with start_broker(tmp_path):
             pass
-    first, second = (one.settings["cluster_id"] for one in native.made)
+    first, second = (server.settings["cluster_id"] for server in native.made)
     assert first == second
     assert len(first) == 22
 

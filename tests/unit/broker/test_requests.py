@@ -275,7 +275,7 @@ def test_a_resource_that_is_named_many_times_is_described_once_with_all_the_keys
     assert answer["error_code"] == 0
     everything = len(answer["configs"])
     (answer,) = described(registry, [(BROKER, "1", ["node.id"]), (BROKER, "1", ["num.partitions", "node.id"])])
-    assert {one["name"] for one in answer["configs"]} == {"node.id", "num.partitions"}
+    assert {config["name"] for config in answer["configs"]} == {"node.id", "num.partitions"}
     for order in ((["node.id"], None), (None, ["node.id"])):
         (answer,) = described(registry, [(BROKER, "1", keys) for keys in order])
         assert len(answer["configs"]) == everything
@@ -287,8 +287,8 @@ def test_one_request_is_told_the_configs_of_so_many_resources_and_the_others_are
     for name in ("a", "b", "c"):
         create(made, name)
     answers = described(made, [(TOPIC, name, None) for name in ("a", "a", "b", "c")])
-    assert [one["error_code"] for one in answers] == [0, 0, ErrorCode.POLICY_VIOLATION]
-    assert [bool(one["configs"]) for one in answers] == [True, True, False]
+    assert [answer["error_code"] for answer in answers] == [0, 0, ErrorCode.POLICY_VIOLATION]
+    assert [bool(answer["configs"]) for answer in answers] == [True, True, False]
     assert "describe.configs.max.resources" in caplog.text
 
 

@@ -30,7 +30,7 @@ def test_every_partition_of_a_subscribed_topic_has_one_owner_and_shares_differ_b
 ) -> None:
     owners = Counter(partition for member in members for partition in share(member, members, partitions))
     subscribed = {topic for topics in members.values() for topic in topics}
-    assert set(owners) == {(topic, one) for topic in subscribed for one in partitions.get(topic, ())}
+    assert set(owners) == {(topic, number) for topic in subscribed for number in partitions.get(topic, ())}
     assert set(owners.values()) <= {1}
     for topic in subscribed:
         sizes = [
@@ -121,4 +121,4 @@ def test_members_that_see_changes_late_never_own_the_same_and_settle_when_they_h
         for member in living.values():
             member.act(registry, partitions)
     owned = [partition for member in living.values() for partition in member.owned]
-    assert sorted(owned) == [("t", one) for one in range(count if living else 0)]
+    assert sorted(owned) == [("t", number) for number in range(count if living else 0)]

@@ -120,7 +120,7 @@ def test_nothing_starts_and_no_socket_opens_when_a_reader_or_writer_is_made(monk
     read = PylogDataSource({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
     write = PylogDataSource({"kafka.bootstrap.servers": "b:1", "topic": "t"})
     made = [read.reader(BINARY), read.streamReader(BINARY), write.streamWriter(BINARY, False)]
-    assert [type(one).__name__ for one in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
+    assert [type(made_object).__name__ for made_object in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
 
 
 def test_workers_are_told_to_be_this_python_unless_the_user_names_another(monkeypatch: pytest.MonkeyPatch) -> None:

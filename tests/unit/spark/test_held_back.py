@@ -47,7 +47,7 @@ class Scene:
         return self.held_back.look([A0, A1])
 
     def told(self) -> list[str]:
-        lines = [one.getMessage() for one in self._caplog.records if one.levelno >= logging.WARNING]
+        lines = [record.getMessage() for record in self._caplog.records if record.levelno >= logging.WARNING]
         self._caplog.clear()
         return lines
 

@@ -203,6 +203,6 @@ def test_of_many_topics_a_few_are_looked_at_for_each_micro_batch() -> None:
     ranges = [OffsetRange(TopicPartition(topic, 0), 0, number + 1) for number, topic in enumerate(topics)]
     ids = dict.fromkeys(topics, "id")
     read.tasks(*ranges, ids=ids)
-    assert {one.topic for one in read.log.looked} == set(topics[LOOKS_MAX:])
+    assert {partition.topic for partition in read.log.looked} == set(topics[LOOKS_MAX:])
     read.tasks(*ranges, ids=ids)
-    assert sorted(one.topic for one in read.log.looked) == topics
+    assert sorted(partition.topic for partition in read.log.looked) == topics
