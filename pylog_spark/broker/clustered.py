@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from pylog_spark.broker import partitions, strays
+from pylog_spark.broker import partitions, stray_logs
 from pylog_spark.broker.config import BrokerConfig, parse_listener
 from pylog_spark.broker.controller import Controller
 from pylog_spark.broker.lease import Lease
@@ -137,7 +137,7 @@ class Clustered:
         kept = self._kept()
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
-        strays.put_aside(self._data_dir, self._registry.topics, self.membership.me.id)
+        stray_logs.put_aside(self._data_dir, self._registry.topics, self.membership.me.id)
         if not os.path.exists(os.path.join(self._data_dir, RECOVERY_POINTS)):
             # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone. Before any is served.
             self._registry.expect_all()

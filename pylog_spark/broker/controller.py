@@ -164,14 +164,14 @@ class Controller:
     def _balance(self) -> None:
         live = self._membership.liveness()
         percentage = self._registry.broker.number("leader.imbalance.per.broker.percentage")
-        astray: dict[str, list[int]] = defaultdict(list)
+        not_preferred: dict[str, list[int]] = defaultdict(list)
         for name, partition in imbalanced(list(self._registry.topics.values()), live, percentage):
-            astray[name].append(partition)
+            not_preferred[name].append(partition)
 
         def given_back(topic: Topic) -> Topic:
-            return elect_preferred(topic, astray[topic.name], live, self._registry.partition_rules(topic))[0]
+            return elect_preferred(topic, not_preferred[topic.name], live, self._registry.partition_rules(topic))[0]
 
-        changed = self._decide(astray, given_back)
+        changed = self._decide(not_preferred, given_back)
         if changed:
             log.info("Leadership was given back to preferred replicas in %d topics.", len(changed))
 

@@ -129,7 +129,7 @@ class Broker:
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
-            self._registry.warn_of_strays(self.data_dir)
+            self._registry.warn_of_stray_logs(self.data_dir)
         atexit.register(self.close)
 
     @property

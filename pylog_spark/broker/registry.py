@@ -39,7 +39,7 @@ from pylog_spark.cluster.topics import Rules, unknown_topic
 log = logging.getLogger("pylog.broker")
 
 _PARTITION_DIRECTORY = re.compile(r"(.+)-(\d+)")
-_NAMED_STRAYS = 5
+_NAMED_MAX = 5
 # One request to ZooKeeper takes 1 MiB; the documents in it are JSON of about this size.
 _BATCH_BYTES = 512 * 1024
 _PARTITION_BYTES = 200
@@ -193,7 +193,7 @@ class TopicRegistry:
                 raise
             log.error(
                 "Some partitions of %s cannot be served: %s",
-                [topic.name for topic in topics][:_NAMED_STRAYS],
+                [topic.name for topic in topics][:_NAMED_MAX],
                 message_of(error),
             )
 
@@ -295,7 +295,7 @@ class TopicRegistry:
                 return changed
             on_conflict()
             self.refresh(left)
-        raise StoreError(f"Topics {left[:_NAMED_STRAYS]} keep being changed by other brokers: try again later.")
+        raise StoreError(f"Topics {left[:_NAMED_MAX]} keep being changed by other brokers: try again later.")
 
     def remove(self, topic: Topic) -> Refusal | None:
         """Make the deletion of `topic` (marked so) durable, stop serving it, delete its directories, forget it."""
@@ -407,7 +407,7 @@ class TopicRegistry:
             )
             self._native.set_throttles(leader, follower)
 
-    def strays(self, data_dir: str) -> list[str]:
+    def stray_logs(self, data_dir: str) -> list[str]:
         """Partition directories that belong to no stored topic: never touched, only named."""
         found = []
         with os.scandir(data_dir) as entries:
@@ -417,11 +417,11 @@ class TopicRegistry:
                     found.append(entry.name)
         return sorted(found)
 
-    def warn_of_strays(self, data_dir: str) -> None:
+    def warn_of_stray_logs(self, data_dir: str) -> None:
         """One line in the log when there are directories that nobody is served from."""
-        found = self.strays(data_dir)
+        found = self.stray_logs(data_dir)
         if found:
-            named = ", ".join(found[:_NAMED_STRAYS]) + (" ..." if len(found) > _NAMED_STRAYS else "")
+            named = ", ".join(found[:_NAMED_MAX]) + (" ..." if len(found) > _NAMED_MAX else "")
             log.warning("%d directories belong to no known topic and are not served: %s.", len(found), named)
 
     def _batches(self, topics: Sequence[Topic]) -> Iterator[list[Topic]]:
@@ -458,7 +458,7 @@ class TopicRegistry:
             log.log(logging.DEBUG if self.shared else logging.ERROR, "Topic %s is not stored: %s", names[0], error)
             return {names[0]: CONFLICT}
         except StoreError as error:
-            log.error("Topics %s are not stored: %s", names[:_NAMED_STRAYS], error)
+            log.error("Topics %s are not stored: %s", names[:_NAMED_MAX], error)
             return dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
         for topic, revision in zip(topics, revisions, strict=True):
             self.topics[topic.name], self._revisions[topic.name] = topic, revision
@@ -477,9 +477,7 @@ class TopicRegistry:
         try:
             self._apply(topics)
         except self._native_error as error:
-            log.debug(
-                "Some partitions of %s cannot be served yet: %s", sorted(names)[:_NAMED_STRAYS], message_of(error)
-            )
+            log.debug("Some partitions of %s cannot be served yet: %s", sorted(names)[:_NAMED_MAX], message_of(error))
 
     def _apply(self, topics: Sequence[Topic]) -> None:
         names = {topic.name for topic in topics}

@@ -20,7 +20,7 @@ from pylog_spark.cli.common import (
 )
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
-from pylog_spark.offsets.reset import How, Known, Target, duration_ms, new_offset, selected
+from pylog_spark.offsets.reset import How, Known, ResetScenario, duration_ms, new_offset, selected
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 
 # A group in one of these has no members.
@@ -117,7 +117,7 @@ def reset_offsets(
     **ways: Any,
 ) -> None:
     """Reset the offsets of the group NAME, which must have no members."""
-    target = _target(ways)
+    scenario = _scenario(ways)
     if bool(topics) == all_topics:
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
     wanted = _selection(topics)
@@ -131,7 +131,7 @@ def reset_offsets(
         partitions = sorted(current) if all_topics else _expanded(admin, wanted)
         if not partitions:
             raise LogError("GROUP_ID_NOT_FOUND", f"Group '{name}' has no offsets: name the topics with --topic.")
-        moves = _moves(admin, partitions, current, target)
+        moves = _moves(admin, partitions, current, scenario)
         if execute:
             alter = admin.alter_share_group_offsets if is_share else admin.alter_group_offsets
             alter(name, {(move["topic"], move["partition"]): move["new_offset"] for move in moves})
@@ -252,7 +252,7 @@ def _refuse_active(admin: Admin, name: str) -> str:
     return found.type
 
 
-def _target(ways: dict[str, Any]) -> Target:
+def _scenario(ways: dict[str, Any]) -> ResetScenario:
     given = {key: value for key, value in ways.items() if value is not None and value is not False}
     if len(given) != 1:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in ways)
@@ -260,12 +260,12 @@ def _target(ways: dict[str, Any]) -> Target:
     way, value = next(iter(given.items()))
     if way == "by_duration":
         try:
-            return Target(How.TIME, int(time.time() * 1000) - duration_ms(value))
+            return ResetScenario(How.TIME, int(time.time() * 1000) - duration_ms(value))
         except ValueError as error:
             raise click.BadParameter(f"{error}.", param_hint="--by-duration") from None
     if way == "to_datetime":
-        return Target(How.TIME, milliseconds(value))
-    return Target(How(way.replace("_", "-")), 0 if value is True else value)
+        return ResetScenario(How.TIME, milliseconds(value))
+    return ResetScenario(How(way.replace("_", "-")), 0 if value is True else value)
 
 
 def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
@@ -298,17 +298,17 @@ def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tu
 
 
 def _moves(
-    admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], target: Target
+    admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], scenario: ResetScenario
 ) -> list[dict[str, Any]]:
     bounds = _bounds(admin, partitions)
     at_time: dict[Partition, int] = {}
-    if target.how is How.TIME:
-        found = admin.offsets([(*partition, target.value) for partition in bounds])
+    if scenario.how is How.TIME:
+        found = admin.offsets([(*partition, scenario.value) for partition in bounds])
         at_time = {(topic, number): offset for topic, number, offset, _ in found if offset >= 0}
     moves = []
     for partition in bounds:
         start, end = bounds[partition]
-        offset = new_offset(target, Known(start, end, current.get(partition), at_time.get(partition)))
+        offset = new_offset(scenario, Known(start, end, current.get(partition), at_time.get(partition)))
         if offset is None:
             sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: name where to go instead."
             raise LogError("INVALID_ARGUMENT", sentence)

@@ -182,15 +182,15 @@ def imbalanced(topics: Collection[Topic], live: Liveness, percentage: int) -> li
     partitions that it does not lead; without those it cannot lead now and those whose replicas are being moved.
     """
     preferred: defaultdict[int, int] = defaultdict(int)
-    astray: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    not_preferred: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
     for topic in topics:
         for partition in () if topic.deleting else topic.partitions:
             preferred[partition.replicas[0]] += 1
             if partition.leader != partition.replicas[0]:
-                astray[partition.replicas[0]].append((topic.name, partition.partition))
+                not_preferred[partition.replicas[0]].append((topic.name, partition.partition))
     by_name = {topic.name: topic for topic in topics}
     found = []
-    for broker, partitions in astray.items():
+    for broker, partitions in not_preferred.items():
         if broker in live.active and len(partitions) * 100 > percentage * preferred[broker]:
             found += [
                 (name, index)

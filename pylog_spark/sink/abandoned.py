@@ -41,7 +41,7 @@ _DESCRIBED_MAX = 100
 def end_abandoned(client: Mapping[str, str]) -> int:
     """End all abandoned writes: how many. What cannot be done is a warning, and left to the next who looks."""
     try:
-        with closing(Ledger(hurried(client))) as ledger:
+        with closing(Ledger(with_short_timeout(client))) as ledger:
             return end_those_of(ledger)
     except PylogError as error:
         _warn_unseen(error)
@@ -49,7 +49,7 @@ def end_abandoned(client: Mapping[str, str]) -> int:
 
 
 def end_those_of(ledger: Ledger) -> int:
-    """As `end_abandoned`, with a ledger whose requests are `hurried`."""
+    """As `end_abandoned`, with a ledger whose requests are `with_short_timeout`."""
     deadline = time.monotonic() + _DEADLINE_S
     ended = 0
     try:
@@ -69,7 +69,7 @@ def _warn_unseen(error: PylogError) -> None:
         _log.warning("Cannot find out whether a write was abandoned: %s", error.sentence)
 
 
-def hurried(client: Mapping[str, str]) -> dict[str, str]:
+def with_short_timeout(client: Mapping[str, str]) -> dict[str, str]:
     """Give the client's settings for requests that nobody waits for."""
     given = client.get("default.api.timeout.ms", "")
     most = min(int(given), _TIMEOUT_MS) if given.isdecimal() else _TIMEOUT_MS

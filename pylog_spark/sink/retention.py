@@ -109,7 +109,7 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
             _log.warning("%s", sentence)
 
 
-def tell_of_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
+def log_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
     """Log at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
 
     Parameters

@@ -36,7 +36,7 @@ def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[Topi
         ``PYLOG_UNREACHABLE`` within `FIRST_CONTACT_MS`; ``PYLOG_INVALID_OPTION`` for a client setting that does not exist.
     """
     with translated():
-        client = native().Client(_hurried(config))
+        client = native().Client(_with_short_timeouts(config))
         try:
             return all_decoded(TopicDescription, client.describe_topics(list(topics)))
         finally:
@@ -93,7 +93,7 @@ def _creates_topics(config: Mapping[str, str]) -> bool:
     if config.get("allow.auto.create.topics", "true").lower() == "false":
         return False
     with translated():
-        client = native().Client(_hurried(config))
+        client = native().Client(_with_short_timeouts(config))
         try:
             cluster = decoded(ClusterDescription, client.describe_cluster())
             nodes = [str(broker.node_id) for broker in cluster.brokers]
@@ -104,15 +104,15 @@ def _creates_topics(config: Mapping[str, str]) -> bool:
     return str(values.get("auto.create.topics.enable", "true")).lower() == "true"
 
 
-def _hurried(config: Mapping[str, str]) -> dict[str, str]:
-    hurried = dict(config)
+def _with_short_timeouts(config: Mapping[str, str]) -> dict[str, str]:
+    settings = dict(config)
     for name, most in (
         ("default.api.timeout.ms", FIRST_CONTACT_MS),
         ("request.timeout.ms", FIRST_CONTACT_MS),
         ("socket.connection.setup.timeout.ms", FIRST_CONNECTION_MS),
     ):
-        given = hurried.get(name, "")
+        given = settings.get(name, "")
         # A text that is no number is left for the client to refuse.
         if given == "" or (given.isdecimal() and int(given) > most):
-            hurried[name] = str(most)
-    return hurried
+            settings[name] = str(most)
+    return settings

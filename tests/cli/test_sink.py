@@ -195,7 +195,7 @@ def test_a_driver_cannot_commit_what_was_given_up_so_long_ago_that_its_record_is
 def test_wrong_words_are_one_sentence(pylog):
     for words, code, part in (
         (["finish", "none"], 1, "There is no write 'none'"),
-        (["abort", "none"], 1, "There is no open transaction of a write 'none'"),
+        (["abort", "none"], 1, "No write 'none' has an open transaction"),
         (["abort"], 2, "Missing argument 'KEY'"),
     ):
         done = pylog("sink", *words)

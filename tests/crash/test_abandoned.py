@@ -15,7 +15,7 @@ from pylog_spark.client.admin import Admin
 from pylog_spark.sink import stream
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import STREAM, Write
-from pylog_spark.sink.task import Target, Written
+from pylog_spark.sink.task import WritePlan, Written
 from tests.crash.paused_driver import DECIDED, UNDECIDED, PausedDriver, Plan
 from tests.crash.sink_bench import open_transactions
 from tests.harness.brokers import Brokers
@@ -116,7 +116,7 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_a_stream_that_writes(
     grown_old(topic)
     job = Job(topic.servers, topic.name, Write(STREAM, str(uuid.uuid4()), 0))
     job.task(0, "of a stream")
-    writer: Any = stream._Outcome(Target(job.client, topic.name, {"value": "value"}))
+    writer: Any = stream._Outcome(WritePlan(job.client, topic.name, {"value": "value"}))
     writer.commit([Written(outcome=outcome) for outcome in job.outcomes], 0)
     assert committed_values(topic.servers, topic.name) == ["before", "of a stream"]
 

@@ -33,7 +33,7 @@ def seen(topic: Topic) -> list[str]:
     return committed_values(topic.servers, topic.name)
 
 
-def refused(topic: Topic, *tasks: pa.RecordBatch, **options: Any) -> tuple[str, str]:
+def refused(topic: Topic, /, *tasks: pa.RecordBatch, **options: Any) -> tuple[str, str]:
     """The condition and the sentence of the error that the write must fail with."""
     with pytest.raises(PylogError) as caught:
         save(topic, *tasks, **options)

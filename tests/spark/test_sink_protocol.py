@@ -167,7 +167,7 @@ def test_a_driver_that_dies_between_two_ends_leaves_the_rest_to_the_next(
         first.task(partition, f"v{partition}")
 
     def half(ledger: Ledger, decision: Any) -> None:
-        ledger.end([transaction.who for transaction in decision.transactions[:2]], commit=True)
+        ledger.end([transaction.identity for transaction in decision.transactions[:2]], commit=True)
         raise Crash
 
     with monkeypatch.context() as patched:

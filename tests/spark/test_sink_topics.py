@@ -16,7 +16,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.options import AT_LEAST_ONCE
 from pylog_spark.sink import attempt, topics
 from pylog_spark.sink.identity import STREAM, Write
-from pylog_spark.sink.task import Target
+from pylog_spark.sink.task import WritePlan
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
@@ -119,11 +119,11 @@ def test_a_topic_that_is_not_there_yet_is_made_by_the_first_batch_that_has_rows(
 
 def at_least_once(job: Any, version: int, value: str) -> None:
     """A task of a micro-batch, as a worker of Spark runs it."""
-    target = Target({"bootstrap.servers": job.servers}, job.topic, {"value": "value"}, AT_LEAST_ONCE)
+    plan = WritePlan({"bootstrap.servers": job.servers}, job.topic, {"value": "value"}, AT_LEAST_ONCE)
     context = TaskContext._getOrCreate()
     context._localProperties = {"sql.streaming.queryId": f"q.{job.topic}", "streaming.sql.batchId": str(version)}
     try:
-        target.write(iter([texts(value)]))
+        plan.write(iter([texts(value)]))
     finally:
         TaskContext._setTaskContext(None)
 

@@ -242,7 +242,7 @@ def test_directories_without_a_topic_are_named_and_left_alone(registry, tmp_path
     create(registry, "known")
     for name in ("known-0", "lost-0", "lost-1", "gone-0.abc-delete", "plain"):
         (tmp_path / name).mkdir()
-    registry.warn_of_strays(str(tmp_path))
+    registry.warn_of_stray_logs(str(tmp_path))
     assert "2 directories belong to no known topic and are not served: lost-0, lost-1" in caplog.text
     assert (tmp_path / "lost-0").is_dir()
 

@@ -21,7 +21,7 @@ from pylog_spark.sink.protocol import (
     Outcome,
     abandoned,
     abort_step,
-    agreed,
+    common_outcome,
     given_up,
     losers,
     needs_help,
@@ -126,9 +126,9 @@ def test_a_write_that_was_given_up_is_not_committed_afterwards() -> None:
 
 
 def test_tasks_of_two_writes_are_never_committed_together() -> None:
-    assert agreed([]) is None
+    assert common_outcome([]) is None
     with pytest.raises(PylogError, match="batch 1 of query q and batch 2 of query q"):
-        agreed([new_outcome(query(1)), new_outcome(query(2))])
+        common_outcome([new_outcome(query(1)), new_outcome(query(2))])
 
 
 def test_giving_up_leaves_alone_what_is_decided_and_marks_only_a_write_that_is_never_repeated() -> None:

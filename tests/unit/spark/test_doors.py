@@ -76,10 +76,10 @@ def test_rooms_import_on_a_spark_before_4_1_and_before_4_2() -> None:
         "del d.DataSourceStreamArrowWriter\n"
         "from pylog_spark.source import stream as source\n"
         "from pylog_spark.sink import stream as sink\n"
-        "from pylog_spark.sink.task import Target\n"
+        "from pylog_spark.sink.task import WritePlan\n"
         "import inspect\n"
         "print(source._admission, len(inspect.signature(source._ReaderBefore42.latestOffset).parameters),"
-        " type(sink.stream_writer(Target({}, 't', ('value',)))).__name__)"
+        " type(sink.stream_writer(WritePlan({}, 't', ('value',)))).__name__)"
     )
     assert python(code) == "None 1 _RowWriter"
 

@@ -19,7 +19,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import abandoned, attempt, batch, commit, ledger, protocol, stream, task
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
-from pylog_spark.sink.task import Target, Written
+from pylog_spark.sink.task import WritePlan, Written
 from tests.harness import runs
 from tests.unit.spark.sink_world import ABORTED, Actor, Dead, Native, World, me
 
@@ -50,13 +50,13 @@ class Job:
 
     def write(self, write: Write) -> None:
         """One version. Raises what made it fail, after an abort."""
-        target = Target(CLIENT, "sink", {"value": "value"}, batch=write)
+        plan = WritePlan(CLIENT, "sink", {"value": "value"}, batch=write)
         if self.kind == BATCH:
-            target = replace(target, decided=batch._decided(target))
-        writer = stream._Outcome(target) if self.kind == STREAM else _Batch(target)
+            plan = replace(plan, decided=batch._decided(plan))
+        writer = stream._Outcome(plan) if self.kind == STREAM else _Batch(plan)
         messages: list[Written | None] = [None] * TASKS
         try:
-            self.tasks(target, messages)
+            self.tasks(plan, messages)
             writer.commit(messages, write.version)
         except Exception:
             writer.abort(messages, write.version)
@@ -67,16 +67,16 @@ class Job:
             assert there or (self.kind == BATCH and later), f"{write} is committed and not there"
         self.committed.append(write.version)
 
-    def tasks(self, target: Target, messages: list[Written | None]) -> None:
+    def tasks(self, plan: WritePlan, messages: list[Written | None]) -> None:
         """Run attempts until each task has one that is done; those that are still running are left to themselves."""
         attempts: list[list[Actor]] = [[] for _ in range(TASKS)]
         while None in messages:
             for number in range(TASKS):
                 if messages[number] is None:
-                    messages[number] = self.look(target, number, attempts[number])
+                    messages[number] = self.look(plan, number, attempts[number])
             me().pause()
 
-    def look(self, target: Target, number: int, attempts: list[Actor]) -> Written | None:
+    def look(self, plan: WritePlan, number: int, attempts: list[Actor]) -> Written | None:
         for actor in attempts:
             if isinstance(actor.result, Written):
                 return actor.result
@@ -84,16 +84,16 @@ class Job:
         if not running and len(attempts) >= _ATTEMPTS_MAX:
             raise RuntimeError("the task has failed too often")
         if not running or (len(attempts) < 2 and self.world.random.random() < 0.2):
-            attempts.append(self.world.spawn(f"task {number}", lambda: attempt_at(target, number)))
+            attempts.append(self.world.spawn(f"task {number}", lambda: attempt_at(plan, number)))
         return None
 
 
 class _Batch:
-    """A batch writer whose target was checked elsewhere."""
+    """A batch writer whose plan is not checked again."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, plan: WritePlan) -> None:
         self._writer = batch.PylogWriter.__new__(batch.PylogWriter)
-        self._writer._target = target
+        self._writer._plan = plan
 
     def commit(self, messages: list[Written | None], _: int) -> None:
         self._writer.commit(messages)
@@ -106,12 +106,12 @@ def row(version: int, number: int) -> bytes:
     return b"%d/%d" % (version, number)
 
 
-def attempt_at(target: Target, number: int) -> Written:
+def attempt_at(plan: WritePlan, number: int) -> Written:
     """What a Python worker does for a task."""
-    assert target.batch is not None
+    assert plan.batch is not None
     attempt._looked_at.clear()
     me().number = number  # type: ignore[attr-defined]
-    return target.write(iter([pa.record_batch({"value": pa.array([row(target.batch.version, number)], pa.binary())})]))
+    return plan.write(iter([pa.record_batch({"value": pa.array([row(plan.batch.version, number)], pa.binary())})]))
 
 
 @pytest.fixture

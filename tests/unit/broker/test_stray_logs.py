@@ -2,7 +2,7 @@
 
 import pytest
 
-from pylog_spark.broker.strays import put_aside
+from pylog_spark.broker.stray_logs import put_aside
 from pylog_spark.cluster.model import Partition, Topic
 from tests.harness.waiting import until
 
