@@ -32,7 +32,7 @@ Examples:
 """)  # fmt: skip
 @click.argument("kind", type=_KIND, metavar="topic|broker")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("--all", "everything", is_flag=True, help="Also settings that have their default.")
+@click.option("--all", "everything", is_flag=True, help="Also show settings that have their defaults.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -46,7 +46,7 @@ def describe(
 ) -> None:
     """Show settings, and where each value comes from.
 
-    Without a NAME, those of every broker; a broker is named by its number.
+    Without a NAME, the settings of every broker; the NAME of a broker is its number.
     """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, kind, name, everything) for name in names or _all_of(admin, kind)]

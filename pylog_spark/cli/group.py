@@ -1,4 +1,4 @@
-"""``pylog group list | describe | reset-offsets | delete``. What destroys is only shown until --execute is given."""
+"""``pylog group list | describe | reset-offsets | delete``. Resets and deletions are only shown until --execute is given."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ from pylog_spark.client.errors import LogError
 from pylog_spark.offsets.reset import How, Known, ResetScenario, duration_ms, new_offset, selected
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 
-# A group in one of these has no members.
+# A group in one of these states has no members.
 _INACTIVE = frozenset({"Empty", "Dead"})
 
 _SHARE = "share"
-#: Of a group as it is described.
+#: The fields of a group's description that are shown.
 _KEPT = ("group_id", "type", "state", "protocol_type", "assignor", "coordinator", "members")
 
 Partition = tuple[str, int]
@@ -35,7 +35,7 @@ Partition = tuple[str, int]
 
 @click.group()
 def group() -> None:
-    """List and describe consumer groups and share groups, move and delete them."""
+    """List and describe consumer groups and share groups, reset their offsets, delete them."""
 
 
 @group.command("list")
@@ -65,14 +65,14 @@ def list_(
 
 @group.command(epilog="Example: pylog group describe my-group --members")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--members", is_flag=True, help="Also who is in the group.")
+@click.option("--members", is_flag=True, help="Also list the members.")
 @bootstrap_option
 @client_config_option
 @json_option
 def describe(
     names: tuple[str, ...], members: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
-    """Show where groups stand, how far behind they are, and who is in them."""
+    """Show the committed offsets of groups, their lag, and who reads which partition."""
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, name) for name in names]
     if as_json:
@@ -96,12 +96,12 @@ Examples:
 )
 @click.option("--all-topics", is_flag=True, help="Every partition that the group has an offset for.")
 @click.option("--to-earliest", is_flag=True, help="To the first record.")
-@click.option("--to-latest", is_flag=True, help="Behind the last record.")
-@click.option("--to-current", is_flag=True, help="Where it stands (useful with partitions without an offset).")
+@click.option("--to-latest", is_flag=True, help="To the end, after the last record.")
+@click.option("--to-current", is_flag=True, help="To the committed offset; to the end where there is none.")
 @click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To this offset.")
-@click.option("--shift-by", type=int, metavar="N", help="So many offsets on, or back when negative.")
+@click.option("--shift-by", type=int, metavar="N", help="N offsets further, or back when N is negative.")
 @click.option("--to-datetime", metavar="TIME", help="To the first record of this time, such as 2026-01-31T12:00 (UTC).")
-@click.option("--by-duration", metavar="PERIOD", help="To the first record of so long ago, such as PT1H or P7D.")
+@click.option("--by-duration", metavar="PERIOD", help="To the first record of the last PERIOD, such as PT1H or P7D.")
 @execute_option
 @bootstrap_option
 @client_config_option
@@ -152,7 +152,7 @@ def reset_offsets(
 def delete(
     names: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
-    """Forget groups without members, with their offsets; share groups with all that they did."""
+    """Delete groups without members, with their offsets; of share groups also which records they have acknowledged."""
     with admin_of(bootstrap, client_config) as admin:
         if execute:
             refuse_failed(admin.delete_groups(names))
@@ -198,7 +198,7 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
 
 
 def _shared(admin: Admin, found: GroupDescription) -> dict[str, Any]:
-    """A share group: no partition belongs to one member, and records are done with out of order."""
+    """Describe a share group: no partition belongs to one member, and records are acknowledged out of order."""
     begun = admin.share_group_offsets(found.group_id)
     read = {partition for member in found.members for partition in member.partitions}
     partitions = sorted({*begun, *read})
@@ -244,7 +244,8 @@ def _show(described: dict[str, Any], members: bool) -> None:
 
 
 def _refuse_active(admin: Admin, name: str) -> str:
-    """The group's type. One that does not exist yet has no members either; a request that needs it to exist fails by itself."""
+    """Refuse a group that has members; returns the group's type. A group that does not exist has no members either, and a request that
+    needs it to exist fails by itself."""
     found = admin.describe_groups([name])[0]
     if found.error is None and found.state not in _INACTIVE:
         sentence = f"Group '{name}' has members (state {found.state}): stop its consumers first."
@@ -256,7 +257,7 @@ def _scenario(ways: dict[str, Any]) -> ResetScenario:
     given = {key: value for key, value in ways.items() if value is not None and value is not False}
     if len(given) != 1:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in ways)
-        raise click.UsageError(f"Say where to go, by one of {names}.")
+        raise click.UsageError(f"Say which offsets to set, with one of {names}.")
     way, value = next(iter(given.items()))
     if way == "by_duration":
         try:
@@ -294,7 +295,7 @@ def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tu
     known = [partition for partition in partitions if partition in there]
     starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
     ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
-    return {partition: (start[2], end[2]) for partition, start, end in zip(known, starts, ends, strict=True)}
+    return {partition: (start.offset, end.offset) for partition, start, end in zip(known, starts, ends, strict=True)}
 
 
 def _moves(
@@ -304,13 +305,13 @@ def _moves(
     at_time: dict[Partition, int] = {}
     if scenario.how is How.TIME:
         found = admin.offsets([(*partition, scenario.value) for partition in bounds])
-        at_time = {(topic, number): offset for topic, number, offset, _ in found if offset >= 0}
+        at_time = {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
     moves = []
     for partition in bounds:
         start, end = bounds[partition]
         offset = new_offset(scenario, Known(start, end, current.get(partition), at_time.get(partition)))
         if offset is None:
-            sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: name where to go instead."
+            sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: use another option, such as --to-offset."
             raise LogError("INVALID_ARGUMENT", sentence)
         moves.append(
             {"topic": partition[0], "partition": partition[1], "offset": current.get(partition), "new_offset": offset}

@@ -1,7 +1,7 @@
-"""``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, where replicas are, moving them, leaders.
+"""``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, their replicas, moving those, leaders.
 
-What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped. Nothing is decided
-here: `cluster.placement` says which replicas Kafka's request is to name, and the controller judges them.
+Changes that move or lose records are only shown until --execute is given. A move goes on when the command is stopped. Nothing is
+decided here: `cluster.placement` chooses the replicas that the request names, and the controller accepts or refuses them.
 """
 
 import json
@@ -34,7 +34,9 @@ from pylog_spark.topic_partition import TopicPartition
 _POLL_S = 0.2
 _RATE = "follower.replication.throttled.rate"
 _THROTTLED = "follower.replication.throttled.replicas"
-_PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which partition, the preferred leader first."
+_PLAN_HELP = (
+    "A file in the format of kafka-reassign-partitions: the brokers of each partition, the preferred leader first."
+)
 
 
 @click.command(epilog="Example: pylog cluster describe")
@@ -42,7 +44,7 @@ _PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which p
 @client_config_option
 @json_option
 def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Show the live brokers, what each leads and holds, dead ones, and partitions that lack replicas or a leader."""
+    """Show the brokers that run with their leaders and replicas, dead brokers, and partitions that lack replicas or a leader."""
     with admin_of(bootstrap, client_config) as admin:
         cluster, topics, dead = admin.cluster(), admin.topics(), admin.dead_brokers()
     partitions = [(topic.name, partition) for topic in topics for partition in topic.partitions]
@@ -110,7 +112,7 @@ Examples:
   pylog cluster reassign --plan plan.json --throttle 10000000 --execute
 """)  # fmt: skip
 @click.argument("topics", nargs=-1, metavar="[TOPIC[:0,1]]...")
-@click.option("--brokers", metavar="ID,ID...", help="Who may have replicas; all live brokers when left out.")
+@click.option("--brokers", metavar="ID,ID...", help="Brokers that may have replicas; all live brokers when left out.")
 @click.option(
     "--replication-factor", "-r", type=click.IntRange(1), help="How many replicas; as many as now when left out."
 )
@@ -139,7 +141,7 @@ def reassign(
     if bool(topics) == bool(plan_file):
         raise click.UsageError("Name topics, or give a plan with --plan.")
     if throttle is not None and not wait:
-        raise click.UsageError("--throttle needs --wait: the throttle is taken away when all is moved.")
+        raise click.UsageError("--throttle needs --wait: the throttle is removed when all replicas are moved.")
     with admin_of(bootstrap, client_config) as admin:
         present = _present(admin)
         if plan_file:
@@ -195,14 +197,14 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
 @bootstrap_option
 @client_config_option
 def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
-    """End moves that are under way, of TOPICs or all: the replicas stay where they were."""
+    """Cancel moves that are under way, of TOPICs or of all topics: the replicas stay where they were."""
     with admin_of(bootstrap, client_config) as admin:
         wanted = {partition for text in topics for partition in partitions_of(admin, text)}
         under_way = [(reassignment.topic, reassignment.partition) for reassignment in admin.reassignments()]
         chosen = [partition for partition in under_way if not topics or partition in wanted]
         if execute and chosen:
             refuse_failed(admin.reassign(dict.fromkeys(chosen)))
-            # A throttle of a command that was stopped ends with its move.
+            # The throttle of a command that was stopped is removed when its move is cancelled.
             _unthrottle(admin, {topic for topic, _ in chosen})
     done = "Ended" if execute else "Would end"
     click.echo(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Say --execute to do it."))
@@ -217,7 +219,7 @@ def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config
 def elect(
     topics: tuple[str, ...], unclean: bool, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]
 ) -> None:
-    """Let the preferred replica of each partition lead, of TOPICs or of all."""
+    """Make the preferred replica of each partition its leader, of TOPICs or of all topics."""
     if unclean and not execute:
         raise click.UsageError("--unclean may lose committed records: say --execute to do it.")
     with admin_of(bootstrap, client_config) as admin:
@@ -233,12 +235,12 @@ def elect(
 @bootstrap_option
 @client_config_option
 def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
-    """Forget BROKER, which is dead and will not come back: no replica is placed on it any more."""
+    """Unregister BROKER, which is dead and will not come back: no replica is placed on it any more."""
     with admin_of(bootstrap, client_config) as admin:
         left = sum(broker in replicas for replicas in _present(admin).values())
         if execute:
             admin.unregister_broker(broker)
-    done = "is forgotten" if execute else "would be forgotten; say --execute to do it"
+    done = "is unregistered" if execute else "would be unregistered; say --execute to do it"
     click.echo(f"Broker {broker} {done}.")
     if left:
         click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
@@ -255,7 +257,7 @@ def _present(admin: Admin) -> Placement:
 def _plan(
     admin: Admin, present: Placement, topics: Sequence[str], brokers: str | None, factor: int | None
 ) -> Placement:
-    """Ask the cluster what there is, and `cluster.placement` where it should be."""
+    """Ask the cluster for its brokers and partitions, and `cluster.placement` for the moves."""
     live = [BrokerInfo(broker.node_id, rack=broker.rack) for broker in admin.cluster().brokers]
     chosen = {TopicPartition(*partition) for text in topics for partition in partitions_of(admin, text)}
     broker_ids = None if brokers is None else _numbers(brokers)
@@ -303,7 +305,7 @@ def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> N
 
 
 def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
-    """Wait until all is moved; with a bar where there is a terminal, and one line at the end."""
+    """Wait until all replicas are moved; with a progress bar on a terminal, and one line at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

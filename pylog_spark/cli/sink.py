@@ -1,4 +1,4 @@
-"""``pylog sink list | finish | abort``: Spark's exactly-once writes from outside. An abort is only shown until --execute is given."""
+"""``pylog sink list | finish | abort``: Spark's exactly-once writes for administrators. An abort is only shown until --execute is given."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from pylog_spark.sink import overview
 
 @click.group()
 def sink() -> None:
-    """List Spark's exactly-once writes, end what a dead driver has left open."""
+    """List Spark's exactly-once writes, end those that a dead driver has left open."""
 
 
 @sink.command("list", epilog="Example: pylog sink list --open")
@@ -37,8 +37,8 @@ def sink() -> None:
 def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """List writes: decided (finished, unfinished), undecided, left over.
 
-    KEY is the id of a streaming query, or TOPIC/txnAppId of a batch. Open transactions hold back readers of
-    committed data in TOPICS, those that they have written to.
+    KEY is the id of a streaming query, or TOPIC/txnAppId of a batch. TOPICS are the topics that open transactions
+    have written to; readers of committed data have to wait there.
     """
     with _sentences():
         found = overview.survey(client_settings(bootstrap, client_config))
@@ -54,7 +54,7 @@ def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]],
         ]
         echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S", "TOPICS"], cells)
     else:
-        click.echo("There are no such writes.", err=True)
+        click.echo("There are no exactly-once writes.", err=True)
 
 
 @sink.command(epilog="Example: pylog sink finish 8a5ae1a5-7bf4-4d5c-a1b4-0d2b8f1a7f5e")
@@ -63,9 +63,9 @@ def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]],
 @client_config_option
 @json_option
 def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Commit what is decided and still open, and abort what was left over: what the next run of the query would do.
+    """Commit transactions that are decided and still open, and abort those left over, as the next run of the query would.
 
-    Of all writes when no KEY is given.
+    Without a KEY, of all writes.
     """
     settings = client_settings(bootstrap, client_config)
     with _sentences():
@@ -74,7 +74,7 @@ def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str,
         for key in keys:
             if key not in known:
                 raise LogError(
-                    "INVALID_ARGUMENT", f"There is no write {key!r}: 'pylog sink list' shows those there are."
+                    "INVALID_ARGUMENT", f"There is no write {key!r}: 'pylog sink list' shows the writes there are."
                 )
         ended = sorted(
             {status.key for status in found if status.state in (overview.UNFINISHED, overview.LEFT_OVER)}
@@ -94,9 +94,9 @@ def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str,
 @client_config_option
 @json_option
 def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Abort the open transactions of a write that nobody has decided and nobody will: its rows are never seen.
+    """Abort the open transactions of an undecided write: its rows are never seen.
 
-    For a query that was given up. One that still runs fails, and writes the same rows again when it is started again.
+    For a query that will not run again. A query that still runs fails, and writes the same rows when it is started again.
     """
     settings = client_settings(bootstrap, client_config)
     with _sentences():
@@ -139,7 +139,7 @@ def _described(
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """The sink's errors as the command line's."""
+    """Turn the sink's errors into those that the command line prints."""
     try:
         with translated():
             yield

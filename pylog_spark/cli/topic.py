@@ -1,6 +1,7 @@
 """``pylog topic create | list | describe | alter | delete``."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from pylog_spark.cli.common import (
 )
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
+from pylog_spark.results.topics import PartitionOffset
 
 _TOPIC_CONFIG = click.option(
     "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
@@ -35,7 +37,7 @@ def topic() -> None:
 @click.option("--partitions", "-p", type=int, default=-1, help="How many; the broker's num.partitions when left out.")
 @click.option("--replication-factor", "-r", type=int, default=-1, help="Copies of each partition (one broker: 1).")
 @_TOPIC_CONFIG
-@click.option("--if-not-exists", is_flag=True, help="Succeed when the topic is there already.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed when the topic exists already.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -65,7 +67,7 @@ def create(
 
 
 @topic.command("list")
-@click.option("--internal", is_flag=True, help="Also topics of the system.")
+@click.option("--internal", is_flag=True, help="Also internal topics, such as __consumer_offsets.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -89,7 +91,7 @@ def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], 
 
 @topic.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--all-configs", is_flag=True, help="Also settings that have their default.")
+@click.option("--all-configs", is_flag=True, help="Also show settings that have their defaults.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -98,7 +100,8 @@ def describe(
 ) -> None:
     """Show partitions, offsets and settings of topics.
 
-    STABLE is where readers of committed data end: before END while a transaction is open ('pylog transaction list').
+    STABLE is the last stable offset, up to which readers of committed data read; it is before END while a transaction is
+    open ('pylog transaction list').
     """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, name, all_configs) for name in names]
@@ -114,10 +117,13 @@ def describe(
 @topic.command(epilog="Example: pylog topic alter events --partitions 16 --config retention.ms=3600000")
 @click.argument("name")
 @click.option(
-    "--partitions", "-p", type=int, help="Grow to this many; records with keys go to other partitions from then on."
+    "--partitions",
+    "-p",
+    type=int,
+    help="Grow to this many. Later records of a key may go to another partition than earlier ones.",
 )
 @_TOPIC_CONFIG
-@click.option("--delete-config", multiple=True, metavar="NAME", help="Send a setting back to its default. Repeatable.")
+@click.option("--delete-config", multiple=True, metavar="NAME", help="Reset a setting to its default. Repeatable.")
 @bootstrap_option
 @client_config_option
 def alter(
@@ -142,8 +148,8 @@ def alter(
 
 @topic.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option("--if-exists", is_flag=True, help="Succeed when a topic is not there.")
+@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
+@click.option("--if-exists", is_flag=True, help="Succeed when a topic does not exist.")
 @bootstrap_option
 @client_config_option
 def delete(
@@ -152,7 +158,7 @@ def delete(
     """Delete topics with all their records."""
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Deleting a topic deletes its records: add --yes to do so without being asked.")
+            raise click.UsageError("Deleting a topic deletes its records: add --yes to delete it without being asked.")
         click.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
     with admin_of(bootstrap, client_config) as admin:
         results = admin.delete_topics(names)
@@ -163,15 +169,17 @@ def delete(
         click.echo(f"Deleted {', '.join(deleted)}.")
 
 
+def _by_partition(offsets: Iterable[PartitionOffset]) -> dict[int, int]:
+    return {offset.partition: offset.offset for offset in offsets}
+
+
 def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
     found = admin.topic(name)
     numbers = sorted(partition.partition for partition in found.partitions)
-    starts = {
-        number: offset for _, number, offset, _ in admin.offsets([(name, number, EARLIEST) for number in numbers])
-    }
     latest = [(name, number, LATEST) for number in numbers]
-    ends = {number: offset for _, number, offset, _ in admin.offsets(latest)}
-    stable = {number: offset for _, number, offset, _ in admin.offsets(latest, "read_committed")}
+    starts = _by_partition(admin.offsets([(name, number, EARLIEST) for number in numbers]))
+    ends = _by_partition(admin.offsets(latest))
+    stable = _by_partition(admin.offsets(latest, "read_committed"))
     configs = admin.configs("topic", [name])[0].configs
     by_number = {partition.partition: partition for partition in found.partitions}
     partitions = [

@@ -26,7 +26,7 @@ from pylog_spark.sink.protocol import OPEN, is_prepared
 
 _NO_TRANSACTION = -1
 
-# States in which no transaction is under way, though the brokers still give the last one's times.
+# States in which no transaction is under way, although the brokers still give the times of the last one.
 _ENDED = ("Empty", "CompleteCommit", "CompleteAbort")
 
 
@@ -37,9 +37,18 @@ def transaction() -> None:
 
 @transaction.command("list", epilog="Example: pylog transaction list --state Ongoing --open-longer-than PT15M")
 @click.option(
-    "--state", "states", multiple=True, metavar="STATE", help="Only those in it, such as Ongoing. Repeatable."
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    help="Only transactions in this state, such as Ongoing. Repeatable.",
 )
-@click.option("--open-longer-than", "duration", metavar="PERIOD", help="Only those, such as PT15M.")
+@click.option(
+    "--open-longer-than",
+    "duration",
+    metavar="PERIOD",
+    help="Only transactions open for longer than PERIOD, such as PT15M.",
+)
 @bootstrap_option
 @client_config_option
 @json_option
@@ -50,10 +59,10 @@ def list_(
     client_config: list[tuple[str, str]],
     as_json: bool,
 ) -> None:
-    """List transactional ids, and since when their open transactions hold back readers of committed data.
+    """List transactional ids, and for how long their open transactions have held back readers of committed data.
 
-    One that is PREPARED waits for its program to decide, and no broker ends it. Of a TRANSACTIONAL-ID that begins
-    with pylog-once. Spark's write is the rest up to the last three dots: key and version, see 'pylog sink list'.
+    A PREPARED transaction waits for its program to decide, and no broker ends it. A TRANSACTIONAL-ID that begins with
+    pylog-once. belongs to a write of Spark: the text up to the last two dots has its key and version, see 'pylog sink list'.
     """
     open_for_ms = ANY_DURATION if duration is None else _duration(duration)
     with admin_of(bootstrap, client_config) as admin:
@@ -108,7 +117,7 @@ def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[s
 @client_config_option
 @json_option
 def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Show who writes to partitions, and where their open transactions begin."""
+    """Show the producers that write to partitions, and where their open transactions begin."""
     with admin_of(bootstrap, client_config) as admin:
         partitions = [partition for text in topics for partition in partitions_of(admin, text)]
         found = admin.producers(partitions)
@@ -124,7 +133,7 @@ def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple
         ]
         echo_table(["TOPIC", "PARTITION", "PRODUCER", "EPOCH", "LAST-SEQUENCE", "START-OFFSET"], cells)
     else:
-        click.echo("Nobody with a producer id writes there.", err=True)
+        click.echo("No producer with an id writes there.", err=True)
 
 
 @transaction.command(epilog="""\b
@@ -132,8 +141,8 @@ Examples:
   pylog transaction abort my-sink-0 --execute
   pylog transaction abort --topic events --partition 0 --start-offset 4711 --execute
 
-The first also locks out the producer that holds the id. The second is for a transaction that no
-coordinator knows of any more; 'pylog transaction producers events' shows where it begins.
+The first also fences the producer that has the id. The second is for a transaction that no
+coordinator knows any more; 'pylog transaction producers events' shows where it begins.
 """)  # fmt: skip
 @click.argument("name", required=False, metavar="[TRANSACTIONAL-ID]")
 @click.option("--topic", help="The topic of a transaction that hangs.")

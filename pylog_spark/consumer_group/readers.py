@@ -103,4 +103,4 @@ class Readers:
         servers = self._config["bootstrap.servers"]
         with Admin(servers, self._config) as admin:
             found = admin.offsets([(*partition, mark) for partition in sorted(partitions)])
-        return {TopicPartition(topic, number): offset for topic, number, offset, _ in found}
+        return {TopicPartition(offset.topic, offset.partition): offset.offset for offset in found}

@@ -1,6 +1,7 @@
-"""Topics, their partitions, the brokers, and what became of a change to them."""
+"""Topics, their partitions and offsets, the brokers, and the results of changes to them."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,27 @@ class PartitionDescription:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     error: str | None
+
+
+class PartitionOffset(NamedTuple):
+    """An offset of a partition, found by time or by its place in the log. Unpacks as a tuple.
+
+    Attributes
+    ----------
+    topic : str
+        The topic.
+    partition : int
+        The number of the partition.
+    offset : int
+        The offset; -1 when no record has the wanted timestamp or a later one.
+    timestamp_ms : int
+        The timestamp of the record at that offset, in milliseconds since 1970; -1 for the earliest and the latest offset.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)

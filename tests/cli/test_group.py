@@ -173,8 +173,8 @@ def test_a_share_group_is_shown_moved_and_deleted(pylog, broker, topic, group):
 
 def test_wrong_words_are_one_sentence(pylog, topic, group):
     for words, code, part in (
-        (["reset-offsets", group, "--topic", topic], 2, "Say where to go"),
-        (["reset-offsets", group, "--topic", topic, "--to-latest", "--to-earliest"], 2, "Say where to go"),
+        (["reset-offsets", group, "--topic", topic], 2, "Say which offsets to set"),
+        (["reset-offsets", group, "--topic", topic, "--to-latest", "--to-earliest"], 2, "Say which offsets to set"),
         (["reset-offsets", group, "--to-latest"], 2, "Say which partitions"),
         (["reset-offsets", group, "--to-latest", "--topic", "t:x"], 2, "is not TOPIC"),
         (["reset-offsets", group, "--topic", topic, "--by-duration", "1h"], 2, "is not a duration"),

@@ -99,7 +99,7 @@ def test_what_is_decided_is_finished_and_seen(pylog, broker, topic, decided):
 
 def test_what_is_decided_is_not_aborted(pylog, broker, topic, decided):
     done = pylog("sink", "abort", decided.write.key, "--execute")
-    assert (done.returncode, "is decided" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "are decided" in done.stderr) == (1, True), done.stderr
     decided.commit()
     assert committed_values(broker.bootstrap_servers, topic) == ["0-a", "0-b"]
 

@@ -100,4 +100,4 @@ def test_wrong_words_are_one_sentence(pylog, topic):
     ):
         done = pylog("transaction", *words)
         assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)
-    assert pylog("transaction", "producers", topic).stderr == "Nobody with a producer id writes there.\n"
+    assert pylog("transaction", "producers", topic).stderr == "No producer with an id writes there.\n"
