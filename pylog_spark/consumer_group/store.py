@@ -10,7 +10,7 @@ from pylog_spark.cluster.store import SharedStore, StoreError
 def open_store(
     zookeeper: str, session_timeout_ms: int, connection_timeout_ms: int, notify: Callable[[str], None]
 ) -> SharedStore:
-    """Connect to ZooKeeper. Raises `LogError` when it is not there or its client is not installed."""
+    """Connect to ZooKeeper. Raises `LogError` when it does not answer or its client library is not installed."""
     try:
         from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
     except ModuleNotFoundError as error:

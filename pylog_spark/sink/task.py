@@ -44,7 +44,7 @@ class Written(WriterCommitMessage):
     Attributes
     ----------
     records, bytes : int
-        How many records, and the bytes of their keys, values and headers before compression.
+        How many records, and the bytes of their batches, as they were sent.
     offsets : mapping of TopicPartition to OffsetSpan
         The first and the last offset in each partition.
     outcome : Outcome or None
