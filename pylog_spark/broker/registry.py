@@ -13,10 +13,11 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from pylog_spark.broker import config, group_config
 from pylog_spark.broker.config import BrokerConfig
+from pylog_spark.broker.messages import NativeTopic
 from pylog_spark.broker.setting import ConfigError, Value, show
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.changes import ConfigRules
@@ -489,7 +490,7 @@ class TopicRegistry:
             raise
         self._unopened -= names
 
-    def _native_topic(self, topic: Topic) -> dict[str, Any]:
+    def _native_topic(self, topic: Topic) -> NativeTopic:
         early = (
             {"compaction_roll_bytes": self.broker.number("log.cleaner.internal.roll.bytes")} if topic.internal else {}
         )

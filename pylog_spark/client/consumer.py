@@ -216,7 +216,7 @@ def _at(
     admin: Admin, topic: str, partitions: Sequence[int], timestamp: int, isolation_level: str = "read_uncommitted"
 ) -> dict[int, int]:
     found = admin.offsets([(topic, partition, timestamp) for partition in partitions], isolation_level)
-    return {offset.partition: offset.offset for offset in found}
+    return {partition: offset for _, partition, offset, _ in found}
 
 
 def _starts(

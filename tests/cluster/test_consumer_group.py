@@ -186,7 +186,7 @@ def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves
     write(broker, topic, range(60))
     drain(member, count=60)
     assert steal_session(zookeeper.address, member._store.session())  # type: ignore[arg-type]
-    with pytest.raises(LogError, match="handed out again"):
+    with pytest.raises(LogError, match="since the last commit again"):
         member.commit()
     assert sum(stored(zookeeper, topic).values()) == 0
     # It registers anew and is handed what it did not commit.

@@ -20,7 +20,7 @@ from tests.harness.watch import steal_session
 SESSION_MS = 2_000
 
 
-class Heard(queue.SimpleQueue):
+class ChangeQueue(queue.SimpleQueue):
     """What a store told, to wait for."""
 
     def __call__(self, what):
@@ -37,7 +37,7 @@ def open_store(zookeeper, request):
     opened = []
 
     def opening(session_ms=SESSION_MS):
-        heard = Heard()
+        heard = ChangeQueue()
         store = ZooKeeperStore(f"{zookeeper.address}/{request.node.name}", session_ms, 10_000, heard)
         store.heard = heard
         opened.append(store)
@@ -97,7 +97,7 @@ def test_a_connection_that_is_lost_as_soon_as_it_has_a_session_is_no_reason_not_
     for number in range(10):
         between = HangsUp(zookeeper)
         between.start()
-        store = ZooKeeperStore(f"127.0.0.1:{between.port}/{new_topic}-{number}", SESSION_MS, 10_000, Heard())
+        store = ZooKeeperStore(f"127.0.0.1:{between.port}/{new_topic}-{number}", SESSION_MS, 10_000, ChangeQueue())
         try:
             assert store.compare_and_set("topics/a", b"1", 0) == 1
         finally:

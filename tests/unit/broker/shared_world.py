@@ -5,7 +5,7 @@ import json
 import time
 
 from pylog_spark.broker import requests
-from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
+from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
 from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
@@ -208,7 +208,7 @@ class Member:
             "zookeeper.session.timeout.ms": str(SESSION_MS),
         }
         broker = broker_config({**given, **settings}.items())
-        heard = Heard()
+        heard = ChangeQueue()
         self.native, self.store = Native(), MemoryStore(world, heard)
         self.cluster_id = agreed_cluster_id(self.store)
         self.registry = TopicRegistry(self.store, self.native, broker, shared=True)

@@ -40,7 +40,7 @@ def test_an_internal_topic_waits_for_as_many_brokers_as_it_has_replicas(world, t
     for _ in range(2):
         requests.auto_create_topics(first.registry, {"topics": ["__consumer_offsets"]})
     assert first.native.topics == {}
-    assert caplog.text.count("Start more brokers, or set offsets.topic.replication.factor to what there is.") == 1
+    assert caplog.text.count("Start more brokers, or lower offsets.topic.replication.factor.") == 1
     others = [Member(world, number, tmp_path / str(number)) for number in (2, 3)]
     turn([first, *others])
     requests.auto_create_topics(first.registry, {"topics": ["__consumer_offsets"]})
