@@ -149,7 +149,7 @@ class Clustered:
 
     def join(self, host: str, port: int) -> None:
         """Register with the address `host`:`port`; from now on this broker may lead."""
-        self.membership.reached_at(host, port)
+        self.membership.set_address(host, port)
         self._lease = Lease(self._store, self._native, self._session_s)
         self.membership.register(self._native, self._lease)
         self._remember_boot()
@@ -231,7 +231,7 @@ class Clustered:
             log.warning("The file that notes this start of the machine cannot be written: %s", error)
 
 
-def reached_at(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:
+def advertised_address(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:
     """The address by which others reach this broker: advertised.listeners, or the address on which it listens.
 
     None for a broker that is `alone` and listens on every address: each client uses the address that it has. In a cluster that raises

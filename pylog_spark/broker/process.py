@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import cast
 
 from pylog_spark.broker import config, partitions, requests
-from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id, connect, reached_at
+from pylog_spark.broker.clustered import ChangeQueue, Clustered, advertised_address, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
 from pylog_spark.broker.membership import MembershipError
@@ -115,7 +115,7 @@ class Broker:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
                 self._registry.start()
             self.host, self.port = host, self._native.listen(host, port)
-            advertised = reached_at(broker, host, self.port, alone=self._cluster is None)
+            advertised = advertised_address(broker, host, self.port, alone=self._cluster is None)
             if self._cluster is not None and advertised is not None:
                 self._cluster.join(*advertised)
         except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:

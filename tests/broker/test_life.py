@@ -308,6 +308,6 @@ def test_a_data_directory_of_apache_kafka_is_refused_with_what_to_do_and_left_as
     with pytest.raises(LocalBrokerError) as refused:
         broker.start()
     broker.close()
-    assert f"The data directory {folder} is Apache Kafka's" in str(refused.value)
+    assert f"The data directory {folder} belongs to Apache Kafka" in str(refused.value)
     assert "Traceback" not in str(refused.value)
     assert sorted(path.name for path in folder.iterdir()) == before
