@@ -1,9 +1,9 @@
-"""What may happen to topics: pure decisions of the present topics, the request and the rules. Nothing is stored here.
+"""Creating, deleting and growing topics: pure decisions from the present topics, the request and the rules. Nothing is stored here.
 
-Each function answers with the new `Topic` or with a `Refusal` that carries Kafka's error code; a refused topic never
+Each function gives the new `Topic` or a `Refusal` with Kafka's error code; a refused topic never
 affects another one of the same request. Codes and conditions are Apache Kafka's (ReplicationControlManager, Topic).
-Replicas are placed on brokers that are known, dead ones too where the live ones are not enough; leaders and in sync are live ones
-only, since a dead one has not even made the log. It comes in like any follower that was away.
+Replicas are placed on known brokers, also on dead ones when the live ones are not enough. Leaders and in-sync replicas are only live
+brokers, since a dead one has not created the log; it joins the ISR later like any follower that was down.
 """
 
 import string

@@ -265,7 +265,7 @@ def test_the_level_is_raised_when_every_broker_understands_it_and_all_hear_of_it
     assert raise_level(members[1], NEXT)["error_code"] == raise_level(members[2], NEXT)["error_code"] == 0
     turn(members)
     assert [member.native.view["level"] for member in members] == [{"now": NEXT, "min": 1, "max": NEXT}] * 3
-    assert "never goes back" in raise_level(members[0], 1)["error_message"]
+    assert "cannot be lowered" in raise_level(members[0], 1)["error_message"]
 
 
 def set_of_group(member, group, value):

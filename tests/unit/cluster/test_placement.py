@@ -92,7 +92,7 @@ def test_a_plan_names_only_partitions_whose_replicas_change():
 
 def test_a_plan_for_a_broker_that_does_not_live_is_refused():
     refused = plan({("t", 0): (1,)}, brokers(1, 2), broker_ids=[2, 9])
-    assert refused == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Broker 9 is not among the live ones: 1,2.")
+    assert refused == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Broker 9 is not alive; the live brokers are 1,2.")
 
 
 def test_what_is_wanted_and_there_already_is_no_change():
