@@ -96,7 +96,7 @@ def test_sigterm_answers_what_is_in_flight(broker, admin_of):
         assert time.monotonic() - started < 15
 
 
-def test_a_second_process_on_the_same_directory_is_told_so_in_one_sentence(broker):
+def test_a_second_process_on_the_same_directory_is_refused_in_one_sentence(broker):
     second = LocalBroker(broker.data_dir)
     with pytest.raises(LocalBrokerError) as refused:
         second.start()
@@ -127,7 +127,7 @@ def test_a_damaged_document_stops_the_start_and_names_its_file(broker, admin_of)
         broker.start()
 
 
-def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
+def test_what_recovery_cuts_after_a_kill_is_logged_and_kept(broker, admin_of):
     created(admin_of(broker), "t")
     for number in range(3):
         written(broker, "t", [f"{number}"])
@@ -151,7 +151,7 @@ def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
     assert os.path.getsize(os.path.join(folder, f"{1:020}.log.cut")) == size - size // 3
 
 
-def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
+def test_what_retention_removes_is_logged_with_its_reason(new_broker, admin_of):
     broker = new_broker(log_retention_check_interval_ms=50)
     created(admin_of(broker), "t", **{"segment.bytes": "200", "retention.bytes": "400"})
     for _ in range(8):

@@ -147,15 +147,15 @@ def test_a_writers_prepared_transaction_is_committed_after_the_broker_was_killed
     begun = writer.begin()
     writer.write(values_batch([b"a"]))
     writer.flush()
-    told = writer.prepare()
-    assert told == writer.prepare(), "said again"
+    prepared = writer.prepare()
+    assert prepared == writer.prepare(), "said again"
     writer.close()
-    assert told is not None
-    assert told["prepared"] is True
-    assert told["producer_epoch"] == begun["producer_epoch"] + 1
+    assert prepared is not None
+    assert prepared["prepared"] is True
+    assert prepared["producer_epoch"] == begun["producer_epoch"] + 1
     broker.kill()
     broker.start()
-    ending = (told["transactional_id"], told["producer_id"], told["producer_epoch"])
+    ending = (prepared["transactional_id"], prepared["producer_id"], prepared["producer_epoch"])
     (outcome,) = Client(config).end_transactions([ending], True, 30_000)
     assert outcome["error"] is None
     assert Client(config).list_offsets([("t", 0, -1)], "read_committed") == [("t", 0, 2, -1)]
@@ -169,14 +169,14 @@ def test_a_broker_that_does_not_let_prepare_is_not_asked_to(new_broker, script_o
     begun = writer.begin()
     writer.write(values_batch([b"a"]))
     writer.flush()
-    told = writer.prepare()
-    assert told == {"transactional_id": "pylog-once.w", "prepared": False, **begun}
+    prepared = writer.prepare()
+    assert prepared == {"transactional_id": "pylog-once.w", "prepared": False, **begun}
     writer.end(True)
     writer.close()
     assert stable(script_of(broker), "t") == 2
 
 
-def test_a_prepared_transaction_that_stays_open_is_told_with_the_command_that_ends_it(new_broker, script_of):
+def test_a_prepared_transaction_that_stays_open_is_logged_with_the_command_that_ends_it(new_broker, script_of):
     broker = new_broker(transaction_max_timeout_ms=400)
     s = script_of(broker)
     topic = s.topic()

@@ -57,7 +57,7 @@ def reset(pylog, group, *words):
     return {move["partition"]: (move["offset"], move["new_offset"]) for move in json.loads(done.stdout)["offsets"]}
 
 
-def standing(pylog, group):
+def committed_offsets(pylog, group):
     """{partition: offset} as described."""
     (described,) = json.loads(pylog("group", "describe", group, "--json").stdout)
     return {partition["partition"]: partition["offset"] for partition in described["partitions"]}
@@ -85,7 +85,7 @@ def test_offsets_go_every_way_that_kafkas_tool_knows(pylog, topic, group):
     assert reset(pylog, group, "--topic", topic, "--to-earliest") == {0: (None, 0), 1: (None, 0)}
     assert pylog("group", "describe", group).returncode == 1, "nothing happened without --execute"
     assert reset(pylog, group, "--topic", f"{topic}:0", "--to-offset", "3", "--execute") == {0: (None, 3)}
-    assert standing(pylog, group) == {0: 3}
+    assert committed_offsets(pylog, group) == {0: 3}
     for words, expected in (
         (["--to-latest"], 10),
         (["--to-current"], 3),
@@ -96,9 +96,9 @@ def test_offsets_go_every_way_that_kafkas_tool_knows(pylog, topic, group):
         (["--by-duration", "PT1S"], 10),
     ):
         assert reset(pylog, group, "--all-topics", *words) == {0: (3, expected)}, words
-    assert standing(pylog, group) == {0: 3}
+    assert committed_offsets(pylog, group) == {0: 3}
     assert reset(pylog, group, "--all-topics", "--shift-by", "1", "--execute") == {0: (3, 4)}
-    assert standing(pylog, group) == {0: 4}
+    assert committed_offsets(pylog, group) == {0: 4}
 
 
 def test_a_reset_says_that_it_was_not_done(pylog, topic, group):
@@ -120,7 +120,7 @@ def test_a_group_with_members_is_not_moved_and_not_deleted(pylog, broker, topic,
             assert done.returncode == 1
             assert done.stderr.startswith(f"Error: Group '{group}' has members"), done.stderr
             assert done.stderr.count("\n") == 1
-        assert standing(pylog, group)[0] == 4
+        assert committed_offsets(pylog, group)[0] == 4
 
 
 def test_a_group_is_deleted_when_that_is_to_be_executed(pylog, topic, group):

@@ -62,7 +62,7 @@ def test_a_line_without_the_separator_is_refused_before_anything_of_it_is_writte
     assert done.stderr == "Error: A line has no ':' between key and value: b'no separator here'.\n"
 
 
-def test_reading_begins_where_it_is_told_and_stops_after_so_many(pylog, topic):
+def test_reading_begins_where_the_options_say_and_stops_after_so_many(pylog, topic):
     pylog("produce", topic, stdin="".join(f"{i}\n" for i in range(10)))
     assert pylog("consume", topic, "--offset", "7", "-e").stdout == "7\n8\n9\n"
     assert pylog("consume", topic, "--from-beginning", "-n", "2").stdout == "0\n1\n"

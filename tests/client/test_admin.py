@@ -54,7 +54,7 @@ def test_partitions_can_be_added_but_not_removed(config: dict[str, str], new_top
     client, topic = Client(config), new_topic(2)
     assert [result["error"] for result in client.create_partitions({topic: 4})] == [None]
     # Apache Kafka's brokers hear of it a moment later.
-    until(lambda: len(client.describe_topics([topic])[0]["partitions"]) == 4, "the new partitions are told")
+    until(lambda: len(client.describe_topics([topic])[0]["partitions"]) == 4, "the new partitions are known")
     assert [result["error"] for result in client.create_partitions({topic: 3})] == ["INVALID_PARTITIONS"]
 
 
@@ -78,10 +78,10 @@ def test_configs_are_set_shown_and_reset(config: dict[str, str], new_topic: Call
         return config["value"], config["source"]
 
     # Apache Kafka acknowledges a change before every part of it shows it.
-    until(lambda: retention() == ("1234567", "DYNAMIC_TOPIC_CONFIG"), "the value is told")
+    until(lambda: retention() == ("1234567", "DYNAMIC_TOPIC_CONFIG"), "the value is known")
     assert [result["error"] for result in client.alter_configs("topic", topic, {"retention.ms": "99"})] == [None]
-    until(lambda: retention() == ("99", "DYNAMIC_TOPIC_CONFIG"), "the change is told")
+    until(lambda: retention() == ("99", "DYNAMIC_TOPIC_CONFIG"), "the change is known")
     assert [result["error"] for result in client.alter_configs("topic", topic, {"retention.ms": None})] == [None]
-    until(lambda: retention()[1] != "DYNAMIC_TOPIC_CONFIG", "the default is told")
+    until(lambda: retention()[1] != "DYNAMIC_TOPIC_CONFIG", "the default is known")
     (wrong,) = client.alter_configs("topic", topic, {"no.such.setting": "1"})
     assert wrong["error"] in ("INVALID_CONFIG", "INVALID_REQUEST")

@@ -26,7 +26,7 @@ KINDS = frozenset(
     }
 )  # fmt: skip
 
-_Told = TypeVar("_Told", End, GroupOffset)
+_Event = TypeVar("_Event", End, GroupOffset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,21 +244,21 @@ def _send_order(view: _View) -> Iterator[Anomaly]:
 
 
 def _ends(view: _View) -> Iterator[Anomaly]:
-    told: dict[tuple[Place, bool], list[End]] = defaultdict(list)
+    ends_by_client: dict[tuple[Place, bool], list[End]] = defaultdict(list)
     for end in view.history.ends:
-        told[end.place, end.committed_only].append(end)
-    for (place, committed_only), ends in told.items():
+        ends_by_client[end.place, end.committed_only].append(end)
+    for (place, committed_only), ends in ends_by_client.items():
         name = "last stable offset" if committed_only else "high watermark"
         for before, after in _backwards(ends):
             yield Anomaly(f"{name} back", f"{place} was told as {before.offset} and later as {after.offset}")
 
 
 def _group_offsets(view: _View) -> Iterator[Anomaly]:
-    told: dict[tuple[str, Place], list[GroupOffset]] = defaultdict(list)
+    offsets_by_group: dict[tuple[str, Place], list[GroupOffset]] = defaultdict(list)
     for group_offset in view.history.group_offsets:
         if group_offset.outcome is Outcome.OK:
-            told[group_offset.group, group_offset.place].append(group_offset)
-    for (group, place), offsets in told.items():
+            offsets_by_group[group_offset.group, group_offset.place].append(group_offset)
+    for (group, place), offsets in offsets_by_group.items():
         for before, after in _backwards(offsets):
             what = "found" if after.fetched else "committed"
             yield Anomaly(
@@ -289,12 +289,12 @@ def _shares(view: _View) -> Iterator[Anomaly]:
                 )
 
 
-def _backwards(told: list[_Told]) -> Iterator[tuple[_Told, _Told]]:
+def _backwards(events: list[_Event]) -> Iterator[tuple[_Event, _Event]]:
     """Pairs of which the second began after the first had ended, and is lower."""
-    ended = sorted(told, key=lambda event: event.ended)
-    highest: _Told | None = None
+    ended = sorted(events, key=lambda event: event.ended)
+    highest: _Event | None = None
     taken = 0
-    for after in sorted(told, key=lambda event: event.began):
+    for after in sorted(events, key=lambda event: event.began):
         while taken < len(ended) and ended[taken].ended < after.began:
             if highest is None or ended[taken].offset > highest.offset:
                 highest = ended[taken]

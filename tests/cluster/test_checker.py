@@ -385,7 +385,7 @@ def test_a_transaction_whose_records_have_others_between_them_is_no_anomaly() ->
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_what_a_client_was_not_told_may_be_there_or_not(there: bool) -> None:
+def test_a_send_without_an_answer_may_be_there_or_not(there: bool) -> None:
     history = clean()
     if there:
         _longer(history, {**LOG, 12: "vanished"})

@@ -40,10 +40,10 @@ def create_everywhere(cluster, name, partitions=6, factor=3):
 def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(cluster):
     for broker in cluster.brokers:
         client = Client({"bootstrap.servers": broker.bootstrap_servers})
-        told = client.describe_cluster()
+        described = client.describe_cluster()
         client.close()
-        assert sorted(node["node_id"] for node in told["brokers"]) == [1, 2, 3]
-        assert told["controller_id"] in (1, 2, 3)
+        assert sorted(node["node_id"] for node in described["brokers"]) == [1, 2, 3]
+        assert described["controller_id"] in (1, 2, 3)
         with Admin(broker.bootstrap_servers) as admin:
             (described,) = admin.configs("broker", [str(broker.broker_id)])
         (shown,) = [config.value for config in described.configs if config.name == "advertised.listeners"]
@@ -204,8 +204,8 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
         shown = cluster_tool("list-endpoints", first, "--include-fenced-brokers").splitlines()
         (row,) = [line.split() for line in shown if line.startswith("3 ")]
         assert "fenced" in row
-        told = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
-        assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in told.output
+        shown = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
+        assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in shown.output
         assert "no longer registered" in cluster_tool("unregister", first, "--id", "3")
         wait_for_members(cluster, living=[1, 2], dead=[])
         with pytest.raises(LogError, match=r"only 2 broker\(s\) are registered"):

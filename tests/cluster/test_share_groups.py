@@ -254,15 +254,15 @@ def test_what_was_acquired_when_the_leader_moved_is_delivered_by_the_next_and_wh
         assert acquired(cluster, first, 10).keys() == set(range(10))
         assert first.acknowledge({2: ACCEPT, 3: ACCEPT, 4: ACCEPT})["error_code"] == 0
         after = move_leader(cluster, topic, 0)
-        told = {}
+        answer = {}
 
         def refused() -> bool:
             # A record that is done with: while it still leads, nothing else changes.
-            told.update(first.acknowledge({2: ACCEPT}))
-            return bool(told["current_leader"]["leader_id"] == after.broker_id)
+            answer.update(first.acknowledge({2: ACCEPT}))
+            return bool(answer["current_leader"]["leader_id"] == after.broker_id)
 
         until(refused, "the one before knows who leads")
-        assert told["error_code"] == NOT_LEADER
+        assert answer["error_code"] == NOT_LEADER
         cluster.wait_in_sync(topic)
         with opened(cluster, topic, 0, "b") as second:
             assert acquired(cluster, second, 7).keys() == set(range(10)) - {2, 3, 4}

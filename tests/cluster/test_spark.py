@@ -293,8 +293,8 @@ def test_a_read_goes_on_when_the_follower_that_serves_it_is_killed_in_the_middle
     fault = Beside(lambda: gate.while_held(kill))
     number = "CAST(CAST(value AS STRING) AS BIGINT) AS n"
     found = gate(reading(spark, cluster, new_topic, clientRack=rack, **small)).selectExpr(number)
-    (told,) = found.selectExpr("count(n) AS count", "count(DISTINCT n) AS distinct", "max(n) AS last").collect()
-    assert (told["count"], told["distinct"], told["last"]) == (rows, rows, rows - 1)
+    (counted,) = found.selectExpr("count(n) AS count", "count(DISTINCT n) AS distinct", "max(n) AS last").collect()
+    assert (counted["count"], counted["distinct"], counted["last"]) == (rows, rows, rows - 1)
     fault.result().start()
     cluster.wait_in_sync(new_topic)
     # More than heartbeats, and the rest came from others.

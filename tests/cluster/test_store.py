@@ -211,7 +211,7 @@ def test_who_claims_also_writes_and_who_is_late_writes_nothing(open_store):
     assert other.get("controller_epoch").data == b"2"
 
 
-def test_an_expired_session_is_told_and_its_renewal_never_counts_for_the_next(open_store, zookeeper):
+def test_an_expired_session_is_reported_and_its_renewal_never_counts_for_the_next(open_store, zookeeper):
     store = open_store()
     first = store.renew()
     store.heard.wait_for(SESSION)

@@ -48,9 +48,9 @@ class PausedDriver:
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
-        told = self._line()
+        answer = self._line()
         self._process.communicate()
-        return told
+        return answer
 
     def _line(self) -> str:
         assert self._process.stdout is not None

@@ -132,29 +132,29 @@ class Driver:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._process: subprocess.Popen[str] | None = None
-        self._told: Any = None
+        self._output: Any = None
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - open as long as this object
 
     def start(self) -> Driver:
         """Start it and wait until its queries run."""
         assert self._process is None
-        self._told = tempfile.NamedTemporaryFile("w+", prefix="told-")  # noqa: SIM115 - as above
+        self._output = tempfile.NamedTemporaryFile("w+", prefix="driver-")  # noqa: SIM115 - as above
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.sink_driver", self.plan.json()],
             cwd=ROOT,
             env={**os.environ, **self.plan.environment()},
             stdin=subprocess.PIPE,
-            stdout=self._told,
+            stdout=self._output,
             stderr=self._log,
             text=True,
         )
-        self._wait_told("started")
+        self._wait_for_line("started")
         return self
 
     @property
     def java(self) -> int:
         """The process id of its Java half."""
-        return int(self._wait_told("java")["java"])
+        return int(self._wait_for_line("java")["java"])
 
     @property
     def running(self) -> bool:
@@ -218,13 +218,13 @@ class Driver:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process = None
-        self._told.close()
+        self._output.close()
 
     def _lines(self) -> list[dict[str, Any]]:
-        text = Path(self._told.name).read_text()
+        text = Path(self._output.name).read_text()
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
 
-    def _wait_told(self, word: str) -> dict[str, Any]:
+    def _wait_for_line(self, word: str) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
             assert self._process is not None
             assert self._process.poll() is None, self.log()

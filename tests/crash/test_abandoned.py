@@ -84,9 +84,9 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_batch_that_is_
     save(other, texts("of another job"))
     assert committed_values(topic.servers, topic.name) == ["before", "later"]
     assert open_transactions(topic.servers) == []
-    (told,) = [record.getMessage() for record in caplog.records if "was abandoned" in record.getMessage()]
+    (warning,) = [record.getMessage() for record in caplog.records if "was abandoned" in record.getMessage()]
     for part in (f"2 of its transactions, which wrote to {topic.name}", "aborted", "pylog sink list"):
-        assert part in told
+        assert part in warning
 
 
 def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_reader_who_sees_all_that_came_later(
@@ -151,10 +151,10 @@ def test_a_driver_that_was_only_slow_fails_with_what_to_do_and_its_rows_are_ther
     slow = make_driver(**options)
     grown_old(topic)
     assert values(topic) == ["before"]
-    told = slow.go_on()
-    assert told.startswith("[PYLOG_SINK_FENCED] ")
-    assert "open for longer than its option abandonedAfter says" in told
-    assert "larger abandonedAfter" in told
+    answer = slow.go_on()
+    assert answer.startswith("[PYLOG_SINK_FENCED] ")
+    assert "open for longer than its option abandonedAfter says" in answer
+    assert "larger abandonedAfter" in answer
     assert committed_values(topic.servers, topic.name) == ["before"]
     assert make_driver(**options).go_on() == "written"
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
@@ -174,5 +174,5 @@ def test_looking_for_abandoned_writes_never_fails_the_work_of_who_looks(caplog: 
     client = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500"}
     with caplog.at_level(logging.WARNING):
         assert end_abandoned(client) == 0
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert told.startswith("Cannot find out whether a write was abandoned")
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith("Cannot find out whether a write was abandoned")

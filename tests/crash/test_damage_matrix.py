@@ -69,11 +69,11 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{place.name} is {harm.name}" for place, harm in CASES])
-def test_a_harmed_file_of_a_partition_is_mended_refused_or_told(scene: Scene, number: int) -> None:
+def test_a_damaged_file_of_a_partition_is_rebuilt_refused_or_reported(scene: Scene, number: int) -> None:
     name = f"{TOPIC}-{number}"
-    told = list(damage.lines_of(scene.broker, name))
+    lines = list(damage.lines_of(scene.broker, name))
     if number in scene.offline:
-        assert any("a partition is offline" in line for line in told), told
+        assert any("a partition is offline" in line for line in lines), lines
         return
     for isolation in ("read_committed", "read_uncommitted"):
         whole = damage.values(number, range(ROUNDS), committed=isolation == "read_committed")
@@ -83,16 +83,16 @@ def test_a_harmed_file_of_a_partition_is_mended_refused_or_told(scene: Scene, nu
             continue
         if seen and seen[0] != whole[0]:
             assert scene.stop == "killed"
-            assert any("offsets 0 to 3 are gone" in line for line in told), told
+            assert any("offsets 0 to 3 are gone" in line for line in lines), lines
             whole = [record for record in whole if record[0] >= seen[0][0]]
-        assert seen == whole[: len(seen)], told
+        assert seen == whole[: len(seen)], lines
         if error is not None:
             assert f"partition {number} of" in str(error) or name in str(error), error
             continue
         if len(seen) < len(whole):
             lost_from = whole[len(seen)][0]
             assert scene.stop == "killed"
-            assert any("were cut" in line or "is lost" in line for line in told), (lost_from, told)
+            assert any("were cut" in line or "is lost" in line for line in lines), (lost_from, lines)
     if error is None:
         with Producer(scene.broker.bootstrap_servers, TOPIC, damage.QUICK_WRITES) as producer:
             producer.send(b"more", partition=number)

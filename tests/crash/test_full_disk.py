@@ -130,7 +130,7 @@ def test_a_full_disk_refuses_records_and_loses_none(small_disk: Path, segment_by
         assert len(set(held.values())) == len(held)
 
 
-def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None:
+def test_a_stop_with_a_full_disk_is_reported_in_a_sentence(small_disk: Path) -> None:
     with LocalBroker(small_disk) as broker:
         filler = Filler(broker.bootstrap_servers)
         while not filler.refused:
@@ -143,7 +143,7 @@ def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None
         assert "Traceback" not in said
 
 
-def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_told_in_a_sentence(small_disk: Path) -> None:
+def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_reported_in_a_sentence(small_disk: Path) -> None:
     broker = LocalBroker(small_disk).start()
     _fill(small_disk)
     # Room for the topic's document, and not for the logs of its 50 partitions.

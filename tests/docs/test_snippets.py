@@ -104,8 +104,8 @@ class Outcomes:
         outcomes.touch()
         words = [sys.executable, "-m", "tests.docs.driver", str(wanted), str(outcomes)]
         self._done = run(words, folder, 600, **variables)
-        told = map(json.loads, outcomes.read_text().splitlines())
-        self._told = {page: (printed, error) for page, printed, error in told}
+        outcomes_by_page = map(json.loads, outcomes.read_text().splitlines())
+        self._outcomes = {page: (printed, error) for page, printed, error in outcomes_by_page}
 
     def check(self, page: Path) -> None:
         """The page's program came to its end."""
@@ -113,7 +113,7 @@ class Outcomes:
             "",
             f"It did not come to its turn, or ended the process, whose exit code is {self._done.returncode}.",
         )
-        printed, error = self._told.get(str(page), nothing)
+        printed, error = self._outcomes.get(str(page), nothing)
         assert error is None, (
             f"{page.name}, line numbers are the page's:\n{printed}\n{error}\n{self._done.stderr[-4000:]}"
         )

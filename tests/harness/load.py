@@ -135,13 +135,13 @@ class Sender(Client):
         own: dict[str, Any] = {"enable.idempotence": True} if idempotent else {"retries": 0}
         own["max.in.flight"] = 1
         self._may_repeat = not idempotent
-        statistics = {"statistics.interval.ms": 500, "stats_cb": self._told}
+        statistics = {"statistics.interval.ms": 500, "stats_cb": self._on_statistics}
         self._producer = Producer({**self._settings, **_ACKS_ALL, **own, **statistics})
         self._numbers = count()
         #: Requests that librdkafka sent again.
         self.retries = 0
 
-    def _told(self, statistics: str) -> None:
+    def _on_statistics(self, statistics: str) -> None:
         brokers = json.loads(statistics)["brokers"].values()
         self.retries = sum(broker["txretries"] for broker in brokers)
 

@@ -17,7 +17,7 @@ from tests.hostile.lying import (
     Asked,
     Drip,
     LyingBroker,
-    Told,
+    Reply,
     emptied,
     lying_broker,
     refused,
@@ -59,7 +59,7 @@ def failed(topic: Topic, **options: object) -> tuple[PylogError, float]:
 
 
 def test_empty_answers_below_the_high_watermark_fail_by_name_and_lose_nothing(topic: Topic, lying: LyingBroker) -> None:
-    def empty(asked: Asked, answer: bytes) -> Told:
+    def empty(asked: Asked, answer: bytes) -> Reply:
         return emptied(asked, answer) if asked.api == FETCH else answer
 
     known = Checkpoint()
@@ -78,7 +78,7 @@ def test_empty_answers_below_the_high_watermark_fail_by_name_and_lose_nothing(to
 def test_some_empty_answers_and_some_errors_are_asked_again(topic: Topic, lying: LyingBroker) -> None:
     first = lying.counts[FETCH]
 
-    def briefly(asked: Asked, answer: bytes) -> Told:
+    def briefly(asked: Asked, answer: bytes) -> Reply:
         if asked.api != FETCH or asked.number >= first + 6:
             return answer
         return refused(asked, answer, NOT_LEADER_OR_FOLLOWER) if asked.number % 2 else emptied(asked, answer)
@@ -89,7 +89,7 @@ def test_some_empty_answers_and_some_errors_are_asked_again(topic: Topic, lying:
 
 
 def test_an_answer_that_drips_fails_by_the_deadline(topic: Topic, lying: LyingBroker) -> None:
-    def drip(asked: Asked, answer: bytes) -> Told:
+    def drip(asked: Asked, answer: bytes) -> Reply:
         return Drip(answer, 0.05) if asked.api == FETCH else answer
 
     lying.script = drip
@@ -103,11 +103,11 @@ def test_an_answer_that_drips_fails_by_the_deadline(topic: Topic, lying: LyingBr
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
 @pytest.mark.parametrize("manner", [pytest.param(SILENCE, id="silence"), pytest.param(HANG_UP, id="hang up")])
 def test_an_answer_to_a_write_that_never_comes_leads_to_one_copy_of_each_record(
-    topic: Topic, lying: LyingBroker, manner: Told, delivery: str
+    topic: Topic, lying: LyingBroker, manner: Reply, delivery: str
 ) -> None:
     first = lying.counts[PRODUCE]
 
-    def keep(asked: Asked, answer: bytes) -> Told:
+    def keep(asked: Asked, answer: bytes) -> Reply:
         return manner if asked.api == PRODUCE and asked.number < first + 2 else answer
 
     lying.script = keep

@@ -46,8 +46,8 @@ def test_the_quorum_is_the_controller(servers: str, admin: AdminClient) -> None:
     assert re.search(r"MaxFollowerLag:\s+0\b", status), status
     rows = [line.split() for line in tool("MetadataQuorumCommand", servers, "describe", "--replication").splitlines()]
     described = admin.describe_cluster().result(TIMEOUT_S)
-    told = {row[0]: row[-1] for row in rows[1:] if row}
-    assert told == {str(node.id): "Leader" if str(node.id) == leader else "Observer" for node in described.nodes}
+    roles = {row[0]: row[-1] for row in rows[1:] if row}
+    assert roles == {str(node.id): "Leader" if str(node.id) == leader else "Observer" for node in described.nodes}
 
 
 def test_no_client_metrics_are_subscribed_to(servers: str) -> None:

@@ -149,7 +149,7 @@ def test_who_closes_gives_back_what_it_did_not_acknowledge_and_leaves(group: Sha
     ]
 
 
-def test_who_is_late_is_told_that_another_has_the_record(group: ShareGroup, members: Members) -> None:
+def test_a_late_acknowledgement_says_that_another_member_has_the_record(group: ShareGroup, members: Members) -> None:
     group.configure(share_record_lock_duration_ms=1_000)
     produce(group, 1)
     slow, quick = members.start(), members.start()

@@ -15,11 +15,11 @@ from tests.oracle.script import Script
 
 
 @case
-def test_the_first_join_is_told_a_member_id_and_the_second_makes_a_generation(s: Script) -> None:
+def test_the_first_join_is_given_a_member_id_and_the_second_makes_a_generation(s: Script) -> None:
     group = s.new("group")
-    told = s.call("JoinGroup", **joining(group))
+    answer = s.call("JoinGroup", **joining(group))
     s.says("MEMBER_ID_REQUIRED")
-    s.call("JoinGroup", **joining(group, told["member_id"]))
+    s.call("JoinGroup", **joining(group, answer["member_id"]))
     s.says("NONE")
     s.holds(generation_id=1, leader=s.last["member_id"])
 
@@ -28,9 +28,9 @@ def test_the_first_join_is_told_a_member_id_and_the_second_makes_a_generation(s:
 def test_every_version_of_join_group_answers_alike(s: Script) -> None:
     for version in range(10):
         group = s.new("group")
-        told = s.call("JoinGroup", version, **joining(group))
-        if told["error_code"]:
-            s.call("JoinGroup", version, **joining(group, told["member_id"]))
+        answer = s.call("JoinGroup", version, **joining(group))
+        if answer["error_code"]:
+            s.call("JoinGroup", version, **joining(group, answer["member_id"]))
         s.says("NONE")
 
 
@@ -157,13 +157,13 @@ def test_a_heartbeat_between_join_and_sync_is_good(s: Script) -> None:
 @case
 def test_a_pending_member_may_neither_heartbeat_nor_sync(s: Script) -> None:
     group = s.new("group")
-    told = s.call("JoinGroup", **joining(group))
-    pending = Member(s.main, group, told["member_id"], 0)
+    answer = s.call("JoinGroup", **joining(group))
+    pending = Member(s.main, group, answer["member_id"], 0)
     pending.heartbeat()
     s.says("UNKNOWN_MEMBER_ID")
     pending.sync()
     s.says("UNKNOWN_MEMBER_ID")
-    s.call("LeaveGroup", group_id=group, members=[{"member_id": told["member_id"], "group_instance_id": None}])
+    s.call("LeaveGroup", group_id=group, members=[{"member_id": answer["member_id"], "group_instance_id": None}])
 
 
 @case
@@ -171,9 +171,9 @@ def test_a_second_member_makes_the_first_rejoin_and_waits_for_the_leaders_sync(s
     group = s.new("group")
     first = stable_member(s, group)
     line = s.line()
-    told = line.call("JoinGroup", **joining(group))
+    answer = line.call("JoinGroup", **joining(group))
     s.says("MEMBER_ID_REQUIRED")
-    second = Member(line, group, told["member_id"], -1)
+    second = Member(line, group, answer["member_id"], -1)
     second.rejoin()
     s.until(lambda answer: bool(answer["error_code"]), "Heartbeat", **first.named)
     s.says("REBALANCE_IN_PROGRESS")
@@ -214,8 +214,8 @@ def test_the_leader_rejoining_unchanged_makes_a_new_generation(s: Script) -> Non
 def test_the_protocol_that_all_support_and_most_prefer_is_chosen(s: Script) -> None:
     protocols = [{"name": name, "metadata": "00"} for name in ("sticky", "range")]
     group = s.new("group")
-    told = s.call("JoinGroup", **joining(group, protocols=protocols))
-    s.call("JoinGroup", **joining(group, told["member_id"], protocols=protocols))
+    answer = s.call("JoinGroup", **joining(group, protocols=protocols))
+    s.call("JoinGroup", **joining(group, answer["member_id"], protocols=protocols))
     s.holds(protocol_name="sticky")
 
 

@@ -166,7 +166,7 @@ def test_a_commit_without_a_member_to_a_group_that_has_some_is_refused(s: Script
 
 
 @case
-def test_a_commit_between_join_and_sync_is_told_of_the_rebalance(s: Script) -> None:
+def test_a_commit_between_join_and_sync_is_answered_with_the_rebalance(s: Script) -> None:
     group, topic = s.new("group"), s.topic()
     member = new_member(s, group)
     commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=member.member_id)
@@ -259,8 +259,8 @@ def test_a_simple_group_is_described_as_empty(s: Script) -> None:
 def test_a_simple_group_can_be_joined(s: Script) -> None:
     group = s.new("group")
     commit(s, group, s.topic(), 1)
-    told = s.call("JoinGroup", **joining(group))
-    s.call("JoinGroup", **joining(group, told["member_id"]))
+    answer = s.call("JoinGroup", **joining(group))
+    s.call("JoinGroup", **joining(group, answer["member_id"]))
     s.says("NONE")
 
 

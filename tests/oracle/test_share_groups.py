@@ -190,7 +190,7 @@ def test_a_heartbeat_that_makes_no_sense_is_an_invalid_request(s: Script) -> Non
 
 
 @case
-def test_who_is_no_member_of_a_share_group_is_told_so(s: Script) -> None:
+def test_share_group_heartbeats_of_strangers_are_refused(s: Script) -> None:
     g = Group(s)
     for epoch in (1, -1):
         g.beat("a", epoch)

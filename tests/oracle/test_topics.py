@@ -36,7 +36,7 @@ def test_minus_1_takes_the_brokers_defaults(s: Script) -> None:
 
 
 @case
-def test_the_settings_of_a_new_topic_are_told(s: Script) -> None:
+def test_the_settings_of_a_new_topic_are_in_the_answer(s: Script) -> None:
     topic = {"name": s.new("made"), "num_partitions": 1, "replication_factor": 1}
     s.call("CreateTopics", topics=[{**topic, "configs": [{"name": "retention.ms", "value": "5000"}]}])
     s.says("NONE")

@@ -143,7 +143,7 @@ def test_a_fenced_producer_adds_nothing_and_ends_nothing(s: Script) -> None:
 
 
 @case
-def test_old_clients_are_told_of_fencing_by_the_older_error(s: Script) -> None:
+def test_old_clients_get_the_older_error_when_they_are_fenced(s: Script) -> None:
     producer, topic = new_producer(s), s.topic()
     producer.add(topic)
     producer.again()
@@ -275,7 +275,7 @@ def test_an_open_transaction_holds_the_last_stable_offset(s: Script) -> None:
 
 
 @case
-def test_an_aborted_transaction_is_told_to_readers_of_committed_records_only(s: Script) -> None:
+def test_an_aborted_transaction_is_listed_for_readers_of_committed_records_only(s: Script) -> None:
     producer, topic = new_producer(s), s.topic()
     producer.add(topic)
     producer.produce(topic, "a")
@@ -290,7 +290,7 @@ def test_an_aborted_transaction_is_told_to_readers_of_committed_records_only(s: 
 
 
 @case
-def test_two_aborted_transactions_of_two_producers_are_both_told(s: Script) -> None:
+def test_two_aborted_transactions_of_two_producers_are_both_listed(s: Script) -> None:
     first, second, topic = new_producer(s), new_producer(s), s.topic()
     for each in (first, second):
         each.add(topic)

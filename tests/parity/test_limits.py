@@ -168,12 +168,12 @@ def test_progress_tells_starts_ends_and_the_latest_alike(ways: Ways) -> None:
         filled(way, 5, 2)
         query = Query(way, way.folder / "progress")
         query.run(way.stream_reader(startingOffsets="earliest", maxOffsetsPerTrigger=4).load())
-        told = [progress["sources"][0] for progress in query.query.recentProgress if progress["numInputRows"]]
+        sources = [progress["sources"][0] for progress in query.query.recentProgress if progress["numInputRows"]]
         keys = ("startOffset", "endOffset", "latestOffset")
         return [
             {key: json.loads(source[key]) if isinstance(source[key], str) else source[key] for key in keys}
             | {"rows": source["numInputRows"]}
-            for source in told
+            for source in sources
         ]
 
     first, *_ = ways.same(scenario)

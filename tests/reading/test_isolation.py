@@ -163,11 +163,11 @@ def test_a_reader_that_is_held_back_says_by_whom_since_when_and_which_command_en
     writer = begun(topic, ["open"])
     topic.put(["after"])
     assert values(topic) == ["before"]
-    (told,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
+    (warning,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
     for part in (f"{topic.name}-0 only up to the last stable offset 1", "goes on to 3", "--execute ends it"):
-        assert part in told
+        assert part in warning
     name = shlex.quote(f"{topic.name}-['open']-0")
-    assert f"pylog transaction abort {name} --execute" in told
+    assert f"pylog transaction abort {name} --execute" in warning
     writer.end(False)
     writer.close()
     caplog.clear()
@@ -184,9 +184,9 @@ def test_a_reader_that_an_undecided_write_holds_back_says_its_key_and_the_comman
     job.task(0, "a")
     topic.put(["after"])
     assert values(topic) == []
-    (told,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
-    assert f"the undecided write {job.write.key} (version 3" in told
-    assert f"pylog sink abort {job.write.key} --execute ends it now" in told
+    (warning,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
+    assert f"the undecided write {job.write.key} (version 3" in warning
+    assert f"pylog sink abort {job.write.key} --execute ends it now" in warning
     job.commit()
     assert values(topic) == ["a", "after"]
 

@@ -75,7 +75,7 @@ def test_an_option_of_batches_only_is_refused_in_a_stream_as_soon_as_it_is_used(
         Query(make_topic(), endingOffsets="latest").trigger()
 
 
-def test_an_unreachable_broker_is_told_within_seconds() -> None:
+def test_an_unreachable_broker_is_reported_within_seconds() -> None:
     given = {"kafka.bootstrap.servers": NOBODY}
     read, write = PylogDataSource({**given, "subscribe": "t"}), PylogDataSource({**given, "topic": "t"})
     for ask in (

@@ -236,7 +236,7 @@ def test_rows_older_than_their_topic_keeps_are_warned_of_once_for_a_write(
     assert "retention.ms of 3600000 (1 hour)" in sentence
 
 
-def test_a_column_of_times_for_a_topic_that_deletes_by_them_is_told_of_before_the_write(
+def test_a_column_of_times_for_a_topic_that_deletes_by_them_is_logged_before_the_write(
     make_topic: Topics, caplog: pytest.LogCaptureFixture
 ) -> None:
     keeps, deletes = make_topic(retention_ms="-1"), make_topic(retention_ms="3600000")
@@ -248,9 +248,9 @@ def test_a_column_of_times_for_a_topic_that_deletes_by_them_is_told_of_before_th
         assert [line for line in caplog.messages if "retention" in line] == []
         caplog.clear()
         save(deletes, recent)
-    told, written = caplog.messages
-    assert f"a column timestamp to '{deletes.name}', whose retention.ms of 3600000 (1 hour) goes by it" in told
-    assert "set retention.ms (pylog config alter topic" in told
+    logged_before, written = caplog.messages
+    assert f"a column timestamp to '{deletes.name}', whose retention.ms of 3600000 (1 hour) goes by it" in logged_before
+    assert "set retention.ms (pylog config alter topic" in logged_before
     assert written.startswith("pylog wrote 1 records")
     caplog.clear()
     save(deletes, recent)

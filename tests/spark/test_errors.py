@@ -1,5 +1,5 @@
 """What a user did wrong comes at once, as one sentence that ends Spark's message. All that can be wrong:
-``tests/unit/spark/test_doors.py``, ``tests/reading/test_refusals.py``."""
+``tests/unit/spark/test_datasource.py``, ``tests/reading/test_refusals.py``."""
 
 import time
 from collections.abc import Callable

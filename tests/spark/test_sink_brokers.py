@@ -92,7 +92,7 @@ def older(tmp_path: Path) -> Iterator[Callable[[int], str]]:
 
 
 @pytest.mark.parametrize("hidden", [LIST_TRANSACTIONS, INIT_PRODUCER_ID])
-def test_brokers_without_transactions_are_told_with_the_option_that_does_without(
+def test_brokers_without_transactions_are_reported_with_the_option_that_needs_none(
     older: Callable[[int], str], hidden: int
 ) -> None:
     from pylog_spark.sink.identity import batch_write

@@ -137,7 +137,7 @@ def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(m
     assert seen(topic) == ["after"]
 
 
-def test_a_restarted_stream_with_a_wrong_address_is_told_within_seconds(make_topic: Topics, checkpoint: str) -> None:
+def test_a_restarted_stream_with_a_wrong_address_fails_within_seconds(make_topic: Topics, checkpoint: str) -> None:
     source, sink = make_topic(), make_topic()
     source.put(["a"])
     sink.save_stream(text_of(source), checkpoint)

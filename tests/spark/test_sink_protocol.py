@@ -181,7 +181,7 @@ def test_a_driver_that_dies_between_two_ends_leaves_the_rest_to_the_next(
     assert seen(again) == ["v0", "v1", "v2", "v3"]
 
 
-def test_of_two_drivers_of_one_query_the_newer_commits_and_the_older_is_told(
+def test_of_two_drivers_of_one_query_the_newer_commits_and_the_older_fails(
     make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = make_job(version=2), make_job(version=2)
@@ -357,7 +357,7 @@ def test_a_batch_without_a_name_leaves_no_decision_and_one_with_a_name_leaves_it
     assert seen(named) == ["a", "b"]
 
 
-def test_a_nameless_batch_that_was_given_up_tells_tasks_that_are_late(make_job: Callable[..., Job]) -> None:
+def test_late_tasks_of_a_nameless_batch_that_was_given_up_end_their_transactions(make_job: Callable[..., Job]) -> None:
     job = make_job(write=batch_write(None, None))
     job.task(0, "a")
     job.abort()

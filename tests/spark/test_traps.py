@@ -1,5 +1,5 @@
 """Traps of Spark's Python data source interface (FACTS of the API, each once measured), held shut by a test each. Those that need no Spark:
-``tests/unit/spark/test_doors.py``."""
+``tests/unit/spark/test_datasource.py``."""
 
 import re
 from collections.abc import Callable

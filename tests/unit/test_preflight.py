@@ -71,7 +71,7 @@ def test_building_needs_neither_kcat_nor_maven_nor_npm(tmp_path: Path) -> None:
     assert preflight(tmp_path, "build", kcat=None, mvn=None, npm=None).returncode == 0
 
 
-def test_missing_things_are_told_as_debian_packages_for_ci(tmp_path: Path) -> None:
+def test_missing_things_are_listed_as_debian_packages_for_ci(tmp_path: Path) -> None:
     done = preflight(tmp_path, "packages", java=None, kcat=None, mvn=None, cc=None)
     assert done.returncode == 1
     assert done.stdout.split() == ["default-jre-headless", "gcc", "kcat", "maven"]

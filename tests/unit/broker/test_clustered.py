@@ -156,7 +156,7 @@ def test_a_zookeeper_that_forgot_everything_deletes_nothing(members):
     assert not members[1].native.may_lead()
 
 
-def test_a_broker_id_that_lives_elsewhere_is_refused_and_the_same_directory_is_not(
+def test_a_broker_id_of_a_live_broker_is_refused_unless_the_directory_is_the_same(
     members, world, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("pylog_spark.broker.clustered._SESSIONS_AWAITED", 0)
@@ -283,14 +283,14 @@ def test_the_settings_of_a_group_are_those_of_all_brokers(members, world, tmp_pa
     # Nobody has heard of the first: who decides on what was there before decides again.
     assert set_of_group(members[1], "h", "by_duration:PT1S")["error_code"] == 0
     turn(members)
-    told = {
+    expected = {
         "g": {"share_auto_offset_reset": "earliest"},
         "h": {"share_auto_offset_reset": {"by_duration_ms": 1_000}},
     }
-    assert [member.native.groups for member in members] == [told] * 3
+    assert [member.native.groups for member in members] == [expected] * 3
     members[2].close()
     members[2] = Member(world, 3, tmp_path / "3")
-    assert members[2].native.groups == told, "a broker that starts reads them"
+    assert members[2].native.groups == expected, "a broker that starts reads them"
 
 
 def test_a_cluster_of_the_level_before_share_groups_has_no_settings_of_groups(members):

@@ -58,7 +58,7 @@ def described(registry, group):
     return {config["name"]: (config["value"], config["config_source"]) for config in result["configs"]}
 
 
-def test_what_a_group_sets_is_told_kept_and_shown(registry, native, tmp_path):
+def test_what_a_group_sets_is_stored_applied_and_shown(registry, native, tmp_path):
     assert alter(registry, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
     handed_over = {"share_auto_offset_reset": {"by_duration_ms": 3_600_000}, "share_isolation_level": "read_committed"}
     assert native.groups == {"g": handed_over}

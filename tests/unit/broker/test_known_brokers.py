@@ -51,7 +51,7 @@ class TestWhileABrokerIsDead:
         assert set(left[0].partitions("__consumer_offsets")[0]["replicas"]) == {1, 2, 3}
         assert "auto" in left[0].native.topics
 
-    def test_it_is_told_as_dead_and_not_among_the_brokers(self, left):
+    def test_it_is_listed_as_dead_and_not_among_the_brokers(self, left):
         assert [broker["id"] for broker in left[0].native.view["brokers"]] == [1, 2]
         (dead,) = left[0].native.view["dead"]
         assert (dead["id"], dead["port"]) == (3, 9003)

@@ -161,7 +161,7 @@ def test_only_this_machines_own_addresses_need_no_permission(host, local):
 
 
 @pytest.mark.parametrize(
-    ("host", "settings", "told"),
+    ("host", "settings", "advertised"),
     [
         ("127.0.0.1", {}, "PLAINTEXT://127.0.0.1:12345"),
         ("::1", {}, "PLAINTEXT://[::1]:12345"),
@@ -169,8 +169,8 @@ def test_only_this_machines_own_addresses_need_no_permission(host, local):
         ("0.0.0.0", {"advertised_listeners": "log.example:9093"}, "PLAINTEXT://log.example:9093"),
     ],
 )
-def test_the_address_that_clients_are_told_is_shown(native, tmp_path, host, settings, told):
+def test_the_address_that_clients_are_given_is_shown(native, tmp_path, host, settings, advertised):
     with start_broker(tmp_path, host, allow_plaintext=True, **settings):
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners"]}
         (shown,) = ask(native.made[0], "describe_configs", {"resources": [resource]})["results"][0]["configs"]
-        assert (shown["value"], shown["is_default"]) == (told, told is None)
+        assert (shown["value"], shown["is_default"]) == (advertised, advertised is None)

@@ -281,7 +281,7 @@ def test_a_resource_that_is_named_many_times_is_described_once_with_all_the_keys
         assert len(answer["configs"]) == everything
 
 
-def test_one_request_is_told_the_configs_of_so_many_resources_and_the_others_are_refused(tmp_path, native, caplog):
+def test_one_request_gets_the_configs_of_so_many_resources_and_the_others_are_refused(tmp_path, native, caplog):
     made = TopicRegistry(FileStore(tmp_path), native, broker_config([("describe.configs.max.resources", "2")]))
     made.start()
     for name in ("a", "b", "c"):

@@ -95,7 +95,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(("join", "die", "look", "act")), st.
 
 @settings(deadline=None)
 @given(EVENTS, st.integers(0, 12))
-def test_members_that_see_changes_late_never_own_the_same_and_settle_when_they_have_seen_all(
+def test_members_that_see_changes_late_never_own_the_same_and_agree_when_they_have_seen_all(
     events: list[tuple[str, int]], count: int
 ) -> None:
     registry, partitions = Registry(), {"t": set(range(count))}

@@ -303,9 +303,13 @@ class Writer:
             self._span.prepared = True
             producer.epoch += 1
             self._who = (producer.producer_id, producer.epoch)
-        told = {"transactional_id": self._name, "producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+        identity = {
+            "transactional_id": self._name,
+            "producer_id": producer.producer_id,
+            "producer_epoch": producer.epoch,
+        }
         self._world.answered()
-        return {**told, "prepared": self._world.two_phase}
+        return {**identity, "prepared": self._world.two_phase}
 
     def end(self, commit: bool) -> None:
         self._world.asked()

@@ -152,8 +152,8 @@ def lives(world: World, kind: str, *, skips: bool = False) -> list[Job]:
             checkpoint.remove(max(checkpoint))  # the newest file of commits/ is lost
         jobs.append(Job(world, kind, checkpoint, skips=skips and len(jobs) < 4))
         driver = world.spawn("driver", jobs[-1].run)
-        patience = world.random.choice((50, 200, 2_000))
-        for _ in range(patience):
+        pauses = world.random.choice((50, 200, 2_000))
+        for _ in range(pauses):
             if driver.done:
                 break
             if world.random.random() < world.old / 20:

@@ -123,7 +123,7 @@ def test_nothing_starts_and_no_socket_opens_when_a_reader_or_writer_is_made(monk
     assert [type(made_object).__name__ for made_object in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
 
 
-def test_workers_are_told_to_be_this_python_unless_the_user_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_run_this_python_unless_the_user_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
     # What Spark makes of it, with another Python first on the path, is in tests/spark/test_worker.py.
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     for name in names:
