@@ -155,7 +155,7 @@ def test_what_is_printed_at_the_start_is_shown_when_it_fails_and_what_comes_late
 
 
 def test_a_stage_of_the_build_is_one_line_and_shows_what_was_printed_when_it_fails() -> None:
-    stage = [str(ROOT / "scripts" / "stage"), "Building"]
+    stage = [str(ROOT / ".ci" / "stage"), "Building"]
     quiet = subprocess.run([*stage, "echo", "noise"], capture_output=True, text=True, check=False)
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "Building ...\n", "")
     failed = subprocess.run([*stage, "sh", "-c", "echo why; exit 3"], capture_output=True, text=True, check=False)
