@@ -1,4 +1,4 @@
-//! ListConfigResources: what there are settings of: topics, brokers and groups that have some of their own.
+//! ListConfigResources: what can be configured: topics, brokers, and groups that have settings of their own.
 //!
 //! Version 0 asks for client metrics (KIP-714); 1 for settings of any kind (KIP-1142).
 use super::common::brokers::Brokers;
@@ -16,14 +16,16 @@ const TYPES_FROM: i16 = 1;
 /// Answers with the names of all topics, live brokers and groups with settings, or of one of these types.
 pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
     let asked = &request.resource_types;
-    let is_known = |one: &i8| {
-        [RESOURCE_TOPIC, RESOURCE_BROKER, RESOURCE_GROUP].contains(one) || WITHOUT_SETTINGS.contains(one)
+    let is_known = |resource_type: &i8| {
+        [RESOURCE_TOPIC, RESOURCE_BROKER, RESOURCE_GROUP].contains(resource_type)
+            || WITHOUT_SETTINGS.contains(resource_type)
     };
     if !asked.iter().all(is_known) {
         let error_code = ErrorCode::UnsupportedVersion.code();
         return Outcome::Now(call.answer(&ListConfigResourcesResponse { error_code, ..Default::default() }));
     }
-    let wanted = |one| call.version >= TYPES_FROM && (asked.is_empty() || asked.contains(&one));
+    let wanted =
+        |resource_type| call.version >= TYPES_FROM && (asked.is_empty() || asked.contains(&resource_type));
     let mut config_resources = Vec::new();
     if wanted(RESOURCE_TOPIC) {
         let topics = call.shared.topics.now();
@@ -31,7 +33,7 @@ pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
     }
     if wanted(RESOURCE_BROKER) {
         let brokers = Brokers::of(call).all();
-        config_resources.extend(brokers.iter().map(|one| named(RESOURCE_BROKER, one.id.to_string())));
+        config_resources.extend(brokers.iter().map(|broker| named(RESOURCE_BROKER, broker.id.to_string())));
     }
     if wanted(RESOURCE_GROUP) {
         let groups = call.shared.share_groups.configs.groups();
