@@ -1,12 +1,12 @@
-"""A column `timestamp` that lies in the past meets the topic's retention: the driver warns, once per query or write.
-
-When a batch write is planned nobody knows its rows yet, and most columns `timestamp` are of today: whose topic has a retention by time
-gets a line at INFO then, which says what to set before a backfill. The warning comes when the rows are known.
+"""Warns when a column `timestamp` lies so far in the past that the topic's retention deletes the rows; once per query or write.
 
 The column is the record's time, and retention by time goes by it: the rows of a backfill may be deleted within minutes of their write.
-Spark's Kafka connector ignores the column, so a program that comes from there does not expect it. What the rows say is known when
-they are written, so tasks report the oldest time that they gave to each topic, and the driver compares it with the topic's settings
-when they are committed. Nothing that goes wrong with the comparison fails a write.
+Spark's Kafka connector ignores the column, so a program that used it does not expect that. The times are known when the rows are
+written: tasks report the oldest time that they wrote to each topic, and the driver compares it with the topic's settings
+when they are committed. Errors in the comparison never fail a write.
+
+When a batch write is planned its rows are not known yet, and most times are of today. So at that point there is only a line at INFO,
+when the topic has a retention by time, which says what to set before a backfill.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _log = logging.getLogger("pylog_spark")
 
 #: Longest wait in ms for the settings of the topics: a commit should not take longer for a warning.
 _DESCRIBE_MS = 5_000
-#: How long in seconds the settings of a topic are believed: a query commits many micro-batches in that time.
+#: Seconds for which the settings of a topic are used again: a query commits many micro-batches in that time.
 _SETTINGS_S = 300.0
 #: Topics that one process remembers.
 _TOPICS_MAX = 1_000
-#: What is younger is not compared: no retention is that short, but in tests of retention itself.
+#: Rows younger than this are not compared: only tests of retention itself have such a short one.
 _RECENT_MS = 60_000
 
 #: Of which query or write, and for which topic, there was a warning.
