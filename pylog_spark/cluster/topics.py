@@ -27,16 +27,16 @@ Topics = Mapping[str, Topic]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the broker's settings say about topics.
+    """The broker's settings about topics.
 
     Attributes
     ----------
     check_config : callable
         Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
     brokers : sequence of BrokerInfo
-        Those that may have replicas. Nobody named: this broker alone.
+        The brokers that may have replicas; only this broker when empty.
     absent : frozenset of int
-        Of those, who is dead or being stopped: they get replicas where nobody else can, and are not in sync with them.
+        Those of them that are dead or being stopped: they get replicas only when the others are not enough, and are not in sync.
     """
 
     node_id: int

@@ -105,7 +105,7 @@ def test_a_prepared_transaction_takes_nothing_more(broker, script_of):
     assert (stable(s, topic), stable(s, other)) == (2, 0)
 
 
-def test_whoever_reads_right_after_the_end_sees_it(broker, script_of):
+def test_a_reader_sees_the_end_right_after_its_answer(broker, script_of):
     s = script_of(broker)
     topic = s.topic()
     writer = begun(s, "quick", topic)

@@ -70,7 +70,7 @@ def test_reading_begins_where_the_options_say_and_stops_after_so_many(pylog, top
     assert pylog("consume", topic, "--timestamp", "2100-01-01T00:00", "-e").stdout == ""
 
 
-def test_records_of_open_and_aborted_transactions_are_shown_only_to_who_asks_for_them(pylog, topic, broker):
+def test_records_of_open_and_aborted_transactions_are_shown_only_on_request(pylog, topic, broker):
     def begin(name, *values):
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{topic}-{name}"})
         producer.init_transactions(20)

@@ -131,7 +131,7 @@ def test_members_share_the_partitions_and_go_on_where_the_group_was(
     assert sorted(drain(second, count=100)) == list(range(900, 1000))
 
 
-def test_what_is_not_done_is_handed_out_again_and_what_is_done_is_not(
+def test_records_that_were_not_processed_are_delivered_again_and_the_others_are_not(
     join: Callable[..., ConsumerGroup], broker: LocalBroker, topic: str
 ) -> None:
     def fail_at_the_tenth(member: ConsumerGroup) -> None:
@@ -194,7 +194,7 @@ def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves
     assert events[-2:] == ["lost", "claimed"]
 
 
-def test_while_zookeeper_is_away_nothing_is_handed_out_beyond_the_session_and_all_of_it_afterwards(
+def test_while_zookeeper_is_down_nothing_is_delivered_after_the_session_and_all_of_it_later(
     join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
 ) -> None:
     member = join("a")
@@ -297,7 +297,7 @@ def owners_overlap(members: list[Process]) -> list[str]:
     return wrong
 
 
-def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
+def test_members_that_join_leave_die_and_pause_deliver_every_record(
     zookeeper: ZooKeeper, broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     members: list[Process] = []

@@ -143,7 +143,7 @@ def test_an_unclean_leader_is_elected_only_where_it_is_allowed_and_the_loss_is_s
     assert any(send.value in sentence for send in lost for sentence in found)
 
 
-def test_who_may_have_missed_committed_records_does_not_lead_and_who_left_later_does(
+def test_a_replica_that_may_lack_committed_records_does_not_lead_and_one_that_left_later_does(
     bench: Bench, place: Place
 ) -> None:
     attempt = Attempt(bench, place)

@@ -197,7 +197,7 @@ def test_an_ephemeral_document_is_taken_once_and_goes_with_its_session(open_stor
     assert other.put_ephemeral("brokers/ids/1", b"other") > created
 
 
-def test_who_claims_also_writes_and_who_is_late_writes_nothing(open_store):
+def test_a_claim_also_writes_and_a_late_one_writes_nothing(open_store):
     store, other = open_store(), open_store()
     created = store.claim("controller", b"1", Write("controller_epoch", b"1", 0))
     with pytest.raises(RevisionConflict):

@@ -89,7 +89,7 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_batch_that_is_
         assert part in warning
 
 
-def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_reader_who_sees_all_that_came_later(
+def test_the_next_reader_ends_what_a_killed_driver_left_undecided_and_sees_all_that_came_later(
     topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
     make_driver().kill()
@@ -170,7 +170,7 @@ def test_a_driver_that_was_slow_after_its_decision_has_written_once_though_anoth
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
 
 
-def test_looking_for_abandoned_writes_never_fails_the_work_of_who_looks(caplog: pytest.LogCaptureFixture) -> None:
+def test_looking_for_abandoned_writes_never_fails_the_callers_own_work(caplog: pytest.LogCaptureFixture) -> None:
     client = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500"}
     with caplog.at_level(logging.WARNING):
         assert end_abandoned(client) == 0

@@ -184,7 +184,7 @@ def test_a_partition_moves_when_its_owner_gave_it_back(s: Script) -> None:
 
 
 @case
-def test_the_epoch_before_is_taken_from_who_owns_no_more_than_it_may(s: Script) -> None:
+def test_the_epoch_before_is_accepted_from_a_member_that_owns_no_more_than_it_may(s: Script) -> None:
     g = Members(s)
     g.join("a")
     g.join("b")

@@ -88,7 +88,7 @@ class TestWhileABrokerIsDead:
         back[0].close()
 
 
-def test_a_cluster_without_the_document_knows_who_lives_and_who_registers_again(members, world, tmp_path):
+def test_a_cluster_without_the_document_knows_live_brokers_and_those_that_register_again(members, world, tmp_path):
     # As an older pylog left it.
     world.remove(documents.KNOWN_BROKERS)
     members[2].close()

@@ -244,5 +244,5 @@ class TestWhileABrokerIsDead:
         grown = topics.add_partitions({"t": topic}, "t", 2, [[3, 2]], self.RULES)
         assert (grown.partitions[1].isr, grown.partitions[1].leader) == ((2,), 2)
 
-    def test_nobody_who_was_forgotten_is_counted(self):
+    def test_an_unregistered_broker_is_not_counted(self):
         assert code(self.created(NewTopic("t", 1, 4))) is ErrorCode.INVALID_REPLICATION_FACTOR

@@ -13,7 +13,7 @@ MEMBERS = st.dictionaries(st.text("mnop123", min_size=1, max_size=4), st.sets(st
 PARTITIONS = st.dictionaries(st.sampled_from(TOPICS), st.sets(st.integers(0, 40), max_size=20))
 
 
-def test_the_shares_of_the_paper_and_who_takes_the_rest() -> None:
+def test_the_shares_are_those_of_the_paper_and_the_first_members_take_the_rest() -> None:
     members = {"c1": ["t"], "c2": ["t"], "c3": ["t", "u"], "c4": ["u"]}
     partitions = {"t": range(8), "u": range(1)}
     assert share("c1", members, partitions) == {("t", 0), ("t", 1), ("t", 2)}

@@ -421,7 +421,7 @@ def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_ver
 
 
 @pytest.mark.parametrize("mistake", ["aborts what it has not revoked", "is not the only driver"])
-def test_the_world_bites_a_neighbour_who_ends_by_age_alone(
+def test_the_checks_find_a_neighbour_that_ends_writes_by_their_age_alone(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     nobody = SimpleNamespace(store=lambda _: None, close=lambda: None)

@@ -171,7 +171,7 @@ def test_each_topic_has_a_record_size_of_its_own() -> None:
     assert sizes(read, *ranges) == [4, 1, 1]
 
 
-def test_the_bound_in_bytes_is_an_option_and_does_not_touch_who_asks_for_records() -> None:
+def test_the_bound_in_bytes_is_an_option_and_does_not_change_a_bound_in_records() -> None:
     assert sizes(streamed({"a": 100}, minBytesPerPartition=200), *spread(8, 1)) == [2] * 4
     asked = streamed({"a": STREAM_MIN_BYTES}, minRecordsPerPartition=4)
     assert sizes(asked, *spread(8, 1)) == [4, 4]
