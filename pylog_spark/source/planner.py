@@ -73,7 +73,7 @@ class StreamPlanner:
         #: The last batch that `latest` gave, as (start, end), with what was seen then.
         self._given: tuple[Mapping[str, Any], Mapping[str, Any], Seen] | None = None
         self._last_batch_s = -math.inf
-        self._told_empty = False
+        self._reported_empty = False
 
     def initial(self) -> dict[str, Any]:
         """Give the position at which a new query starts."""
@@ -109,7 +109,7 @@ class StreamPlanner:
             self._frozen = now
         if not now.offsets:
             return self._stay(unchanged, reached, now)
-        self._told_empty = False
+        self._reported_empty = False
         lost = self._check_against(reached, now)
         begin = _begin(reached, seen)
         count = new_offsets(begin, now.offsets)
@@ -128,8 +128,8 @@ class StreamPlanner:
     def _stay(self, unchanged: dict[str, Any], reached: Position, now: Position) -> dict[str, Any]:
         """Keep the position while there are no partitions, and report that once. With an empty position all records would be read
         again when the topics are back."""
-        if not self._told_empty:
-            self._told_empty = self._check_against(reached, now)
+        if not self._reported_empty:
+            self._reported_empty = self._check_against(reached, now)
         return unchanged
 
     def all_latest(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The topics in which a broker keeps groups and transactions: who needs one has it made, and it does not grow without bound.
 
-Clients that speak to a coordinator without having looked for it (FindCoordinator makes the topic) are told to look: NOT_COORDINATOR. A
+Clients that speak to a coordinator without having looked for it (FindCoordinator makes the topic) get NOT_COORDINATOR. A
 fresh Apache Kafka says the same to all of these requests but TxnOffsetCommit, where it says COORDINATOR_NOT_AVAILABLE, after which
 clients look for it, too. AddOffsetsToTxn is answered by a transaction's coordinator, for a group that nobody may have looked for: there
 it is good at once, and makes no topic; here it makes the topic.

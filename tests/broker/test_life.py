@@ -159,7 +159,7 @@ def test_what_retention_removes_is_logged_with_its_reason(new_broker, admin_of):
     line = re.compile(
         r"t-0: retention removed \d+ segments \(\d+ bytes\), offsets 0 to \d: the log is larger than retention.bytes=400; "
     )
-    until(lambda: line.search(broker.logs()), "retention is told")
+    until(lambda: line.search(broker.logs()), "retention is logged")
 
 
 def descriptors_in_use(broker):

@@ -39,7 +39,7 @@ def lossy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict
 
 
 def numbered(count: int) -> list[bytes]:
-    """Values that tell their place."""
+    """Values that contain their position."""
     return [b"%08d" % n + b"." * 60 for n in range(count)]
 
 

@@ -1,6 +1,6 @@
 """The oracle: every anomaly in a recorded `History`. Pure; raises nothing, whatever the history says.
 
-What a client was not told (`UNKNOWN`) may have happened or not. The final reads are the truth about what is in the log and in
+A request without an answer (`UNKNOWN`) may have happened or not. The final reads are the truth about what is in the log and in
 which order; they must reach the end. The names of anomalies of the data are those of Jepsen's Kafka workload.
 """
 
@@ -230,7 +230,7 @@ def _polls(view: _View) -> Iterator[Anomaly]:
 def _send_order(view: _View) -> Iterator[Anomaly]:
     by_producer: dict[tuple[str, Place], list[Send]] = defaultdict(list)
     for send in view.history.sends:
-        # Who may send a record again may be told of its second place.
+        # A producer that may send a record again may be answered with the offset of the second copy.
         if send.outcome is Outcome.OK and send.offset is not None and not refused(send) and not send.may_repeat:
             by_producer[send.producer, send.place].append(send)
     for (producer, place), sends in by_producer.items():
@@ -250,7 +250,7 @@ def _ends(view: _View) -> Iterator[Anomaly]:
     for (place, committed_only), ends in ends_by_client.items():
         name = "last stable offset" if committed_only else "high watermark"
         for before, after in _backwards(ends):
-            yield Anomaly(f"{name} back", f"{place} was told as {before.offset} and later as {after.offset}")
+            yield Anomaly(f"{name} back", f"{place} was answered as {before.offset} and later as {after.offset}")
 
 
 def _group_offsets(view: _View) -> Iterator[Anomaly]:

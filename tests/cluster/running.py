@@ -21,7 +21,7 @@ def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
 
 @contextmanager
 def running(bench: Bench, places: Sequence[Place], *, read: bool = True) -> Iterator[History]:
-    """Idempotent senders and (unless told otherwise) a reader of every record meanwhile; what happens to them."""
+    """Idempotent senders and (by default) a reader of every record meanwhile; what happens to them."""
     history = History()
     own = (bench.servers, history, 0, places)
     clients: list[Client] = [

@@ -211,7 +211,7 @@ class Member:
                 # The broker is dead, or dies, or does not lead any more.
                 with suppress(NativeError, StopIteration):
                     self._session()
-            except Exception as error:  # noqa: BLE001  # the test tells of it
+            except Exception as error:  # noqa: BLE001  # the test reports it
                 self._seen.wrong.append(f"{self._name}: {error!r}")
                 return
             self._stopped.wait(_PAUSE_S)

@@ -75,7 +75,7 @@ def clean() -> History:
         GroupOffset("g", PLACE, 4, 7.0, 8.0),
         GroupOffset("g", PLACE, 4, 9.0, 9.5, fetched=True),
     ]
-    # The second delivery of `a` was accepted, of `b` nobody was told.
+    # The second delivery of `a` was accepted; the one of `b` has no answer.
     history.taken = [
         _taken("a", "early", count=1, outcome=UNKNOWN),
         _taken("b", "early", count=1, outcome=UNKNOWN),

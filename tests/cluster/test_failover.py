@@ -87,7 +87,7 @@ def alone_in_isr(bench: Bench, place: Place, attempt: Attempt, required: int) ->
     (send,) = attempt.send(1)
     until(lambda: bench.watcher.state(place).isr == (leader,), "the ISR shrinks to the leader")
     if send.outcome is not Outcome.UNKNOWN:
-        # It was waited for longer than the followers may lag: nobody is told that all have it before they are out of the ISR.
+        # Longer than the followers may lag: no answer says that all have it before they are out of the ISR.
         assert send.outcome is Outcome.OK
         assert required == 1
         assert send.ended >= written_at(bench.documents, topic_path(place[0]))
@@ -319,7 +319,7 @@ def test_a_session_that_ends_while_transactions_commit_tears_none(bench: Bench, 
             expire_session(bench.documents, victim)
         if _committed(producer):
             committed.append(values)
-    # A commit is answered when it is decided; readers see it once every partition was told.
+    # A commit is answered when it is decided; readers see it once every partition has its marker.
     until(
         lambda: (
             ends_of(bench.servers, places, committed_only=True) == ends_of(bench.servers, places, committed_only=False)

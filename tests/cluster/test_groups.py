@@ -148,7 +148,7 @@ def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators
             producer.produce(out, row.value(), partition=row.partition())
         at = [TopicPartition(topic, row.partition(), row.offset() + 1) for row in rows]
         retrying(lambda: producer.send_offsets_to_transaction(at, consumer.consumer_group_metadata(), WAIT_S))
-        with pytest.raises(KafkaException, match="Timed out"):  # the transaction is open: nobody is told
+        with pytest.raises(KafkaException, match="Timed out"):  # the transaction is open, so there is no answer
             offsets(cluster, topic, timeout_s=2.0)
         for keeper in {id(broker): broker for broker in (
             coordinator(cluster, TRANSACTIONS, name), coordinator(cluster, GROUPS, topic))}.values():  # fmt: skip

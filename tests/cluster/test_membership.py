@@ -99,7 +99,7 @@ def test_a_clean_stop_moves_leadership_first(cluster, new_topic):
     create_everywhere(cluster, new_topic)
     leaving = cluster.brokers[1]
     assert leaving.terminate() == 0
-    # Nobody waited for a session to end: it is so when the process is gone. Other brokers apply it a moment later.
+    # That holds as soon as the process has ended, without waiting for its session to end. Other brokers apply it a moment later.
     for partition in stored_partitions(cluster.zookeeper_connect, new_topic):
         assert partition.leader in (1, 3)
         assert 2 not in partition.isr
@@ -182,7 +182,7 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
     made = f"{new_topic}-written"
     for topic in (new_topic, made):
         assert write(living, topic, 0, range(100)) == 100
-    # Whoever is asked may not know it yet.
+    # The broker that is asked may not know it yet.
     assert {len(partition.replicas) for partition in cluster.wait_for(lambda: cluster.describe_topic(made), made)} == {
         3
     }

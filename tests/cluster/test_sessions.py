@@ -116,7 +116,7 @@ def test_a_leader_whose_session_ends_while_it_changes_an_isr(bench: Bench, place
         await_records(history, places)
         bench.network.delay(ZOOKEEPER, end_name(leader), _SLOW_S)
         bench.network.cut(end_name(slow), end_name(leader))
-        # It is stored, and the leader was not told yet.
+        # It is stored, and the leader does not know it yet.
         until(lambda: slow not in bench.watcher.state(place).isr, "a follower that is cut off leaves the ISR")
         harm(bench, leader)
         bench.heal()

@@ -75,7 +75,7 @@ def produce(cluster: LocalCluster, topic: str, count: int) -> None:
 
 
 def opened(cluster: LocalCluster, topic: str, partition: int, member: str) -> Session:
-    """A session of a member with whoever leads the partition."""
+    """A session of a member with the leader of the partition."""
     join(cluster, topic, member, topic)
     leader = cluster.wait_for_leader(topic, partition)
     return Session(leader, topic, member, topic_id(cluster, topic), partition)

@@ -29,7 +29,7 @@ DEADLINE_S = 120.0
 
 
 class Gate:
-    """Holds the tasks of a query in their middle: they say that they are there, and go on when told.
+    """Holds the tasks of a query in their middle: they report that they have begun, and go on when they are released.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ SESSION_MS = 2_000
 
 
 class ChangeQueue(queue.SimpleQueue):
-    """What a store told, to wait for."""
+    """The notifications of a store, to wait for."""
 
     def __call__(self, what):
         self.put(what)

@@ -88,7 +88,7 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
         if away == "pause":
             cluster.wait_for(lambda: directories(absent, gone) == [], "the deleted topic's directory is removed")
         else:
-            # Nobody told it that the topic was deleted; it may be ZooKeeper that was lost.
+            # It cannot know that the topic was deleted; ZooKeeper may have lost its data.
             (stray,) = directories(absent, gone)
             assert stray.name.endswith("-stray")
             assert OLD in log_of(stray)

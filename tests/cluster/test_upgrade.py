@@ -61,7 +61,7 @@ def replace(bench: Bench, broker: int, program: tuple[str, ...], topic: str) -> 
 
 
 def level(bench: Bench) -> tuple[int, int]:
-    """The cluster's level as the newest of all brokers tell it, and the highest that the controller's broker understands."""
+    """The cluster's level as the newest of all brokers say, and the highest that the controller's broker understands."""
     found = []
     for broker in bench.ids:
         with Admin(f"127.0.0.1:{bench.brokers[broker].port}") as admin:

@@ -4,10 +4,10 @@ Two kinds of producer, each with partitions of its own, both librdkafka:
 
 - `idempotent`: lives through all rounds and retries until everything is acknowledged. The log must hold each record exactly
   once, in order, without a gap.
-- `plain`: never retries. What it was told is there must be there, once; what it was not told about may be there, once; the
+- `plain`: never retries. Acknowledged records must be there, once; records without an answer may be there, once; the
   order is the order of sending.
 
-Every value can be told from its number alone, so a torn or mixed-up value cannot pass.
+Every value follows from its number alone, so a torn or mixed-up value cannot pass.
 """
 
 import hashlib

@@ -230,7 +230,7 @@ class Driver:
             assert self._process.poll() is None, self.log()
             return next((line for line in self._lines() if word in line), None)
 
-        return until(found, f"the driver tells {word}", DEADLINE_S)
+        return until(found, f"the driver prints {word}", DEADLINE_S)
 
 
 def _command(pid: int) -> bytes:

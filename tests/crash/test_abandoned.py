@@ -28,7 +28,7 @@ from tests.spark.support import Topic, topic_maker
 
 pytestmark = pytest.mark.cluster
 
-#: `abandonedAfter` of the writes here: long enough for a test to see that it is waited for.
+#: `abandonedAfter` of the writes here: long enough for a test to see that drivers wait for it.
 AFTER_MS = 1_000
 NAMED = {"txnAppId": "nightly", "txnVersion": "7"}
 KILLED = ["killed-a", "killed-b"]

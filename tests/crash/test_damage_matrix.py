@@ -1,5 +1,5 @@
 """Every file of a log x what can happen to it while the broker is stopped x how that stop was: the records are as before, or the
-partition is refused by name, or what is lost is told by offset and bytes. Never other records, never aborted ones, never silence.
+partition is refused by name, or the loss is logged with offset and bytes. Never other records, never aborted ones, never silence.
 
 All cases of the files of a partition share one broker, a partition for each: the others are served whatever happens to one.
 """
@@ -105,7 +105,7 @@ def test_the_partition_that_nothing_happened_to_is_as_it_was(scene: Scene) -> No
     assert seen[-1][0] < END
 
 
-# The files that tell of all logs: one start for each case.
+# The files with entries for all logs: one start for each case.
 
 #: Where the log begins, as a client has asked.
 BEGINS = OFFSETS

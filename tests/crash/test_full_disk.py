@@ -1,4 +1,4 @@
-"""A full disk: producers are told, what was acknowledged stays readable, the process lives, and space makes it well again.
+"""A full disk: producers get errors, acknowledged records stay readable, the process lives, and space makes it well again.
 
 Of several brokers one with a full disk falls behind; as a leader it hands over to the others, stops, and says why.
 """

@@ -100,7 +100,7 @@ class Member:
                 # The broker is dead, or dies: there is another session when it is back.
                 with suppress(NativeError):
                     self._session()
-        except Exception as error:  # noqa: BLE001  # the test tells of it
+        except Exception as error:  # noqa: BLE001  # the test reports it
             self._seen.wrong.append(f"{self._name}: {error!r}")
 
     def _session(self) -> None:

@@ -122,7 +122,7 @@ def test_each_row_is_seen_once_though_the_broker_in_a_role_is_killed_at_every_st
             bench.idle()
         bench.broker.start()
     bench.finish()
-    # A driver that was held before its decision for longer than its transaction may take is told so, and its query is started
+    # A driver that was held before its decision for longer than its transaction may take fails with that, and its query is started
     # again; the death itself costs no query.
     others = [
         why

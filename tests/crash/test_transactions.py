@@ -121,7 +121,7 @@ class Loop:
 
 
 def _state(pid: int) -> str:
-    """The letter by which the operating system tells the state of a process."""
+    """The letter for the state of a process in the operating system."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 

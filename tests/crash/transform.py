@@ -40,7 +40,7 @@ def main(servers: str) -> None:
         {
             "bootstrap.servers": servers,
             "group.id": "transform",
-            # A static member: whoever comes back gets its partitions at once.
+            # A static member: it gets its partitions at once when it comes back.
             "group.instance.id": "only",
             "session.timeout.ms": 30_000,
             "enable.auto.commit": False,

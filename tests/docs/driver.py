@@ -19,7 +19,7 @@ def run(page: str, program: str) -> tuple[str, str | None]:
     try:
         with contextlib.redirect_stdout(printed):
             exec(compile(program, page, "exec"), {"__name__": "__main__"})
-    except Exception:  # noqa: BLE001  # it is told, and the next page runs
+    except Exception:  # noqa: BLE001  # it is reported, and the next page runs
         return printed.getvalue(), traceback.format_exc()
     return printed.getvalue(), None
 

@@ -212,7 +212,7 @@ class Copier(Client):
                     **self._settings,
                     **READER,
                     "group.id": self.name,
-                    # A static member: whoever comes back gets its partitions at once.
+                    # A static member: it gets its partitions at once when it comes back.
                     "group.instance.id": "only",
                     "isolation.level": "read_committed",
                     "auto.offset.reset": "earliest",

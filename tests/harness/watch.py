@@ -1,4 +1,4 @@
-"""What the cluster's documents say, read as soon as ZooKeeper tells that one changed, past every fault but ZooKeeper's own."""
+"""What the cluster's documents say, read as soon as ZooKeeper reports a change, past every fault but ZooKeeper's own."""
 
 import queue
 import socket
@@ -26,7 +26,7 @@ from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
 from tests.harness.history import History, Place, State
 from tests.harness.waiting import until
 
-#: All is read again so often, whatever ZooKeeper told.
+#: Seconds after which everything is read again, also without a report of ZooKeeper.
 _LOOK_S = 1.0
 #: Pause before what ZooKeeper did not answer is asked again.
 _AGAIN_S = 0.05
@@ -101,7 +101,7 @@ class Watcher:
                 unread.add(self._changed.get(timeout=max(0.0, look_at - time.monotonic())))
 
     def _read(self, path: str) -> set[str]:
-        """Read what is at a path, to be told when it changes; what is to be read for that, too."""
+        """Read what is at a path, with a watch for its next change; what is to be read for that, too."""
         if path == SESSION:
             return {TOPICS, REGISTRATIONS, CONTROLLER, CONTROLLER_EPOCH}
         if path == TOPICS:
@@ -115,7 +115,7 @@ class Watcher:
             self.controllers += now not in (-1, self.controller)
             self.controller = now
         elif path == CONTROLLER_EPOCH:
-            # Stored in one with who was elected: that is read before the epoch is told, so that nobody takes the one before for it.
+            # Stored in one with who was elected: that is read before the epoch is published, so that nobody uses the controller before.
             self._read(CONTROLLER)
             self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
         elif stored is not None and self._revisions.get(path) != stored.revision:
@@ -161,7 +161,7 @@ def written_at(connect: str, path: str) -> float:
 
 
 def stored_partitions(connect: str, topic: str) -> tuple[Partition, ...]:
-    """A topic's partitions, by the document as it is stored now: who is told of changes may not have come to it yet."""
+    """A topic's partitions, by the document as it is stored now: a watcher of changes may not have read it yet."""
     path = topic_path(topic)
     with _asking(connect) as client:
         client.sync(f"/{path}")
@@ -181,7 +181,7 @@ def sessions(connect: str) -> set[int]:
 def expire_session(connect: str, broker: int) -> bool:
     """End a broker's session as ZooKeeper would after its time-out; False when it has none.
 
-    Whoever shows a session's number and password takes it over, and may close it. ZooKeeper makes the password from the
+    A client that shows a session's number and password takes it over, and may close it. ZooKeeper makes the password from the
     number alone.
     """
     with _asking(connect) as client:

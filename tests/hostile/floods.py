@@ -1,4 +1,4 @@
-"""What floods send, and what they look at in the answers. Whoever sends it is a socket's matter: `connect` chooses the address."""
+"""What floods send, and what they look at in the answers. The sender's address is that of the socket: `connect` chooses it."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ def peak_of(pid: int) -> int:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    # One that has ended and was not waited for has no such line.
+    # A process that has ended and was not reaped has no such line.
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 

@@ -1,10 +1,10 @@
-"""A lying broker: a real one behind a proxy that gives its answers to a script, which gives back what the client is told.
+"""A lying broker: a real one behind a proxy that gives its answers to a script, which gives back the client's reply.
 
 A script is a function of what was asked and the true answer (both without their size fields). What it gives back:
 
 ===================  ==========================================================
-bytes                told at once; `answer` itself is the truth
-`Drip`               told byte by byte, with a pause before each
+bytes                sent at once; `answer` itself is the truth
+`Drip`               sent byte by byte, with a pause before each
 `SILENCE`            nothing, now and for ever, on this connection
 `HANG_UP`            the connection is closed
 ===================  ==========================================================
@@ -160,7 +160,7 @@ class LyingBroker:
 
 @contextmanager
 def lying_broker(folder: Path) -> Iterator[LyingBroker]:
-    """A broker of pylog that tells clients to come by the proxy."""
+    """A broker of pylog whose advertised address is the proxy's."""
     with (
         LyingBroker() as lying,
         LocalBroker(folder, advertised_listeners=f"PLAINTEXT://{lying.servers}") as broker,

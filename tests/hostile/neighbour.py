@@ -142,7 +142,7 @@ class Neighbour:
             (size,) = struct.unpack(">i", read_exactly(sock, 4))
             return read_exactly(sock, size)
         finally:
-            # A request without an answer counts for as long as it was waited for.
+            # A request without an answer counts for the time of the wait.
             self.slowest_s = max(self.slowest_s, self._clock.read() - begun)
             self.slowest_wall_s = max(self.slowest_wall_s, time.perf_counter() - begun_wall)
 

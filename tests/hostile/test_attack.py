@@ -1,4 +1,4 @@
-"""The runner of long attacks: its figures are whole, and a broker that does not live through an attack is told of."""
+"""The runner of long attacks: its figures are whole, and a broker that does not survive an attack is reported."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Floods of requests that cost a broker much and their sender little: whoever is honest is answered within a second meanwhile."""
+"""Floods of requests that cost a broker much and their sender little: honest clients are answered within a second meanwhile."""
 
 import contextlib
 import socket

@@ -42,7 +42,7 @@ def lying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingBroker]:
 
 @pytest.fixture
 def topic(lying: LyingBroker, new_topic: str) -> Iterator[Topic]:
-    """A topic with `ROWS`; the broker tells the truth before and after the test."""
+    """A topic with `ROWS`; the broker replies truthfully before and after the test."""
     topic = Topic(None, lying.servers, Client({"bootstrap.servers": lying.servers}), new_topic, 1)
     topic.create()
     topic.put(ROWS)

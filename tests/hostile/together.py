@@ -86,7 +86,7 @@ class AllFloods:
     first : int
         The number of the first group, id and producer: of a second round others than of the first.
     until_closed : bool
-        Whether requests that never end are waited for until the broker closes them. Apache Kafka does so after ten minutes only.
+        Whether to wait until the broker closes requests that never end. Apache Kafka does so after ten minutes only.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Members of share groups: processes of Kafka's Java client that do what they are told (`tests/peers/java/ShareMember.java`), and
+"""Members of share groups: processes of Kafka's Java client that carry out commands (`tests/peers/java/ShareMember.java`), and
 librdkafka's share consumer in this process.
 """
 
@@ -33,7 +33,7 @@ class Delivered(NamedTuple):
 
 
 class ShareMember:
-    """One member. It reads nothing before it is told to."""
+    """One member. It reads nothing before the first command."""
 
     def __init__(self, servers: str, group: str, topic: str, log: Path, **settings: object) -> None:
         own = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]

@@ -1,6 +1,6 @@
 """Groups of the KIP-848 protocol with real clients on one broker: they come, leave, die; topics grow; the broker dies.
 
-What a group is now is asked with ConsumerGroupDescribe, which shows what no client library tells: epochs.
+What a group is now is asked with ConsumerGroupDescribe, which shows epochs, as no client library does.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.peers.kafka import dump_log
 pytestmark = pytest.mark.cluster
 
 CONSUMER = {"group.protocol": "consumer"}
-# Members are found out soon, and told soon what to do.
+# Dead members are detected soon, and members get their assignments soon.
 SETTINGS = {"group_consumer_session_timeout_ms": 6_000, "group_consumer_heartbeat_interval_ms": 300}
 
 

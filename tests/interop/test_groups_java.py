@@ -56,7 +56,7 @@ def test_a_java_consumer_shares_a_group_with_librdkafka(group: Group) -> None:
     until(lambda: ours.partitions() == PARTITIONS, "and gives it back when it leaves")
     group.stop_producing()
     until(lambda: group.committed() == group.ends(), "all is committed")
-    # A member tells what it reads before it commits it; what it told may still be on its way here.
+    # A member prints what it reads before it commits it; the last lines may still be on their way here.
     of_java = {value for value in read if value.startswith("record-")}
     until(lambda: of_java | group.read() >= group.sent(), "every record was read by one or the other")
 

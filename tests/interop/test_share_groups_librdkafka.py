@@ -1,6 +1,6 @@
 """Share groups (KIP-932) with librdkafka's share consumer: the same program on pylog and on Apache Kafka gives the same.
 
-What it adds to Kafka's own client (`test_share_groups`): records that are accepted by the next poll, a commit that is not waited for, and
+What it adds to Kafka's own client (`test_share_groups`): records that are accepted by the next poll, a commit without waiting, and
 requests as another program writes them. It takes half a minute: pylog's tests about a second each, Apache Kafka's two; its first share
 group takes eight, its start four. A cluster of three has its own in `tests/cluster/test_share_groups.py`.
 """

@@ -1,6 +1,6 @@
 """Groups of the KIP-848 protocol: heartbeats, epochs, what is refused, descriptions, commits by epoch.
 
-Members are told by the ids that they give themselves, so that both brokers speak of the same ones.
+Members are identified by the ids that they choose, so that both brokers speak of the same ones.
 """
 
 from typing import Any

@@ -12,7 +12,7 @@ METADATA_MAX = 4096
 def commit(
     s: Script, group: str, topic: str, offset: int, partition: int = 0, *, version: int | None = None, **fields: Any
 ) -> Answer:
-    """OffsetCommit of one partition; without a member if not told otherwise."""
+    """OffsetCommit of one partition; by default without a member."""
     names = {"committed_metadata", "committed_leader_epoch"}
     inner = {name: fields.pop(name) for name in names & fields.keys()}
     parts = [{"partition_index": partition, "committed_offset": offset, **inner}]

@@ -92,7 +92,7 @@ class Group:
         return answer
 
     def join(self, member: str) -> int:
-        """A member that was told to read the topic; its epoch."""
+        """A member to which the topic is assigned; its epoch."""
         answer = self.beat(member, 0, subscribed_topic_names=[self.topic])
 
         def is_assigned() -> bool:

@@ -118,7 +118,7 @@ class Simulation:
         return self._figures()
 
     def _produce(self) -> None:
-        """Clients send to whoever leads as some broker sees it; often that is wrong."""
+        """Clients send to the leader that some broker knows; often that is an old one."""
         random = self.world.random
         for _ in range(random.choice([1, 1, 2])):
             target = random.choice(list(self.brokers.values()))

@@ -83,7 +83,7 @@ class Topic:
         return self._load(reader.schema(schema) if schema else reader, options)
 
     def read_stream(self, schema: str | None = None, **options: Any) -> Any:
-        """The frame of a streaming read, from the beginning unless told otherwise."""
+        """The frame of a streaming read, by default from the beginning."""
         reader = self.spark.readStream.format("pylog")
         options = {"startingOffsets": "earliest", **options}
         return self._load(reader.schema(schema) if schema else reader, options)

@@ -149,7 +149,7 @@ def test_a_decision_that_was_written_and_not_committed_is_none(
 
     with monkeypatch.context() as patched:
         patched.setattr(Driver, "store", written_only)
-        # Whoever wants to know what is decided waits for the end of this transaction.
+        # A reader of decisions waits for the end of this transaction.
         patched.setattr(ledger_room, "DRIVER_TIMEOUT_MS", 4_000)
         with pytest.raises(Crash):
             first.commit()

@@ -1,4 +1,4 @@
-"""Brokers that do not prepare transactions: the narrower promise holds, and what is lost is told.
+"""Brokers that do not prepare transactions: the narrower promise holds, and losses are reported.
 
 On Apache Kafka, and on pylog with two-phase commit switched off.
 """

@@ -89,7 +89,7 @@ carried += sum(one is cycles for one in gc.get_objects()).to_bytes(4, "big")
     assert own == 1, "what a task makes must stay under the collector's eyes"
 
 
-@pytest.mark.long  # a driver of its own; what it is told is in tests/unit/spark/test_datasource.py and test_interpreter.py
+@pytest.mark.long  # a driver of its own; its settings are in tests/unit/spark/test_datasource.py and test_interpreter.py
 @pytest.mark.parametrize(
     "session",
     [

@@ -28,14 +28,14 @@ class World:
     def put(self, path, data, revision):
         known = self.documents.get(path)
         self.documents[path] = Stored(data, revision + 1, known.created if known else next(self.created))
-        self.tell(path, children=known is None)
+        self.notify(path, children=known is None)
 
     def remove(self, path):
         del self.documents[path]
         self.owners.pop(path, None)
-        self.tell(path, children=True)
+        self.notify(path, children=True)
 
-    def tell(self, path, children):
+    def notify(self, path, children):
         parent = path.rpartition("/")[0] + "/"
         hit = [watch for watch in self.watches if watch[1] == path or (children and watch[1] == parent)]
         self.watches = [watch for watch in self.watches if watch not in hit]
@@ -150,7 +150,7 @@ class MemoryStore:
 
 
 class Native:
-    """What a native server was told."""
+    """The calls that a native server got."""
 
     def __init__(self):
         self.topics, self.view, self.lease, self.answers, self.groups = {}, None, 0, {}, {}

@@ -1,4 +1,4 @@
-"""Settings of single groups: what may be set, where it is kept, what the native server is told."""
+"""Settings of single groups: what may be set, where it is kept, what the native server gets."""
 
 import json
 

@@ -18,7 +18,7 @@ TOPIC, BROKER = requests.RESOURCE_TOPIC, requests.RESOURCE_BROKER
 
 
 class FakeNative:
-    """Remembers what it was told; fails when `broken`."""
+    """Remembers its calls; fails when `broken`."""
 
     def __init__(self):
         self.topics = {}

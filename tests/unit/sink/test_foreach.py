@@ -15,7 +15,7 @@ from pylog_spark.spark.foreach import _shown
 
 
 class Writes:
-    """A frame's writer that notes what it is told."""
+    """A frame's writer that records its options."""
 
     def __init__(self) -> None:
         self.write = self

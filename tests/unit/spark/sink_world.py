@@ -137,7 +137,7 @@ class World:
         return actor
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Let actors take turns until the answer is true, or all are done. Whoever has the turn keeps it for a while, so that
+        """Let actors take turns until the answer is true, or all are done. An actor keeps its turn for a while, so that
         some get far ahead of others."""
         favourite: Actor | None = None
         for _ in range(_STEPS_MAX):
@@ -152,7 +152,7 @@ class World:
         raise AssertionError(f"no end after {_STEPS_MAX} steps")
 
     def kill_all(self) -> None:
-        """Whoever still lives dies."""
+        """Kill all actors that still live."""
         for actor in self.actors:
             while not actor.done:
                 actor.dead = True
@@ -181,7 +181,7 @@ class World:
                 return
 
     def begin(self, name: str) -> tuple[int, int]:
-        """InitProducerId: an open transaction of this id is aborted, whoever had it is fenced."""
+        """InitProducerId: an open transaction of this id is aborted, its producer before is fenced."""
         producer = self.producers.get(name)
         if producer is None:
             self._ids += 1

@@ -191,7 +191,7 @@ def _once(world: World) -> None:
 
 
 def raised(world: World) -> list[BaseException]:
-    """Errors that are the sink's own fault: not a death, and not one that it tells to the user."""
+    """Errors that are the sink's own fault: not a death, and not one that it raises for the user."""
     errors = [actor.error for actor in world.actors if actor.error is not None]
     return [error for error in errors if not isinstance(error, Dead | PylogError | RuntimeError)]
 
@@ -399,7 +399,7 @@ def test_the_world_bites_a_sink_that_does_not_look_again_leaves_transactions_ope
 def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_version(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first draft of the protocol: whoever gives up aborts all open transactions of the version, and no driver looks whether
+    """The first draft of the protocol: a driver that gives up aborts all open transactions of the version, and no driver looks whether
     its own are still open."""
     monkeypatch.setattr(commit, "check_alive", lambda ledger, write, transactions: None)
     monkeypatch.setattr(
