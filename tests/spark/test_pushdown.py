@@ -84,21 +84,19 @@ def test_random_conditions_give_the_rows_that_spark_finds_by_itself(mixed: Topic
     # All in one query, each with a read of its own.
     asked = [
         mixed.read(pushdown="true", minRecordsPerPartition=1_000)
-        .where(condition)
+        .where(text)
         .selectExpr(str(number), "partition", "offset")
-        for number, condition in enumerate(said)
+        for number, text in enumerate(said)
     ]
     found = {tuple(row) for row in functools.reduce(lambda frame, other: frame.union(other), asked).collect()}
     whole = mixed.read(minRecordsPerPartition=1_000)
-    rows = whole.selectExpr(
-        "partition", "offset", *(f"({condition}) AS c{number}" for number, condition in enumerate(said))
-    )
+    rows = whole.selectExpr("partition", "offset", *(f"({text}) AS c{number}" for number, text in enumerate(said)))
     expected = {
         (number, row.partition, row.offset) for row in rows.collect() for number in range(CONDITIONS) if row[2 + number]
     }
-    for number, condition in enumerate(said):
+    for number, text in enumerate(said):
         wanted = {row for row in expected if row[0] == number}
-        assert {row for row in found if row[0] == number} == wanted, condition
+        assert {row for row in found if row[0] == number} == wanted, text
     counts = Counter(number for number, *_ in expected)
     assert sum(0 < count < 60 for count in counts.values()) >= CONDITIONS / 4
 
