@@ -1,6 +1,8 @@
-"""The shape of the code, checked: arrows between the native crates, sizes, no traces of one machine, tests that test.
+"""The shape of the code, checked: arrows between the native crates and inside them, sizes, no traces of one machine, tests that test.
 
 Cargo holds the arrows between the native crates; the map in ARCHITECTURE.md is compared with them, so that the two cannot drift apart.
+Inside a crate nothing but these tests holds them: no files use each other in a circle, and where the map of a `lib.rs` says what a module
+uses, that is so.
 The arrows of the Python rooms are import-linter contracts in pyproject.toml.
 """
 
@@ -11,7 +13,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.harness import order
+import pytest
+
+from tests.harness import order, rust_modules
 
 ROOT = Path(__file__).parent.parent
 RUST = ROOT / "broker_native"
@@ -76,10 +80,15 @@ def rust_test_modules() -> tuple[Path, ...]:
 
 def only_tests(file: Path, code: str) -> str:
     """The test code of a Rust file: all of it where it is declared as a test module, else its `#[cfg(test)] mod` blocks."""
-    if any(file.is_relative_to(place) or file == place.with_suffix(".rs") for place in rust_test_modules()):
+    if is_only_tests(file):
         return code
     blocks = (code[found.start() : block_end(code, found.end() - 1)] for found in _TEST_MODULE.finditer(code))
     return "\n".join(blocks)
+
+
+def is_only_tests(file: Path) -> bool:
+    """Whether a Rust file is declared as a test module."""
+    return any(file.is_relative_to(place) or file == place.with_suffix(".rs") for place in rust_test_modules())
 
 
 def rust_functions(code: str) -> Iterator[tuple[str, int, str]]:
@@ -127,6 +136,87 @@ def test_no_simulator_comes_into_the_wheel() -> None:
         reached |= ahead
         ahead = set().union(*(own(crates()[crate]) for crate in ahead)) - reached
     assert set(crates()) - reached == {"testkit"}
+
+
+@functools.cache
+def inside(crate: str) -> dict[str, dict[str, set[str]]]:
+    """For each file of a crate the files that it uses, with the names that it takes from them; tests are left out."""
+    src = RUST / crate / "src"
+    files = [file for file in tracked(".rs") if file.is_relative_to(src) and not is_only_tests(file)]
+    arrows = rust_modules.Crate(src, {file: without_tests(code_of(file.read_text())) for file in files}).arrows()
+    return {
+        str(file.relative_to(src)): {str(other.relative_to(src)): names for other, names in used.items()}
+        for file, used in arrows.items()
+    }
+
+
+def wings(crate: str) -> dict[str, set[str]]:
+    """For each module at the root of a crate, a folder or a file, the others that it uses."""
+    found: dict[str, set[str]] = {}
+    for file, used in inside(crate).items():
+        wing = file.partition("/")[0].removesuffix(".rs")
+        others = {other.partition("/")[0].removesuffix(".rs") for other in used}
+        found[wing] = found.get(wing, set()) | others - {wing}
+    return found
+
+
+def test_no_files_of_a_crate_use_each_other_in_a_circle() -> None:
+    for crate in crates():
+        arrows = inside(crate)
+        for circle in rust_modules.circles(arrows):
+            why = [f"{file} -> {other}: {', '.join(sorted(names))}"
+                   for file in circle for other, names in sorted(arrows[file].items()) if other in circle]  # fmt: skip
+            text = "\n".join(why)
+            raise AssertionError(
+                f"files of {crate} use each other in a circle; what two of them need is for a file of its own:\n{text}"
+            )
+
+
+def test_no_modules_at_the_root_of_a_crate_use_each_other_in_a_circle() -> None:
+    for crate in crates():
+        circles = rust_modules.circles({wing: dict.fromkeys(used) for wing, used in wings(crate).items()})
+        assert circles == [], (
+            f"modules of {crate} use each other in a circle; one of them is to be below the other: {circles}"
+        )
+
+
+def said_of_modules(crate: str) -> dict[str, tuple[set[str], set[str]]]:
+    """The rows of the map in a crate's `lib.rs` that say what their modules use: row -> its modules, what they use."""
+    rows = re.findall(
+        r"^//! \| ([^|]*`[^|]*) \| [^|]+ \| ([^|]*) \|$", (RUST / crate / "src/lib.rs").read_text(), re.MULTILINE
+    )
+    return {row: (set(re.findall(r"`(\w+)`", row)), set(re.findall(r"`(\w+)`", used))) for row, used in rows}
+
+
+@pytest.mark.parametrize("crate", ["client", "coordinator", "storage"])
+def test_the_map_of_a_crate_says_of_every_module_what_it_uses(crate: str) -> None:
+    said = said_of_modules(crate)
+    found = wings(crate)
+    del found["lib"]
+    assert set().union(*(modules for modules, _ in said.values())) == found.keys()
+    for row, (modules, used) in said.items():
+        uses = set().union(*(found[module] for module in modules)) - modules
+        assert uses == used, f"{crate}/src/lib.rs says that {row} uses {sorted(used)}, but it uses {sorted(uses)}"
+
+
+@pytest.mark.parametrize("written", [
+    "use crate::b::Second;",
+    "use super::b::{self, Second};",
+    "use crate::{a::First, b::Second as Other};",
+    "use crate::b;\nfn third() -> b::Second { b::Second }",
+    "fn third() -> crate::b::Second { super::b::Second }",
+    "use crate::Second;",
+    "use super::*;\nfn third() -> Second { Second }",
+])  # fmt: skip
+def test_a_circle_is_found_whichever_way_its_paths_are_written(written: str) -> None:
+    src = Path("src")
+    codes = {
+        src / "lib.rs": "mod a;\nmod b;\npub use b::Second;",
+        src / "a.rs": f"{written}\npub struct First;",
+        src / "b.rs": "use crate::a::First;\npub struct Second;\nimpl Second { fn of(_: First) {} }",
+    }
+    arrows = rust_modules.Crate(src, codes).arrows()
+    assert rust_modules.circles(arrows) == [["src/a.rs", "src/b.rs"]]
 
 
 def test_no_file_is_longer_than_600_lines_without_its_tests() -> None:

@@ -5,12 +5,13 @@
 //!
 //! | module | what it does | uses |
 //! |---|---|---|
-//! | [`config`], [`error`] | every setting once; what failed | |
+//! | [`error`] | what failed | none |
+//! | [`config`] | every setting once | `error` |
 //! | [`net`] | one connection; when waiting ends | `config`, `error` |
-//! | [`metadata`] | brokers, leaders, coordinators, offsets | `net` |
-//! | [`read`] | ranges of partitions as Arrow batches | `metadata`, `net` |
-//! | [`write`] | Arrow rows into partitions, transactions | `metadata`, `net` |
-//! | [`admin`] | topics, settings, groups, transactions as an administrator sees them | `metadata`, `net` |
+//! | [`metadata`] | brokers, leaders, coordinators, offsets | `config`, `error`, `net` |
+//! | [`read`] | ranges of partitions as Arrow batches | `config`, `error`, `metadata`, `net` |
+//! | [`write`] | Arrow rows into partitions, transactions | `config`, `error`, `metadata`, `net` |
+//! | [`admin`] | topics, settings, groups, transactions as an administrator sees them | `error`, `metadata`, `net` |
 //!
 //! `read`, `write` and `admin` know nothing of each other.
 pub mod admin;

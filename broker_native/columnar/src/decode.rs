@@ -5,7 +5,7 @@
 //! transactions are left out. Keys and values go from the (decompressed) bytes straight into Arrow buffers. An Arrow batch ends when it holds about
 //! `batch_bytes` or `max_rows`, and before a column reaches 2 GiB.
 //!
-//! Safe for any bytes: each batch's CRC is checked (unless told otherwise), records decompress to at most
+//! Safe for any bytes: each batch's CRC is checked (unless the options say otherwise), records decompress to at most
 //! `max_decompressed_bytes`, and every error names topic, partition and offset. Not thread-safe, but `Send`.
 use std::collections::VecDeque;
 use std::ops::Range;

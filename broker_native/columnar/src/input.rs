@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-use super::encode::EncodeError;
+use super::row_error::RowError;
 
 /// Binary or string.
 pub(crate) enum BytesColumn<'a> {
@@ -24,7 +24,7 @@ pub(crate) enum BytesColumn<'a> {
 }
 
 impl<'a> BytesColumn<'a> {
-    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, EncodeError> {
+    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, RowError> {
         Ok(match array.data_type() {
             DataType::Binary => Self::Binary(array.as_binary()),
             DataType::LargeBinary => Self::LargeBinary(array.as_binary()),
@@ -57,7 +57,7 @@ pub(crate) enum TextColumn<'a> {
 }
 
 impl<'a> TextColumn<'a> {
-    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, EncodeError> {
+    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, RowError> {
         Self::of(array).ok_or_else(|| wrong_type(name, array, "string"))
     }
 
@@ -92,7 +92,7 @@ pub(crate) enum IntColumn<'a> {
 }
 
 impl<'a> IntColumn<'a> {
-    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, EncodeError> {
+    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, RowError> {
         Ok(match array.data_type() {
             DataType::Int8 => Self::Int8(array.as_primitive::<Int8Type>()),
             DataType::Int16 => Self::Int16(array.as_primitive::<Int16Type>()),
@@ -125,7 +125,7 @@ pub(crate) enum TimeColumn<'a> {
 }
 
 impl<'a> TimeColumn<'a> {
-    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, EncodeError> {
+    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Self, RowError> {
         Ok(match array.data_type() {
             DataType::Timestamp(TimeUnit::Second, _) => {
                 Self::Second(array.as_primitive::<TimestampSecondType>())
@@ -172,7 +172,7 @@ enum Lists<'a> {
 
 impl<'a> HeadersColumn<'a> {
     /// `None` for a column of type null.
-    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Option<Self>, EncodeError> {
+    pub(crate) fn new(name: &'static str, array: &'a dyn Array) -> Result<Option<Self>, RowError> {
         let refused = || wrong_type(name, array, "array<struct<key: string, value: binary>>");
         let (lists, items) = match array.data_type() {
             DataType::List(_) => (Lists::List(array.as_list()), array.as_list::<i32>().values()),
@@ -213,6 +213,6 @@ impl<'a> HeadersColumn<'a> {
     }
 }
 
-fn wrong_type(column: &'static str, array: &dyn Array, accepted: &'static str) -> EncodeError {
-    EncodeError::WrongType { column, found: array.data_type().to_string(), accepted }
+fn wrong_type(column: &'static str, array: &dyn Array, accepted: &'static str) -> RowError {
+    RowError::WrongType { column, found: array.data_type().to_string(), accepted }
 }

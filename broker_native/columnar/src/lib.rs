@@ -5,21 +5,23 @@
 //! | [`schema`] | the columns: names, types, order |
 //! | [`decode`] | record batches of one partition -> Arrow batches |
 //! | [`filter`] | which rows are wanted |
-//! | [`encode`] | an Arrow batch -> rows for [`pylog_record::BatchBuilder`] |
+//! | [`row_source`], [`row_error`] | an Arrow batch -> rows for [`pylog_record::BatchBuilder`]; why one cannot be written |
 //!
 //! Only this crate and pylog-native see Arrow.
 mod build;
 mod constants;
 pub mod decode;
-pub mod encode;
 pub mod filter;
 mod input;
+pub mod row_error;
+pub mod row_source;
 pub mod schema;
 
 pub use arrow_array::RecordBatch;
 pub use arrow_schema::SchemaRef;
 
 pub use decode::{BatchDecoder, DecodeError, DecodeOptions};
-pub use encode::{EncodeError, Row, RowSource};
 pub use filter::{KeyCondition, RowFilter};
+pub use row_error::RowError;
+pub use row_source::{Row, RowSource};
 pub use schema::{Column, UnknownColumn, schema};

@@ -4,13 +4,14 @@
 //! is `server/coordinators`: it owns one machine for each partition of an internal topic that this broker leads.
 //!
 //! # Layout
-//! | file | what it owns |
-//! |---|---|
-//! | [`machine`] | what a machine takes and gives: [`Machine`], [`Effects`], [`Ticket`], [`Entry`] |
-//! | [`timers`] | deadlines by key |
-//! | [`group`] | `__consumer_offsets`: offsets, classic groups, KIP-848 groups |
-//! | [`share`] | `__share_group_state`: what share groups did with records |
-//! | [`transaction`] | `__transaction_state`: transactional ids and their transactions |
+//! | module | what it owns | uses |
+//! |---|---|---|
+//! | [`machine`] | what a machine takes and gives: [`Machine`], [`Effects`], [`Ticket`], [`LogEntry`] | none |
+//! | [`timers`] | deadlines by key | none |
+//! | [`room`] | how many bytes all machines may keep | none |
+//! | [`group`] | `__consumer_offsets`: offsets, classic groups, KIP-848 groups | `machine`, `room`, `timers` |
+//! | [`share`] | `__share_group_state`: what share groups did with records | `machine`, `room`, `timers` |
+//! | [`transaction`] | `__transaction_state`: transactional ids and their transactions | `machine`, `room`, `timers` |
 //!
 //! # How a change happens
 //! 1. The shell locks the machine and calls [`Machine::handle`] (or [`Machine::tick`] when a deadline is over).
@@ -18,7 +19,7 @@
 //!    written: when the append fails, the shell throws the whole machine away, fails everything that waits with
 //!    NOT_COORDINATOR, and loads it again from the log.
 //! 3. The shell appends `records` as ONE batch, then starts `actions`; `replies` leave when the batch is acknowledged.
-//! 4. Whoever loads the log later sees the same records in [`Machine::replay`]. So: what must survive stands in a record, and
+//! 4. A machine that loads the log later sees the same records in [`Machine::replay`]. So: what must survive stands in a record, and
 //!    replaying the records gives the state that the live machine had (a property test of each machine).
 pub mod group;
 pub mod machine;
@@ -27,6 +28,6 @@ pub mod share;
 pub mod timers;
 pub mod transaction;
 
-pub use machine::{Caller, Effects, Entry, Machine, Now, Record, Ticket};
+pub use machine::{Caller, Effects, LogEntry, Machine, Now, Record, Ticket};
 pub use room::Room;
 pub use timers::Timers;

@@ -3,13 +3,12 @@ use bytes::Bytes;
 
 use pylog_record::control::Marker;
 
-/// Names an answer that somebody waits for. Made by the shell; a machine keeps it for as long as it likes and answers it
-/// once. A ticket that is never answered is dropped with the machine, and the client is told to look for the coordinator
-/// again.
+/// Names an answer that a client waits for. The shell makes it; a machine keeps it until it answers, and answers once. A ticket
+/// that is not answered is dropped with the machine, and the client gets NOT_COORDINATOR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// Who asks.
+/// The client that asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// As the client calls itself; empty when it does not.
@@ -31,7 +30,7 @@ pub struct Record {
 
 /// What is found in the log, in the order of the offsets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum LogEntry {
     /// A record.
     Record {
         /// Where it lies.
@@ -96,13 +95,13 @@ pub struct Now {
 }
 
 impl Now {
-    /// When a deadline is over that is given by the wall clock, if nobody sets it from now on.
+    /// A deadline of the wall clock by the steady clock, if the wall clock is not set from now on.
     pub fn steady_of(self, wall_ms: i64) -> i64 {
         self.steady_ms.saturating_add(wall_ms.saturating_sub(self.wall_ms))
     }
 
-    /// When it was by the steady clock what the wall clock of a coordinator showed then: at the latest now, although the
-    /// wall clock of this one may be behind.
+    /// A time of the wall clock, which another coordinator may have written down, by the steady clock. At the latest now: the wall
+    /// clock of this broker may be behind.
     pub fn past(self, wall_ms: i64) -> i64 {
         self.steady_of(wall_ms).min(self.steady_ms)
     }
@@ -127,8 +126,8 @@ pub trait Machine: Send + 'static {
     /// that are written into the partition.
     ///
     /// # Errors
-    /// A sentence: the entry is not what its schema says. The shell tells the operator and skips the entry.
-    fn replay(&mut self, entry: &Entry) -> Result<(), String>;
+    /// A sentence: the entry is not what its schema says. The shell writes it into the broker's log and skips the entry.
+    fn replay(&mut self, entry: &LogEntry) -> Result<(), String>;
 
     /// The log is at its end: begin to work. Deadlines begin now.
     fn loaded(&mut self, now: Now) -> Effects<Self::Reply, Self::Action>;

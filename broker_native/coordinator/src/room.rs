@@ -17,13 +17,13 @@ impl Room {
         Self { max, used: Arc::default(), when_full: Arc::new(when_full) }
     }
 
-    /// Whether there is room for `bytes` more. Who needs none has it always.
+    /// Whether there is room for `bytes` more; for 0 there always is.
     pub fn has(&self, bytes: usize) -> bool {
         self.fits(bytes, self.max)
     }
 
-    /// As [`Room::has`] for who is known already and must be able to go on when strangers have filled it: there is as much again
-    /// for them.
+    /// As [`Room::has`], for members and producers that are known already and must be able to go on when new ones have filled the
+    /// room: as much again is reserved for them.
     pub fn has_reserve(&self, bytes: usize) -> bool {
         self.fits(bytes, self.max.saturating_mul(2))
     }
@@ -58,9 +58,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_told_and_what_leaves_makes_room() {
-        let told = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&told);
+    fn what_does_not_fit_is_reported_and_what_leaves_makes_room() {
+        let reports = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&reports);
         let room = Room::new(10, move || {
             counted.fetch_add(1, Ordering::Relaxed);
         });
@@ -69,6 +69,6 @@ mod tests {
         assert!(room.has(2) && !room.has(3) && room.has(0) && room.has_reserve(12));
         room.changed(8, 5);
         assert!(room.has(5));
-        assert_eq!((room.used(), told.load(Ordering::Relaxed)), (5, 2));
+        assert_eq!((room.used(), reports.load(Ordering::Relaxed)), (5, 2));
     }
 }

@@ -1,4 +1,4 @@
-//! Deadlines by key, in milliseconds of a clock that nobody sets, as a value: nobody is woken, the owner asks.
+//! Deadlines by key, in milliseconds of a clock that nobody sets, as a value: it wakes no thread, its owner asks what is due.
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 

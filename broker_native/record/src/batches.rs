@@ -1,4 +1,4 @@
-//! Cuts a run of bytes (a fetch answer, a produce request, a piece of a segment) into whole batches.
+//! Cuts a run of bytes (a fetch answer, a produce request, a part of a segment) into whole batches.
 //!
 //! A fetch answer may end in the middle of a batch, so a partial tail is the quiet end of the run. Neither the CRC nor
 //! the records are looked at: see [`BatchHeader::verify_crc`] and [`super::reader`].

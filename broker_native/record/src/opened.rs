@@ -9,7 +9,7 @@ use super::header::BatchError;
 use super::reader::{HEADER_COUNT, RawRecord, TRAILING_RECORD, take_record};
 use super::varint::{MAX_I32_LEN, MAX_I64_LEN, TOO_LONG, TRUNCATED};
 
-/// How much of the opened records is at hand at once; a longer record is passed piece by piece.
+/// How much of the opened records is at hand at once; a longer record is passed part by part.
 const WINDOW_BYTES: usize = /* 64 KiB */ 64 << 10;
 
 const NOT_DATA: BatchError = BatchError::Malformed("the records are not what their codec says");

@@ -3,7 +3,7 @@
 //! A follower is *caught up* at a moment when it fetches from the end that the log had at an earlier fetch of its own: it
 //! need not be at the end now, which moves on with every append, but must have reached the end of then.
 
-/// Stands for an offset that no fetch has told yet.
+/// Stands for an offset that no fetch has named yet.
 pub const UNKNOWN_OFFSET: i64 = -1;
 
 /// What the leader knows of one follower.

@@ -1,18 +1,18 @@
 //! What a leader knows of one partition in one epoch, and what follows from it: how far the high watermark may go and which
 //! ISR to propose. Pure: no log, no socket, no clock.
 //!
-//! - The high watermark is the least end among the *maximal* ISR: the stored one and whoever a proposal adds while nobody
-//!   knows whether it is stored. A member that a proposal removes counts until its removal is stored. So whichever of the
+//! - The high watermark is the least end among the *maximal* ISR: the stored one and the members that a proposal adds while it is
+//!   not known whether it is stored. A member that a proposal removes counts until its removal is stored. So whichever of the
 //!   two ISRs an election finds, each of its members has every committed record.
 //! - It also waits for followers that keep up and are about to be added, which would otherwise run after it for ever.
-//! - It stands while the stored ISR is smaller than `min.insync.replicas` (KIP-966): what an acks=all producer could not be
-//!   told of is not shown to consumers either, and the last members to leave the ISR have all that was ever committed.
+//! - It stands while the stored ISR is smaller than `min.insync.replicas` (KIP-966): what is not acknowledged to an
+//!   acks=all producer is not shown to consumers either, and the last members to leave the ISR have all that was ever committed.
 //! - There is one proposal at a time. It ends when the partition's next epoch is applied, or when it is surely refused.
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::follower::Follower;
 
-/// A refused proposal is not repeated for so long.
+/// Time until a refused proposal is repeated.
 const REFUSED_PAUSE_MS: i64 = 1_000;
 
 /// What the partition's document says, as far as its leader cares.
@@ -51,11 +51,11 @@ pub struct Proposal {
 pub enum Answer {
     /// Stored.
     Accepted,
-    /// The document, or who leads, is not what the leader believes: it will be told.
+    /// The document, or who leads, is not what the leader believes: it will get the new one.
     Outdated,
     /// Not stored, for another reason.
     Refused,
-    /// Nobody knows.
+    /// Not known: it may be stored or not.
     Undecided,
 }
 
@@ -174,7 +174,7 @@ impl Progress {
         Moved { high_watermark, proposes, log_start: log_start_moved }
     }
 
-    /// Proposes to add `id`, and whoever else may be added, when it has all committed records and all of earlier epochs.
+    /// Proposes to add `id`, and the others that may be added, when it has all committed records and all of earlier epochs.
     fn expand(&mut self, id: i32, log_end: i64, now_ms: i64) -> bool {
         if self.isr.contains(&id) || !self.may_propose(now_ms) || !self.may_join(id) {
             return false;
@@ -237,7 +237,7 @@ impl Progress {
             return false;
         }
         match answer {
-            // The next epoch of the document ends it, or tells what became of it. Asking again finds out when it was lost.
+            // The next epoch of the document ends it, or shows what became of it. Asking again finds out when it was lost.
             Answer::Accepted | Answer::Undecided => pending.uncertain = true,
             Answer::Outdated if pending.uncertain => {}
             Answer::Outdated | Answer::Refused => {
@@ -262,7 +262,7 @@ impl Progress {
         Moved { high_watermark: self.advance(log_end, now_ms), log_start: true, ..Moved::default() }
     }
 
-    /// Who is registered, with which epoch. Nothing is known any more of a follower that went away or came back.
+    /// The brokers that are registered, with their epochs. Nothing is known any more of a follower that went away or came back.
     pub fn registered(&mut self, epoch_of: impl Fn(i32) -> Option<i64>, log_end: i64, now_ms: i64) -> Moved {
         for (id, follower) in &mut self.followers {
             let epoch = epoch_of(*id);

@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 pub struct Throttle {
     began: Instant,
     on: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<ThrottleState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ThrottleState {
     /// `None`: no limit.
     rate: Option<u64>,
     owed: u64,
@@ -65,7 +65,7 @@ impl Throttle {
     }
 }
 
-impl State {
+impl ThrottleState {
     fn set(&mut self, rate: Option<u64>, now_ms: u64) {
         if self.rate != rate {
             *self = Self { rate, owed: 0, at_ms: now_ms };
@@ -108,8 +108,8 @@ pub fn names(list: &str, partition: i32, broker_id: i32) -> bool {
 mod tests {
     use super::*;
 
-    fn throttled(rate: u64) -> State {
-        State { rate: Some(rate), ..State::default() }
+    fn throttled(rate: u64) -> ThrottleState {
+        ThrottleState { rate: Some(rate), ..ThrottleState::default() }
     }
 
     #[test]

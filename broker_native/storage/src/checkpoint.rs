@@ -19,14 +19,14 @@ use super::files::{SyncWhen, malformed, read_text, replace};
 const VERSION: &str = "0";
 
 /// An offset for each partition.
-pub(super) type OffsetMap = BTreeMap<TopicPartition, i64>;
+pub(super) type PartitionOffsets = BTreeMap<TopicPartition, i64>;
 
 /// The offsets of a checkpoint of the data directory; empty when the file is missing.
 ///
 /// # Errors
 /// [`super::StorageError::Malformed`], [`super::StorageError::Io`].
-pub(super) fn read_offsets(disk: &dyn Disk, path: &Path) -> Result<OffsetMap> {
-    let Some(text) = read_text(disk, path)? else { return Ok(OffsetMap::new()) };
+pub(super) fn read_offsets(disk: &dyn Disk, path: &Path) -> Result<PartitionOffsets> {
+    let Some(text) = read_text(disk, path)? else { return Ok(PartitionOffsets::new()) };
     let parsed = parse(&text, |words| match words {
         [topic, partition, offset] => Some((TopicPartition::new(topic, number(partition)?), number(offset)?)),
         _ => None,
@@ -38,7 +38,7 @@ pub(super) fn read_offsets(disk: &dyn Disk, path: &Path) -> Result<OffsetMap> {
 ///
 /// # Errors
 /// [`super::StorageError::DiskFull`], [`super::StorageError::Io`].
-pub(super) fn write_offsets(disk: &dyn Disk, path: &Path, offsets: &OffsetMap) -> Result<()> {
+pub(super) fn write_offsets(disk: &dyn Disk, path: &Path, offsets: &PartitionOffsets) -> Result<()> {
     let mut text = format!("{VERSION}\n{}\n", offsets.len());
     for (at, offset) in offsets {
         // Writing to a String cannot fail.
@@ -81,7 +81,7 @@ pub(super) fn write_epochs(
     replace(disk, path, text.as_bytes(), when, at)
 }
 
-/// A number without sign tricks; `None` when it is not one or is negative.
+/// A number that is not negative; `None` for anything else.
 fn number<T: FromStr + PartialOrd + Default>(word: &str) -> Option<T> {
     word.parse().ok().filter(|n| *n >= T::default())
 }

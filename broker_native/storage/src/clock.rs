@@ -1,9 +1,9 @@
-//! Time as an argument: the log never asks the machine.
+//! The clocks of a log, as a trait: tests bring their own.
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// A source of time: of day, for what is written down, and steady, for whoever waits.
+/// A source of time: of day, for what is written down, and a steady one, for deadlines.
 pub trait Clock: Send + Sync + 'static {
     /// Milliseconds since the epoch. An operator, or the network, may set them back or forward.
     fn now_ms(&self) -> i64;
@@ -30,7 +30,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move.
+/// A clock that stands still until a test moves it.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     now_ms: AtomicI64,

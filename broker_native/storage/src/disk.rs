@@ -35,7 +35,7 @@ pub struct DirEntry {
     pub is_dir: bool,
 }
 
-/// Held as long as nobody else may use the data directory; dropping it unlocks.
+/// Held as long as no other process may use the data directory; dropping it unlocks.
 pub trait DiskLock: Send + Sync {}
 
 /// Directories and the files in them.
@@ -130,7 +130,7 @@ impl Disk for RealDisk {
             OpenMode::Create => options.write(true).create(true).truncate(false),
             OpenMode::CreateEmpty => options.write(true).create(true).truncate(true),
         };
-        // What a link leads to is not ours to change; a pipe would be waited for.
+        // What a link leads to is not ours to change; opening a pipe would block.
         options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         let file = options.open(path).map_err(|cause| match cause.raw_os_error() {
             Some(libc::ELOOP) => odd("it is a symbolic link; put the file itself there"),
@@ -159,7 +159,7 @@ impl Disk for RealDisk {
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            // A name that is not UTF-8 is none of ours.
+            // A name that is not UTF-8 is not one of ours.
             if let Ok(name) = entry.file_name().into_string() {
                 names.push(DirEntry { name, is_dir: entry.file_type()?.is_dir() });
             }

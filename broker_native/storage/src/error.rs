@@ -26,7 +26,7 @@ impl fmt::Display for TopicPartition {
     }
 }
 
-/// The error of this room. Cloneable: one failed fdatasync is told to every producer that waits for it.
+/// The error of this crate. Cloneable: every producer that waits for a failed fdatasync gets it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StorageError {
     /// The offset is not in the log.
@@ -123,7 +123,7 @@ pub enum StorageError {
         /// The data directory.
         dir: PathBuf,
     },
-    /// The data directory or partition belongs to somebody else.
+    /// The data directory or partition belongs to another broker, cluster or topic.
     #[error("{} does not fit: {reason}", file.display())]
     Mismatch {
         /// The file that says so.
@@ -290,10 +290,10 @@ impl StorageError {
     }
 }
 
-/// Shorthand of this room.
+/// Shorthand of this crate.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
-/// What the machine is out of for a while: the log is as it was, and can be used again.
+/// Something that the machine lacks for a while: the log is as it was, and can be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     /// No space (or quota) is left. What was being written may be there in part.
@@ -303,7 +303,7 @@ pub(super) enum Want {
 }
 
 impl Want {
-    /// The want that an error tells of.
+    /// The want that is the cause of an error.
     pub fn of(cause: &io::Error) -> Option<Self> {
         match (cause.kind(), cause.raw_os_error()) {
             (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(Self::Space),

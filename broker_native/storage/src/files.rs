@@ -1,8 +1,8 @@
 //! Open files of segments, bounded in number, and small files replaced as a whole.
 //!
 //! A segment asks its [`FileSlot`] for the file each time; the [`FilePool`] closes slots that were not used lately when
-//! more than its limit are open, or when no file descriptor is left ([`IdleClosingDisk`]). Whoever holds the `Arc` goes on using a
-//! file that was closed here meanwhile.
+//! more than its limit are open, or when no file descriptor is left ([`IdleClosingDisk`]). A file that was closed here
+//! stays open for the holders of its `Arc`.
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) struct FilePool {
 
 /// The files that are open, in the order of a clock hand.
 #[derive(Default)]
-pub(super) struct OpenFiles {
+struct OpenFiles {
     ring: Mutex<VecDeque<Weak<FileSlot>>>,
 }
 
@@ -48,11 +48,9 @@ impl FilePool {
     /// A pool that keeps about `max_open` files open.
     pub fn new(disk: Arc<dyn Disk>, max_open: usize) -> Self {
         let open = Arc::<OpenFiles>::default();
-        Self {
-            disk: Arc::new(IdleClosingDisk::new(disk, Arc::clone(&open))),
-            max_open: max_open.max(1),
-            open,
-        }
+        let files = Arc::clone(&open);
+        let disk = IdleClosingDisk::new(disk, move || files.close_idle());
+        Self { disk: Arc::new(disk), max_open: max_open.max(1), open }
     }
 
     /// Closes some idle files; whether there were any.
@@ -142,7 +140,7 @@ impl FileSlot {
         *self.file.lock() = None;
     }
 
-    /// Closes an idle slot; `false` when somebody is just taking its file.
+    /// Closes an idle slot; `false` when another thread is just taking its file.
     fn evict(&self) -> bool {
         let Some(mut held) = self.file.try_lock() else { return false };
         *held = None;

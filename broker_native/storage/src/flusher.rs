@@ -11,17 +11,24 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::partition_log::PartitionLog;
+/// What is flushed: a partition's log.
+pub(super) trait Flushable: Send + Sync {
+    /// Syncs all that is written. Producers that wait, and the next append, get its error.
+    fn flush_when_due(&self);
+
+    /// The flush panicked: what it synced is unknown.
+    fn flush_panicked(&self);
+}
 
 /// The threads, started when the first log is queued.
 pub(super) struct Flusher {
     threads: usize,
-    state: Arc<State>,
+    state: Arc<FlushQueue>,
     running: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct State {
+struct FlushQueue {
     queue: Mutex<Queue>,
     wake: Condvar,
 }
@@ -37,7 +44,7 @@ struct Queue {
 struct Due {
     when: Instant,
     number: u64,
-    log: Weak<PartitionLog>,
+    log: Weak<dyn Flushable>,
 }
 
 impl PartialEq for Due {
@@ -67,7 +74,7 @@ impl Flusher {
     }
 
     /// Has `log` flushed after `delay`. `false` when the caller must do it: no threads, or stopped.
-    pub fn schedule(&self, log: &Weak<PartitionLog>, delay: Duration) -> bool {
+    pub fn schedule(&self, log: Weak<dyn Flushable>, delay: Duration) -> bool {
         if self.threads == 0 {
             return false;
         }
@@ -77,7 +84,7 @@ impl Flusher {
         }
         queue.asked += 1;
         let number = queue.asked;
-        queue.due.push(Reverse(Due { when: Instant::now() + delay, number, log: log.clone() }));
+        queue.due.push(Reverse(Due { when: Instant::now() + delay, number, log }));
         drop(queue);
         self.state.wake.notify_one();
         self.start()
@@ -115,19 +122,19 @@ impl Drop for Flusher {
     }
 }
 
-impl State {
+impl FlushQueue {
     fn work(&self) {
         while let Some(log) = self.next() {
             let Some(log) = log.upgrade() else { continue };
             // What it synced is unknown then, as after a failed sync; the other logs go on.
-            if catch_unwind(AssertUnwindSafe(|| log.flush_as_scheduled())).is_err() {
-                log.panicked();
+            if catch_unwind(AssertUnwindSafe(|| log.flush_when_due())).is_err() {
+                log.flush_panicked();
             }
         }
     }
 
     /// Waits for a log to become due; `None` when stopped.
-    fn next(&self) -> Option<Weak<PartitionLog>> {
+    fn next(&self) -> Option<Weak<dyn Flushable>> {
         let mut queue = self.queue.lock();
         loop {
             if queue.stopped {

@@ -1,6 +1,9 @@
-//! Who a directory belongs to: `meta.properties`, `partition.metadata`, and the clean-stop marker.
+//! To whom a directory belongs: `meta.properties`, `partition.metadata`, and the clean-stop marker.
 use std::path::Path;
 
+use base64::alphabet;
+use base64::engine::general_purpose::NO_PAD;
+use base64::engine::{Engine, GeneralPurpose};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -10,33 +13,18 @@ use super::error::{Result, StorageError, TopicPartition};
 use super::files::{SyncWhen, malformed, read_text, replace};
 use super::names;
 
-/// Kafka's alphabet for ids: URL-safe base64 without padding, 22 characters for 16 bytes.
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-const ID_CHARS: usize = 22;
+/// Kafka's form of ids: base64 for URLs without padding, 22 characters for 16 bytes. The last 4 bits of the text mean nothing.
+const IDS: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// An id as Kafka writes it.
 pub fn id_to_text(id: Uuid) -> String {
-    let bits = id.as_u128();
-    // 22 characters hold 132 bits: the last one carries the lowest 2 bits and 4 zeros.
-    (0..ID_CHARS as u32)
-        .map(|i| {
-            let sextet = if i == 21 { (bits << 4) & 63 } else { (bits >> (122 - 6 * i)) & 63 };
-            BASE64.get(sextet as usize).map_or('A', |c| char::from(*c))
-        })
-        .collect()
+    IDS.encode(id.as_bytes())
 }
 
 /// The id that Kafka would read from `text`.
 pub fn id_from_text(text: &str) -> Option<Uuid> {
-    if text.len() != ID_CHARS {
-        return None;
-    }
-    let mut bits = 0_u128;
-    for (i, c) in text.bytes().enumerate() {
-        let sextet = BASE64.iter().position(|b| *b == c)? as u128;
-        bits = if i == ID_CHARS - 1 { (bits << 2) | (sextet >> 4) } else { (bits << 6) | sextet };
-    }
-    Some(Uuid::from_u128(bits))
+    Uuid::from_slice(&IDS.decode(text).ok()?).ok()
 }
 
 /// Reads `meta.properties` and checks that it fits `config`, or writes it; returns the cluster id.
@@ -121,20 +109,20 @@ struct CleanStop {
     broker_epoch: i64,
 }
 
-/// Whether the last user of the directory stopped cleanly. The marker is gone when this returns, so that it never
-/// vouches for what this process does.
+/// Whether the last user of the directory stopped cleanly. The marker is gone when this returns, so that it
+/// says nothing of what this process does.
 ///
 /// # Errors
 /// [`StorageError::Io`].
 pub(super) fn take_clean_stop(disk: &dyn Disk, dir: &Path) -> Result<bool> {
     let path = dir.join(names::CLEAN_SHUTDOWN);
-    // A marker that cannot be read vouches for nothing, and recovery is always right.
+    // A marker that cannot be read counts as none: recovery is always right.
     let Some(text) = read_text(disk, &path).unwrap_or(Some(String::new())) else {
         return Ok(false);
     };
     let gone = disk.remove_file(&path).and_then(|()| disk.sync_dir(dir));
     gone.map_err(|e| StorageError::io("remove", &path, &e))?;
-    // Kafka before 3.8 leaves an empty file: it cannot be told from one that a loss of power emptied.
+    // Kafka before 3.8 leaves an empty file: it looks like one that a loss of power emptied.
     Ok(serde_json::from_str::<CleanStop>(&text).is_ok_and(|marker| marker.version == 0))
 }
 

@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use super::disk::{DirEntry, Disk, DiskFile, DiskLock, OpenMode};
 use super::error::Want;
-use super::files::OpenFiles;
 
 /// See the module.
 pub(super) struct IdleClosingDisk {
     disk: Arc<dyn Disk>,
-    files: Arc<OpenFiles>,
+    /// Closes some files that are not in use; whether there were any.
+    close_idle: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl IdleClosingDisk {
-    /// Calls `disk`; `files` may be closed for it.
-    pub fn new(disk: Arc<dyn Disk>, files: Arc<OpenFiles>) -> Self {
-        Self { disk, files }
+    /// Calls `disk`; `close_idle` closes some files that are not in use, and says whether there were any.
+    pub fn new(disk: Arc<dyn Disk>, close_idle: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { disk, close_idle: Box::new(close_idle) }
     }
 
     /// What `call` gives when there is a descriptor for it.
@@ -29,7 +29,7 @@ impl IdleClosingDisk {
         loop {
             match call() {
                 // Each time takes files out of those that may be closed, so it ends.
-                Err(cause) if Want::of(&cause) == Some(Want::Files) && self.files.close_idle() => {}
+                Err(cause) if Want::of(&cause) == Some(Want::Files) && (self.close_idle)() => {}
                 done => return done,
             }
         }

@@ -21,7 +21,7 @@ const BLOCK_ENTRIES: usize = 256;
 const MAX_ENTRY_BYTES: usize = 12;
 
 /// One entry of an index.
-pub(super) trait Entry: Copy + Default + PartialEq + std::fmt::Debug {
+pub(super) trait IndexEntry: Copy + Default + PartialEq + std::fmt::Debug {
     /// Bytes in the file.
     const BYTES: usize;
     /// Writes it to the start of `out`.
@@ -39,7 +39,7 @@ pub(super) struct OffsetEntry {
     pub position: i32,
 }
 
-impl Entry for OffsetEntry {
+impl IndexEntry for OffsetEntry {
     const BYTES: usize = 8;
 
     fn encode(self, out: &mut [u8]) {
@@ -64,7 +64,7 @@ pub(super) struct TimeEntry {
     pub relative: i32,
 }
 
-impl Entry for TimeEntry {
+impl IndexEntry for TimeEntry {
     const BYTES: usize = 12;
 
     fn encode(self, out: &mut [u8]) {
@@ -93,7 +93,7 @@ pub(super) struct SparseIndex<E> {
     last: Option<E>,
 }
 
-impl<E: Entry> SparseIndex<E> {
+impl<E: IndexEntry> SparseIndex<E> {
     /// Entries, stored and pending.
     pub fn len(&self) -> usize {
         self.stored + self.pending.len()
@@ -157,7 +157,7 @@ impl<E: Entry> SparseIndex<E> {
 ///
 /// # Errors
 /// Those of reading; `UnexpectedEof` when the file is shorter than that.
-pub(super) fn search<E: Entry>(
+pub(super) fn search<E: IndexEntry>(
     file: &dyn DiskFile,
     stored: usize,
     wanted: impl Fn(&E) -> bool,
@@ -178,7 +178,7 @@ pub(super) fn search<E: Entry>(
 }
 
 /// Entry `i` of `file`.
-pub(super) fn read_one<E: Entry>(file: &dyn DiskFile, i: usize) -> io::Result<E> {
+pub(super) fn read_one<E: IndexEntry>(file: &dyn DiskFile, i: usize) -> io::Result<E> {
     let mut bytes = [0; MAX_ENTRY_BYTES];
     let bytes = bytes.get_mut(..E::BYTES).unwrap_or_default();
     file.read_exact_at(bytes, (i * E::BYTES) as u64)?;
@@ -186,7 +186,7 @@ pub(super) fn read_one<E: Entry>(file: &dyn DiskFile, i: usize) -> io::Result<E>
 }
 
 /// All entries of `file` that grow from the front on, at most `limit`; what follows the first that does not is nonsense.
-pub(super) fn read_growing<E: Entry>(file: &dyn DiskFile, limit: usize) -> io::Result<Vec<E>> {
+pub(super) fn read_growing<E: IndexEntry>(file: &dyn DiskFile, limit: usize) -> io::Result<Vec<E>> {
     let len = usize::try_from(file.len()?).unwrap_or(usize::MAX).min(limit.saturating_mul(E::BYTES));
     let mut bytes = vec![0; len / E::BYTES * E::BYTES];
     file.read_exact_at(&mut bytes, 0)?;

@@ -1,16 +1,16 @@
 //! What the logs of a data directory were when it was closed cleanly: `clean-stop-inventory`, a file of pylog's own in JSON.
 //!
-//! After a clean stop nothing is scanned, so a file that was lost, emptied or exchanged since would go unseen: records would be
-//! missing, or aborted ones be served, without a word. The next start compares names, lengths and the first batch's CRC of each
+//! After a clean stop nothing is scanned, so a file that was lost, emptied or exchanged since would not be noticed: records would be
+//! missing, or aborted ones be served, without a warning. The next start compares names, lengths and the first batch's CRC of each
 //! log that it opens with this list, and refuses or mends what differs.
 //!
 //! The list stands for one clean stop only, known by the time of its marker; a directory that was copied without its times, or used
-//! by Apache Kafka since, is not compared. What was refused stays in the list, whoever stops how, until it is put right or removed.
+//! by Apache Kafka since, is not compared. What was refused stays in the list, also after an unclean stop, until it is put right or removed.
 //!
 //! One thing is written down while logs are used, too, whenever their recovery points are: how many aborted transactions the index of
-//! each segment has, and their sum. An index is no file that must be there, so one that is lost after a kill would make aborted records
-//! committed ones. Others than the list says are no proof (compaction removes some): such a log has its indexes made anew from its
-//! batches.
+//! each segment has, and their sum. An index need not exist, so the loss of one after a kill would turn aborted records into
+//! committed ones. An index that differs from the list is no proof of that (compaction removes entries): such a log has its indexes made
+//! anew from its batches.
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,10 @@ const VERSION: i32 = 1;
 const CRC_AT: u64 = 17;
 const CRC_BYTES: usize = 4;
 
-/// One segment.
+/// What one segment was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct HeldSegment {
+pub(super) struct SegmentInventory {
     pub base_offset: i64,
     /// Bytes of the `.log` file.
     pub bytes: u64,
@@ -43,20 +43,20 @@ pub(super) struct HeldSegment {
     pub aborted_sum: Option<u32>,
 }
 
-/// One log.
+/// What one log was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Held {
+pub(super) struct LogInventory {
     topic: String,
     partition: i32,
     topic_id: Uuid,
     /// First readable offset.
     pub log_start: i64,
-    /// One past the last; None when nobody knows.
+    /// One past the last; None when it is not known.
     pub log_end: Option<i64>,
     /// The CRC field of the first batch: two partitions of one topic differ in it, whatever their lengths. None without a batch.
     first_crc: Option<u32>,
-    pub segments: Vec<HeldSegment>,
+    pub segments: Vec<SegmentInventory>,
 }
 
 /// What is known of a log that is used: how many aborted transactions each segment has and their CRC-32C, by its base offset (those
@@ -77,26 +77,26 @@ pub(super) struct AbortedCounts {
 struct Document {
     version: i32,
     stopped_at_ms: i64,
-    logs: Vec<Held>,
-    refused: Vec<Held>,
+    logs: Vec<LogInventory>,
+    refused: Vec<LogInventory>,
     #[serde(default)]
     aborted: Vec<AbortedCounts>,
 }
 
-/// What is in the file whoever stops how.
+/// What stays in the file also after an unclean stop.
 #[derive(Default)]
-struct Kept {
-    /// Those that were not as they should be.
-    refused: BTreeMap<TopicPartition, Held>,
+struct StoredInventory {
+    /// Logs that were not as they should be.
+    refused: BTreeMap<TopicPartition, LogInventory>,
     aborted: BTreeMap<TopicPartition, AbortedCounts>,
 }
 
 /// See the module. May be used from any thread.
 pub(super) struct Inventory {
     file: PathBuf,
-    /// Of the last stop, when that was clean; who was opened is not in it any more.
-    stopped: Mutex<HashMap<TopicPartition, Held>>,
-    kept: Mutex<Kept>,
+    /// Of the last stop, when that was clean; logs that were opened since are not in it any more.
+    stopped: Mutex<HashMap<TopicPartition, LogInventory>>,
+    kept: Mutex<StoredInventory>,
 }
 
 impl AbortedCounts {
@@ -104,11 +104,12 @@ impl AbortedCounts {
     pub fn new(
         at: &TopicPartition,
         topic_id: Uuid,
-        segments: impl Iterator<Item = HeldSegment>,
+        segments: impl Iterator<Item = SegmentInventory>,
         first: Option<(i64, u32)>,
     ) -> Self {
-        let segments = segments.filter(|one| one.aborted > 0);
-        let segments = segments.filter_map(|one| Some((one.base_offset, (one.aborted, one.aborted_sum?))));
+        let segments = segments.filter(|segment| segment.aborted > 0);
+        let segments = segments
+            .filter_map(|segment| Some((segment.base_offset, (segment.aborted, segment.aborted_sum?))));
         let segments = segments.collect();
         Self { topic: at.topic.to_string(), partition: at.partition, topic_id, segments, first }
     }
@@ -122,14 +123,14 @@ impl AbortedCounts {
     }
 }
 
-impl Held {
+impl LogInventory {
     /// What `segments` of a log in `dir` are now, all of them on the device.
     pub fn now(
         disk: &dyn Disk,
         (at, topic_id): (&TopicPartition, Uuid),
         dir: &Path,
         offsets: std::ops::Range<i64>,
-        mut segments: Vec<HeldSegment>,
+        mut segments: Vec<SegmentInventory>,
     ) -> Result<Self> {
         for segment in &mut segments {
             let path = names::segment_file(dir, segment.base_offset, names::LOG_SUFFIX);
@@ -210,7 +211,7 @@ impl Held {
 }
 
 /// The CRC field of the first batch; none where none can be read.
-fn first_crc(disk: &dyn Disk, dir: &Path, segments: &[HeldSegment]) -> Option<u32> {
+fn first_crc(disk: &dyn Disk, dir: &Path, segments: &[SegmentInventory]) -> Option<u32> {
     let first = segments.iter().find(|segment| segment.bytes > 0)?;
     crc_of_first_batch(disk, dir, first.base_offset)
 }
@@ -239,31 +240,31 @@ impl Inventory {
         }
         let marked_ms = disk.modified_ms(&dir.join(names::CLEAN_SHUTDOWN));
         let is_of_last_stop = marked_ms.is_ok_and(|ms| ms == document.stopped_at_ms);
-        let by_place = |logs: Vec<Held>| logs.into_iter().map(|held| (held.at(), held));
+        let by_place = |logs: Vec<LogInventory>| logs.into_iter().map(|held| (held.at(), held));
         // After a clean stop the list of that stop says it.
         let counts: Vec<_> = match is_of_last_stop {
-            true => document.logs.iter().map(Held::aborted).collect(),
+            true => document.logs.iter().map(LogInventory::aborted).collect(),
             false => document.aborted,
         };
         let stopped = if is_of_last_stop { by_place(document.logs).collect() } else { HashMap::new() };
         let refused = by_place(document.refused).collect();
         let counts = counts.into_iter().filter(|counts| !counts.is_empty());
         let aborted = counts.map(|counts| (counts.at(), counts)).collect();
-        let kept = Mutex::new(Kept { refused, aborted });
+        let kept = Mutex::new(StoredInventory { refused, aborted });
         let inventory = Self { file: file.clone(), stopped: Mutex::new(stopped), kept };
         inventory.store(disk, &inventory.kept.lock(), Vec::new(), 0)?;
         Ok(inventory)
     }
 
     /// What the log was; none when nothing is known of it, or of one with that name only.
-    pub fn expected(&self, at: &TopicPartition, topic_id: Uuid) -> Option<Held> {
+    pub fn expected(&self, at: &TopicPartition, topic_id: Uuid) -> Option<LogInventory> {
         let refused = self.kept.lock().refused.get(at).cloned();
         let held = refused.or_else(|| self.stopped.lock().get(at).cloned())?;
         (topic_id.is_nil() || held.topic_id == topic_id).then_some(held)
     }
 
     /// The log is not as it was: every start says so until it is, or until the list does not ask for it any more.
-    pub fn refuse(&self, disk: &dyn Disk, held: Held) -> Result<()> {
+    pub fn refuse(&self, disk: &dyn Disk, held: LogInventory) -> Result<()> {
         let mut kept = self.kept.lock();
         if kept.refused.insert(held.at(), held).is_some() {
             return Ok(());
@@ -271,11 +272,11 @@ impl Inventory {
         self.store(disk, &kept, Vec::new(), 0)
     }
 
-    /// These logs were here; all that told of them is gone. Each is refused until it is put back, or given up.
+    /// These logs were here, and everything that named them is gone. Each is refused until it is put back, or given up.
     pub fn expect(&self, disk: &dyn Disk, logs: impl Iterator<Item = (TopicPartition, Uuid)>) -> Result<()> {
         let mut kept = self.kept.lock();
         for (at, topic_id) in logs {
-            let unknown = Held::unknown(&at, topic_id);
+            let unknown = LogInventory::unknown(&at, topic_id);
             kept.refused.entry(at).or_insert(unknown);
         }
         self.store(disk, &kept, Vec::new(), 0)
@@ -326,7 +327,7 @@ impl Inventory {
     }
 
     /// Writes what `logs` are, behind the marker of a clean stop.
-    pub fn leave(&self, disk: &dyn Disk, dir: &Path, logs: Vec<Held>) -> Result<()> {
+    pub fn leave(&self, disk: &dyn Disk, dir: &Path, logs: Vec<LogInventory>) -> Result<()> {
         let marker = dir.join(names::CLEAN_SHUTDOWN);
         let marked_ms = disk.modified_ms(&marker).map_err(|e| StorageError::io("read", &marker, &e))?;
         let mut kept = self.kept.lock();
@@ -339,10 +340,16 @@ impl Inventory {
         &self.file
     }
 
-    /// Writes the file. Who calls it holds the lock of `kept`: logs are opened by many threads, and two that wrote at once
+    /// Writes the file. The caller holds the lock of `kept`: logs are opened by many threads, and two that wrote at once
     /// would take the file beside it from each other.
-    fn store(&self, disk: &dyn Disk, kept: &Kept, logs: Vec<Held>, stopped_at_ms: i64) -> Result<()> {
-        let refused: Vec<Held> = kept.refused.values().cloned().collect();
+    fn store(
+        &self,
+        disk: &dyn Disk,
+        kept: &StoredInventory,
+        logs: Vec<LogInventory>,
+        stopped_at_ms: i64,
+    ) -> Result<()> {
+        let refused: Vec<LogInventory> = kept.refused.values().cloned().collect();
         let aborted: Vec<AbortedCounts> = kept.aborted.values().cloned().collect();
         if logs.is_empty() && refused.is_empty() && aborted.is_empty() {
             return match disk.remove_file(&self.file) {

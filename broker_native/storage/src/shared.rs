@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::checkpoint::{OffsetMap, read_offsets, write_offsets};
+use super::checkpoint::{PartitionOffsets, read_offsets, write_offsets};
 use super::clock::Clock;
 use super::config::ManagerConfig;
 use super::disk::Disk;
@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub log_starts: Checkpoint,
     /// Up to where each log is on the device.
     pub recovery_points: Checkpoint,
-    /// Up to where each compacted log was cleaned; who is named here may have holes.
+    /// Up to where each compacted log was cleaned; a log that is named here may have holes.
     pub cleaner_offsets: Checkpoint,
     /// Up to where logs with other replicas were committed; may be behind.
     pub high_watermarks: Checkpoint,
@@ -36,10 +36,10 @@ pub(super) struct Shared {
     pub inventory: Inventory,
     /// Whether a partition's directory was made, and its name may not be on the device.
     pub unsynced: AtomicBool,
-    /// Logs that were made, and of which no checkpoint tells yet.
+    /// Logs that were made and that no checkpoint names yet.
     pub made: Mutex<Vec<TopicPartition>>,
     graveyard: Mutex<Vec<Doomed>>,
-    /// Told when a partition had more producers than it may remember.
+    /// Called when a partition had more producers than it may remember.
     pub on_crowded: OnceLock<CrowdedListener>,
 }
 
@@ -49,7 +49,7 @@ pub type CrowdedListener = Box<dyn Fn(&TopicPartition, usize) + Send + Sync>;
 /// One checkpoint of the data directory: its content, and the file.
 pub(super) struct Checkpoint {
     name: &'static str,
-    offsets: Mutex<OffsetMap>,
+    offsets: Mutex<PartitionOffsets>,
 }
 
 /// A renamed file or directory that is unlinked when its time comes.
@@ -76,7 +76,12 @@ impl Checkpoint {
     ///
     /// # Errors
     /// [`StorageError::DiskFull`], [`StorageError::Io`]; content and file are then as before.
-    pub fn update(&self, disk: &dyn Disk, dir: &Path, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+    pub fn update(
+        &self,
+        disk: &dyn Disk,
+        dir: &Path,
+        change: impl FnOnce(&mut PartitionOffsets),
+    ) -> Result<()> {
         let mut offsets = self.offsets.lock();
         let mut changed = offsets.clone();
         change(&mut changed);
@@ -109,7 +114,7 @@ impl Shared {
         if made.is_empty() {
             return Ok(());
         }
-        // A loss of power must not leave a checkpoint that tells of a folder which never came to the device.
+        // A loss of power must not leave a checkpoint that names a folder which never came to the device.
         let noted = self.sync_names().and_then(|()| {
             self.update_recovery_points(|points| {
                 made.iter().for_each(|at| _ = points.entry(at.clone()).or_insert(0))
@@ -122,7 +127,7 @@ impl Shared {
     ///
     /// # Errors
     /// Those of [`Checkpoint::update`].
-    pub fn update_log_starts(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+    pub fn update_log_starts(&self, change: impl FnOnce(&mut PartitionOffsets)) -> Result<()> {
         self.log_starts.update(&*self.disk, &self.dir, change)
     }
 
@@ -130,7 +135,7 @@ impl Shared {
     ///
     /// # Errors
     /// Those of [`Checkpoint::update`].
-    pub fn update_recovery_points(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+    pub fn update_recovery_points(&self, change: impl FnOnce(&mut PartitionOffsets)) -> Result<()> {
         self.recovery_points.update(&*self.disk, &self.dir, change)
     }
 
@@ -138,7 +143,7 @@ impl Shared {
     ///
     /// # Errors
     /// Those of [`Checkpoint::update`].
-    pub fn update_cleaner_offsets(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+    pub fn update_cleaner_offsets(&self, change: impl FnOnce(&mut PartitionOffsets)) -> Result<()> {
         self.cleaner_offsets.update(&*self.disk, &self.dir, change)
     }
 
@@ -146,7 +151,7 @@ impl Shared {
     ///
     /// # Errors
     /// Those of [`Checkpoint::update`].
-    pub fn update_high_watermarks(&self, change: impl FnOnce(&mut OffsetMap)) -> Result<()> {
+    pub fn update_high_watermarks(&self, change: impl FnOnce(&mut PartitionOffsets)) -> Result<()> {
         self.high_watermarks.update(&*self.disk, &self.dir, change)
     }
 

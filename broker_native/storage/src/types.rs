@@ -7,7 +7,7 @@ use super::scan::{Found, Scanner};
 use pylog_record::control::EndTxn;
 use pylog_record::header::BatchHeader;
 
-/// Who writes a batch, and what is therefore checked.
+/// The writer of a batch, which decides what is checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Origin {
     /// A producer: epoch, sequence, and for the first batch of a transaction a [`Verification`].
@@ -24,7 +24,7 @@ pub struct AppendOptions {
     pub leader_epoch: i32,
     /// The append time, milliseconds since the epoch; `None`: the log's clock.
     pub now_ms: Option<i64>,
-    /// Who writes.
+    /// The writer.
     pub origin: Origin,
     /// That the transaction coordinator knows of the transaction that the batch begins here.
     pub verified: Option<Verification>,
@@ -205,7 +205,7 @@ impl std::fmt::Debug for LogSlice {
 
 /// The limit of a topic's retention that records are beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum RetentionLimit {
     /// `retention.ms`.
     ForMs(i64),
     /// `retention.bytes`.
@@ -224,7 +224,7 @@ pub struct Retired {
     /// Bytes of their `.log` files.
     pub bytes: u64,
     /// Why.
-    pub limit: Kept,
+    pub limit: RetentionLimit,
 }
 
 /// What recovery cut from a log after an unclean stop: bytes behind the recovery point that are not whole batches, and

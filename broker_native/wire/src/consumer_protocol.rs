@@ -1,4 +1,4 @@
-//! What the members of classic consumer groups tell each other through a broker, which does not read it: Kafka's
+//! What the members of classic consumer groups send each other through a broker, which does not read it: Kafka's
 //! ConsumerProtocolAssignment, for tools that show who reads what.
 use bytes::Bytes;
 
@@ -25,9 +25,9 @@ pub fn assigned(assignment: &Bytes) -> Vec<(String, i32)> {
     let version = Version { number: 0, flexible: false };
     let read = ConsumerProtocolAssignment::read(&mut Reader::new(assignment.clone()), version);
     let topics = read.map(|read| read.assigned_partitions).unwrap_or_default();
-    let pairs = topics
-        .into_iter()
-        .flat_map(|one| one.partitions.into_iter().map(move |partition| (one.topic.clone(), partition)));
+    let pairs = topics.into_iter().flat_map(|topic| {
+        topic.partitions.into_iter().map(move |partition| (topic.topic.clone(), partition))
+    });
     pairs.collect()
 }
 

@@ -12,7 +12,6 @@
 use super::api::{ApiInfo, ApiKey};
 use super::error::WireError;
 use super::field::{Field, Nullable, Version};
-use super::message::response_header_is_flexible;
 use super::reader::Reader;
 use super::writer::Writer;
 
@@ -113,4 +112,10 @@ impl ResponseHeader {
         }
         Ok(())
     }
+}
+
+/// Whether the header of a response to `key` in `version` has tagged fields.
+fn response_header_is_flexible(key: ApiKey, version: i16) -> bool {
+    // A client reads the answer to ApiVersions before it knows what the broker speaks (KIP-511).
+    key != ApiKey::ApiVersions && key.info().is_flexible(version)
 }

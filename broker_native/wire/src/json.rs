@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::api::{ApiKey, Visitor};
+use super::any_request::Visitor;
+use super::api::ApiKey;
 use super::error::WireError;
 use super::message::{Request, decode_response, request_frame};
 use super::writer::Chunk;

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`messages`] | every message as a table of fields, one file per API |
 //! | [`stored`] | keys and values of records in internal topics |
-//! | [`api`] | numbers and versions of the APIs, which request has which response |
+//! | [`api`] | numbers and versions of the APIs |
+//! | [`any_request`] | which request has which response; requests of an API that is known by its number only |
 //! | [`errors`] | Kafka's error codes: number, name, sentence, retriable |
 //! | [`header`] | what stands before a body, and what to do with an unknown version |
 //! | [`message`] | decode, encode, whole frames, Fetch answers around records in files |
@@ -27,6 +28,7 @@
 //! let chunks = message::response_frame(&MetadataResponse::default(), header.api_version, header.correlation_id)?;
 //! # Ok::<(), pylog_wire::WireError>(())
 //! ```
+pub mod any_request;
 pub mod api;
 pub mod consumer_protocol;
 pub mod error;
@@ -45,7 +47,8 @@ pub mod stored;
 mod tests;
 pub mod writer;
 
-pub use api::{AnyRequest, ApiInfo, ApiKey};
+pub use any_request::AnyRequest;
+pub use api::{ApiInfo, ApiKey};
 pub use error::WireError;
 pub use errors::ErrorCode;
 pub use header::{RequestHeader, ResponseHeader};

@@ -1,7 +1,7 @@
 //! What every request and response can do, and whole frames.
 use bytes::Bytes;
 
-use super::api::{ApiInfo, ApiKey};
+use super::api::ApiInfo;
 use super::error::WireError;
 use super::field::{Field, Version};
 use super::header::{RequestHeader, ResponseHeader};
@@ -118,10 +118,4 @@ pub fn decode_response<R: Message>(frame: Bytes, version: i16) -> Result<(Respon
     let body = R::decode(&mut reader, version)?;
     reader.finish()?;
     Ok((header, body))
-}
-
-/// Whether the header of a response to `key` in `version` has tagged fields.
-pub(super) fn response_header_is_flexible(key: ApiKey, version: i16) -> bool {
-    // A client reads the answer to ApiVersions before it knows what the broker speaks (KIP-511).
-    key != ApiKey::ApiVersions && key.info().is_flexible(version)
 }

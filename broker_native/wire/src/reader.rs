@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::error::WireError;
 
-/// Memory that the decoded form of one message may take unless told otherwise: about 200,000 partitions.
+/// Memory that the decoded form of one message may take unless the caller says otherwise: about 200,000 partitions.
 pub const MEMORY_LIMIT_BYTES: usize = 32 * 1024 * 1024;
 
 /// Most elements of one array.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::error::WireError;
 
-/// Byte fields this long are handed on as they are; copying shorter ones is cheaper than one more part to send.
+/// Byte fields this long are passed on as they are; copying shorter ones is cheaper than one more part to send.
 pub const SHARE_FROM_BYTES: usize = 16 * 1024;
 
 /// A part of a frame.

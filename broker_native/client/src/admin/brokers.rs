@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::metadata::cluster::Cluster;
 use pylog_wire::messages::{DescribeClusterRequest, UnregisterBrokerRequest};
 
-/// The brokers that are registered and do not live: {node_id, host, port, rack}. A broker that cannot tell (Kafka before 4.1)
+/// The brokers that are registered and do not live: {node_id, host, port, rack}. A broker that does not know them (Kafka before 4.1)
 /// shows none.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ struct GroupOffsets {
 #[derive(Debug, Deserialize)]
 struct AlterGroupOffsets {
     group: String,
-    offsets: Vec<group_offsets::Committed>,
+    offsets: Vec<group_offsets::CommittedOffset>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,7 +41,7 @@ struct Group {
 #[derive(Debug, Deserialize)]
 struct AlterShareGroupOffsets {
     group: String,
-    offsets: Vec<share_groups::Start>,
+    offsets: Vec<share_groups::StartOffset>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,7 +62,7 @@ struct Broker {
 
 #[derive(Debug, Deserialize)]
 struct Moves {
-    moves: Vec<replicas::Move>,
+    moves: Vec<replicas::ReplicaMove>,
 }
 
 /// Carries out the request called `name`, with the fields that `Admin` of `pylog_spark/client` gives it.

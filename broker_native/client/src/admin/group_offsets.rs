@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::{error_name, refuse, said};
 use crate::error::Result;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
+use crate::metadata::coordinator::{CoordinatorType, ask_coordinator, check_ready};
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
 use pylog_wire::messages::offset_delete::{OffsetDeleteRequestPartition, OffsetDeleteRequestTopic};
 use pylog_wire::messages::offset_fetch::OffsetFetchRequestGroup;
 use pylog_wire::messages::{OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest};
 
 /// Topic, partition, offset, metadata.
-pub type Committed = (String, i32, i64, String);
+pub type CommittedOffset = (String, i32, i64, String);
 
 /// All offsets that a group committed; with `stable`, none that an open transaction may change.
 ///
@@ -27,12 +27,18 @@ pub fn list(cluster: &mut Cluster, group: &str, stable: bool) -> Result<Vec<Valu
         groups: vec![of_group],
         require_stable: stable,
     };
-    let answer = ask_coordinator(cluster, "list offsets of a group", Kind::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        check_ready(answer.error_code, group)?;
-        answer.groups.iter().try_for_each(|described| check_ready(described.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer = ask_coordinator(
+        cluster,
+        "list offsets of a group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            check_ready(answer.error_code, group)?;
+            answer.groups.iter().try_for_each(|described| check_ready(described.error_code, group))?;
+            Ok(answer)
+        },
+    )?;
     refuse(answer.error_code, "offsets of the group cannot be listed")?;
     let mut offsets = Vec::new();
     for topic in &answer.topics {
@@ -73,7 +79,7 @@ fn offset_json(topic: &str, partition: i32, offset: i64, metadata: Option<&str>,
 ///
 /// # Errors
 /// Those of the connection.
-pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Result<Vec<Value>> {
+pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[CommittedOffset]) -> Result<Vec<Value>> {
     let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
     for (topic, partition_index, committed_offset, metadata) in offsets {
         topics.entry(topic).or_default().push(OffsetCommitRequestPartition {
@@ -93,12 +99,18 @@ pub fn alter(cluster: &mut Cluster, group: &str, offsets: &[Committed]) -> Resul
         topics: topics.into_iter().map(topic).collect(),
         ..Default::default()
     };
-    let answer = ask_coordinator(cluster, "set offsets of a group", Kind::Group, group, |cluster, node| {
-        let answer = cluster.call(node, &request)?;
-        let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
-        each.try_for_each(|partition| check_ready(partition.error_code, group))?;
-        Ok(answer)
-    })?;
+    let answer = ask_coordinator(
+        cluster,
+        "set offsets of a group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
+            let answer = cluster.call(node, &request)?;
+            let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
+            each.try_for_each(|partition| check_ready(partition.error_code, group))?;
+            Ok(answer)
+        },
+    )?;
     let mut results = Vec::new();
     for topic in &answer.topics {
         let result = |partition, error| result_json(&topic.name, partition, error);
@@ -123,12 +135,17 @@ pub fn delete(cluster: &mut Cluster, group: &str, partitions: &[(String, i32)]) 
         |(name, partitions): (&str, _)| OffsetDeleteRequestTopic { name: name.to_owned(), partitions };
     let request =
         OffsetDeleteRequest { group_id: group.to_owned(), topics: topics.into_iter().map(topic).collect() };
-    let answer =
-        ask_coordinator(cluster, "delete offsets of a group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(
+        cluster,
+        "delete offsets of a group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
             let answer = cluster.call(node, &request)?;
             check_ready(answer.error_code, group)?;
             Ok(answer)
-        })?;
+        },
+    )?;
     refuse(answer.error_code, "offsets of the group cannot be deleted")?;
     let mut results = Vec::new();
     for topic in &answer.topics {

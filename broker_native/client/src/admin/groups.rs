@@ -5,7 +5,7 @@ use super::group_answer::{described_error, first};
 use super::{error_name, said, share_groups};
 use crate::error::{Result, code};
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
+use crate::metadata::coordinator::{CoordinatorType, ask_coordinator, check_ready};
 use pylog_wire::ErrorCode;
 use pylog_wire::consumer_protocol::assigned;
 use pylog_wire::messages::consumer_group_describe as newer;
@@ -50,7 +50,7 @@ pub fn list(cluster: &mut Cluster, states: &[String], types: &[String]) -> Resul
 /// Those of the connection.
 pub fn describe(cluster: &mut Cluster, names: &[String]) -> Result<Vec<Value>> {
     let describe = |name: &String| {
-        ask_coordinator(cluster, "describe groups", Kind::Group, name, |cluster, node| {
+        ask_coordinator(cluster, "describe groups", CoordinatorType::Group, name, |cluster, node| {
             describe_one(cluster, node, name)
         })
     };
@@ -88,11 +88,12 @@ fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Result<Value> {
 pub fn delete(cluster: &mut Cluster, names: &[String]) -> Result<Vec<Value>> {
     let delete = |name: &String| {
         let request = DeleteGroupsRequest { groups_names: vec![name.clone()] };
-        let result = ask_coordinator(cluster, "delete groups", Kind::Group, name, |cluster, node| {
-            let result = first(cluster.call(node, &request)?.results, name)?;
-            check_ready(result.error_code, name)?;
-            Ok(result)
-        })?;
+        let result =
+            ask_coordinator(cluster, "delete groups", CoordinatorType::Group, name, |cluster, node| {
+                let result = first(cluster.call(node, &request)?.results, name)?;
+                check_ready(result.error_code, name)?;
+                Ok(result)
+            })?;
         let message = match code(result.error_code) {
             ErrorCode::GroupIdNotFound => Some(format!("Group '{name}' does not exist.")),
             ErrorCode::NonEmptyGroup => {

@@ -15,7 +15,7 @@ use pylog_wire::messages::{
 };
 
 /// Where the replicas of a partition shall be; without them a move that is under way ends.
-pub type Move = (String, i32, Option<Vec<i32>>);
+pub type ReplicaMove = (String, i32, Option<Vec<i32>>);
 
 /// Which leaders to elect.
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Election {
 ///
 /// # Errors
 /// Those of the connection and of the whole request.
-pub fn reassign(cluster: &mut Cluster, moves: &[Move]) -> Result<Vec<Value>> {
+pub fn reassign(cluster: &mut Cluster, moves: &[ReplicaMove]) -> Result<Vec<Value>> {
     let mut topics: BTreeMap<&str, Vec<ReassignablePartition>> = BTreeMap::new();
     for (topic, partition_index, replicas) in moves {
         let partition =

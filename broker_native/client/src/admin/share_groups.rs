@@ -7,7 +7,7 @@ use super::group_answer::{described_error, first};
 use super::{error_name, refuse, said};
 use crate::error::{Result, code};
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, ask_coordinator, check_ready};
+use crate::metadata::coordinator::{CoordinatorType, ask_coordinator, check_ready};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_share_group_offsets::{
     AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,
@@ -47,14 +47,19 @@ pub(super) fn describe_one(cluster: &mut Cluster, node: i32, name: &str) -> Resu
 pub fn offsets(cluster: &mut Cluster, group: &str) -> Result<Vec<Value>> {
     let of_group = DescribeShareGroupOffsetsRequestGroup { group_id: group.to_owned(), topics: None };
     let request = DescribeShareGroupOffsetsRequest { groups: vec![of_group] };
-    let answer =
-        ask_coordinator(cluster, "list offsets of a share group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(
+        cluster,
+        "list offsets of a share group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
             let answer = first(cluster.call(node, &request)?.groups, group)?;
             check_ready(answer.error_code, group)?;
             let mut each = answer.topics.iter().flat_map(|topic| &topic.partitions);
             each.try_for_each(|partition| check_ready(partition.error_code, group))?;
             Ok(answer)
-        })?;
+        },
+    )?;
     refuse(answer.error_code, "offsets of the share group cannot be listed")?;
     let of_topic = answer.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| {
@@ -72,13 +77,13 @@ pub fn offsets(cluster: &mut Cluster, group: &str) -> Result<Vec<Value>> {
 }
 
 /// Topic, partition, offset.
-pub type Start = (String, i32, i64);
+pub type StartOffset = (String, i32, i64);
 
 /// Moves a share group without members: what is before these offsets is done with, what is behind them is delivered.
 ///
 /// # Errors
 /// Those of the connection and of the group.
-pub fn alter(cluster: &mut Cluster, group: &str, starts: &[Start]) -> Result<Vec<Value>> {
+pub fn alter(cluster: &mut Cluster, group: &str, starts: &[StartOffset]) -> Result<Vec<Value>> {
     let mut topics: BTreeMap<&str, Vec<AlterShareGroupOffsetsRequestPartition>> = BTreeMap::new();
     for (topic, partition_index, start_offset) in starts {
         topics.entry(topic).or_default().push(AlterShareGroupOffsetsRequestPartition {
@@ -92,14 +97,19 @@ pub fn alter(cluster: &mut Cluster, group: &str, starts: &[Start]) -> Result<Vec
     };
     let topics = topics.into_iter().map(topic).collect();
     let request = AlterShareGroupOffsetsRequest { group_id: group.to_owned(), topics };
-    let answer =
-        ask_coordinator(cluster, "set offsets of a share group", Kind::Group, group, |cluster, node| {
+    let answer = ask_coordinator(
+        cluster,
+        "set offsets of a share group",
+        CoordinatorType::Group,
+        group,
+        |cluster, node| {
             let answer = cluster.call(node, &request)?;
             check_ready(answer.error_code, group)?;
             let mut each = answer.responses.iter().flat_map(|topic| &topic.partitions);
             each.try_for_each(|partition| check_ready(partition.error_code, group))?;
             Ok(answer)
-        })?;
+        },
+    )?;
     refuse(answer.error_code, "offsets of the share group cannot be set")?;
     let of_topic = answer.responses.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| {

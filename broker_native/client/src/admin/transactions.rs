@@ -9,7 +9,7 @@ use super::{error_name, leader, refuse, said};
 use crate::error::{ClientError, Result, code};
 use crate::metadata::address::Address;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, Located, ask_coordinator, check_ready, locate};
+use crate::metadata::coordinator::{CoordinatorType, Located, ask_coordinator, check_ready, locate};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_producers::{ProducerState, TopicRequest};
 use pylog_wire::messages::describe_transactions::TransactionState;
@@ -21,7 +21,7 @@ use pylog_wire::messages::{
 
 /// Which transactions to list; empty and -1 let all through.
 #[derive(Debug, Deserialize)]
-pub struct Filter {
+pub struct TransactionFilter {
     /// Names of states.
     pub states: Vec<String>,
     /// Producer ids.
@@ -36,7 +36,7 @@ pub struct Filter {
 /// From this version of ListTransactions on brokers know the pattern.
 const PATTERN_FROM: i16 = 2;
 
-impl Filter {
+impl TransactionFilter {
     /// The pattern, for brokers that do not know it.
     fn whole(&self) -> Result<Option<Regex>> {
         let compile = |pattern: &String| Regex::new(&format!("^(?:{pattern})$"));
@@ -52,7 +52,7 @@ impl Filter {
 ///
 /// # Errors
 /// Those of the connection; `UNSUPPORTED_VERSION` for a filter that a broker does not know.
-pub fn list(cluster: &mut Cluster, filter: &Filter) -> Result<Vec<Value>> {
+pub fn list(cluster: &mut Cluster, filter: &TransactionFilter) -> Result<Vec<Value>> {
     let request = ListTransactionsRequest {
         state_filters: filter.states.clone(),
         producer_id_filters: filter.producer_ids.clone(),
@@ -107,7 +107,7 @@ pub fn describe(cluster: &mut Cluster, ids: &[String]) -> Result<Vec<Value>> {
 
 fn describe_all(cluster: &mut Cluster, ids: &[String]) -> Result<BTreeMap<String, Value>> {
     let mut asked: BTreeMap<i32, (Address, Vec<String>)> = BTreeMap::new();
-    for (id, found) in ids.iter().zip(locate(cluster, Kind::Transaction, ids)?) {
+    for (id, found) in ids.iter().zip(locate(cluster, CoordinatorType::Transaction, ids)?) {
         let Located { node, address } = found?;
         asked.entry(node).or_insert_with(|| (address, Vec::new())).1.push(id.clone());
     }
@@ -224,7 +224,7 @@ pub fn abort(cluster: &mut Cluster, hanging: &Hanging) -> Result<Value> {
     }))
 }
 
-/// Fences whoever holds each transactional id: its open transaction is aborted, and its producer can go on no more.
+/// Fences the producer of each transactional id: its open transaction is aborted, and its producer can go on no more.
 ///
 /// # Errors
 /// Those of the connection.
@@ -237,7 +237,7 @@ pub fn fence(cluster: &mut Cluster, ids: &[String]) -> Result<Vec<Value>> {
             transaction_timeout_ms,
             ..Default::default()
         };
-        ask_coordinator(cluster, "abort a transaction", Kind::Transaction, id, |cluster, node| {
+        ask_coordinator(cluster, "abort a transaction", CoordinatorType::Transaction, id, |cluster, node| {
             let answer = cluster.call(node, &request)?;
             check_ready(answer.error_code, id)?;
             Ok(json!({

@@ -9,14 +9,14 @@ use pylog_wire::messages::find_coordinator::{Coordinator, FindCoordinatorRequest
 
 /// What a key names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CoordinatorType {
     /// A group.
     Group,
     /// A transactional id.
     Transaction,
 }
 
-impl Kind {
+impl CoordinatorType {
     fn code(self) -> i8 {
         match self {
             Self::Group => 0,
@@ -39,7 +39,7 @@ impl Kind {
 pub fn ask_coordinator<T>(
     cluster: &mut Cluster,
     what: &str,
-    kind: Kind,
+    kind: CoordinatorType,
     key: &str,
     mut ask: impl FnMut(&mut Cluster, i32) -> Result<T>,
 ) -> Result<T> {
@@ -68,7 +68,7 @@ pub fn check_ready(number: i16, key: &str) -> Result<()> {
     }
 }
 
-fn find(cluster: &mut Cluster, kind: Kind, key: &str) -> Result<i32> {
+fn find(cluster: &mut Cluster, kind: CoordinatorType, key: &str) -> Result<i32> {
     let answer = cluster.call_any(&question(kind, &[key.to_owned()]))?;
     let shown = first(answer);
     check_found(kind, key, &shown)?;
@@ -88,7 +88,7 @@ pub struct Located {
 ///
 /// # Errors
 /// Those of the connection. What concerns one key, retriable or not, is its own.
-pub fn locate(cluster: &mut Cluster, kind: Kind, keys: &[String]) -> Result<Vec<Result<Located>>> {
+pub fn locate(cluster: &mut Cluster, kind: CoordinatorType, keys: &[String]) -> Result<Vec<Result<Located>>> {
     let address = cluster.any()?;
     let connection = cluster.connection(&address)?;
     let version = connection.versions().pick::<FindCoordinatorRequest>(connection.broker())?;
@@ -113,7 +113,7 @@ pub fn locate(cluster: &mut Cluster, kind: Kind, keys: &[String]) -> Result<Vec<
 /// From this version of FindCoordinator on several keys are answered for at once.
 const SEVERAL_FROM: i16 = 4;
 
-fn question(kind: Kind, keys: &[String]) -> FindCoordinatorRequest {
+fn question(kind: CoordinatorType, keys: &[String]) -> FindCoordinatorRequest {
     FindCoordinatorRequest {
         key: keys.first().cloned().unwrap_or_default(),
         key_type: kind.code(),
@@ -128,14 +128,14 @@ fn first(answer: FindCoordinatorResponse) -> Coordinator {
     coordinators.into_iter().next().unwrap_or(old)
 }
 
-fn located(kind: Kind, key: &str, shown: &Coordinator) -> Result<Located> {
+fn located(kind: CoordinatorType, key: &str, shown: &Coordinator) -> Result<Located> {
     check_found(kind, key, shown)?;
     let port = u16::try_from(shown.port);
     let port = port.map_err(|_| ClientError::protocol("any", format!("port {} of a broker", shown.port)))?;
     Ok(Located { node: shown.node_id, address: (shown.host.clone(), port) })
 }
 
-fn check_found(kind: Kind, key: &str, shown: &Coordinator) -> Result<()> {
+fn check_found(kind: CoordinatorType, key: &str, shown: &Coordinator) -> Result<()> {
     let error = code(shown.error_code);
     if error == ErrorCode::None {
         return Ok(());

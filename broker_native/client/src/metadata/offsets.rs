@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
     use crate::tests::fake::{FakeBroker, metadata};
-    use pylog_wire::api::AnyRequest;
+    use pylog_wire::AnyRequest;
     use pylog_wire::messages::list_offsets::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 
     /// What was asked so far.

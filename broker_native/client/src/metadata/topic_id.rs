@@ -1,29 +1,20 @@
 //! Topic ids as text: Kafka's form (22 characters of URL-safe base64), read also with hyphens.
+use base64::alphabet;
+use base64::engine::general_purpose::NO_PAD;
+use base64::engine::{Engine, GeneralPurpose};
 use uuid::Uuid;
 
 use crate::error::{ClientError, Result};
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Characters of 16 bytes in base64 without padding.
 const TEXT_LEN: usize = 22;
-/// Bits that a base64 character carries.
-const CHARACTER_BITS: u32 = 6;
-/// Bits of the last character that stand after the 128 bits of the id.
-const SPARE_BITS: u32 = TEXT_LEN as u32 * CHARACTER_BITS - u128::BITS;
+/// Kafka's form of ids. The last 4 bits of the text mean nothing.
+const IDS: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Kafka's text of `id`; empty for the nil id, which stands for "none".
 pub fn text(id: Uuid) -> String {
-    if id.is_nil() {
-        return String::new();
-    }
-    let bits = id.as_u128();
-    let character = |index: u32| {
-        // The first characters take the highest bits; the last takes the two that are left.
-        let shift = u128::BITS.checked_sub((index + 1) * CHARACTER_BITS);
-        let value = shift.map_or(bits << SPARE_BITS, |shift| bits >> shift) & 0x3f;
-        ALPHABET.get(value as usize).map_or('?', |byte| char::from(*byte))
-    };
-    (0..TEXT_LEN as u32).map(character).collect()
+    if id.is_nil() { String::new() } else { IDS.encode(id.as_bytes()) }
 }
 
 /// The id of a text; nil for the empty text.
@@ -39,16 +30,7 @@ pub fn parse(text: &str) -> Result<Uuid> {
 }
 
 fn from_base64(text: &str) -> Option<Uuid> {
-    let mut bits = 0_u128;
-    for (index, byte) in text.bytes().enumerate() {
-        let value = ALPHABET.iter().position(|known| *known == byte)? as u128;
-        if index + 1 < TEXT_LEN {
-            bits = bits << CHARACTER_BITS | value;
-        } else {
-            bits = bits << (CHARACTER_BITS - SPARE_BITS) | value >> SPARE_BITS;
-        }
-    }
-    Some(Uuid::from_u128(bits))
+    Uuid::from_slice(&IDS.decode(text).ok()?).ok()
 }
 
 #[cfg(test)]

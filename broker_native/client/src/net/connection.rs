@@ -261,7 +261,7 @@ fn silent(error: ClientError, broker: &str) -> ClientError {
     ClientError { message, ..error }
 }
 
-/// Sends all parts of a frame without joining them. The socket's own time-out counts for each piece that is taken; a peer
+/// Sends all parts of a frame without joining them. The socket's own time-out counts for each part that is taken; a peer
 /// that takes them in drips is given up after `timeout`, too.
 pub(crate) fn write_all(stream: &mut TcpStream, frame: &[Chunk], timeout: Duration) -> std::io::Result<()> {
     let begun = Instant::now();

@@ -38,7 +38,7 @@ impl Waker {
 }
 
 impl Wakeable {
-    /// Waits for `timeout`, a wake-up, or a socket with something to read; tells which sockets have.
+    /// Waits for `timeout`, a wake-up, or a socket with something to read; gives the sockets that have.
     ///
     /// # Errors
     /// Those of poll(2); an interrupted wait is an early end.

@@ -22,7 +22,7 @@ const ANSWER_BYTES_MAX: usize = 128 << 20;
 
 /// A request whose answer has not been received.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
+struct SentFrame {
     key: ApiKey,
     version: i16,
     correlation_id: i32,
@@ -35,7 +35,7 @@ pub struct RawConnection {
     broker: String,
     timeout: Duration,
     next_correlation_id: i32,
-    unanswered: VecDeque<Sent>,
+    unanswered: VecDeque<SentFrame>,
     frames: Frames,
 }
 
@@ -78,7 +78,7 @@ impl RawConnection {
         write_all(&mut self.stream, &frame, self.timeout).map_err(|error| self.broken(&error))?;
         self.next_correlation_id = correlation_id.wrapping_add(1);
         if answered {
-            self.unanswered.push_back(Sent { key, version, correlation_id });
+            self.unanswered.push_back(SentFrame { key, version, correlation_id });
         }
         Ok(())
     }

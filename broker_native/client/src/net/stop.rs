@@ -11,12 +11,12 @@ pub struct Stop(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<StopState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StopState {
     stopped: bool,
     sockets: Vec<(u64, TcpStream)>,
     next_id: u64,
@@ -52,7 +52,7 @@ impl Stop {
         self.0.state.lock().stopped
     }
 
-    /// Waits for `time` or until stopped; tells whether it is stopped.
+    /// Waits for `time` or until stopped; says whether it is stopped.
     pub fn pause(&self, time: Duration) -> bool {
         let mut state = self.0.state.lock();
         let until = std::time::Instant::now() + time;

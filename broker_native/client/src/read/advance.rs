@@ -1,4 +1,4 @@
-//! How far a reader gets with so many rows or bytes: batches are fetched and looked at by their headers.
+//! How far a reader gets with a limit of rows or bytes: batches are fetched and looked at by their headers.
 //!
 //! Records are opened only where a limit or the range cuts a batch that compaction has made holes in. What counts is what a
 //! reader of the client's `isolation.level` sees: no markers, no aborted transactions. Bytes are those of the stored

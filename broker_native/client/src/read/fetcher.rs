@@ -397,7 +397,7 @@ impl Fetcher {
             log_start_offset: -1,
             ..Default::default()
         };
-        // A leader that is told no rack sends its own records.
+        // Without a rack in the request a leader sends its own records.
         let rack = !source.leads() || self.sources.takes_recommendations(Instant::now());
         let topic = FetchTopic {
             topic: (*self.topic_partition.topic).into(),
@@ -426,7 +426,7 @@ impl Fetcher {
         let answer = self.cluster.connection(address)?.receive::<FetchRequest>(sent);
         let mut answer = answer.inspect_err(|_| self.cluster.mark_failed(address))?;
         if answer.error_code != 0 {
-            return Err(self.refused(code(answer.error_code), &source));
+            return Err(self.fetch_error(code(answer.error_code), &source));
         }
         let data = answer.responses.first_mut().and_then(|topic| topic.partitions.pop());
         let Some(data) = data else {
@@ -441,7 +441,7 @@ impl Fetcher {
             error => {
                 self.cluster.distrust_metadata();
                 self.take_hint(&answer, &data);
-                Err(self.refused(error, &source))
+                Err(self.fetch_error(error, &source))
             }
         }
     }
@@ -474,7 +474,7 @@ impl Fetcher {
         }
     }
 
-    fn refused(&mut self, error: ErrorCode, source: &Source) -> ClientError {
+    fn fetch_error(&mut self, error: ErrorCode, source: &Source) -> ClientError {
         let name = self.name();
         match error {
             ErrorCode::OffsetOutOfRange if source.leads() => self.out_of_range(),

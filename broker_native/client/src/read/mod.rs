@@ -6,7 +6,7 @@
 //! | [`range`], `pump` | the consumer's end; the thread that reads ahead of it |
 //! | [`fetcher`], `sources`, `truncation` | one partition's bytes in order; from which replica; whether it still has what was read |
 //! | `standstill` | answers that bring nothing new: gaps, pauses, giving up |
-//! | [`advance`] | how far so many rows or bytes reach, by the headers of batches |
+//! | [`advance`] | how far a limit of rows or bytes reaches, by the headers of batches |
 pub mod advance;
 pub mod fetcher;
 pub mod plan;

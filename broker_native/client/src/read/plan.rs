@@ -36,11 +36,11 @@ pub struct ReadPlan {
 pub struct DecodedBatch {
     /// The rows; `None` when offsets passed without rows.
     pub batch: Option<RecordBatch>,
-    /// Everything of its range before this offset was handed out.
+    /// Everything of its range before this offset was given to the consumer.
     pub next_offset: i64,
     /// Whether nothing follows.
     pub last: bool,
 }
 
-/// What the thread hands over: the number of the range it is at, and a batch of it or what went wrong there.
+/// What the thread passes on: the number of the range it is at, and a batch of it or what went wrong there.
 pub type RangeOutput = (usize, Result<DecodedBatch>);

@@ -81,7 +81,7 @@ impl Pump {
 
     pub(crate) fn run(mut self) {
         if let Err(error) = self.pump() {
-            // Nobody listens any more: then nobody wants to know.
+            // The consumer is gone: nothing needs the result.
             let _ = self.sender.send((self.range_index, Err(error)));
         }
     }
@@ -130,7 +130,7 @@ impl Pump {
             if self.in_pieces {
                 self.kept = Some((before..next, fetched.clone()));
             }
-            // Whoever wants only some rows may have them with this answer.
+            // A reader that wants only some rows may have them with this answer.
             if next > before && next < self.end && self.plan.limit.is_none() {
                 self.fetcher.ask();
             }
@@ -173,7 +173,7 @@ impl Pump {
         Ok(self.hand_over(DecodedBatch { batch, next_offset, last: !more }) && more)
     }
 
-    /// Decodes an answer and hands full batches on; false when nobody listens any more.
+    /// Decodes an answer and hands full batches on; false when the consumer is gone.
     fn decode(&mut self, fetched: &Fetched) -> Result<bool> {
         self.decoder.add_aborted(fetched.aborted.iter().copied());
         for view in batches(&fetched.records) {
@@ -186,7 +186,7 @@ impl Pump {
                 }
             }
         }
-        // Who polls wants what is there now rather than a full batch.
+        // A consumer that polls wants what is there now rather than a full batch.
         if self.follow { self.flush() } else { Ok(true) }
     }
 

@@ -80,7 +80,7 @@ impl RangeReader {
         schema(&self.plan.columns)
     }
 
-    /// Whether everything was handed out.
+    /// Whether everything was given to the consumer.
     pub fn at_end(&self) -> bool {
         self.at_end
     }
@@ -90,7 +90,7 @@ impl RangeReader {
         self.range_index
     }
 
-    /// Everything of the range being read before this offset was handed out.
+    /// Everything of the range being read before this offset was given to the consumer.
     pub fn next_offset(&self) -> i64 {
         self.next_offset
     }

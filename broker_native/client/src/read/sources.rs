@@ -14,7 +14,7 @@ pub struct Source {
     pub node: i32,
     /// Where it is.
     pub address: Address,
-    /// Epoch of the leader, -1 when the brokers tell none.
+    /// Epoch of the leader, -1 when the brokers give none.
     pub leader_epoch: i32,
     /// Until when to stay, at a replica that is not the leader.
     pub until: Option<Instant>,
@@ -46,7 +46,7 @@ impl Sources {
         self.hint = Some((node, epoch));
     }
 
-    /// Whether something was said that nobody followed yet.
+    /// Whether a leader was named that was not followed yet.
     pub fn has_hint(&self) -> bool {
         self.hint.is_some()
     }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::fake::{Answer, Asked, FakeBroker, metadata};
 use crate::admin::groups;
 use crate::admin::topics::describe_topics;
-use crate::admin::transactions::{self, Filter};
+use crate::admin::transactions::{self, TransactionFilter};
 use crate::config::Isolation;
 use crate::error::Result;
 use crate::metadata::cluster::Cluster;
@@ -24,8 +24,8 @@ use crate::write::accumulator::Row;
 use crate::write::producer::Producer;
 use pylog_columnar::Column;
 use pylog_record::{BatchBuilder, Codec};
+use pylog_wire::AnyRequest;
 use pylog_wire::ErrorCode;
-use pylog_wire::api::AnyRequest;
 use pylog_wire::messages::fetch::{FetchRequest, FetchableTopicResponse, NodeEndpoint, PartitionData};
 use pylog_wire::messages::list_groups::ListedGroup;
 use pylog_wire::messages::list_offsets::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
@@ -470,7 +470,7 @@ fn what_all_brokers_list_is_asked_anew_when_one_has_died_and_its_work_is_another
             _ => asked.answer(&shown(ports, 1, 1)),
         }
     });
-    let all = Filter { states: vec![], producer_ids: vec![], duration_ms: -1, pattern: None };
+    let all = TransactionFilter { states: vec![], producer_ids: vec![], duration_ms: -1, pattern: None };
     let mut cluster = Cluster::new(pair.settings(&[]), Stop::default()).unwrap();
     let listed = transactions::list(&mut cluster, &all).unwrap();
     assert_eq!(listed.len(), 1);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::config::Settings;
 use crate::metadata::cluster::Cluster;
 use crate::net::stop::Stop;
-use pylog_wire::api::AnyRequest;
+use pylog_wire::AnyRequest;
 use pylog_wire::message::response_frame;
 use pylog_wire::messages::metadata::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,

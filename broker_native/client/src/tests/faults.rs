@@ -18,7 +18,7 @@ use crate::read::plan::{OffsetRange, ReadPlan};
 use crate::read::range::RangeReader;
 use pylog_columnar::Column;
 use pylog_record::{BatchBuilder, Codec};
-use pylog_wire::api::AnyRequest;
+use pylog_wire::AnyRequest;
 use pylog_wire::messages::fetch::{FetchableTopicResponse, PartitionData};
 use pylog_wire::messages::{FetchResponse, ListOffsetsResponse, MetadataResponse};
 use pylog_wire::{Chunk, ErrorCode};
@@ -161,9 +161,9 @@ fn one_answer_serves_the_pieces_of_a_partition_that_it_covers() {
         let records = [batch(first, 5), batch(first + 5, 5)].concat();
         asked.answer(&fetched(records, ErrorCode::None))
     });
-    let mut pieces =
+    let mut reader =
         reader(&broker, &[(0, 1, 2), (0, 3, 5), (0, 6, 7), (0, 8, 12), (0, 19, 20), (0, 40, 41)], None);
-    assert_eq!(drain(&mut pieces).unwrap(), [(0, 1), (1, 2), (2, 1), (3, 4), (4, 1), (5, 1)]);
+    assert_eq!(drain(&mut reader).unwrap(), [(0, 1), (1, 2), (2, 1), (3, 4), (4, 1), (5, 1)]);
     assert_eq!(fetches.load(Ordering::SeqCst), 3);
 }
 

@@ -11,12 +11,12 @@ use crate::write::accumulator::Row;
 use crate::write::producer::Producer;
 use crate::write::transaction::end::{self, Ending};
 use pylog_record::{BatchHeader, batches};
+use pylog_wire::AnyRequest;
 use pylog_wire::ErrorCode::{
     self, ConcurrentTransactions, CoordinatorLoadInProgress, CoordinatorNotAvailable, InvalidProducerEpoch,
     InvalidProducerIdMapping, InvalidTransactionTimeout, InvalidTxnState, NotCoordinator, ProducerFenced,
     TransactionalIdAuthorizationFailed, UnknownTopicOrPartition,
 };
-use pylog_wire::api::AnyRequest;
 use pylog_wire::messages::add_partitions_to_txn::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnTopicResult,
 };

@@ -11,8 +11,8 @@ use crate::write::accumulator::Row;
 use crate::write::delivery::Delivered;
 use crate::write::producer::Producer;
 use pylog_record::{BatchHeader, batches, records};
+use pylog_wire::AnyRequest;
 use pylog_wire::ErrorCode;
-use pylog_wire::api::AnyRequest;
 use pylog_wire::messages::produce::{PartitionProduceResponse, TopicProduceResponse};
 use pylog_wire::messages::{InitProducerIdResponse, ProduceRequest, ProduceResponse};
 

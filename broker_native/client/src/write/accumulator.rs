@@ -252,7 +252,7 @@ impl Topic {
         Some(Ready { topic_partition, builder: open.builder, sequence, size_bytes, leader })
     }
 
-    /// Appends to an open batch with room, opened if needed; tells its new size.
+    /// Appends to an open batch with room, opened if needed; gives its new size.
     #[inline]
     fn put(&mut self, at: usize, row: &Row<'_>, room: usize, spare: &mut Vec<BatchBuilder>) -> Result<usize> {
         let Some(partition) = self.partitions.get_mut(at) else {

@@ -18,7 +18,7 @@ pub struct Delivered {
     pub records: u64,
     /// Bytes of their batches as sent.
     pub bytes: u64,
-    /// First and last offset for each topic and partition; -1 where the broker told none (`acks=0`).
+    /// First and last offset for each topic and partition; -1 where the broker gave none (`acks=0`).
     pub offsets: BTreeMap<TopicPartition, (i64, i64)>,
 }
 
@@ -28,13 +28,13 @@ pub struct Delivery(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<DeliveryState>,
     changed: Condvar,
     waker: Waker,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct DeliveryState {
     ready: Vec<Ready>,
     spare: Vec<BatchBuilder>,
     queued_bytes: usize,
@@ -50,7 +50,7 @@ impl Delivery {
         Self(Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), waker }))
     }
 
-    /// Hands batches over and takes empty builders back.
+    /// Passes batches to the sending thread and takes empty builders back.
     ///
     /// # Errors
     /// The first delivery error of earlier batches.
@@ -93,13 +93,13 @@ impl Delivery {
         self.0.state.lock().delivered.clone()
     }
 
-    /// Tells the sending thread to end.
+    /// Ends the sending thread.
     pub fn close(&self) {
         self.0.state.lock().closing = true;
         self.0.waker.wake();
     }
 
-    /// For the sending thread: the batches handed over since, `None` when it is to end.
+    /// For the sending thread: the batches that were passed since, `None` when it is to end.
     pub fn take(&self) -> Option<Vec<Ready>> {
         let mut state = self.0.state.lock();
         if state.closing { None } else { Some(std::mem::take(&mut state.ready)) }
@@ -166,7 +166,7 @@ impl Delivery {
     }
 }
 
-impl State {
+impl DeliveryState {
     fn fail(&self) -> Result<()> {
         match &self.error {
             Some(error) => Err(error.clone()),

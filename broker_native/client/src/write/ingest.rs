@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::accumulator::Row;
 use super::producer::Producer;
 use crate::error::{ClientError, Result};
-use pylog_columnar::{EncodeError, RecordBatch, RowSource};
+use pylog_columnar::{RecordBatch, RowError, RowSource};
 use pylog_record::HeaderRef;
 
 /// Appends every row of `batch`; `topic` wins over the column. Rows before a bad one are appended.
@@ -12,12 +12,12 @@ use pylog_record::HeaderRef;
 /// # Errors
 /// `INVALID_ARGUMENT` for columns or rows that cannot be written; those of [`Producer::append`].
 pub fn write(producer: &mut Producer, batch: &RecordBatch, topic: Option<&str>) -> Result<()> {
-    let rows = RowSource::new(batch, topic).map_err(refused)?;
+    let rows = RowSource::new(batch, topic).map_err(invalid_rows)?;
     let now_ms = now_ms();
     let mut headers: Vec<HeaderRef<'_>> = Vec::new();
     let mut last: Option<(&str, usize)> = None;
     for index in 0..rows.len() {
-        let row = rows.row(index, &mut headers).map_err(refused)?;
+        let row = rows.row(index, &mut headers).map_err(invalid_rows)?;
         let handle = match last {
             Some((name, handle)) if name == row.topic => handle,
             _ => producer.topic(row.topic)?,
@@ -32,7 +32,7 @@ pub fn write(producer: &mut Producer, batch: &RecordBatch, topic: Option<&str>) 
 }
 
 #[cold]
-fn refused(error: EncodeError) -> ClientError {
+fn invalid_rows(error: RowError) -> ClientError {
     ClientError::invalid(error.to_string())
 }
 

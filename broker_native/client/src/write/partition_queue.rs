@@ -18,7 +18,7 @@ const SEQUENCE_MODULUS: u64 = 1 << 31;
 /// What a broker's answer means for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProduceOutcome {
-    /// Stored from this offset on (-1: not told).
+    /// Stored from this offset on (-1: not known).
     Stored(i64),
     /// To be sent again.
     Again(ClientError),
@@ -32,7 +32,7 @@ pub enum ProduceOutcome {
 
 /// A batch on its way.
 #[derive(Debug)]
-pub struct Batch {
+pub struct ProducerBatch {
     body: Body,
     records: u64,
     sequence: u64,
@@ -48,7 +48,7 @@ enum Body {
     Sealed(Bytes),
 }
 
-impl Batch {
+impl ProducerBatch {
     /// The first record of `builder` has `sequence` records of this writer before it.
     pub fn new(builder: BatchBuilder, sequence: u64, size_bytes: usize) -> Self {
         let records = builder.records_count() as u64;
@@ -116,7 +116,7 @@ impl Batch {
     pub fn into_builder(self) -> Option<BatchBuilder> {
         let Body::Sealed(bytes) = self.body else { return None };
         let mut buffer = bytes.try_into_mut().ok().filter(|_| self.reusable)?;
-        // Cleared, or making a vector of it would copy what nobody wants.
+        // Cleared first: making a vector of it would copy bytes that are not needed.
         buffer.clear();
         Some(BatchBuilder::reusing(buffer.into()))
     }
@@ -167,15 +167,15 @@ fn halve(bytes: &[u8], first_records: u64) -> std::result::Result<[BatchBuilder;
 pub struct PartitionQueue {
     /// Where the partition's leader is, as far as known.
     pub leader: Option<Address>,
-    waiting: VecDeque<Batch>,
+    waiting: VecDeque<ProducerBatch>,
     under_way: usize,
-    retry: Option<Retry>,
+    retry: Option<RetryState>,
     attempts: i64,
     unknown_since: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Retry {
+struct RetryState {
     not_before: Instant,
     cause: ClientError,
 }
@@ -187,7 +187,7 @@ impl PartitionQueue {
     }
 
     /// Adds a new batch behind all others.
-    pub fn push(&mut self, batch: Batch) {
+    pub fn push(&mut self, batch: ProducerBatch) {
         self.waiting.push_back(batch);
     }
 
@@ -199,23 +199,23 @@ impl PartitionQueue {
 
     /// Size of the next batch.
     pub fn next_size(&self) -> usize {
-        self.waiting.front().map_or(0, Batch::size_bytes)
+        self.waiting.front().map_or(0, ProducerBatch::size_bytes)
     }
 
     /// The next batch, which is then under way.
-    pub fn take(&mut self) -> Option<Batch> {
+    pub fn take(&mut self) -> Option<ProducerBatch> {
         let batch = self.waiting.pop_front()?;
         self.under_way += 1;
         Some(batch)
     }
 
-    /// A batch that was under way is so no more.
+    /// A batch is not under way any more.
     pub fn released(&mut self) {
         self.under_way = self.under_way.saturating_sub(1);
     }
 
     /// Puts a batch back in its place.
-    pub fn back(&mut self, batch: Batch) {
+    pub fn back(&mut self, batch: ProducerBatch) {
         let place = self.waiting.partition_point(|waiting| waiting.sequence < batch.sequence);
         self.waiting.insert(place, batch);
     }
@@ -227,7 +227,7 @@ impl PartitionQueue {
 
     /// Holds the partition back until the batches under way are answered, without a pause after that.
     pub fn hold(&mut self, cause: ClientError) {
-        self.retry = Some(Retry { not_before: Instant::now(), cause });
+        self.retry = Some(RetryState { not_before: Instant::now(), cause });
     }
 
     /// Holds the partition back and asks for its leader again.
@@ -247,7 +247,7 @@ impl PartitionQueue {
             }
             let pause = settings.backoff(u32::try_from(self.attempts).unwrap_or(u32::MAX));
             self.attempts += 1;
-            self.retry = Some(Retry { not_before: now + pause, cause: error });
+            self.retry = Some(RetryState { not_before: now + pause, cause: error });
         }
         Ok(())
     }
@@ -295,7 +295,7 @@ mod tests {
         Settings::new(base.iter().chain(given).copied()).unwrap()
     }
 
-    fn batch(sequence: u64, count: usize) -> Batch {
+    fn batch(sequence: u64, count: usize) -> ProducerBatch {
         let mut builder = BatchBuilder::new();
         for n in 0..count {
             let value = [n as u8; 10];
@@ -303,7 +303,7 @@ mod tests {
             builder.append(n as i64, Some(b"key"), Some(&value), &headers).unwrap();
         }
         let size = builder.size_bytes();
-        Batch::new(builder, sequence, size)
+        ProducerBatch::new(builder, sequence, size)
     }
 
     fn identity() -> ProducerIdentity {
@@ -365,7 +365,7 @@ mod tests {
             whole.seal(&identity(), codec).unwrap();
             let size = whole.size_bytes();
             let mut parts = whole.split(&lost()).unwrap();
-            assert_eq!(parts.iter().map(Batch::size_bytes).sum::<usize>(), size);
+            assert_eq!(parts.iter().map(ProducerBatch::size_bytes).sum::<usize>(), size);
             let mut values = Vec::new();
             for (part, sequence) in parts.iter_mut().zip([10, 12]) {
                 part.seal(&identity(), codec).unwrap();

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::identity::ProducerIdentity;
-use super::partition_queue::{Batch, ProduceOutcome};
+use super::partition_queue::{ProduceOutcome, ProducerBatch};
 use crate::config::Settings;
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;
@@ -29,7 +29,7 @@ pub struct Request {
     /// When it was sent.
     pub at: Instant,
     /// What it carried.
-    pub batches: Vec<(TopicPartition, Batch)>,
+    pub batches: Vec<(TopicPartition, ProducerBatch)>,
 }
 
 /// Sends sealed batches, one for each partition.
@@ -40,7 +40,7 @@ pub fn send(
     connection: &mut Connection,
     settings: &Settings,
     identity: &ProducerIdentity,
-    batches: &[(TopicPartition, Batch)],
+    batches: &[(TopicPartition, ProducerBatch)],
 ) -> Result<Sent> {
     let mut topics: Vec<TopicProduceData> = Vec::new();
     for (topic_partition, batch) in batches {
@@ -145,11 +145,11 @@ fn error(topic_partition: &TopicPartition, code: ErrorCode, broker_message: &str
 }
 
 /// The leaders of all partitions in a metadata answer.
-pub type Leaders = HashMap<TopicPartition, Result<Address>>;
+pub type LeaderAddresses = HashMap<TopicPartition, Result<Address>>;
 
 /// Reads the leaders of all partitions off a metadata answer.
-pub fn leaders(cluster: &Cluster, answer: &MetadataResponse) -> Leaders {
-    let mut leaders = Leaders::new();
+pub fn leaders(cluster: &Cluster, answer: &MetadataResponse) -> LeaderAddresses {
+    let mut leaders = LeaderAddresses::new();
     for topic in &answer.topics {
         let Some(name) = topic.name.as_ref() else { continue };
         let error = code(topic.error_code);
@@ -168,7 +168,7 @@ pub fn leaders(cluster: &Cluster, answer: &MetadataResponse) -> Leaders {
 ///
 /// # Errors
 /// The topic's or partition's error; retriable when it may have a leader later.
-pub fn leader_of(leaders: &Leaders, topic_partition: &TopicPartition) -> Result<Address> {
+pub fn leader_of(leaders: &LeaderAddresses, topic_partition: &TopicPartition) -> Result<Address> {
     let of = |partition: i32| {
         leaders.get(&TopicPartition::by_name(topic_partition.topic.clone(), partition)).cloned()
     };

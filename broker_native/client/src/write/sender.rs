@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::delivery::Delivery;
 use super::identity::ProducerIdentity;
-use super::partition_queue::{Batch, PartitionQueue, ProduceOutcome};
+use super::partition_queue::{PartitionQueue, ProduceOutcome, ProducerBatch};
 use super::produce::{self, Request};
 use crate::config::{Acks, Settings, millis};
 use crate::error::{ClientError, Result, kind};
@@ -67,7 +67,7 @@ impl Sender {
             queues: BTreeMap::new(),
             leaders: HashMap::new(),
         };
-        // Whoever waits for deliveries must hear of a panic too.
+        // Threads that wait for deliveries must get an error after a panic, too.
         let served = catch_unwind(AssertUnwindSafe(|| sender.serve()));
         if let Err(error) = served.unwrap_or_else(|_| Err(ClientError::internal("writer"))) {
             sender.delivery.fail(error);
@@ -81,7 +81,7 @@ impl Sender {
                     .queues
                     .entry(batch.topic_partition.clone())
                     .or_insert_with(|| PartitionQueue::of(batch.leader));
-                queue.push(Batch::new(batch.builder, batch.sequence, batch.size_bytes));
+                queue.push(ProducerBatch::new(batch.builder, batch.sequence, batch.size_bytes));
             }
             self.find_leaders()?;
             self.send_all()?;
@@ -140,11 +140,11 @@ impl Sender {
     }
 
     /// The next request for each leader: one batch of each of its partitions, up to `max.request.size`.
-    fn gather(&mut self) -> Result<BTreeMap<Address, Vec<(TopicPartition, Batch)>>> {
+    fn gather(&mut self) -> Result<BTreeMap<Address, Vec<(TopicPartition, ProducerBatch)>>> {
         let now = Instant::now();
         let limit = usize::try_from(self.settings.max_request_size).unwrap_or(usize::MAX);
         let most = usize::try_from(self.settings.max_in_flight).unwrap_or(1);
-        let mut requests: BTreeMap<Address, (usize, Vec<(TopicPartition, Batch)>)> = BTreeMap::new();
+        let mut requests: BTreeMap<Address, (usize, Vec<(TopicPartition, ProducerBatch)>)> = BTreeMap::new();
         for (topic_partition, queue) in &mut self.queues {
             let Some(address) = queue.leader.clone().filter(|_| queue.may_send(now)) else { continue };
             if self.leaders.get(&address).is_some_and(|leader| leader.under_way.len() >= most) {
@@ -170,8 +170,8 @@ impl Sender {
     fn send(
         &mut self,
         address: &Address,
-        batches: Vec<(TopicPartition, Batch)>,
-    ) -> std::result::Result<(), (ClientError, Vec<(TopicPartition, Batch)>)> {
+        batches: Vec<(TopicPartition, ProducerBatch)>,
+    ) -> std::result::Result<(), (ClientError, Vec<(TopicPartition, ProducerBatch)>)> {
         if !self.leaders.contains_key(address) {
             match Connection::open(&address.0, address.1, &self.settings, &self.stop) {
                 Ok(connection) => {
@@ -206,7 +206,11 @@ impl Sender {
         Ok(())
     }
 
-    fn give_back(&mut self, batches: Vec<(TopicPartition, Batch)>, error: &ClientError) -> Result<()> {
+    fn give_back(
+        &mut self,
+        batches: Vec<(TopicPartition, ProducerBatch)>,
+        error: &ClientError,
+    ) -> Result<()> {
         for (topic_partition, batch) in batches {
             let queue = self.queues.entry(topic_partition).or_default();
             queue.released();
@@ -304,7 +308,7 @@ impl Sender {
     fn apply(
         &mut self,
         topic_partition: TopicPartition,
-        batch: Batch,
+        batch: ProducerBatch,
         outcome: ProduceOutcome,
     ) -> Result<()> {
         let queue = self.queues.entry(topic_partition.clone()).or_default();
@@ -337,7 +341,7 @@ impl Sender {
         }
     }
 
-    fn finish(&mut self, topic_partition: &TopicPartition, batch: Batch, base_offset: i64) {
+    fn finish(&mut self, topic_partition: &TopicPartition, batch: ProducerBatch, base_offset: i64) {
         if let Some(queue) = self.queues.get_mut(topic_partition) {
             queue.released();
         }

@@ -92,7 +92,7 @@ pub struct TimerKey {
 }
 
 /// What one step of one group works with.
-pub struct Context<'a> {
+pub struct GroupContext<'a> {
     /// The group.
     pub group_id: &'a str,
     /// Milliseconds since the epoch, for what is written down.
@@ -111,7 +111,7 @@ pub struct Context<'a> {
     pub effects: &'a mut Effects<GroupReply, std::convert::Infallible>,
 }
 
-impl Context<'_> {
+impl GroupContext<'_> {
     /// Sets a deadline `after_ms` from now.
     pub fn set_timer(&mut self, member_id: &str, purpose: &'static str, after_ms: i64) {
         self.timers.set(self.key(member_id, purpose), self.steady_ms.saturating_add(after_ms));

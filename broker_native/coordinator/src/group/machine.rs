@@ -1,13 +1,13 @@
-//! The machine of one partition of `__consumer_offsets`: its groups, and which room takes what.
+//! The machine of one partition of `__consumer_offsets`: its groups, and which module takes what.
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::context::{Context, Settings, TimerKey, TopicsView};
-use super::offsets::{Committed, commit, fetch, forget};
+use super::context::{GroupContext, Settings, TimerKey, TopicsView};
+use super::offsets::{CommittedOffset, commit, fetch, forget};
 use super::requests::{GroupEvent, GroupReply, GroupRequest};
-use super::state::{Group, Kind};
+use super::state::{Group, GroupKind};
 use super::{classic, consumer, share};
-use crate::{Effects, Entry, Machine, Now, Record, Room, Timers};
+use crate::{Effects, LogEntry, Machine, Now, Record, Room, Timers};
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 use pylog_wire::stored::offsets::{OffsetCommitKey, OffsetCommitValue};
@@ -41,10 +41,10 @@ pub struct GroupMachine {
     timers: Timers<TimerKey>,
     /// Groups that a producer's open transaction commits to.
     transactions: HashMap<i64, BTreeSet<String>>,
-    /// Greater than [`Committed::order`] of all commits.
+    /// Greater than [`CommittedOffset::order`] of all commits.
     next_order: i64,
     room: Room,
-    /// What its groups have of the room.
+    /// Bytes that its groups take of the room.
     bytes: usize,
 }
 
@@ -85,13 +85,13 @@ impl GroupMachine {
         group_id: &str,
         now: Now,
         effects: &mut GroupEffects,
-        step: impl FnOnce(&mut Group, &mut Context<'_>),
+        step: impl FnOnce(&mut Group, &mut GroupContext<'_>),
     ) {
         let (settings, topics, timers) = (&*self.settings, &self.topics, &mut self.timers);
         let before = self.groups.get(group_id).map_or(0, |group| cost(group_id, group));
         let Now { wall_ms: now_ms, steady_ms } = now;
         let mut cx =
-            Context { group_id, now_ms, steady_ms, settings, room: &self.room, topics, timers, effects };
+            GroupContext { group_id, now_ms, steady_ms, settings, room: &self.room, topics, timers, effects };
         if let Some(group) = self.groups.get_mut(group_id) {
             step(group, &mut cx);
             if group.is_vacant() {
@@ -114,7 +114,7 @@ impl GroupMachine {
         self.room.changed(before, after);
     }
 
-    /// Which room answers: one line for each request. `classic::handle` and `consumer::handle` take the requests of their
+    /// Which module answers: one line for each request. `classic::handle` and `consumer::handle` take the requests of their
     /// protocols whatever the group's kind is now, so that they can take it over or refuse.
     fn route(&mut self, event: GroupEvent, now: Now, effects: &mut GroupEffects) {
         let GroupEvent { ticket, caller, request } = event;
@@ -165,12 +165,12 @@ impl GroupMachine {
         effects
     }
 
-    /// Looks for what nobody needs any more, a piece of it at a time.
+    /// Looks for expired offsets and empty groups, some at a time.
     fn expire(&mut self, now: Now, effects: &mut GroupEffects) {
         let mut pause_ms = self.settings.offsets_retention_check_interval_ms.max(1);
         for group_id in self.group_ids() {
             self.step(&group_id, now, effects, forget::expire);
-            if effects.records.iter().map(|one| one.key.len()).sum::<usize>() > EXPIRY_BYTES {
+            if effects.records.iter().map(|record| record.key.len()).sum::<usize>() > EXPIRY_BYTES {
                 pause_ms = 0;
                 break;
             }
@@ -226,13 +226,13 @@ impl Machine for GroupMachine {
     type Reply = GroupReply;
     type Action = std::convert::Infallible;
 
-    fn replay(&mut self, entry: &Entry) -> Result<(), String> {
+    fn replay(&mut self, entry: &LogEntry) -> Result<(), String> {
         match entry {
-            Entry::Record { offset, transaction, record, .. } => {
+            LogEntry::Record { offset, transaction, record, .. } => {
                 self.next_order = self.next_order.max(offset + 1);
                 self.replay_record(record, transaction.map(|(producer_id, _)| producer_id), *offset)
             }
-            Entry::Marker { producer_id, marker, .. } => {
+            LogEntry::Marker { producer_id, marker, .. } => {
                 self.end_transaction(*producer_id, *marker == Marker::Commit);
                 Ok(())
             }
@@ -243,10 +243,10 @@ impl Machine for GroupMachine {
         let mut effects = Effects::default();
         for group_id in self.group_ids() {
             self.step(&group_id, now, &mut effects, |group, cx| match group.kind {
-                Kind::Simple => {}
-                Kind::Classic(_) => classic::loaded(group, cx),
-                Kind::Consumer(_) => consumer::loaded(group, cx),
-                Kind::Share(_) => share::loaded(group, cx),
+                GroupKind::Simple => {}
+                GroupKind::Classic(_) => classic::loaded(group, cx),
+                GroupKind::Consumer(_) => consumer::loaded(group, cx),
+                GroupKind::Share(_) => share::loaded(group, cx),
             });
         }
         let check_ms = self.settings.offsets_retention_check_interval_ms.max(1);
@@ -284,10 +284,10 @@ impl Machine for GroupMachine {
                 break;
             }
             self.step(&group_id, now, &mut effects, |group, cx| match group.kind {
-                Kind::Simple => {}
-                Kind::Classic(_) => classic::timer(group, &member_id, purpose, cx),
-                Kind::Consumer(_) => consumer::timer(group, &member_id, purpose, cx),
-                Kind::Share(_) => share::timer(group, &member_id, purpose, cx),
+                GroupKind::Simple => {}
+                GroupKind::Classic(_) => classic::timer(group, &member_id, purpose, cx),
+                GroupKind::Consumer(_) => consumer::timer(group, &member_id, purpose, cx),
+                GroupKind::Share(_) => share::timer(group, &member_id, purpose, cx),
             });
         }
         effects
@@ -310,7 +310,7 @@ fn replay_offset(
         None => group.offsets.remove(&key.topic, key.partition),
         Some(value) => {
             let value = OffsetCommitValue::from_bytes(value).map_err(|error| error.to_string())?;
-            group.offsets.put(&key.topic, key.partition, Committed::of(value, order), producer_id);
+            group.offsets.put(&key.topic, key.partition, CommittedOffset::of(value, order), producer_id);
         }
     }
     Ok(())

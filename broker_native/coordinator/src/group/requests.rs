@@ -1,11 +1,11 @@
 //! Events and answers of groups: the wire's own messages, one variant for each request.
 //!
-//! Each room of a request adds its variants here, to [`GroupRequest::group_id`] and to the routing in
+//! Each module that takes requests adds its variants here, to [`GroupRequest::group_id`] and to the routing in
 //! [`super::machine`]. Requests about many groups are cut into one event for each group by their handlers.
 use uuid::Uuid;
 
 use super::refusal::Refusal;
-use super::share::Membership;
+use super::share::membership::Membership;
 use crate::{Caller, Ticket};
 use pylog_wire::messages::consumer_group_describe::DescribedGroup as DescribedConsumerGroup;
 use pylog_wire::messages::describe_groups::DescribedGroup;
@@ -19,12 +19,12 @@ use pylog_wire::messages::{
     TxnOffsetCommitResponse,
 };
 
-/// Somebody asks something of a group.
+/// A request to a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupEvent {
     /// Where the answer goes.
     pub ticket: Ticket,
-    /// Who asks.
+    /// The client that asks.
     pub caller: Caller,
     /// What.
     pub request: GroupRequest,

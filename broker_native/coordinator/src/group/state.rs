@@ -1,8 +1,9 @@
 //! One group: what kind it is, and its offsets. What all kinds can be asked.
-use super::classic::ClassicGroup;
-use super::consumer::ConsumerGroup;
-use super::offsets::Offsets;
-use super::share::ShareGroup;
+use super::claim::{OffsetClaim, Retention};
+use super::classic::group::ClassicGroup;
+use super::consumer::group::ConsumerGroup;
+use super::offsets::GroupOffsets;
+use super::share::group::ShareGroup;
 use crate::Record;
 use pylog_wire::ErrorCode;
 
@@ -10,22 +11,22 @@ use pylog_wire::ErrorCode;
 macro_rules! each_kind {
     ($kind:expr, simple => $simple:expr, $group:ident => $asked:expr) => {
         match $kind {
-            Kind::Simple => $simple,
-            Kind::Classic($group) => $asked,
-            Kind::Consumer($group) => $asked,
-            Kind::Share($group) => $asked,
+            GroupKind::Simple => $simple,
+            GroupKind::Classic($group) => $asked,
+            GroupKind::Consumer($group) => $asked,
+            GroupKind::Share($group) => $asked,
         }
     };
 }
 
-/// A group. The room of a kind may put its kind into a group that has none ([`Kind::Simple`]) or that lets itself be
+/// A group. The module of a kind may put its kind into a group that has none ([`GroupKind::Simple`]) or that lets itself be
 /// taken over, and takes it out again when the last trace of it leaves the log.
 #[derive(Debug, Clone, Default)]
 pub struct Group {
     /// Its members, if it has.
-    pub kind: Kind,
+    pub kind: GroupKind,
     /// Its offsets.
-    pub offsets: Offsets,
+    pub offsets: GroupOffsets,
 }
 
 impl Group {
@@ -36,13 +37,13 @@ impl Group {
 
     /// Whether nothing of it is in the log: such a group is not there.
     pub fn is_vacant(&self) -> bool {
-        matches!(self.kind, Kind::Simple) && self.offsets.is_empty()
+        matches!(self.kind, GroupKind::Simple) && self.offsets.is_empty()
     }
 }
 
 /// What a group is.
 #[derive(Debug, Clone, Default)]
-pub enum Kind {
+pub enum GroupKind {
     /// Offsets only, by a consumer that assigns itself or by a tool. No record but its offsets.
     #[default]
     Simple,
@@ -54,38 +55,12 @@ pub enum Kind {
     Share(Box<ShareGroup>),
 }
 
-/// Who commits or fetches offsets, as the request says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim<'a> {
-    /// Empty: no member.
-    pub member_id: &'a str,
-    /// Of a static member.
-    pub group_instance_id: Option<&'a str>,
-    /// Generation of a classic group, epoch of a KIP-848 member; -1: none.
-    pub generation_or_epoch: i32,
-    /// Whether the commit is part of a transaction.
-    pub transactional: bool,
-    /// The request's version.
-    pub version: i16,
-}
-
-/// Since when an offset of a topic that nobody is subscribed to grows old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retention {
-    /// The group is in use: never.
-    Keep,
-    /// Since it was committed.
-    SinceCommit,
-    /// Since the group has no members, milliseconds since the epoch.
-    Since(i64),
-}
-
-impl Kind {
+impl GroupKind {
     /// Whether `claim` may commit offsets now.
     ///
     /// # Errors
     /// UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID, STALE_MEMBER_EPOCH, REBALANCE_IN_PROGRESS...
-    pub fn check_commit(&self, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    pub fn check_commit(&self, claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
         each_kind!(self, simple => check_simple_commit(claim), group => group.check_commit(claim))
     }
 
@@ -93,7 +68,7 @@ impl Kind {
     ///
     /// # Errors
     /// UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-    pub fn check_fetch(&self, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    pub fn check_fetch(&self, claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
         each_kind!(self, simple => Ok(()), group => group.check_fetch(claim))
     }
 
@@ -147,14 +122,14 @@ impl Kind {
         each_kind!(self, simple => "", group => group.protocol_type())
     }
 
-    /// The records that delete the group (its offsets are not this room's).
+    /// The records that delete the group (its offsets are not this module's).
     pub fn tombstones(&self, group_id: &str) -> Vec<Record> {
         each_kind!(self, simple => Vec::new(), group => group.tombstones(group_id))
     }
 }
 
-/// A group without members takes a commit of nobody in particular only.
-fn check_simple_commit(claim: &Claim<'_>) -> Result<(), ErrorCode> {
+/// A group without members takes only commits that name no member.
+fn check_simple_commit(claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
     if claim.generation_or_epoch < 0 {
         return Ok(());
     }

@@ -1,11 +1,11 @@
-//! What a member says became of its records; locks that are over; members that are gone.
-use super::partition::{Run, SharePartition, State};
+//! Acknowledgements of members; locks that are over; members that are gone.
+use super::partition::{RecordState, Run, SharePartition};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_fetch::AcknowledgementBatch;
 
-/// What became of a record.
+/// How a member acknowledges a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum AcknowledgeType {
     /// There is none at that offset.
     Gap,
     Accepted,
@@ -15,7 +15,7 @@ enum Fate {
     Renewed,
 }
 
-impl Fate {
+impl AcknowledgeType {
     fn of(number: i8) -> Option<Self> {
         match number {
             0 => Some(Self::Gap),
@@ -28,17 +28,17 @@ impl Fate {
     }
 }
 
-/// What an acknowledgement works with.
+/// The limits of an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// A record that was delivered so often is not delivered again.
+    /// Deliveries after which a record is not delivered again.
     pub delivery_count_limit: i16,
     /// Until when renewed locks hold, by the steady clock.
     pub until_ms: i64,
 }
 
 impl SharePartition {
-    /// Takes what `member` says, all of it or nothing. Offsets before the start are passed over.
+    /// Takes the acknowledgements of `member`, all of them or none. Offsets before the start are passed over.
     ///
     /// # Errors
     /// INVALID_REQUEST when it makes no sense or goes beyond the window; INVALID_RECORD_STATE when the member does not hold one of the
@@ -63,7 +63,7 @@ impl SharePartition {
         }
         for (first, last, fate) in rest().flat_map(|batch| fates(batch, start_offset)) {
             self.change(first, last, |run| meet(run, fate, terms));
-            self.dirty |= fate != Fate::Renewed;
+            self.dirty |= fate != AcknowledgeType::Renewed;
         }
         self.advance();
         Ok(())
@@ -76,13 +76,14 @@ impl SharePartition {
 
     /// The member is gone: what it holds goes to others. The delivery counts, for a record may be what ended the member.
     pub fn release(&mut self, member: &str, terms: Terms) -> bool {
-        self.give_back(|run| is_held_by(run, member), |run| meet(run, Fate::Released, terms))
+        self.give_back(|run| is_held_by(run, member), |run| meet(run, AcknowledgeType::Released, terms))
     }
 
     /// Gives back what is locked until `now_ms` or before.
     pub fn expire(&mut self, now_ms: i64, terms: Terms) -> bool {
-        let over = |run: &Run| matches!(run.state, State::Acquired { until_ms, .. } if until_ms <= now_ms);
-        self.give_back(over, |run| meet(run, Fate::Released, terms))
+        let over =
+            |run: &Run| matches!(run.state, RecordState::Acquired { until_ms, .. } if until_ms <= now_ms);
+        self.give_back(over, |run| meet(run, AcknowledgeType::Released, terms))
     }
 
     /// Whether there was something.
@@ -107,7 +108,7 @@ fn check(batches: &[AcknowledgementBatch]) -> Result<(), ErrorCode> {
         let is_in_order = *first_offset >= next && last_offset >= first_offset;
         let length = last_offset.saturating_sub(*first_offset).saturating_add(1);
         let count = i64::try_from(acknowledge_types.len()).unwrap_or(i64::MAX);
-        let are_known = acknowledge_types.iter().all(|number| Fate::of(*number).is_some());
+        let are_known = acknowledge_types.iter().all(|number| AcknowledgeType::of(*number).is_some());
         if !is_in_order || (count != 1 && count != length) || !are_known {
             return Err(ErrorCode::InvalidRequest);
         }
@@ -117,15 +118,15 @@ fn check(batches: &[AcknowledgementBatch]) -> Result<(), ErrorCode> {
 }
 
 /// Runs of a batch, from `start` on, that met the same fate.
-fn fates(batch: &AcknowledgementBatch, start: i64) -> Vec<(i64, i64, Fate)> {
+fn fates(batch: &AcknowledgementBatch, start: i64) -> Vec<(i64, i64, AcknowledgeType)> {
     let first = batch.first_offset.max(start);
     if let [one] = batch.acknowledge_types[..] {
-        return Fate::of(one).map(|fate| (first, batch.last_offset, fate)).into_iter().collect();
+        return AcknowledgeType::of(one).map(|fate| (first, batch.last_offset, fate)).into_iter().collect();
     }
-    let mut runs: Vec<(i64, i64, Fate)> = Vec::new();
+    let mut runs: Vec<(i64, i64, AcknowledgeType)> = Vec::new();
     let each = (batch.first_offset..).zip(&batch.acknowledge_types);
     for (offset, number) in each.skip_while(|(offset, _)| *offset < first) {
-        let Some(fate) = Fate::of(*number) else { continue };
+        let Some(fate) = AcknowledgeType::of(*number) else { continue };
         match runs.last_mut() {
             Some((_, last, before)) if *before == fate => *last = offset,
             _ => runs.push((offset, offset, fate)),
@@ -135,18 +136,20 @@ fn fates(batch: &AcknowledgementBatch, start: i64) -> Vec<(i64, i64, Fate)> {
 }
 
 fn is_held_by(run: &Run, wanted: &str) -> bool {
-    matches!(&run.state, State::Acquired { member, .. } if &**member == wanted)
+    matches!(&run.state, RecordState::Acquired { member, .. } if &**member == wanted)
 }
 
-fn meet(run: &mut Run, fate: Fate, terms: Terms) {
+fn meet(run: &mut Run, fate: AcknowledgeType, terms: Terms) {
     run.state = match fate {
-        Fate::Accepted => State::Acknowledged,
-        Fate::Rejected | Fate::Gap => State::Archived,
-        Fate::Released if run.delivery_count >= terms.delivery_count_limit => State::Archived,
-        Fate::Released => State::Available,
-        Fate::Renewed => match &run.state {
-            State::Acquired { member, .. } => {
-                State::Acquired { member: member.clone(), until_ms: terms.until_ms }
+        AcknowledgeType::Accepted => RecordState::Acknowledged,
+        AcknowledgeType::Rejected | AcknowledgeType::Gap => RecordState::Archived,
+        AcknowledgeType::Released if run.delivery_count >= terms.delivery_count_limit => {
+            RecordState::Archived
+        }
+        AcknowledgeType::Released => RecordState::Available,
+        AcknowledgeType::Renewed => match &run.state {
+            RecordState::Acquired { member, .. } => {
+                RecordState::Acquired { member: member.clone(), until_ms: terms.until_ms }
             }
             other => other.clone(),
         },

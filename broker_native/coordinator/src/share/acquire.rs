@@ -1,20 +1,20 @@
-//! Records for a member.
+//! Acquiring records for a member.
 use std::sync::Arc;
 
-use super::partition::{Run, SharePartition, State};
-use super::requests::{Acquired, Batch};
+use super::partition::{RecordState, Run, SharePartition};
+use super::requests::{Acquired, LogBatch};
 
 /// Fewest deliveries after which records come in smaller and smaller portions.
 const DELIVERIES_TOGETHER_MIN: i16 = 2;
 
 /// What a member may have.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish {
-    /// So many records, and what is in the same batch as the last of them.
+pub struct AcquireLimits {
+    /// Most records; the rest of the last one's batch is added.
     pub max_records: i64,
-    /// No record more than that.
+    /// The rest of the batch is not added.
     pub exact: bool,
-    /// Records that may be in flight.
+    /// Most records in flight.
     pub max_in_flight: i64,
     /// Most deliveries of a record.
     pub delivery_count_limit: i16,
@@ -22,10 +22,10 @@ pub struct Wish {
     pub until_ms: i64,
 }
 
-/// What a member has got so far.
+/// What was acquired so far.
 struct Taking {
     left: i64,
-    /// What was taken must not be joined by more.
+    /// Nothing more may be delivered together with it.
     is_over: bool,
     acquired: Vec<Acquired>,
 }
@@ -33,8 +33,14 @@ struct Taking {
 impl SharePartition {
     /// Gives `member` what is available of `batches`, which the log has from `from` on, one behind the other. Offsets between them
     /// have no records any more.
-    pub fn acquire(&mut self, member: &Arc<str>, from: i64, batches: &[Batch], wish: Wish) -> Vec<Acquired> {
-        let mut taking = Taking { left: wish.max_records.max(0), is_over: false, acquired: Vec::new() };
+    pub fn acquire(
+        &mut self,
+        member: &Arc<str>,
+        from: i64,
+        batches: &[LogBatch],
+        limits: AcquireLimits,
+    ) -> Vec<Acquired> {
+        let mut taking = Taking { left: limits.max_records.max(0), is_over: false, acquired: Vec::new() };
         // An administrator set it back meanwhile: what was read is not what comes next.
         if from > self.end_offset {
             return taking.acquired;
@@ -50,7 +56,7 @@ impl SharePartition {
                 self.leave_out(batch.first_offset, batch.last_offset);
                 continue;
             }
-            self.take(member, batch, wish, &mut taking);
+            self.take(member, batch, limits, &mut taking);
             if batch.last_offset >= self.end_offset {
                 break;
             }
@@ -68,25 +74,26 @@ impl SharePartition {
         let known_last = last.min(self.end_offset - 1);
         if first <= known_last {
             let available: Vec<(i64, i64)> =
-                self.overlap(first, known_last, |run| run.state == State::Available);
+                self.overlap(first, known_last, |run| run.state == RecordState::Available);
             for (first, last) in available {
-                self.change(first, last, |run| run.state = State::Archived);
+                self.change(first, last, |run| run.state = RecordState::Archived);
                 self.dirty = true;
             }
         }
         if last >= self.end_offset {
-            self.push(last, State::Archived, 0);
+            self.push(last, RecordState::Archived, 0);
         }
     }
 
     /// Takes what is available of one batch.
-    fn take(&mut self, member: &Arc<str>, batch: &Batch, wish: Wish, taking: &mut Taking) {
-        let held = State::Acquired { member: Arc::clone(member), until_ms: wish.until_ms };
-        let mut room = if wish.exact { taking.left } else { i64::MAX };
+    fn take(&mut self, member: &Arc<str>, batch: &LogBatch, limits: AcquireLimits, taking: &mut Taking) {
+        let held = RecordState::Acquired { member: Arc::clone(member), until_ms: limits.until_ms };
+        let mut room = if limits.exact { taking.left } else { i64::MAX };
         let first = batch.first_offset.max(self.start_offset);
-        for (first, last) in self.overlap(first, batch.last_offset, |run| run.state == State::Available) {
+        for (first, last) in self.overlap(first, batch.last_offset, |run| run.state == RecordState::Available)
+        {
             let count = self.runs.range(..=first).next_back().map_or(0, |(_, run)| run.delivery_count);
-            let portion = portion(last - first + 1, count, wish.delivery_count_limit);
+            let portion = portion(last - first + 1, count, limits.delivery_count_limit);
             taking.is_over = portion.is_some();
             if room <= 0 || (taking.is_over && !taking.acquired.is_empty()) {
                 return;
@@ -105,7 +112,7 @@ impl SharePartition {
             }
         }
         let first = first.max(self.end_offset);
-        let room = room.min(wish.max_in_flight - self.delivered);
+        let room = room.min(limits.max_in_flight - self.delivered);
         let last = batch.last_offset.min(first.saturating_add(room.saturating_sub(1)));
         if first <= last {
             self.push(last, held, 1);

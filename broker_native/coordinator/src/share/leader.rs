@@ -1,16 +1,16 @@
 //! The share partitions of a broker together with where they are kept: each is read before anything of it is delivered, written down
-//! after each change, and let go of when somebody else leads its partition or has set it.
+//! after each change, and given up when another broker leads its partition or has set it.
 //!
 //! One write of a share partition is under way at a time, with its whole state; what changes meanwhile goes with the next. Answers
 //! that say that something is done with wait for the write that has it. A write that does not get through is tried again for as long as
-//! this broker leads: who waited is told to try again, and when the same acknowledgement comes again it waits for the next write.
+//! this broker leads: requests that waited get an error that asks to try again, and when the same acknowledgement comes again it waits for the next write.
 use std::collections::{BTreeMap, VecDeque};
 
 use uuid::Uuid;
 
 use super::machine::ShareMachine;
 use super::requests::{ShareEffects, ShareEvent, ShareKey, ShareReply, ShareRequest};
-use super::state::{Kept, UNKNOWN, Written};
+use super::state_requests::{StoredState, UNKNOWN, Written};
 use super::stored;
 use crate::{Effects, Now, Ticket};
 use pylog_wire::ErrorCode;
@@ -52,23 +52,23 @@ pub type LeaderEffects = Effects<ShareReply, LeaderAction>;
 /// See the module.
 pub struct ShareLeader {
     machine: ShareMachine,
-    held: BTreeMap<ShareKey, Held>,
-    /// Of the share partition that came here last: an outcome for one that was let go of meanwhile is known by it.
+    held: BTreeMap<ShareKey, LedPartition>,
+    /// Number of the share partition that came here last. An outcome for one that was given up meanwhile is recognised by its number.
     life: u64,
 }
 
-/// So many changes are counted in a life.
+/// Changes that a share partition may have before the next number begins.
 const CHANGES_MAX: u64 = 1 << 32;
 
 /// A share partition and how far it is written down.
-struct Held {
+struct LedPartition {
     /// The epoch in which this broker leads the partition.
     leader_epoch: i32,
-    /// Whoever wants to read it while it is read itself; `None`: it is here.
+    /// Requests that came while it is read from where it is kept; `None`: it is here.
     loading: Option<Vec<ShareEvent>>,
-    /// Nobody had begun with it, and that somebody has is not written down.
+    /// It began here, and that is not written down yet.
     is_new: bool,
-    /// Counts its changes, from the number of its life on.
+    /// Counts its changes, from its own number on.
     version: u64,
     /// Which of them is written down.
     saved: u64,
@@ -76,19 +76,19 @@ struct Held {
     saving: Option<u64>,
     /// Answers that wait for a change to be written, in the order of the changes.
     waiting: VecDeque<Unanswered>,
-    /// What was said and answered with an error, although it counts.
-    late: VecDeque<Said>,
+    /// Acknowledgements that were answered with an error, although they count.
+    late: VecDeque<Acknowledged>,
 }
 
 struct Unanswered {
     version: u64,
     ticket: Ticket,
     reply: ShareReply,
-    said: Vec<Said>,
+    acknowledged: Vec<Acknowledged>,
 }
 
-/// Offsets whose fate a member told.
-struct Said {
+/// Offsets that a member has acknowledged.
+struct Acknowledged {
     member_id: String,
     first: i64,
     last: i64,
@@ -105,7 +105,7 @@ impl ShareLeader {
         &self.machine
     }
 
-    /// Somebody asks the leader of the partition, which this broker is in `leader_epoch`.
+    /// A request to the leader of the partition, which this broker is in `leader_epoch`.
     pub fn ask(&mut self, event: ShareEvent, leader_epoch: i32, now: Now) -> LeaderEffects {
         let mut effects = Effects::default();
         match self.held.get(&event.key).map(|held| held.leader_epoch) {
@@ -120,9 +120,9 @@ impl ShareLeader {
         }
         let reads = matches!(event.request, ShareRequest::Next { .. });
         match self.held.get_mut(&event.key) {
-            Some(Held { loading: None, .. }) => self.step(event, now, &mut effects),
+            Some(LedPartition { loading: None, .. }) => self.step(event, now, &mut effects),
             _ if !reads => effects.reply(event.ticket, nothing_held(&event.request)),
-            Some(Held { loading: Some(asked), .. }) => asked.push(event),
+            Some(LedPartition { loading: Some(asked), .. }) => asked.push(event),
             None => self.load(event.key.clone(), leader_epoch, vec![event], &mut effects),
         }
         effects
@@ -138,7 +138,7 @@ impl ShareLeader {
         let makes = asked.iter().any(begins);
         self.life += CHANGES_MAX;
         let life = self.life;
-        self.held.insert(key.clone(), Held::loading(leader_epoch, life, asked));
+        self.held.insert(key.clone(), LedPartition::loading(leader_epoch, life, asked));
         effects.actions.push(LeaderAction::Load { key, leader_epoch, life, makes });
     }
 
@@ -148,7 +148,7 @@ impl ShareLeader {
         key: &ShareKey,
         life: u64,
         makes: bool,
-        outcome: Result<Kept, ErrorCode>,
+        outcome: Result<StoredState, ErrorCode>,
         now: Now,
     ) -> LeaderEffects {
         let mut effects = Effects::default();
@@ -164,7 +164,7 @@ impl ShareLeader {
                 Ok(())
             }
             Ok(kept) => self.begin(key, kept.state_epoch, &asked, &mut effects),
-            // Who wants to begin with it came after the question.
+            // The request that may begin it came after the read was sent.
             Err(ErrorCode::InvalidRequest) if !makes && asked.iter().any(begins) => {
                 self.load(key.clone(), leader_epoch, asked, &mut effects);
                 return effects;
@@ -179,12 +179,12 @@ impl ShareLeader {
                 refuse(asked, code, &mut effects);
             }
         }
-        // Who did not wait for it looks again.
+        // Fetches that did not wait for it look again.
         effects.actions.push(LeaderAction::Wake(key.group_id.clone()));
         effects
     }
 
-    /// Begins where the first of those begins who want to.
+    /// Begins where the first request that may begin it says.
     fn begin(
         &mut self,
         key: &ShareKey,
@@ -215,15 +215,18 @@ impl ShareLeader {
             Ok(()) => {
                 (held.saved, held.is_new) = (version, false);
                 let start = self.machine.partition(key).map_or(0, super::SharePartition::start_offset);
-                held.late.retain(|said| said.last >= start);
-                for one in held.written(version) {
-                    effects.reply(one.ticket, one.reply);
+                held.late.retain(|acknowledged| acknowledged.last >= start);
+                for unanswered in held.written(version) {
+                    effects.reply(unanswered.ticket, unanswered.reply);
                 }
             }
             Err(code) if is_passing(code) => {
-                for one in held.written(version) {
-                    effects.reply(one.ticket, instead_of(&one.reply, ErrorCode::CoordinatorNotAvailable));
-                    held.late.extend(one.said);
+                for unanswered in held.written(version) {
+                    effects.reply(
+                        unanswered.ticket,
+                        instead_of(&unanswered.reply, ErrorCode::CoordinatorNotAvailable),
+                    );
+                    held.late.extend(unanswered.acknowledged);
                 }
                 let over = held.late.len().saturating_sub(LATE_MAX);
                 held.late.drain(..over);
@@ -263,7 +266,7 @@ impl ShareLeader {
         self.let_all_go(gone, ErrorCode::UnknownTopicId)
     }
 
-    /// Somebody else has set it: it is read anew.
+    /// Another broker has set it: it is read anew.
     pub fn forget(&mut self, key: &ShareKey) -> LeaderEffects {
         self.let_all_go(vec![key.clone()], ErrorCode::CoordinatorNotAvailable)
     }
@@ -277,8 +280,8 @@ impl ShareLeader {
     fn let_go(&mut self, key: &ShareKey, code: ErrorCode, effects: &mut LeaderEffects) {
         self.machine.let_go(key);
         let Some(held) = self.held.remove(key) else { return };
-        for one in held.waiting {
-            effects.reply(one.ticket, instead_of(&one.reply, code));
+        for unanswered in held.waiting {
+            effects.reply(unanswered.ticket, instead_of(&unanswered.reply, code));
         }
         refuse(held.loading.unwrap_or_default(), code, effects);
         effects.actions.push(LeaderAction::Wake(key.group_id.clone()));
@@ -289,18 +292,20 @@ impl ShareLeader {
         let Some(held) = self.held.get_mut(&event.key) else {
             return effects.reply(event.ticket, nothing_held(&event.request));
         };
-        let mut said = Vec::new();
+        let mut acknowledged = Vec::new();
         match &mut event.request {
             ShareRequest::Acknowledge { member_id, batches } => {
                 batches.retain(|batch| !held.has_late(member_id, batch));
-                let of = |batch: &AcknowledgementBatch| Said {
+                let of = |batch: &AcknowledgementBatch| Acknowledged {
                     member_id: member_id.clone(),
                     first: batch.first_offset,
                     last: batch.last_offset,
                 };
-                said = batches.iter().map(of).collect();
+                acknowledged = batches.iter().map(of).collect();
             }
-            ShareRequest::Release { member_id } => held.late.retain(|said| said.member_id != *member_id),
+            ShareRequest::Release { member_id } => {
+                held.late.retain(|acknowledged| acknowledged.member_id != *member_id)
+            }
             ShareRequest::Refresh if held.version > held.saved || !held.waiting.is_empty() => {
                 return effects.reply(event.ticket, ShareReply::Done(ErrorCode::None));
             }
@@ -308,18 +313,18 @@ impl ShareLeader {
         }
         let key = event.key.clone();
         let stepped = self.machine.handle(event, now);
-        self.follow_up(stepped, Some(&key), said, effects);
+        self.follow_up(stepped, Some(&key), acknowledged, effects);
         if self.machine.partition(&key).is_none() {
             self.held.remove(&key);
         }
     }
 
-    /// What follows a step (of the share partition `of`): writes, answers, who looks again.
+    /// What follows a step (of the share partition `of`): writes, answers, fetches that look again.
     fn follow_up(
         &mut self,
         stepped: ShareEffects,
         of: Option<&ShareKey>,
-        mut said: Vec<Said>,
+        mut acknowledged: Vec<Acknowledged>,
         effects: &mut LeaderEffects,
     ) {
         let ShareEffects { changed, woken, replies } = stepped;
@@ -332,8 +337,8 @@ impl ShareLeader {
         for (ticket, reply) in replies {
             match of.and_then(|key| self.held.get_mut(key)) {
                 Some(held) if held.has_to_write(&reply) => {
-                    let (version, said) = (held.version, std::mem::take(&mut said));
-                    held.waiting.push_back(Unanswered { version, ticket, reply, said });
+                    let (version, acknowledged) = (held.version, std::mem::take(&mut acknowledged));
+                    held.waiting.push_back(Unanswered { version, ticket, reply, acknowledged });
                 }
                 _ => effects.reply(ticket, reply),
             }
@@ -341,7 +346,7 @@ impl ShareLeader {
         changed.iter().for_each(|key| self.save(key, effects));
     }
 
-    /// Begins to write what is not written down, unless that is under way.
+    /// Begins to write the changes that are not written down, unless a write is under way.
     fn save(&mut self, key: &ShareKey, effects: &mut LeaderEffects) {
         let (Some(held), Some(partition)) = (self.held.get_mut(key), self.machine.partition(key)) else {
             return;
@@ -355,7 +360,7 @@ impl ShareLeader {
     }
 }
 
-impl Held {
+impl LedPartition {
     fn loading(leader_epoch: i32, life: u64, asked: Vec<ShareEvent>) -> Self {
         Self {
             leader_epoch,
@@ -369,7 +374,7 @@ impl Held {
         }
     }
 
-    /// Whether an answer says what is not written down: what became of records, or where the group begins.
+    /// Whether an answer must wait for a write: it acknowledges records, or says where the group begins.
     fn has_to_write(&self, reply: &ShareReply) -> bool {
         match reply {
             ShareReply::Done(ErrorCode::None) => self.version > self.saved,
@@ -380,14 +385,16 @@ impl Held {
 
     /// The answers that wait for a change up to `version`.
     fn written(&mut self, version: u64) -> Vec<Unanswered> {
-        let count = self.waiting.iter().take_while(|one| one.version <= version).count();
+        let count = self.waiting.iter().take_while(|unanswered| unanswered.version <= version).count();
         self.waiting.drain(..count).collect()
     }
 
-    /// Whether the member said this before, and it counts.
+    /// Whether the member sent this acknowledgement before, and it counts.
     fn has_late(&self, member_id: &str, batch: &AcknowledgementBatch) -> bool {
-        let within = |said: &Said| said.first <= batch.first_offset && batch.last_offset <= said.last;
-        self.late.iter().any(|said| said.member_id == member_id && within(said))
+        let within = |acknowledged: &Acknowledged| {
+            acknowledged.first <= batch.first_offset && batch.last_offset <= acknowledged.last
+        };
+        self.late.iter().any(|acknowledged| acknowledged.member_id == member_id && within(acknowledged))
     }
 }
 
@@ -403,12 +410,12 @@ pub fn is_passing(code: ErrorCode) -> bool {
             | ErrorCode::CoordinatorLoadInProgress
             | ErrorCode::NotCoordinator
             | ErrorCode::RequestTimedOut
-            // Its keeper has not heard of the topic.
+            // The coordinator that keeps the state does not know the topic yet.
             | ErrorCode::UnknownTopicOrPartition
     )
 }
 
-/// What a member is told of a write or a read that failed, as in Kafka.
+/// What a member gets when a write or a read failed, as in Kafka.
 fn of_store(code: ErrorCode) -> ErrorCode {
     match code {
         code if is_passing(code) => ErrorCode::CoordinatorNotAvailable,
@@ -434,7 +441,7 @@ pub fn failed(request: &ShareRequest, code: ErrorCode) -> ShareReply {
     }
 }
 
-/// The answer of a share partition of which nobody has anything.
+/// The answer of a share partition of which no member has a record.
 fn nothing_held(request: &ShareRequest) -> ShareReply {
     match request {
         ShareRequest::Acknowledge { .. } => ShareReply::Done(ErrorCode::InvalidRecordState),

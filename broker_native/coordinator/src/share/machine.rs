@@ -1,11 +1,11 @@
-//! The share partitions of a broker, of the partitions that it leads: who has which records.
+//! The share partitions of a broker, of the partitions that it leads: which member has which records.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::acknowledge::Terms;
-use super::acquire::Wish;
+use super::acquire::AcquireLimits;
 use super::partition::SharePartition;
 use super::requests::{LogRange, ShareEffects, ShareEvent, ShareKey, ShareReply, ShareRequest};
 use super::settings::GroupSettings;
@@ -15,26 +15,26 @@ use pylog_wire::ErrorCode;
 /// Whether a topic was deleted a short while ago.
 pub type IsGone = Arc<dyn Fn(&Uuid) -> bool + Send + Sync>;
 
-/// What a share partition costs besides its runs and its group's name, about.
+/// About how many bytes a share partition takes besides its runs and its group's name.
 const PARTITION_BYTES: usize = 400;
-/// What a run costs, about.
+/// About how many bytes a run takes.
 const RUN_BYTES: usize = 100;
-/// Locks that are over are looked at in steps of about so many bytes.
+/// Expired locks are handled in steps of about this many bytes.
 const TICK_BYTES: usize = /* 256 KiB */ 256 << 10;
 
-/// One that is here, and the settings that it was used with last.
-struct Kept {
+/// A share partition in memory, and the settings that it was used with last.
+struct CachedPartition {
     partition: SharePartition,
     settings: GroupSettings,
     bytes: usize,
-    /// It was read from where it is kept, and not compared with its partition's end since.
+    /// It was read from `__share_group_state`, and not compared with its log's end since.
     is_unfitted: bool,
 }
 
 /// See the module.
 pub struct ShareMachine {
     defaults: GroupSettings,
-    kept: BTreeMap<ShareKey, Kept>,
+    kept: BTreeMap<ShareKey, CachedPartition>,
     /// When the first lock of each is over.
     locks: Timers<ShareKey>,
     room: Room,
@@ -59,12 +59,12 @@ impl ShareMachine {
         self.kept.get(key).map(|kept| &kept.partition)
     }
 
-    /// Goes on with one that is kept elsewhere.
+    /// Goes on with one that was read from `__share_group_state`.
     pub fn take_in(&mut self, key: ShareKey, partition: SharePartition) {
         self.put(key, partition, self.defaults, true);
     }
 
-    /// It is not here any more; whether it was.
+    /// Removes it; whether it was here.
     pub fn let_go(&mut self, key: &ShareKey) -> bool {
         self.locks.cancel(key);
         let Some(kept) = self.kept.remove(key) else { return false };
@@ -76,10 +76,10 @@ impl ShareMachine {
         self.let_go(&key);
         let bytes = cost(&key, &partition);
         self.room.changed(0, bytes);
-        self.kept.insert(key, Kept { partition, settings, bytes, is_unfitted });
+        self.kept.insert(key, CachedPartition { partition, settings, bytes, is_unfitted });
     }
 
-    /// Begins with one that nobody has begun with.
+    /// Begins with a share partition that has no state yet.
     ///
     /// # Errors
     /// UNKNOWN_TOPIC_ID, GROUP_MAX_SIZE_REACHED.
@@ -109,7 +109,7 @@ impl ShareMachine {
         log: LogRange,
     ) -> Result<Option<i64>, ErrorCode> {
         let kept = self.kept.get_mut(key).ok_or(ErrorCode::UnknownTopicOrPartition)?;
-        // Only a crash of the machine makes a log shorter. Who asks may have looked at the log before others appended and were
+        // Only a crash of the machine makes a log shorter. The asking request may have looked at the log before others appended and were
         // given records: by that end, what they acknowledged would be delivered again.
         let end = if std::mem::take(&mut kept.is_unfitted) { log.end } else { i64::MAX };
         kept.partition.fit(log.start, end);
@@ -153,10 +153,11 @@ impl ShareMachine {
                 let delivery_count_limit = settings.delivery_count_limit;
                 // Where there is no room for more, what is in flight already is still delivered again.
                 let max_in_flight = if room.has(RUN_BYTES) { settings.max_record_locks } else { 0 };
-                let wish = Wish { max_records, exact, max_in_flight, delivery_count_limit, until_ms };
+                let limits =
+                    AcquireLimits { max_records, exact, max_in_flight, delivery_count_limit, until_ms };
                 let member = Arc::from(member_id);
                 let acquired = known.and_then(|partition| {
-                    bounded(partition, room, |partition| partition.acquire(&member, from, &batches, wish))
+                    bounded(partition, room, |partition| partition.acquire(&member, from, &batches, limits))
                 });
                 ShareReply::Acquired(acquired.unwrap_or_default())
             }
@@ -187,7 +188,7 @@ impl ShareMachine {
         effects.replies.push((ticket, reply));
     }
 
-    /// Where the next member would find something; when that changes, those who wait look again.
+    /// The offset of the next record for a member; when that changes, waiting fetches look again.
     fn offered(&self, key: &ShareKey) -> Option<i64> {
         let kept = self.kept.get(key)?;
         kept.partition.next_offset(kept.settings.max_record_locks)
@@ -198,7 +199,7 @@ impl ShareMachine {
         self.locks.next_ms()
     }
 
-    /// Gives back what is locked for too long. What is left follows at once.
+    /// Gives records back whose locks are over. What is left follows at once.
     pub fn tick(&mut self, now: Now) -> ShareEffects {
         let mut effects = ShareEffects::default();
         let mut bytes = 0;
@@ -217,7 +218,7 @@ impl ShareMachine {
     }
 }
 
-/// Takes a step of a share partition. Where memory is used up, it is not taken if it leaves more than there was: `None`.
+/// Takes a step of a share partition. Where memory is used up, a step that would need more is not taken: `None`.
 fn bounded<T>(
     partition: &mut SharePartition,
     room: &Room,
@@ -235,7 +236,7 @@ fn bounded<T>(
     Some(outcome)
 }
 
-/// What a share partition costs in memory, about.
+/// About how many bytes a share partition takes in memory.
 fn cost(key: &ShareKey, partition: &SharePartition) -> usize {
     PARTITION_BYTES + 3 * key.group_id.len() + RUN_BYTES * partition.runs.len()
 }

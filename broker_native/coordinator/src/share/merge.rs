@@ -1,28 +1,28 @@
-//! Runs of offsets that are laid over others: of each offset the later in its life stays.
+//! Runs of offsets that are laid over others: for each offset the state that comes later in its life stays.
 use std::collections::BTreeMap;
 
 use pylog_wire::stored::shares::StateBatch;
 
-/// What happened to the offsets of a run, in the order in which it happens: how often they were delivered, and what became of them.
-type Fate = (i16, i8);
+/// Delivery count and delivery state of the offsets of a run.
+type DeliveryState = (i16, i8);
 
 /// `batches` over `runs`, of the offsets from `start` on.
 pub fn laid_over(runs: &[StateBatch], batches: &[StateBatch], start: i64) -> Vec<StateBatch> {
-    let mut laid: BTreeMap<i64, (i64, Fate)> = BTreeMap::new();
+    let mut laid: BTreeMap<i64, (i64, DeliveryState)> = BTreeMap::new();
     for batch in runs.iter().chain(batches) {
         let first = batch.first_offset.max(start);
         if first <= batch.last_offset && batch.last_offset < i64::MAX {
-            lay(&mut laid, first, batch.last_offset, fate_of(batch));
+            lay(&mut laid, first, batch.last_offset, delivery_of(batch));
         }
     }
     let mut joined: Vec<StateBatch> = Vec::new();
-    for (first_offset, (last_offset, fate)) in laid {
+    for (first_offset, (last_offset, delivery)) in laid {
         match joined.last_mut() {
-            Some(before) if before.last_offset + 1 == first_offset && fate_of(before) == fate => {
+            Some(before) if before.last_offset + 1 == first_offset && delivery_of(before) == delivery => {
                 before.last_offset = last_offset;
             }
             _ => {
-                let (delivery_count, delivery_state) = fate;
+                let (delivery_count, delivery_state) = delivery;
                 joined.push(StateBatch { first_offset, last_offset, delivery_state, delivery_count });
             }
         }
@@ -37,17 +37,17 @@ pub fn complete_count(runs: &[StateBatch]) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-fn fate_of(batch: &StateBatch) -> Fate {
+fn delivery_of(batch: &StateBatch) -> DeliveryState {
     (batch.delivery_count, batch.delivery_state)
 }
 
-/// Which of two stays: what is done with, before what is not, and then what was delivered more often.
-fn later(one: Fate, other: Fate) -> Fate {
-    let order = |(count, state): Fate| (state != 0, count, state);
+/// Which of two stays: a final state before any other, then the larger delivery count.
+fn later(one: DeliveryState, other: DeliveryState) -> DeliveryState {
+    let order = |(count, state): DeliveryState| (state != 0, count, state);
     if order(one) >= order(other) { one } else { other }
 }
 
-fn lay(laid: &mut BTreeMap<i64, (i64, Fate)>, first: i64, last: i64, fate: Fate) {
+fn lay(laid: &mut BTreeMap<i64, (i64, DeliveryState)>, first: i64, last: i64, delivery: DeliveryState) {
     split(laid, first);
     split(laid, last + 1);
     let mut holes = Vec::new();
@@ -56,20 +56,20 @@ fn lay(laid: &mut BTreeMap<i64, (i64, Fate)>, first: i64, last: i64, fate: Fate)
         if *at > next {
             holes.push((next, *at - 1));
         }
-        *before = later(*before, fate);
+        *before = later(*before, delivery);
         next = *run_last + 1;
     }
     if next <= last {
         holes.push((next, last));
     }
-    laid.extend(holes.into_iter().map(|(first, last)| (first, (last, fate))));
+    laid.extend(holes.into_iter().map(|(first, last)| (first, (last, delivery))));
 }
 
 /// A run begins at `offset` if it is within one.
-fn split(laid: &mut BTreeMap<i64, (i64, Fate)>, offset: i64) {
-    let Some((_, (last, fate))) = laid.range_mut(..offset).next_back() else { return };
+fn split(laid: &mut BTreeMap<i64, (i64, DeliveryState)>, offset: i64) {
+    let Some((_, (last, delivery))) = laid.range_mut(..offset).next_back() else { return };
     if *last >= offset {
-        let behind = (*last, *fate);
+        let behind = (*last, *delivery);
         *last = offset - 1;
         laid.insert(offset, behind);
     }
@@ -85,10 +85,10 @@ mod tests {
         StateBatch { first_offset, last_offset: first_offset + length - 1, delivery_state, delivery_count }
     }
 
-    fn by_offset(runs: &[StateBatch]) -> BTreeMap<i64, Fate> {
+    fn by_offset(runs: &[StateBatch]) -> BTreeMap<i64, DeliveryState> {
         let each = runs.iter().flat_map(|run| {
-            let fate = fate_of(run);
-            (run.first_offset..=run.last_offset).map(move |offset| (offset, fate))
+            let delivery = delivery_of(run);
+            (run.first_offset..=run.last_offset).map(move |offset| (offset, delivery))
         });
         each.collect()
     }
@@ -103,11 +103,11 @@ mod tests {
         fn each_offset_has_the_latest_of_its_fates(runs in some(), batches in some(), start in 0..20i64) {
             let before = laid_over(&[], &runs, 0);
             let after = laid_over(&before, &batches, start);
-            let mut expected: BTreeMap<i64, Fate> = BTreeMap::new();
-            for one in runs.iter().chain(&batches) {
-                for offset in one.first_offset.max(start)..=one.last_offset {
-                    let fate = fate_of(one);
-                    expected.entry(offset).and_modify(|known| *known = later(*known, fate)).or_insert(fate);
+            let mut expected: BTreeMap<i64, DeliveryState> = BTreeMap::new();
+            for batch in runs.iter().chain(&batches) {
+                for offset in batch.first_offset.max(start)..=batch.last_offset {
+                    let delivery = delivery_of(batch);
+                    expected.entry(offset).and_modify(|known| *known = later(*known, delivery)).or_insert(delivery);
                 }
             }
             prop_assert_eq!(by_offset(&after), expected);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 /// Where the records of a run are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// Anybody may have them.
+pub enum RecordState {
+    /// Any member may have them.
     Available,
     /// A member has them.
     Acquired {
@@ -20,7 +20,7 @@ pub enum State {
     Archived,
 }
 
-impl State {
+impl RecordState {
     /// Whether they are done with.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Acknowledged | Self::Archived)
@@ -33,7 +33,7 @@ pub struct Run {
     /// The last one.
     pub last: i64,
     /// Where they are.
-    pub state: State,
+    pub state: RecordState,
     /// How often they were delivered, the delivery that goes on included; 0 of offsets without records.
     pub delivery_count: i16,
 }
@@ -73,7 +73,7 @@ impl SharePartition {
         self.start_offset
     }
 
-    /// The first offset that nobody has been given yet.
+    /// The first offset that was not delivered yet.
     pub fn end_offset(&self) -> i64 {
         self.end_offset
     }
@@ -83,21 +83,22 @@ impl SharePartition {
         self.runs.iter().map(|(first, run)| (*first, run))
     }
 
-    /// The first offset to be read for whoever comes next; `None` when so many records are in flight that none may be added.
+    /// The first offset to be read for the next request; `None`: the most records that are allowed are in flight.
     pub fn next_offset(&self, max_in_flight: i64) -> Option<i64> {
-        let available = self.runs().find(|(_, run)| run.state == State::Available).map(|(first, _)| first);
+        let available =
+            self.runs().find(|(_, run)| run.state == RecordState::Available).map(|(first, _)| first);
         available.or_else(|| (self.delivered < max_in_flight).then_some(self.end_offset))
     }
 
     /// Whether a member holds a record.
     pub fn is_held(&self) -> bool {
-        self.runs.values().any(|run| matches!(run.state, State::Acquired { .. }))
+        self.runs.values().any(|run| matches!(run.state, RecordState::Acquired { .. }))
     }
 
     /// When the first lock is over.
     pub fn next_lock_ms(&self) -> Option<i64> {
         let until = |run: &Run| match run.state {
-            State::Acquired { until_ms, .. } => Some(until_ms),
+            RecordState::Acquired { until_ms, .. } => Some(until_ms),
             _ => None,
         };
         self.runs.values().filter_map(until).min()
@@ -149,7 +150,7 @@ impl SharePartition {
     }
 
     /// Puts a run behind the window.
-    pub(super) fn push(&mut self, last: i64, state: State, delivery_count: i16) {
+    pub(super) fn push(&mut self, last: i64, state: RecordState, delivery_count: i16) {
         self.runs.insert(self.end_offset, Run { last, state, delivery_count });
         self.end_offset = last + 1;
     }

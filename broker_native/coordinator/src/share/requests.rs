@@ -1,4 +1,6 @@
 //! Events, answers and actions of share partitions.
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
 use super::settings::GroupSettings;
@@ -21,7 +23,7 @@ impl ShareKey {
     /// The text that says which partition of `__share_group_state` keeps it, as in Kafka.
     pub fn text(&self) -> String {
         let Self { group_id, topic_id, partition } = self;
-        format!("{group_id}:{}:{partition}", base64_of(topic_id))
+        format!("{group_id}:{}:{partition}", URL_SAFE_NO_PAD.encode(topic_id.as_bytes()))
     }
 
     /// Whether a text is of that form.
@@ -35,18 +37,8 @@ impl ShareKey {
     }
 }
 
-/// Characters of an id's text form.
+/// Characters of Kafka's text form of an id: base64 for URLs, without padding.
 const ID_TEXT_LEN: usize = 22;
-
-/// Kafka's text form of an id: base64 for URLs, without padding.
-fn base64_of(id: &Uuid) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let bits = id.as_u128();
-    // 128 bits are 21 digits and a third.
-    let digit = |at: u32| if at < 21 { bits >> (122 - 6 * at) } else { bits << 4 };
-    let text = (0..22).map(|at| DIGITS.get((digit(at) & 63) as usize).map_or('A', |&c| char::from(c)));
-    text.collect()
-}
 
 /// The offsets of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +51,7 @@ pub struct LogRange {
 
 /// A batch of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
+pub struct LogBatch {
     /// Its first offset.
     pub first_offset: i64,
     /// Its last one.
@@ -79,7 +71,7 @@ pub struct Acquired {
     pub delivery_count: i16,
 }
 
-/// Somebody asks something of a share partition.
+/// A request to a share partition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShareEvent {
     /// Where the answer goes.
@@ -95,7 +87,7 @@ pub struct ShareEvent {
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShareRequest {
-    /// From where on is to be read for whoever comes next. One that nobody has begun begins.
+    /// From where on is to be read for the next request. A share partition that does not exist yet begins.
     Next {
         /// What the log has.
         log: LogRange,
@@ -109,8 +101,8 @@ pub enum ShareRequest {
         /// The offset that was read from.
         from: i64,
         /// What the log has there.
-        batches: Vec<Batch>,
-        /// How many are wanted.
+        batches: Vec<LogBatch>,
+        /// The number of records that are wanted.
         max_records: i64,
         /// None more.
         exact: bool,
@@ -127,14 +119,14 @@ pub enum ShareRequest {
         /// Who.
         member_id: String,
     },
-    /// What nobody holds records of is read anew from where it is kept: somebody else may have set it.
+    /// A share partition of which no member holds a record is read anew from where it is kept: another broker may have set it.
     Refresh,
 }
 
 /// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShareReply {
-    /// To [`ShareRequest::Next`]; `None`: so many records are in flight that none may be added.
+    /// To [`ShareRequest::Next`]; `None`: the most records that are allowed are in flight.
     Next(Result<Option<i64>, ErrorCode>),
     /// To [`ShareRequest::Acquire`].
     Acquired(Vec<Acquired>),

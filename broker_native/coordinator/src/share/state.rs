@@ -1,7 +1,7 @@
 //! The machine of one partition of `__share_group_state`: the states of share partitions, as the leaders of the partitions say them.
 //!
-//! It knows no member and no lock. Who led a partition before is fenced: a leader reads the state before it delivers, its epoch is
-//! written down with that, and what is written in an older epoch is refused from then on. So is what was written by who does not know
+//! It knows no member and no lock. Leaders of earlier epochs are fenced: a leader reads the state before it delivers, its epoch is
+//! written down with that, and a write of an older epoch is refused from then on. So is the write of a leader that does not know
 //! yet that an administrator moved the group (the state epoch).
 //!
 //! What is written is laid over what was there, offset by offset, and the later in a record's life stays: a write that comes twice, or
@@ -13,10 +13,11 @@ use uuid::Uuid;
 use super::machine::IsGone;
 use super::merge::{complete_count, laid_over};
 use super::requests::ShareKey;
+use super::state_requests::{StateEvent, StateReply, StateRequest, StoredState, Summary, UNKNOWN, Written};
 use super::stored;
-use crate::{Effects, Entry, Machine, Now, Room, Ticket};
+use crate::{Effects, LogEntry, Machine, Now, Room};
 use pylog_wire::ErrorCode;
-use pylog_wire::stored::shares::{ShareSnapshotValue, StateBatch};
+use pylog_wire::stored::shares::ShareSnapshotValue;
 
 /// What a share partition costs besides its runs and its group's name, about.
 const PARTITION_BYTES: usize = 400;
@@ -26,92 +27,8 @@ const RUN_BYTES: usize = 30;
 const TICK_BYTES: usize = /* 256 KiB */ 256 << 10;
 /// Most runs of a share partition: twice the most records that a group may have in flight.
 const RUNS_MAX: usize = 20_000;
-/// Stands for a start offset that nobody has said yet.
-pub const UNKNOWN: i64 = -1;
 /// Stands for a leader that has not read it yet.
 const NO_LEADER: i32 = -1;
-
-/// Somebody asks something of the state of a share partition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StateEvent {
-    /// Where the answer goes.
-    pub ticket: Ticket,
-    /// Which one.
-    pub key: ShareKey,
-    /// What.
-    pub request: StateRequest,
-}
-
-/// What is asked.
-#[derive(Debug, Clone, PartialEq)]
-pub enum StateRequest {
-    /// It begins, or begins anew with a higher state epoch.
-    Initialize {
-        /// How often an administrator set the start offset.
-        state_epoch: i32,
-        /// [`UNKNOWN`]: its leader will say.
-        start_offset: i64,
-    },
-    /// A leader asks what there is; leaders before it are fenced.
-    Read {
-        /// Its epoch.
-        leader_epoch: i32,
-    },
-    /// A leader says what became of records.
-    Write(Written),
-    /// It ends.
-    Delete,
-    /// An administrator asks.
-    Summary,
-}
-
-/// What a leader says.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Written {
-    /// That of the state that it knows.
-    pub state_epoch: i32,
-    /// Its own.
-    pub leader_epoch: i32,
-    /// [`UNKNOWN`]: it stays.
-    pub start_offset: i64,
-    /// Runs of offsets behind it.
-    pub batches: Vec<StateBatch>,
-}
-
-/// What is answered.
-#[derive(Debug, Clone, PartialEq)]
-pub enum StateReply {
-    /// To [`StateRequest::Read`].
-    Read(Result<Kept, ErrorCode>),
-    /// To [`StateRequest::Initialize`], [`StateRequest::Write`], [`StateRequest::Delete`].
-    Done(ErrorCode),
-    /// To [`StateRequest::Summary`]; `None`: it is not there.
-    Summary(Option<Summary>),
-}
-
-/// What a leader goes on with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
-    /// How often an administrator set the start offset.
-    pub state_epoch: i32,
-    /// Everything before it is done with; [`UNKNOWN`] while nobody has said.
-    pub start_offset: i64,
-    /// Runs of offsets behind it.
-    pub batches: Vec<StateBatch>,
-}
-
-/// A share partition as an administrator sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Summary {
-    /// How often an administrator set the start offset.
-    pub state_epoch: i32,
-    /// Who read or wrote it last.
-    pub leader_epoch: i32,
-    /// Everything before it is done with; [`UNKNOWN`] while nobody has said.
-    pub start_offset: i64,
-    /// Offsets behind it that are done with.
-    pub complete_count: i32,
-}
 
 /// What a step gives. There is nothing for the shell to do.
 pub type StateEffects = Effects<StateReply, ()>;
@@ -236,12 +153,12 @@ impl StateMachine {
         leader_epoch: i32,
         now: Now,
         effects: &mut StateEffects,
-    ) -> Result<Kept, ErrorCode> {
+    ) -> Result<StoredState, ErrorCode> {
         let before = self.kept.get(key).ok_or(ErrorCode::InvalidRequest)?;
         if before.leader_epoch > leader_epoch {
             return Err(ErrorCode::FencedLeaderEpoch);
         }
-        let kept = Kept {
+        let kept = StoredState {
             state_epoch: before.state_epoch,
             start_offset: before.start_offset,
             batches: before.state_batches.clone(),
@@ -277,7 +194,7 @@ impl StateMachine {
         if state_batches.len() > RUNS_MAX {
             return Err(ErrorCode::InvalidRequest);
         }
-        // Who is known goes on; where even the reserve is used up, with what takes no more.
+        // Known share partitions go on; where even the reserve is used up, only with writes that take no more.
         if !self.room.has_reserve(RUN_BYTES * state_batches.len().saturating_sub(before.state_batches.len()))
         {
             return Err(ErrorCode::CoordinatorNotAvailable);
@@ -298,8 +215,8 @@ impl Machine for StateMachine {
     type Reply = StateReply;
     type Action = ();
 
-    fn replay(&mut self, entry: &Entry) -> Result<(), String> {
-        let Entry::Record { record, .. } = entry else { return Ok(()) };
+    fn replay(&mut self, entry: &LogEntry) -> Result<(), String> {
+        let LogEntry::Record { record, .. } = entry else { return Ok(()) };
         let (key, value) = stored::read(record).map_err(|error| error.to_string())?;
         match value {
             Some(value) => self.put(key, value),
@@ -360,7 +277,7 @@ impl Machine for StateMachine {
 /// The state stays: what is said is nothing new.
 ///
 /// # Errors
-/// FENCED_STATE_EPOCH: somebody else has set it to something else.
+/// FENCED_STATE_EPOCH: another request has set it to something else.
 fn as_it_is(before: &ShareSnapshotValue, start_offset: i64) -> Result<(), ErrorCode> {
     let is_same = before.start_offset == start_offset && before.state_batches.is_empty();
     (start_offset == UNKNOWN || is_same).then_some(()).ok_or(ErrorCode::FencedStateEpoch)

@@ -1,7 +1,7 @@
 //! A share partition as a record of `__share_group_state` and as its leader says it, and back.
-use super::partition::{Run, SharePartition, State};
+use super::partition::{RecordState, Run, SharePartition};
 use super::requests::ShareKey;
-use super::state::{Kept, Written};
+use super::state_requests::{StoredState, Written};
 use crate::Record;
 use pylog_wire::WireError;
 use pylog_wire::stored::shares::{SHARE_SNAPSHOT, ShareSnapshotKey, ShareSnapshotValue, StateBatch};
@@ -42,13 +42,13 @@ pub fn written(partition: &SharePartition, leader_epoch: i32) -> Written {
     }
 }
 
-/// Nothing of records that are as if nobody had ever had them. A delivery that goes on is not known to have happened.
+/// `None` for records that were never delivered. A delivery that is under way counts as one that has not happened.
 fn batch_of(first_offset: i64, run: &Run) -> Option<StateBatch> {
     let (delivery_state, delivery_count) = match run.state {
-        State::Available => (AVAILABLE, run.delivery_count),
-        State::Acquired { .. } => (AVAILABLE, run.delivery_count.saturating_sub(1)),
-        State::Acknowledged => (ACKNOWLEDGED, run.delivery_count),
-        State::Archived => (ARCHIVED, run.delivery_count),
+        RecordState::Available => (AVAILABLE, run.delivery_count),
+        RecordState::Acquired { .. } => (AVAILABLE, run.delivery_count.saturating_sub(1)),
+        RecordState::Acknowledged => (ACKNOWLEDGED, run.delivery_count),
+        RecordState::Archived => (ARCHIVED, run.delivery_count),
     };
     let is_untouched = delivery_state == AVAILABLE && delivery_count == 0;
     let batch = StateBatch { first_offset, last_offset: run.last, delivery_state, delivery_count };
@@ -56,7 +56,7 @@ fn batch_of(first_offset: i64, run: &Run) -> Option<StateBatch> {
 }
 
 /// What a leader goes on with.
-pub fn partition_of(kept: &Kept) -> SharePartition {
+pub fn partition_of(kept: &StoredState) -> SharePartition {
     let mut partition = SharePartition::new(kept.start_offset);
     partition.state_epoch = kept.state_epoch;
     for batch in &kept.batches {
@@ -65,12 +65,12 @@ pub fn partition_of(kept: &Kept) -> SharePartition {
             continue;
         }
         if batch.first_offset > partition.end_offset {
-            partition.push(batch.first_offset - 1, State::Available, 0);
+            partition.push(batch.first_offset - 1, RecordState::Available, 0);
         }
         let state = match batch.delivery_state {
-            ACKNOWLEDGED => State::Acknowledged,
-            ARCHIVED => State::Archived,
-            _ => State::Available,
+            ACKNOWLEDGED => RecordState::Acknowledged,
+            ARCHIVED => RecordState::Archived,
+            _ => RecordState::Available,
         };
         partition.push(batch.last_offset, state, batch.delivery_count);
     }

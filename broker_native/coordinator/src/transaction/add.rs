@@ -1,8 +1,8 @@
 //! Partitions become part of a transaction, or are asked about.
-use super::machine::{Purpose, TransactionMachine, TxnEffects, Waiting};
-use super::metadata::{Metadata, Partitions, partitions_cost};
+use super::machine::{Purpose, TransactionMachine, TxnEffects, WaitingRequest};
+use super::metadata::{TxnMetadata, TxnPartitions, partitions_cost};
 use super::requests::{TransactionVersion, TxnReply, TxnRequest};
-use super::state::State;
+use super::state::TxnState;
 use crate::Ticket;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
@@ -28,38 +28,44 @@ impl TransactionMachine {
         if *patient && !transaction.verify_only && ends {
             let patience_ms = self.settings.add_partitions_to_txn_retry_backoff_max_ms;
             let until_ms = self.now.steady_ms.saturating_add(patience_ms);
-            let key = (transactional_id.clone(), Purpose::Waiting);
+            let key = (transactional_id.clone(), Purpose::WaitOver);
             if self.timers.deadline_ms(&key).is_none() {
                 self.timers.set(key, until_ms);
             }
-            self.waiting.entry(transactional_id).or_default().push(Waiting { ticket, request, until_ms });
+            self.waiting.entry(transactional_id).or_default().push(WaitingRequest {
+                ticket,
+                request,
+                until_ms,
+            });
             return;
         }
         let answers = self.add(transaction, *transaction_version, now_ms, effects);
         effects.reply(ticket, TxnReply::AddPartitions(answers));
     }
 
-    /// The transaction is over: whoever waited for that gets their answers.
+    /// The transaction is over: requests that waited for that are answered.
     pub(super) fn end_waiting(&mut self, transactional_id: &str, now_ms: i64, effects: &mut TxnEffects) {
-        self.timers.cancel(&(transactional_id.to_owned(), Purpose::Waiting));
-        for Waiting { ticket, request, .. } in self.waiting.remove(transactional_id).unwrap_or_default() {
+        self.timers.cancel(&(transactional_id.to_owned(), Purpose::WaitOver));
+        for WaitingRequest { ticket, request, .. } in
+            self.waiting.remove(transactional_id).unwrap_or_default()
+        {
             self.add_or_wait(ticket, request, now_ms, effects);
         }
     }
 
-    /// Tells those whose patience is over to come again.
+    /// Answers requests whose time is over: they are to come again.
     pub(super) fn give_up_waiting(&mut self, transactional_id: &str, effects: &mut TxnEffects) {
         let now_ms = self.now.steady_ms;
         let all = self.waiting.remove(transactional_id).unwrap_or_default();
-        let (over, still): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.until_ms <= now_ms);
-        for Waiting { ticket, request, .. } in over {
+        let (over, still): (Vec<_>, Vec<_>) = all.into_iter().partition(|request| request.until_ms <= now_ms);
+        for WaitingRequest { ticket, request, .. } in over {
             if let TxnRequest::AddPartitions { transaction, .. } = request {
                 let answers = answer_all(&transaction, ErrorCode::ConcurrentTransactions);
                 effects.reply(ticket, TxnReply::AddPartitions(answers));
             }
         }
-        if let Some(until_ms) = still.iter().map(|one| one.until_ms).min() {
-            self.timers.set((transactional_id.to_owned(), Purpose::Waiting), until_ms);
+        if let Some(until_ms) = still.iter().map(|request| request.until_ms).min() {
+            self.timers.set((transactional_id.to_owned(), Purpose::WaitOver), until_ms);
             self.waiting.insert(transactional_id.to_owned(), still);
         }
     }
@@ -98,7 +104,7 @@ impl TransactionMachine {
         }
         check_speaker(metadata, asked)?;
         let partitions = partitions(asked);
-        if metadata.state == State::Ongoing && metadata.contains(&partitions) {
+        if metadata.state == TxnState::Ongoing && metadata.contains(&partitions) {
             return Ok(());
         }
         if !self.room.has_reserve(partitions_cost(&partitions)) {
@@ -129,7 +135,7 @@ impl TransactionMachine {
     }
 }
 
-fn check_speaker(metadata: &Metadata, asked: &AddPartitionsToTxnTransaction) -> Result<(), ErrorCode> {
+fn check_speaker(metadata: &TxnMetadata, asked: &AddPartitionsToTxnTransaction) -> Result<(), ErrorCode> {
     let speaker = metadata.speaker();
     if speaker.id != asked.producer_id {
         return Err(ErrorCode::InvalidProducerIdMapping);
@@ -144,8 +150,8 @@ fn check_speaker(metadata: &Metadata, asked: &AddPartitionsToTxnTransaction) -> 
     Ok(())
 }
 
-fn partitions(asked: &AddPartitionsToTxnTransaction) -> Partitions {
-    let mut partitions = Partitions::new();
+fn partitions(asked: &AddPartitionsToTxnTransaction) -> TxnPartitions {
+    let mut partitions = TxnPartitions::new();
     for topic in &asked.topics {
         partitions.entry(topic.name.clone()).or_default().extend(&topic.partitions);
     }
@@ -158,7 +164,7 @@ fn answer_all(asked: &AddPartitionsToTxnTransaction, error: ErrorCode) -> Answer
 
 fn answer_each(asked: &AddPartitionsToTxnTransaction, error: impl Fn(&str, i32) -> ErrorCode) -> Answers {
     let of_topic = |name: &str, partitions: &[i32]| -> Answers {
-        partitions.iter().map(|&one| (name.to_owned(), one, error(name, one))).collect()
+        partitions.iter().map(|&number| (name.to_owned(), number, error(name, number))).collect()
     };
     asked.topics.iter().flat_map(|topic| of_topic(&topic.name, &topic.partitions)).collect()
 }

@@ -1,11 +1,11 @@
 //! How a transaction ends: by its producer, by its time-out, by a newer producer; and the markers that say so.
 //!
-//! An end is repeated when its answer was lost. With version 2 the epoch tells a repetition from the end of the next
-//! transaction: who repeats still has the epoch before. With older versions state and result are all there is to go by.
+//! An end is repeated when its answer was lost. With version 2 the epoch separates a repetition from the end of the next
+//! transaction: a producer that repeats still has the epoch before. With older versions state and result are all there is to go by.
 use super::machine::{MARKER_RETRY_MS, Purpose, TransactionMachine, TxnEffects};
-use super::metadata::{LAST_EPOCH, Metadata, NO_ID, NONE, Producer};
+use super::metadata::{LAST_EPOCH, NO_ID, NONE, ProducerIdentity, TxnMetadata};
 use super::requests::{MarkersWritten, TransactionVersion, TxnAction};
-use super::state::State;
+use super::state::TxnState;
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};
@@ -20,7 +20,7 @@ const TOO_EARLY: ErrorCode = ErrorCode::ConcurrentTransactions;
 
 /// What an end that is asked for means.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum EndDecision {
     /// It is decided now.
     Decide,
     /// It was decided and carried out before.
@@ -36,7 +36,7 @@ impl TransactionMachine {
         effects: &mut TxnEffects,
     ) -> EndTxnResponse {
         match self.try_end(request, version, now_ms, effects) {
-            Ok(Producer { id, epoch }) => {
+            Ok(ProducerIdentity { id, epoch }) => {
                 EndTxnResponse { producer_id: id, producer_epoch: epoch, ..Default::default() }
             }
             Err(error) => EndTxnResponse {
@@ -55,7 +55,7 @@ impl TransactionMachine {
         version: i16,
         now_ms: i64,
         effects: &mut TxnEffects,
-    ) -> Result<Producer, ErrorCode> {
+    ) -> Result<ProducerIdentity, ErrorCode> {
         if request.transactional_id.is_empty() {
             return Err(ErrorCode::InvalidRequest);
         }
@@ -63,20 +63,20 @@ impl TransactionMachine {
             .transactions
             .get_mut(&request.transactional_id)
             .ok_or(ErrorCode::InvalidProducerIdMapping)?;
-        let asked = Producer { id: request.producer_id, epoch: request.producer_epoch };
+        let asked = ProducerIdentity { id: request.producer_id, epoch: request.producer_epoch };
         let bumps = version >= EPOCH_BUMPED_FROM;
-        let verdict = match bumps {
-            true => judge_by_epoch(metadata, asked, request.committed)?,
-            false => judge_by_state(metadata, asked, request.committed)?,
+        let decision = match bumps {
+            true => decide_by_epoch(metadata, asked, request.committed)?,
+            false => decide_by_state(metadata, asked, request.committed)?,
         };
-        if verdict == Verdict::Repeated {
+        if decision == EndDecision::Repeated {
             return Ok(metadata.producer);
         }
         let fresh_id = match bumps && metadata.speaker().is_exhausted() {
             true => Some(self.ids.next()?),
             false => None,
         };
-        let end = if request.committed { State::PrepareCommit } else { State::PrepareAbort };
+        let end = if request.committed { TxnState::PrepareCommit } else { TxnState::PrepareAbort };
         let version = if bumps { TransactionVersion::V2 } else { TransactionVersion::V0 };
         metadata.prepare(end, version, fresh_id, now_ms);
         let successor = metadata.successor();
@@ -87,7 +87,7 @@ impl TransactionMachine {
     /// Aborts the open transaction of a producer that is gone; if it comes back, its epoch is not taken any more.
     pub(super) fn fence(&mut self, transactional_id: &str, now_ms: i64, effects: &mut TxnEffects) {
         let Some(metadata) = self.transactions.get_mut(transactional_id) else { return };
-        metadata.prepare(State::PrepareAbort, TransactionVersion::V2, None, now_ms);
+        metadata.prepare(TxnState::PrepareAbort, TransactionVersion::V2, None, now_ms);
         self.decided(transactional_id, now_ms, effects);
     }
 
@@ -114,7 +114,7 @@ impl TransactionMachine {
             producer_id: metadata.producer.id,
             producer_epoch: metadata.producer.epoch,
             marker: match metadata.state {
-                State::PrepareCommit => Marker::Commit,
+                TxnState::PrepareCommit => Marker::Commit,
                 _ => Marker::Abort,
             },
             transaction_version: metadata.version,
@@ -125,8 +125,8 @@ impl TransactionMachine {
     /// Completes the end, or tries again what failed.
     pub(super) fn markers_written(&mut self, written: MarkersWritten, now_ms: i64, effects: &mut TxnEffects) {
         let Some(metadata) = self.transactions.get_mut(&written.transactional_id) else { return };
-        let told = Producer { id: written.producer_id, epoch: written.producer_epoch };
-        if !metadata.state.is_ending() || metadata.producer != told {
+        let ended = ProducerIdentity { id: written.producer_id, epoch: written.producer_epoch };
+        if !metadata.state.is_ending() || metadata.producer != ended {
             return;
         }
         metadata.partitions.clear();
@@ -137,7 +137,7 @@ impl TransactionMachine {
             self.complete(&written.transactional_id, now_ms, effects);
         } else {
             self.watch_long_end(&written.transactional_id);
-            let key = (written.transactional_id, Purpose::State);
+            let key = (written.transactional_id, Purpose::Deadline);
             self.timers.set(key, self.now.steady_ms.saturating_add(MARKER_RETRY_MS));
         }
     }
@@ -152,20 +152,25 @@ impl TransactionMachine {
 }
 
 /// Version 2: the epoch says which transaction is meant.
-fn judge_by_epoch(metadata: &Metadata, asked: Producer, commit: bool) -> Result<Verdict, ErrorCode> {
+fn decide_by_epoch(
+    metadata: &TxnMetadata,
+    asked: ProducerIdentity,
+    commit: bool,
+) -> Result<EndDecision, ErrorCode> {
     let speaker = metadata.speaker();
-    let before = |now: Producer| asked.id == now.id && asked.epoch == now.epoch.wrapping_sub(1);
-    let before_new_id =
-        |now: Producer| asked.id == metadata.previous_id && asked.epoch == LAST_EPOCH && now.epoch == 0;
+    let before = |now: ProducerIdentity| asked.id == now.id && asked.epoch == now.epoch.wrapping_sub(1);
+    let before_new_id = |now: ProducerIdentity| {
+        asked.id == metadata.previous_id && asked.epoch == LAST_EPOCH && now.epoch == 0
+    };
     let ending = metadata.state.is_ending();
     let repeated = match metadata.state {
-        State::PrepareCommit | State::PrepareAbort => {
+        TxnState::PrepareCommit | TxnState::PrepareAbort => {
             before(speaker) || metadata.next.is_some_and(|next| before(next) || before_new_id(next))
         }
-        State::CompleteCommit | State::CompleteAbort => before(speaker) || before_new_id(speaker),
+        TxnState::CompleteCommit | TxnState::CompleteAbort => before(speaker) || before_new_id(speaker),
         _ => false,
     };
-    // Who has the new epoch had its answer: it means its next transaction.
+    // A producer with the new epoch had its answer: it means its next transaction.
     if ending && asked == metadata.successor() {
         return Err(TOO_EARLY);
     }
@@ -176,20 +181,28 @@ fn judge_by_epoch(metadata: &Metadata, asked: Producer, commit: bool) -> Result<
         return Err(ErrorCode::ProducerFenced);
     }
     match (metadata.state, commit) {
-        (State::PrepareCommit | State::PrepareAbort, _) => Err(ErrorCode::ConcurrentTransactions),
-        (State::Ongoing, _) => Ok(Verdict::Decide),
-        (State::CompleteCommit, true) | (State::CompleteAbort, false) if repeated => Ok(Verdict::Repeated),
-        // Nothing was written, and nothing is to stay of it.
-        (State::Empty | State::CompleteCommit | State::CompleteAbort, false) if !repeated => {
-            Ok(Verdict::Decide)
+        (TxnState::PrepareCommit | TxnState::PrepareAbort, _) => Err(ErrorCode::ConcurrentTransactions),
+        (TxnState::Ongoing, _) => Ok(EndDecision::Decide),
+        (TxnState::CompleteCommit, true) | (TxnState::CompleteAbort, false) if repeated => {
+            Ok(EndDecision::Repeated)
         }
-        (State::Empty | State::CompleteCommit | State::CompleteAbort, true) if !repeated => Err(TOO_EARLY),
+        // Nothing was written, and nothing is to stay of it.
+        (TxnState::Empty | TxnState::CompleteCommit | TxnState::CompleteAbort, false) if !repeated => {
+            Ok(EndDecision::Decide)
+        }
+        (TxnState::Empty | TxnState::CompleteCommit | TxnState::CompleteAbort, true) if !repeated => {
+            Err(TOO_EARLY)
+        }
         _ => Err(ErrorCode::InvalidTxnState),
     }
 }
 
 /// Versions before 2: the epoch is the same from transaction to transaction.
-fn judge_by_state(metadata: &Metadata, asked: Producer, commit: bool) -> Result<Verdict, ErrorCode> {
+fn decide_by_state(
+    metadata: &TxnMetadata,
+    asked: ProducerIdentity,
+    commit: bool,
+) -> Result<EndDecision, ErrorCode> {
     // A producer that kept its transaction speaks as the next one, also while it ends.
     let speaker = metadata.next.unwrap_or(metadata.producer);
     if asked.id != speaker.id {
@@ -199,9 +212,9 @@ fn judge_by_state(metadata: &Metadata, asked: Producer, commit: bool) -> Result<
         return Err(ErrorCode::ProducerFenced);
     }
     match (metadata.state, commit) {
-        (State::PrepareCommit | State::PrepareAbort, _) => Err(ErrorCode::ConcurrentTransactions),
-        (State::Ongoing, _) => Ok(Verdict::Decide),
-        (State::CompleteCommit, true) | (State::CompleteAbort, false) => Ok(Verdict::Repeated),
+        (TxnState::PrepareCommit | TxnState::PrepareAbort, _) => Err(ErrorCode::ConcurrentTransactions),
+        (TxnState::Ongoing, _) => Ok(EndDecision::Decide),
+        (TxnState::CompleteCommit, true) | (TxnState::CompleteAbort, false) => Ok(EndDecision::Repeated),
         _ => Err(ErrorCode::InvalidTxnState),
     }
 }

@@ -1,14 +1,14 @@
-//! InitProducerId with a transactional id: who comes last is the producer, and whoever was it before is fenced.
+//! InitProducerId with a transactional id: the last one to ask is the producer, and the one before is fenced.
 use super::machine::{TransactionMachine, TxnEffects};
-use super::metadata::{Metadata, NEVER_MS, NO_ID, NONE, Partitions, Producer, cost};
-use super::state::State;
+use super::metadata::{NEVER_MS, NO_ID, NONE, ProducerIdentity, TxnMetadata, TxnPartitions, cost};
+use super::state::TxnState;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
-/// What a producer that kept its transaction is told: who it is, and whose transaction is open.
+/// What InitProducerId answers: who the producer is, and whose transaction is open when it keeps one.
 struct Initialised {
-    producer: Producer,
-    ongoing: Option<Producer>,
+    producer: ProducerIdentity,
+    ongoing: Option<ProducerIdentity>,
 }
 
 impl TransactionMachine {
@@ -45,11 +45,11 @@ impl TransactionMachine {
         let transactional_id = request.transactional_id.as_deref().unwrap_or_default();
         let metadata = match self.transactions.get_mut(transactional_id) {
             Some(metadata) => metadata,
-            None if !self.room.has(cost(transactional_id, &Partitions::new())) => {
+            None if !self.room.has(cost(transactional_id, &TxnPartitions::new())) => {
                 return Err(ErrorCode::PolicyViolation);
             }
             None => {
-                let metadata = Metadata::new(self.ids.next()?, now_ms);
+                let metadata = TxnMetadata::new(self.ids.next()?, now_ms);
                 self.transactions.entry(transactional_id.to_owned()).or_insert(metadata)
             }
         };
@@ -60,7 +60,7 @@ impl TransactionMachine {
             return Err(ErrorCode::ProducerFenced);
         }
         let mut ongoing = None;
-        if metadata.state == State::Ongoing {
+        if metadata.state == TxnState::Ongoing {
             if !request.keep_prepared_txn {
                 // The producer comes again when the abort is over, and only then gets an epoch.
                 self.fence(transactional_id, now_ms, effects);
@@ -68,7 +68,7 @@ impl TransactionMachine {
             }
             let speaker = metadata.speaker();
             let next = match speaker.is_exhausted() {
-                true => Producer { id: self.ids.next()?, epoch: 0 },
+                true => ProducerIdentity { id: self.ids.next()?, epoch: 0 },
                 false => speaker.raised(),
             };
             ongoing = Some(metadata.producer);
@@ -106,10 +106,10 @@ impl TransactionMachine {
 }
 
 /// The id and epoch that the producer says it has (KIP-360).
-fn expected(request: &InitProducerIdRequest) -> Result<Option<Producer>, ErrorCode> {
+fn expected(request: &InitProducerIdRequest) -> Result<Option<ProducerIdentity>, ErrorCode> {
     match (request.producer_id, request.producer_epoch) {
         (NO_ID, NONE) => Ok(None),
         (NO_ID, _) | (_, NONE) => Err(ErrorCode::InvalidRequest),
-        (id, epoch) => Ok(Some(Producer { id, epoch })),
+        (id, epoch) => Ok(Some(ProducerIdentity { id, epoch })),
     }
 }

@@ -1,19 +1,15 @@
-//! Transactions that stay open for long: one line for who runs the broker, with where readers wait and what ends it.
+//! Transactions that stay open for long: a line in the broker's log, with the partitions where readers wait and what ends it.
 //!
 //! An ordinary transaction is ended by its time-out. One that is prepared (KIP-939) has none, and waits for a program that may
-//! never come back; one that is decided waits for partitions that nobody leads. Each is told of when it is open for longer
+//! never come back; one that is decided waits for partitions that nobody leads. Each gets a line when it is open for longer
 //! than any transaction may be that times out (`transaction.max.timeout.ms`), then when it is open for twice as long, and so on;
-//! and once more by a coordinator that has loaded it.
+//! and one more from a coordinator that has loaded it.
 use std::fmt::Write;
-use std::sync::Arc;
 
 use super::machine::{Purpose, TransactionMachine};
-use super::metadata::{Metadata, Partitions};
+use super::metadata::{TxnMetadata, TxnPartitions};
 use super::settings::SINGLE_USE;
-use super::state::State;
-
-/// Takes such a line.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+use super::state::TxnState;
 
 /// Most partitions that a line names.
 const PLACES_MAX: usize = 3;
@@ -24,7 +20,7 @@ impl TransactionMachine {
     /// Begins to watch an open transaction that never times out, and leaves alone what is not one any more.
     pub(super) fn watch_long(&mut self, transactional_id: &str) {
         let key = (transactional_id.to_owned(), Purpose::Long);
-        let open = self.transactions.get(transactional_id).filter(|one| waits_for_its_program(one));
+        let open = self.transactions.get(transactional_id).filter(|metadata| waits_for_its_program(metadata));
         let begun = self.begun.get(transactional_id).filter(|_| open.is_some());
         match begun {
             None => self.timers.cancel(&key),
@@ -35,7 +31,7 @@ impl TransactionMachine {
         }
     }
 
-    /// Some partitions could not be told the end of a transaction now.
+    /// The marker of a transaction could not be written into some partitions now.
     pub(super) fn watch_long_end(&mut self, transactional_id: &str) {
         let key = (transactional_id.to_owned(), Purpose::Long);
         if self.timers.deadline_ms(&key).is_none() {
@@ -54,7 +50,7 @@ impl TransactionMachine {
             _ => return,
         };
         let open_ms = now.steady_ms.saturating_sub(since_ms).max(self.long_ms());
-        (self.tell)(&sentence(transactional_id, metadata, open_ms));
+        (self.warn)(&sentence(transactional_id, metadata, open_ms));
         let key = (transactional_id.to_owned(), Purpose::Long);
         self.timers.set(key, now.steady_ms.saturating_add(open_ms));
     }
@@ -64,11 +60,11 @@ impl TransactionMachine {
     }
 }
 
-fn waits_for_its_program(metadata: &Metadata) -> bool {
-    metadata.state == State::Ongoing && metadata.never_times_out()
+fn waits_for_its_program(metadata: &TxnMetadata) -> bool {
+    metadata.state == TxnState::Ongoing && metadata.never_times_out()
 }
 
-fn sentence(transactional_id: &str, metadata: &Metadata, open_ms: i64) -> String {
+fn sentence(transactional_id: &str, metadata: &TxnMetadata, open_ms: i64) -> String {
     let id: String = transactional_id.chars().take(ID_MAX).collect();
     let (time, places) = (time(open_ms), places(&metadata.partitions));
     if metadata.state.is_ending() {
@@ -99,7 +95,7 @@ fn time(ms: i64) -> String {
     }
 }
 
-fn places(partitions: &Partitions) -> String {
+fn places(partitions: &TxnPartitions) -> String {
     let all =
         partitions.iter().flat_map(|(topic, numbers)| numbers.iter().map(move |number| (topic, number)));
     let (mut named, mut count) = (String::new(), 0);

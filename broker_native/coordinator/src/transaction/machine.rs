@@ -2,16 +2,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::long::Tell;
-use super::metadata::{Metadata, cost};
+use super::metadata::{TxnMetadata, cost};
 use super::records;
 use super::requests::{TxnAction, TxnEvent, TxnReply, TxnRequest};
 use super::settings::Settings;
-use super::state::State;
-use crate::{Effects, Entry, Machine, Now, Room, Ticket, Timers};
+use super::state::TxnState;
+use crate::{Effects, LogEntry, Machine, Now, Room, Ticket, Timers};
 use pylog_wire::ErrorCode;
 
-/// Markers that could not be written are tried again after so long.
+/// Time until markers that could not be written are tried again.
 pub(super) const MARKER_RETRY_MS: i64 = 100;
 
 /// What a step gives.
@@ -19,27 +18,30 @@ pub type TxnEffects = Effects<TxnReply, TxnAction>;
 
 /// Gives out producer ids.
 pub trait ProducerIdSource: Send + Sync + 'static {
-    /// An id that nobody had before.
+    /// An id that was never given out before.
     ///
     /// # Errors
-    /// What the producer is told.
+    /// What the producer gets as its answer.
     fn next(&self) -> Result<i64, ErrorCode>;
 }
+
+/// Writes a line into the broker's log.
+pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a transactional id's deadline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Purpose {
     /// Follows from the state: a time-out, another try of the markers, or the end of the id.
-    State,
-    /// Whoever waits for the end of the transaction is told to come again.
-    Waiting,
-    /// It is open for long: whoever runs the broker is told.
+    Deadline,
+    /// A request that waits for the end of the transaction is answered: it is to come again.
+    WaitOver,
+    /// It is open for long: a line in the broker's log.
     Long,
 }
 
 /// A batch that begins a transaction while the one before ends.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingRequest {
     pub ticket: Ticket,
     pub request: TxnRequest,
     /// By the steady clock.
@@ -50,15 +52,15 @@ pub(super) struct Waiting {
 pub struct TransactionMachine {
     pub(super) settings: Arc<Settings>,
     pub(super) ids: Arc<dyn ProducerIdSource>,
-    pub(super) transactions: HashMap<String, Metadata>,
+    pub(super) transactions: HashMap<String, TxnMetadata>,
     pub(super) timers: Timers<(String, Purpose)>,
-    pub(super) waiting: HashMap<String, Vec<Waiting>>,
+    pub(super) waiting: HashMap<String, Vec<WaitingRequest>>,
     /// When the step that runs was begun.
     pub(super) now: Now,
     /// Of each open transaction, when it began: as it is written down, and by the steady clock.
     pub(super) begun: HashMap<String, (i64, i64)>,
     pub(super) room: Room,
-    pub(super) tell: Tell,
+    pub(super) warn: Warn,
 }
 
 impl Drop for TransactionMachine {
@@ -68,8 +70,8 @@ impl Drop for TransactionMachine {
 }
 
 impl TransactionMachine {
-    /// Without transactional ids; `room` is for those of all machines. `tell` is called with a line for who runs the broker.
-    pub fn new(settings: Arc<Settings>, ids: Arc<dyn ProducerIdSource>, room: Room, tell: Tell) -> Self {
+    /// Without transactional ids; `room` is for those of all machines. `warn` is called with a line for the broker's log.
+    pub fn new(settings: Arc<Settings>, ids: Arc<dyn ProducerIdSource>, room: Room, warn: Warn) -> Self {
         Self {
             settings,
             ids,
@@ -79,16 +81,16 @@ impl TransactionMachine {
             now: Now { wall_ms: 0, steady_ms: 0 },
             begun: HashMap::new(),
             room,
-            tell,
+            warn,
         }
     }
 
     /// What is known of a transactional id.
-    pub fn transaction(&self, transactional_id: &str) -> Option<&Metadata> {
+    pub fn transaction(&self, transactional_id: &str) -> Option<&TxnMetadata> {
         self.transactions.get(transactional_id)
     }
 
-    /// Writes down where the id stands, and sets its deadline. Call it after every change.
+    /// Writes down the id's state, and sets its deadline. Call it after every change.
     pub(super) fn changed(&mut self, transactional_id: &str, effects: &mut TxnEffects) {
         let metadata = self.transactions.get(transactional_id);
         // An id of more than 32 KiB is refused by the request's own layout.
@@ -116,7 +118,7 @@ impl TransactionMachine {
 
     /// Sets the deadline that follows from the state that the id entered now.
     pub(super) fn set_deadline(&mut self, transactional_id: &str) {
-        let key = (transactional_id.to_owned(), Purpose::State);
+        let key = (transactional_id.to_owned(), Purpose::Deadline);
         match self.deadline_ms(transactional_id, self.now.wall_ms) {
             Some(deadline_ms) => self.timers.set(key, deadline_ms),
             None => self.timers.cancel(&key),
@@ -128,7 +130,7 @@ impl TransactionMachine {
     fn deadline_ms(&mut self, transactional_id: &str, since_ms: i64) -> Option<i64> {
         let now = self.now;
         let metadata = self.transactions.get(transactional_id);
-        let Some(metadata) = metadata.filter(|metadata| metadata.state == State::Ongoing) else {
+        let Some(metadata) = metadata.filter(|metadata| metadata.state == TxnState::Ongoing) else {
             self.begun.remove(transactional_id);
             let expires = metadata.is_some_and(|metadata| metadata.state.can_expire());
             let expiration_ms = self.settings.expiration_ms(transactional_id);
@@ -140,7 +142,7 @@ impl TransactionMachine {
         (!metadata.never_times_out()).then(|| begun_ms.saturating_add(i64::from(metadata.timeout_ms)))
     }
 
-    /// Forgets an id that nobody used for long.
+    /// Forgets an id that was not used for the time of its expiration.
     fn expire(&mut self, transactional_id: &str, effects: &mut TxnEffects) {
         self.forget(transactional_id);
         self.changed(transactional_id, effects);
@@ -151,11 +153,11 @@ impl TransactionMachine {
             return;
         };
         match (purpose, state) {
-            (Purpose::Waiting, _) => self.give_up_waiting(transactional_id, effects),
+            (Purpose::WaitOver, _) => self.give_up_waiting(transactional_id, effects),
             (Purpose::Long, _) => self.is_open_long(transactional_id),
-            (Purpose::State, State::Ongoing) => self.fence(transactional_id, self.now.wall_ms, effects),
-            (Purpose::State, state) if state.is_ending() => self.send_markers(transactional_id, effects),
-            (Purpose::State, _) => self.expire(transactional_id, effects),
+            (Purpose::Deadline, TxnState::Ongoing) => self.fence(transactional_id, self.now.wall_ms, effects),
+            (Purpose::Deadline, state) if state.is_ending() => self.send_markers(transactional_id, effects),
+            (Purpose::Deadline, _) => self.expire(transactional_id, effects),
         }
     }
 }
@@ -165,8 +167,8 @@ impl Machine for TransactionMachine {
     type Reply = TxnReply;
     type Action = TxnAction;
 
-    fn replay(&mut self, entry: &Entry) -> Result<(), String> {
-        let Entry::Record { record, .. } = entry else { return Ok(()) };
+    fn replay(&mut self, entry: &LogEntry) -> Result<(), String> {
+        let LogEntry::Record { record, .. } = entry else { return Ok(()) };
         let (transactional_id, metadata) = records::read(record)?;
         self.forget(&transactional_id);
         if let Some(metadata) = metadata {
@@ -190,9 +192,9 @@ impl Machine for TransactionMachine {
             }
             let since_ms = metadata.last_update_ms;
             if let Some(deadline_ms) = self.deadline_ms(&transactional_id, since_ms) {
-                // Its producer could not end it while nobody was here.
+                // Its producer could not end it while there was no coordinator.
                 let soonest_ms = now.steady_ms.saturating_add(grace_ms);
-                self.timers.set((transactional_id, Purpose::State), deadline_ms.max(soonest_ms));
+                self.timers.set((transactional_id, Purpose::Deadline), deadline_ms.max(soonest_ms));
             } else {
                 self.watch_long(&transactional_id);
             }

@@ -10,13 +10,13 @@
 //! | `init` | InitProducerId: epochs, fencing, keeping a prepared transaction |
 //! | `add` | AddPartitionsToTxn, AddOffsetsToTxn, produced batches |
 //! | `end` | EndTxn, time-outs, markers |
-//! | [`long`] | transactions that stay open are told of |
+//! | [`long`] | a line in the broker's log about each transaction that stays open |
 //! | `report` | DescribeTransactions, ListTransactions |
 //! | [`requests`], [`settings`] | events, answers, actions; the broker's settings |
 //!
 //! # A transaction's way
 //! `Empty -> Ongoing` when the first partition is added; `-> PrepareCommit` or `PrepareAbort` when the end is decided: that
-//! record is the decision, and whoever loads the log afterwards carries it out; `-> CompleteCommit` or `CompleteAbort` when
+//! record is the decision, and a machine that loads the log afterwards carries it out; `-> CompleteCommit` or `CompleteAbort` when
 //! every partition has its marker. While it ends everything else is answered CONCURRENT_TRANSACTIONS.
 mod add;
 mod end;
@@ -33,7 +33,7 @@ pub mod state;
 mod tests;
 
 pub use machine::{ProducerIdSource, TransactionMachine, TxnEffects};
-pub use report::Filter;
+pub use report::TxnFilter;
 pub use requests::{MarkersWritten, TransactionVersion, TxnAction, TxnEvent, TxnReply, TxnRequest};
 pub use settings::Settings;
-pub use state::State;
+pub use state::TxnState;

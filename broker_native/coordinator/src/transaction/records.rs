@@ -1,7 +1,7 @@
-//! [`Metadata`] as a record of `__transaction_state`, in Kafka's layout.
-use super::metadata::{Metadata, NO_ID, NONE, Producer};
+//! [`TxnMetadata`] as a record of `__transaction_state`, in Kafka's layout.
+use super::metadata::{NO_ID, NONE, ProducerIdentity, TxnMetadata};
 use super::requests::TransactionVersion;
-use super::state::State;
+use super::state::TxnState;
 use crate::Record;
 use pylog_wire::WireError;
 use pylog_wire::stored::Stored;
@@ -16,7 +16,7 @@ const VALUE_VERSION: i16 = 1;
 ///
 /// # Errors
 /// [`WireError::TooLong`].
-pub fn record(transactional_id: &str, metadata: Option<&Metadata>) -> Result<Record, WireError> {
+pub fn record(transactional_id: &str, metadata: Option<&TxnMetadata>) -> Result<Record, WireError> {
     let key = TransactionLogKey { transactional_id: transactional_id.to_owned() }.to_bytes(KEY_VERSION)?;
     let value = metadata.map(|metadata| value(metadata).to_bytes(VALUE_VERSION)).transpose()?;
     Ok(Record { key, value })
@@ -26,7 +26,7 @@ pub fn record(transactional_id: &str, metadata: Option<&Metadata>) -> Result<Rec
 ///
 /// # Errors
 /// A sentence: it is not what Kafka writes.
-pub fn read(record: &Record) -> Result<(String, Option<Metadata>), String> {
+pub fn read(record: &Record) -> Result<(String, Option<TxnMetadata>), String> {
     let key = TransactionLogKey::from_bytes(&record.key).map_err(|error| error.to_string())?;
     let metadata = match &record.value {
         None => None,
@@ -37,7 +37,7 @@ pub fn read(record: &Record) -> Result<(String, Option<Metadata>), String> {
     Ok((key.transactional_id, metadata))
 }
 
-fn value(metadata: &Metadata) -> TransactionLogValue {
+fn value(metadata: &TxnMetadata) -> TransactionLogValue {
     let partitions = metadata.partitions.iter().map(|(topic, numbers)| PartitionsSchema {
         topic: topic.clone(),
         partition_ids: numbers.iter().copied().collect(),
@@ -49,7 +49,7 @@ fn value(metadata: &Metadata) -> TransactionLogValue {
         producer_epoch: metadata.producer.epoch,
         transaction_timeout_ms: metadata.timeout_ms,
         transaction_status: metadata.state.id(),
-        transaction_partitions: (metadata.state != State::Empty).then(|| partitions.collect()),
+        transaction_partitions: (metadata.state != TxnState::Empty).then(|| partitions.collect()),
         transaction_last_update_timestamp_ms: metadata.last_update_ms,
         transaction_start_timestamp_ms: metadata.start_ms,
         client_transaction_version: metadata.version.level(),
@@ -57,22 +57,24 @@ fn value(metadata: &Metadata) -> TransactionLogValue {
     }
 }
 
-fn metadata(value: TransactionLogValue) -> Result<Metadata, String> {
-    let state = State::from_id(value.transaction_status)
-        .filter(|state| !matches!(state, State::Dead | State::PrepareEpochFence))
+fn metadata(value: TransactionLogValue) -> Result<TxnMetadata, String> {
+    let state = TxnState::from_id(value.transaction_status)
+        .filter(|state| !matches!(state, TxnState::Dead | TxnState::PrepareEpochFence))
         .ok_or_else(|| format!("{} is not the number of a state that is stored", value.transaction_status))?;
     let partitions = value.transaction_partitions.unwrap_or_default();
-    Ok(Metadata {
-        producer: Producer { id: value.producer_id, epoch: value.producer_epoch },
-        next: (value.next_producer_id >= 0)
-            .then(|| Producer { id: value.next_producer_id, epoch: value.next_producer_epoch.max(0) }),
+    Ok(TxnMetadata {
+        producer: ProducerIdentity { id: value.producer_id, epoch: value.producer_epoch },
+        next: (value.next_producer_id >= 0).then(|| ProducerIdentity {
+            id: value.next_producer_id,
+            epoch: value.next_producer_epoch.max(0),
+        }),
         last_epoch: NONE,
         previous_id: value.previous_producer_id,
         timeout_ms: value.transaction_timeout_ms,
         state,
         partitions: partitions
             .into_iter()
-            .map(|one| (one.topic, one.partition_ids.into_iter().collect()))
+            .map(|partitions| (partitions.topic, partitions.partition_ids.into_iter().collect()))
             .collect(),
         start_ms: value.transaction_start_timestamp_ms,
         last_update_ms: value.transaction_last_update_timestamp_ms,

@@ -1,7 +1,7 @@
 //! What tools see of transactions.
 use super::machine::TransactionMachine;
-use super::metadata::Metadata;
-use super::state::State;
+use super::metadata::TxnMetadata;
+use super::state::TxnState;
 use crate::Now;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_transactions::{TopicData, TransactionState};
@@ -9,31 +9,31 @@ use pylog_wire::messages::list_transactions::TransactionState as Listed;
 
 /// Which transactional ids are listed; an empty list lets all through.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct TxnFilter {
     /// Only these states.
-    pub states: Vec<State>,
+    pub states: Vec<TxnState>,
     /// Only these producers.
     pub producer_ids: Vec<i64>,
     /// Only transactions that are open for longer; negative: all.
     pub duration_ms: i64,
 }
 
-impl Filter {
-    fn lets_through(&self, metadata: &Metadata, age_ms: impl FnOnce() -> i64) -> bool {
+impl TxnFilter {
+    fn lets_through(&self, metadata: &TxnMetadata, age_ms: impl FnOnce() -> i64) -> bool {
         (self.states.is_empty() || self.states.contains(&metadata.state))
             && (self.producer_ids.is_empty() || self.producer_ids.contains(&metadata.producer.id))
             && (self.duration_ms < 0 || self.is_open_long(metadata, age_ms))
     }
 
-    fn is_open_long(&self, metadata: &Metadata, age_ms: impl FnOnce() -> i64) -> bool {
-        let open = metadata.state == State::Ongoing || metadata.state.is_ending();
+    fn is_open_long(&self, metadata: &TxnMetadata, age_ms: impl FnOnce() -> i64) -> bool {
+        let open = metadata.state == TxnState::Ongoing || metadata.state.is_ending();
         open && age_ms() > self.duration_ms
     }
 }
 
 impl TransactionMachine {
     /// The ids that the filter and `name_matches` let through.
-    pub fn list(&self, filter: &Filter, name_matches: impl Fn(&str) -> bool, now: Now) -> Vec<Listed> {
+    pub fn list(&self, filter: &TxnFilter, name_matches: impl Fn(&str) -> bool, now: Now) -> Vec<Listed> {
         let wanted = self.transactions.iter().filter(|(transactional_id, metadata)| {
             metadata.producer.epoch >= 0
                 && filter.lets_through(metadata, || self.age_ms(transactional_id, metadata, now))
@@ -50,7 +50,7 @@ impl TransactionMachine {
 
     /// How long a transaction is open: by the steady clock while it waits for its program, whatever the time of the day is
     /// set to.
-    fn age_ms(&self, transactional_id: &str, metadata: &Metadata, now: Now) -> i64 {
+    fn age_ms(&self, transactional_id: &str, metadata: &TxnMetadata, now: Now) -> i64 {
         let begun = self.begun.get(transactional_id).filter(|(start_ms, _)| *start_ms == metadata.start_ms);
         let begun_ms = begun.map_or_else(|| now.past(metadata.start_ms), |(_, begun_ms)| *begun_ms);
         now.steady_ms.saturating_sub(begun_ms)

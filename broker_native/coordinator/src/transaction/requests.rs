@@ -11,7 +11,7 @@ use pylog_wire::messages::{EndTxnRequest, EndTxnResponse, InitProducerIdRequest,
 /// Something happens to a transactional id.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TxnEvent {
-    /// Somebody asks.
+    /// A request.
     Asked {
         /// Where the answer goes.
         ticket: Ticket,

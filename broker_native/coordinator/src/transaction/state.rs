@@ -3,7 +3,7 @@
 /// A state; the numbers are those of Kafka's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(i8)]
-pub enum State {
+pub enum TxnState {
     /// There was no transaction since the producer came.
     Empty = 0,
     /// A transaction is open.
@@ -18,11 +18,11 @@ pub enum State {
     CompleteAbort = 5,
     /// The id is being forgotten; never written.
     Dead = 6,
-    /// The producer is being fenced; passed through on the way to [`State::PrepareAbort`], never written.
+    /// The producer is being fenced; passed through on the way to [`TxnState::PrepareAbort`], never written.
     PrepareEpochFence = 7,
 }
 
-impl State {
+impl TxnState {
     /// Every state.
     pub const ALL: [Self; 8] = [
         Self::Empty,
@@ -105,24 +105,35 @@ mod tests {
 
     #[test]
     fn a_state_has_one_number_and_one_name() {
-        for (number, state) in State::ALL.into_iter().enumerate() {
+        for (number, state) in TxnState::ALL.into_iter().enumerate() {
             assert_eq!(usize::try_from(state.id()), Ok(number));
-            assert_eq!(State::from_id(state.id()), Some(state));
-            assert_eq!(State::from_name(state.name()), Some(state));
+            assert_eq!(TxnState::from_id(state.id()), Some(state));
+            assert_eq!(TxnState::from_name(state.name()), Some(state));
         }
-        assert_eq!((State::from_id(8), State::from_id(-1), State::from_name("ongoing")), (None, None, None));
+        assert_eq!(
+            (TxnState::from_id(8), TxnState::from_id(-1), TxnState::from_name("ongoing")),
+            (None, None, None)
+        );
     }
 
     #[test]
     fn a_decided_end_cannot_be_changed() {
-        for state in State::ALL {
-            assert_eq!(state.may_follow(State::PrepareCommit), state == State::CompleteCommit, "{state:?}");
-            assert_eq!(state.may_follow(State::PrepareAbort), state == State::CompleteAbort, "{state:?}");
+        for state in TxnState::ALL {
+            assert_eq!(
+                state.may_follow(TxnState::PrepareCommit),
+                state == TxnState::CompleteCommit,
+                "{state:?}"
+            );
+            assert_eq!(
+                state.may_follow(TxnState::PrepareAbort),
+                state == TxnState::CompleteAbort,
+                "{state:?}"
+            );
         }
     }
 
     #[test]
     fn nothing_follows_a_dead_id() {
-        assert!(State::ALL.into_iter().all(|state| !state.may_follow(State::Dead)));
+        assert!(TxnState::ALL.into_iter().all(|state| !state.may_follow(TxnState::Dead)));
     }
 }

@@ -10,7 +10,7 @@ use pylog_wire::messages::list_offsets::{EARLIEST, ListOffsetsPartition, ListOff
 use pylog_wire::messages::offset_for_leader_epoch::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use pylog_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest, OffsetForLeaderEpochRequest};
 
-/// A host that does not answer at all is given up after so long: nothing can end the attempt earlier.
+/// Time until a host that does not answer at all is given up: nothing can end the attempt earlier.
 const CONNECT_MS: u64 = 2_000;
 
 /// Where a leader listens.
@@ -22,7 +22,7 @@ pub struct Address {
     pub port: u16,
 }
 
-/// Who asks.
+/// The follower that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Its number.
@@ -121,11 +121,13 @@ impl Exchange {
         let topic = OffsetForLeaderTopic { topic: at.topic.to_string(), partitions: vec![partition] };
         let request = OffsetForLeaderEpochRequest { replica_id: me.id, topics: vec![topic] };
         let answer = self.connection()?.call(&request)?;
-        let one = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
-        Ok(one.map_or(Err(ErrorCode::UnknownServerError), |one| match code(one.error_code) {
-            ErrorCode::None if one.end_offset >= 0 => Ok(one.end_offset),
-            ErrorCode::None => Err(ErrorCode::UnknownLeaderEpoch),
-            error => Err(error),
+        let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
+        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| {
+            match code(partition.error_code) {
+                ErrorCode::None if partition.end_offset >= 0 => Ok(partition.end_offset),
+                ErrorCode::None => Err(ErrorCode::UnknownLeaderEpoch),
+                error => Err(error),
+            }
         }))
     }
 
@@ -143,10 +145,12 @@ impl Exchange {
         // Anybody may know where a log begins.
         let request = ListOffsetsRequest { topics: vec![topic], ..ListOffsetsRequest::default() };
         let answer = self.connection()?.call(&request)?;
-        let one = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
-        Ok(one.map_or(Err(ErrorCode::UnknownServerError), |one| match code(one.error_code) {
-            ErrorCode::None => Ok(one.offset),
-            error => Err(error),
+        let partition = answer.topics.into_iter().flat_map(|topic| topic.partitions).next();
+        Ok(partition.map_or(Err(ErrorCode::UnknownServerError), |partition| {
+            match code(partition.error_code) {
+                ErrorCode::None => Ok(partition.offset),
+                error => Err(error),
+            }
         }))
     }
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::context::FollowerContext;
 use super::exchange::{Address, Exchange};
 use super::machine::{Need, Step};
-use super::manager::Context;
 use super::session::{Key, Session};
 use super::slot::Slot;
 use pylog_client::error::{ClientError, Result, code, kind};
@@ -23,8 +23,8 @@ use pylog_wire::messages::fetch::PartitionData;
 
 /// The first pause after a leader could not be reached; it doubles up to `replica.fetch.backoff.ms`.
 const FIRST_PAUSE_MS: u64 = 20;
-/// A leader that does not answer so many times in a row is worth a line: the first times are usual when it stops.
-const TOLD_AT: u32 = 5;
+/// Failed requests in a row until a leader that does not answer is logged: the first ones are usual when it stops.
+const LOGGED_AT: u32 = 5;
 /// What a round that panicked failed with.
 const PANICKED: &str = "a bug of this broker (see the panic above); please report it";
 /// Threads that sync the logs of one answer.
@@ -32,7 +32,7 @@ const SYNC_THREADS: usize = 4;
 /// How long a throttled partition is left out when too much was copied.
 const THROTTLE_PAUSE_MS: u64 = 100;
 
-/// What the thread is to do, told by others.
+/// What the thread is to do, as others ask.
 #[derive(Default)]
 struct Inbox {
     mail: Mutex<Mail>,
@@ -82,7 +82,7 @@ impl Fetcher {
     /// # Errors
     /// The operating system has no thread left, or the address is none.
     pub fn start(
-        context: Arc<Context>,
+        context: Arc<FollowerContext>,
         leader: i32,
         number: usize,
         address: Address,
@@ -125,7 +125,7 @@ impl Fetcher {
         self.inbox.came.notify_one();
     }
 
-    /// Tells the thread to end, whatever it waits for; the handle is there once.
+    /// Ends the thread, whatever it waits for; the handle is there once.
     pub fn stop(&mut self) -> Option<JoinHandle<()>> {
         let mut mail = self.inbox.mail.lock();
         mail.stopped = true;
@@ -144,7 +144,7 @@ impl Drop for Fetcher {
 
 /// The thread, seen from inside.
 struct Worker {
-    context: Arc<Context>,
+    context: Arc<FollowerContext>,
     inbox: Arc<Inbox>,
     leader: i32,
     exchange: Exchange,
@@ -286,7 +286,7 @@ impl Worker {
             let ends = self.exchange.ends(at, slot.leader_epoch, self.context.identity())?;
             let now_ms = self.context.now_ms();
             let step = slot.with(|following, log| following.found(slot.leader_epoch, ends, log, now_ms));
-            self.tell(&slot, step);
+            self.report(&slot, step);
         }
         self.look();
         Ok(())
@@ -332,17 +332,17 @@ impl Worker {
                 unsynced.push(Arc::clone(&slot));
             }
         }
-        self.tell(&slot, step);
+        self.report(&slot, step);
         self.touched.insert(key);
     }
 
-    /// Brings what was appended to the device: the next fetch tells the leader that it is there.
+    /// Brings what was appended to the device: with the next fetch the leader knows that it is there.
     fn sync(&self, slots: Vec<Arc<Slot>>) {
         let work = |slots: &[Arc<Slot>]| {
             for slot in slots {
                 if let Err(error) = slot.log.sync() {
                     slot.with(|following, _| following.sync_failed());
-                    self.tell(slot, Some(Step { news: Some(error.to_string()), ..Step::default() }));
+                    self.report(slot, Some(Step { news: Some(error.to_string()), ..Step::default() }));
                 }
             }
         };
@@ -356,17 +356,17 @@ impl Worker {
         });
     }
 
-    fn tell(&self, slot: &Slot, step: Option<Step>) {
+    fn report(&self, slot: &Slot, step: Option<Step>) {
         let Some(Step { truncated, news, .. }) = step else { return };
         let at = slot.log.topic_partition();
         if let Some((before, after)) = truncated {
             let leader = self.leader;
-            self.context.tell(&format!(
+            self.context.warn(&format!(
                 "{at}: gave up what its leader, broker {leader}, does not have: the log ended at {before} and goes on from {after}"
             ));
         }
         if let Some(news) = news {
-            self.context.tell(&format!("{at} cannot follow its leader, broker {}: {news}", self.leader));
+            self.context.warn(&format!("{at} cannot follow its leader, broker {}: {news}", self.leader));
         }
     }
 
@@ -382,8 +382,8 @@ impl Worker {
         if broken_off {
             return;
         }
-        if self.failures == TOLD_AT {
-            self.context.tell(&format!("cannot follow broker {}: {error}", self.leader));
+        if self.failures == LOGGED_AT {
+            self.context.warn(&format!("cannot follow broker {}: {error}", self.leader));
         }
         let pause = FIRST_PAUSE_MS.saturating_mul(1 << self.failures.min(16));
         let pause = pause.min(self.context.settings.backoff_max_ms);

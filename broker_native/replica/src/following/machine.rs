@@ -55,12 +55,12 @@ pub struct Step {
     pub appended: usize,
     /// The log's end before and after records were given up.
     pub truncated: Option<(i64, i64)>,
-    /// Something that an operator should know.
+    /// Something for the broker's log.
     pub news: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FollowerState {
     Fetching,
     Seeking,
     Waiting { until_ms: u64, seeking: bool },
@@ -72,7 +72,7 @@ enum State {
 pub struct Following {
     leader_epoch: i32,
     pause_max_ms: u64,
-    state: State,
+    state: FollowerState,
     /// Errors since the last answer without one.
     failures: u32,
     failed: bool,
@@ -82,7 +82,14 @@ pub struct Following {
 impl Following {
     /// Follows who leads in `leader_epoch`; no pause after an error is longer than `pause_max_ms`.
     pub fn new(leader_epoch: i32, pause_max_ms: u64) -> Self {
-        Self { leader_epoch, pause_max_ms, state: State::Fetching, failures: 0, failed: false, lag: None }
+        Self {
+            leader_epoch,
+            pause_max_ms,
+            state: FollowerState::Fetching,
+            failures: 0,
+            failed: false,
+            lag: None,
+        }
     }
 
     /// Records that the leader has committed and that are not here; `None` before the first answer.
@@ -103,14 +110,14 @@ impl Following {
     /// What to ask at `now_ms`.
     pub fn need(&mut self, log: &impl FollowerLog, now_ms: u64) -> Need {
         match self.state {
-            State::Waiting { until_ms, .. } if now_ms < until_ms => return Need::Wait(until_ms),
-            State::Waiting { seeking: true, .. } => self.state = State::Seeking,
-            State::Waiting { seeking: false, .. } => self.state = State::Fetching,
+            FollowerState::Waiting { until_ms, .. } if now_ms < until_ms => return Need::Wait(until_ms),
+            FollowerState::Waiting { seeking: true, .. } => self.state = FollowerState::Seeking,
+            FollowerState::Waiting { seeking: false, .. } => self.state = FollowerState::Fetching,
             _ => {}
         }
         match self.state {
-            State::Seeking => Need::Ends,
-            State::Broken => Need::Nothing,
+            FollowerState::Seeking => Need::Ends,
+            FollowerState::Broken => Need::Nothing,
             _ => Need::Fetch(self.position(log)),
         }
     }
@@ -133,17 +140,17 @@ impl Following {
         now_ms: u64,
     ) -> Step {
         let stands = Position { log_start_offset: asked.log_start_offset, ..self.position(log) };
-        if self.state != State::Fetching || stands != *asked {
+        if self.state != FollowerState::Fetching || stands != *asked {
             return Step::default();
         }
         match ErrorCode::from_code(answer.error_code) {
             Some(ErrorCode::None) if answer.diverging_epoch.epoch >= 0 => self.diverged(answer, log, now_ms),
             Some(ErrorCode::None) => self.copy(answer, log, now_ms),
             Some(ErrorCode::OffsetOutOfRange) => {
-                self.state = State::Seeking;
+                self.state = FollowerState::Seeking;
                 Step::default()
             }
-            error => self.refused(error, now_ms),
+            error => self.after_error(error, now_ms),
         }
     }
 
@@ -155,12 +162,12 @@ impl Following {
         log: &impl FollowerLog,
         now_ms: u64,
     ) -> Step {
-        if self.state != State::Seeking || leader_epoch != self.leader_epoch {
+        if self.state != FollowerState::Seeking || leader_epoch != self.leader_epoch {
             return Step::default();
         }
         let (start, end) = match ends {
             Ok(ends) => ends,
-            Err(error) => return self.refused(Some(error), now_ms),
+            Err(error) => return self.after_error(Some(error), now_ms),
         };
         let (before, mut changed) = (log.end(), true);
         let done = if end < log.end() {
@@ -178,7 +185,7 @@ impl Following {
             }
             Ok(()) => {
                 // The leader's log moved meanwhile.
-                self.state = State::Fetching;
+                self.state = FollowerState::Fetching;
                 self.pause(now_ms);
                 Step::default()
             }
@@ -186,9 +193,9 @@ impl Following {
         }
     }
 
-    /// What was appended could not be synced: nobody may count it.
+    /// What was appended could not be synced: it must not count as copied.
     pub fn sync_failed(&mut self) {
-        self.state = State::Broken;
+        self.state = FollowerState::Broken;
         self.failed = true;
     }
 
@@ -230,7 +237,7 @@ impl Following {
     }
 
     /// An answer that is an error.
-    fn refused(&mut self, error: Option<ErrorCode>, now_ms: u64) -> Step {
+    fn after_error(&mut self, error: Option<ErrorCode>, now_ms: u64) -> Step {
         self.pause(now_ms);
         let ordinary = matches!(
             error,
@@ -254,20 +261,20 @@ impl Following {
     /// The own log refused: what the leader sent is damaged, or something is wrong here.
     fn own_failure(&mut self, error: &StorageError, now_ms: u64) -> Step {
         match is_broken(error) {
-            true => self.state = State::Broken,
+            true => self.state = FollowerState::Broken,
             false => self.pause(now_ms),
         }
         self.fail(error.to_string())
     }
 
-    /// Tells the first failure of a row.
+    /// Reports the first failure of a row.
     fn fail(&mut self, why: String) -> Step {
         let news = (!std::mem::replace(&mut self.failed, true)).then_some(why);
         Step { news, ..Step::default() }
     }
 
     fn succeeded(&mut self) {
-        self.state = State::Fetching;
+        self.state = FollowerState::Fetching;
         self.failures = 0;
         self.failed = false;
     }
@@ -275,8 +282,9 @@ impl Following {
     fn pause(&mut self, now_ms: u64) {
         let pause = FIRST_PAUSE_MS.saturating_mul(1 << self.failures.min(16)).min(self.pause_max_ms);
         self.failures = self.failures.saturating_add(1);
-        let seeking = matches!(self.state, State::Seeking | State::Waiting { seeking: true, .. });
-        self.state = State::Waiting { until_ms: now_ms.saturating_add(pause), seeking };
+        let seeking =
+            matches!(self.state, FollowerState::Seeking | FollowerState::Waiting { seeking: true, .. });
+        self.state = FollowerState::Waiting { until_ms: now_ms.saturating_add(pause), seeking };
     }
 }
 

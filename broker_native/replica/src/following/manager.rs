@@ -1,41 +1,20 @@
-//! Who follows what: gives each partition to a thread of its leader, starts and stops the threads.
+//! Which partitions are followed: gives each to a thread of its leader, starts and stops the threads.
 //!
 //! Nothing is followed before this broker is registered, because a leader counts only registered followers. Locks: the
 //! manager's, then a slot's or an inbox'; no thread of a fetcher takes the manager's.
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::exchange::{Address, Identity};
+use super::context::{FollowerContext, FollowerSettings, Warn};
+use super::exchange::Address;
 use super::fetcher::Fetcher;
 use super::machine::Following;
 use super::slot::Slot;
-use crate::throttle::Throttle;
 use pylog_storage::PartitionLog;
-
-/// How a follower fetches. Names are Kafka's.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// This broker.
-    pub node_id: i32,
-    /// `num.replica.fetchers`: threads for each leader.
-    pub fetchers: usize,
-    /// `replica.fetch.wait.max.ms`.
-    pub wait_max_ms: i32,
-    /// `replica.fetch.max.bytes`.
-    pub partition_max_bytes: i32,
-    /// `replica.fetch.response.max.bytes`.
-    pub response_max_bytes: i32,
-    /// `replica.fetch.backoff.ms`.
-    pub backoff_max_ms: u64,
-    /// `replica.socket.timeout.ms`.
-    pub socket_timeout_ms: u64,
-}
 
 /// A partition to follow.
 pub struct Assignment {
@@ -53,80 +32,35 @@ pub struct Assignment {
     pub throttled: bool,
 }
 
-/// Where lines for the operator go.
-pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
-
-/// What the threads share.
-pub struct Context {
-    /// As the broker was started.
-    pub settings: Settings,
-    /// For partitions that are slowed down.
-    pub throttle: Throttle,
-    epoch: AtomicI64,
-    bytes: AtomicU64,
-    tell: Tell,
-    began: Instant,
-}
-
-impl Context {
-    /// Monotonic milliseconds.
-    pub fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// This broker and its registration.
-    pub fn identity(&self) -> Identity {
-        Identity { id: self.settings.node_id, epoch: self.epoch.load(Ordering::Acquire) }
-    }
-
-    /// So many bytes of records were copied.
-    pub fn counted(&self, bytes: usize) {
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// A line for the operator.
-    pub fn tell(&self, line: &str) {
-        (self.tell)(line);
-    }
-}
-
 /// See the module.
 pub struct ReplicaManager {
-    context: Arc<Context>,
-    state: Mutex<State>,
+    context: Arc<FollowerContext>,
+    state: Mutex<ManagerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ManagerState {
     slots: HashMap<Uuid, HashMap<i32, Arc<Slot>>>,
     /// By leader and number.
     fetchers: HashMap<(i32, usize), Fetcher>,
     addresses: HashMap<i32, Address>,
     registered: bool,
     closed: bool,
-    /// Threads that were told to end.
+    /// Threads that are to end and were not joined yet.
     ending: Vec<JoinHandle<()>>,
 }
 
 impl ReplicaManager {
     /// Follows nothing yet.
-    pub fn new(settings: Settings, tell: Tell) -> Self {
-        let context = Context {
-            settings,
-            throttle: Throttle::default(),
-            epoch: AtomicI64::new(-1),
-            bytes: AtomicU64::new(0),
-            tell,
-            began: Instant::now(),
-        };
-        Self { context: Arc::new(context), state: Mutex::default() }
+    pub fn new(settings: FollowerSettings, warn: Warn) -> Self {
+        Self { context: Arc::new(FollowerContext::new(settings, warn)), state: Mutex::default() }
     }
 
     /// Lets go of the partitions of a topic that are not to be followed any more in the leader and epoch that they are
-    /// followed in; `stays` gives who is to be followed. When this returns nobody touches their logs.
+    /// followed in; `stays` gives who is to be followed. When this returns no thread touches their logs.
     pub fn let_go(&self, topic_id: &Uuid, stays: impl Fn(i32) -> Option<(i32, i32)>) {
         let mut state = self.state.lock();
-        let State { slots, fetchers, .. } = &mut *state;
+        let ManagerState { slots, fetchers, .. } = &mut *state;
         let Some(topic) = slots.get_mut(topic_id) else { return };
         topic.retain(|partition, slot| {
             if stays(*partition) == Some((slot.leader, slot.leader_epoch)) {
@@ -149,18 +83,23 @@ impl ReplicaManager {
         if state.closed {
             return;
         }
-        for one in assignments {
-            let topic = state.slots.entry(one.topic_id).or_default();
-            if let Some(known) = topic.get(&one.partition) {
-                known.throttle(one.throttled);
+        for assignment in assignments {
+            let topic = state.slots.entry(assignment.topic_id).or_default();
+            if let Some(known) = topic.get(&assignment.partition) {
+                known.throttle(assignment.throttled);
                 continue;
             }
-            let following = Following::new(one.leader_epoch, self.context.settings.backoff_max_ms);
-            let slot = Slot::new((one.topic_id, one.partition), one.leader, following, one.log);
-            slot.throttle(one.throttled);
+            let following = Following::new(assignment.leader_epoch, self.context.settings.backoff_max_ms);
+            let slot = Slot::new(
+                (assignment.topic_id, assignment.partition),
+                assignment.leader,
+                following,
+                assignment.log,
+            );
+            slot.throttle(assignment.throttled);
             let slot = Arc::new(slot);
-            topic.insert(one.partition, Arc::clone(&slot));
-            self.hand_over(&mut state, slot);
+            topic.insert(assignment.partition, Arc::clone(&slot));
+            self.start_following(&mut state, slot);
         }
     }
 
@@ -171,10 +110,10 @@ impl ReplicaManager {
             return;
         }
         if let Some(epoch) = own_epoch {
-            self.context.epoch.store(epoch, Ordering::Release);
+            self.context.registered(epoch);
             state.registered = true;
         }
-        let State { fetchers, ending, addresses: before, .. } = &mut *state;
+        let ManagerState { fetchers, ending, addresses: before, .. } = &mut *state;
         ending.retain(|thread| !thread.is_finished());
         fetchers.retain(|(leader, _), fetcher| {
             let stays = addresses.get(leader) == before.get(leader);
@@ -187,7 +126,7 @@ impl ReplicaManager {
         let all: Vec<_> = state.slots.values().flat_map(HashMap::values).cloned().collect();
         let without: Vec<_> =
             all.into_iter().filter(|slot| !state.fetchers.contains_key(&self.place(slot))).collect();
-        without.into_iter().for_each(|slot| self.hand_over(&mut state, slot));
+        without.into_iter().for_each(|slot| self.start_following(&mut state, slot));
     }
 
     /// So many bytes a second for partitions that are slowed down; `i64::MAX`: as many as come.
@@ -219,7 +158,7 @@ impl ReplicaManager {
             ("followed_partitions", slots().count() as u64),
             ("follower_max_lag", u64::try_from(lag).unwrap_or(0)),
             ("follower_failed_partitions", failed as u64),
-            ("follower_bytes_in", self.context.bytes.load(Ordering::Relaxed)),
+            ("follower_bytes_in", self.context.bytes()),
             ("follower_threads", state.fetchers.len() as u64),
         ])
     }
@@ -234,7 +173,7 @@ impl ReplicaManager {
     }
 
     /// Gives the partition to its thread, which starts when it is the first; without a leader's address it waits.
-    fn hand_over(&self, state: &mut State, slot: Arc<Slot>) {
+    fn start_following(&self, state: &mut ManagerState, slot: Arc<Slot>) {
         let place = self.place(&slot);
         if let Some(fetcher) = state.fetchers.get(&place) {
             return fetcher.add(slot);
@@ -246,7 +185,7 @@ impl ReplicaManager {
                 state.fetchers.insert(place, fetcher);
             }
             Err(error) => {
-                self.context.tell(&format!("cannot follow broker {}: {error}; trying again later", place.0))
+                self.context.warn(&format!("cannot follow broker {}: {error}; trying again later", place.0))
             }
         }
     }

@@ -9,12 +9,14 @@
 //! | [`slot`] | one partition as threads share it: let go of at once, whatever its thread is doing |
 //! | [`exchange`] | requests to one leader over one connection |
 //! | [`fetcher`] | a thread per leader and fetcher number |
-//! | [`manager`] | who follows what; starts and stops the threads |
+//! | [`context`] | what the threads share |
+//! | [`manager`] | which partitions are followed; starts and stops the threads |
 //!
 //! # What is promised
 //! - Once [`manager::ReplicaManager::let_go`] has returned, no thread touches the log for the leader that it had.
 //! - A fetch offset is what the leader may count as replicated: with `durability=flushed` the log is synced first.
 //! - What a leader sends damaged is never written; it is asked for again.
+pub mod context;
 pub mod exchange;
 pub mod fetcher;
 pub mod log;
@@ -23,5 +25,6 @@ pub mod manager;
 pub mod session;
 pub mod slot;
 
+pub use context::FollowerSettings;
 pub use machine::Position;
-pub use manager::{Assignment, ReplicaManager, Settings};
+pub use manager::{Assignment, ReplicaManager};

@@ -1,6 +1,6 @@
 //! One followed partition as threads share it.
 //!
-//! Its fetcher works on it under a lock; who lets go of it takes the lock once, and from then on the log is its own.
+//! Its fetcher works on it under a lock; to let go of it takes the lock once, and from then on no fetcher touches the log.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -56,7 +56,7 @@ impl Slot {
         Some(done)
     }
 
-    /// Nobody works on it when this returns, nor later.
+    /// No thread works on it when this returns, nor later.
     pub fn let_go(&self) {
         *self.following.lock() = None;
     }

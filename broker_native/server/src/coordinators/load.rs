@@ -2,7 +2,7 @@
 use bytes::Bytes;
 
 use crate::notice::notice;
-use pylog_coordinator::{Entry, Machine, Record};
+use pylog_coordinator::{LogEntry, Machine, Record};
 use pylog_record::batches::{BatchView, batches, body};
 use pylog_record::compression::{Codec, decompress};
 use pylog_record::header::BatchError;
@@ -48,7 +48,7 @@ fn replay<M: Machine>(
     let producer = (header.producer_id, header.producer_epoch);
     if header.is_control() {
         if let Some(marker) = control::marker(view)? {
-            let entry = Entry::Marker { producer_id: producer.0, producer_epoch: producer.1, marker };
+            let entry = LogEntry::Marker { producer_id: producer.0, producer_epoch: producer.1, marker };
             log_skipped(machine.replay(&entry), header.base_offset, log);
         }
         return Ok(());
@@ -60,7 +60,7 @@ fn replay<M: Machine>(
         if record.offset < from {
             continue;
         }
-        let entry = Entry::Record {
+        let entry = LogEntry::Record {
             offset: record.offset,
             timestamp_ms: record.timestamp,
             transaction: header.is_transactional().then_some(producer),

@@ -15,7 +15,7 @@ use super::waiting::{Sender, Waiting};
 use crate::errors::of_storage;
 use crate::notice::{BUG, notice};
 use crate::state::replication::leader_state::LeaderState;
-use pylog_coordinator::{Effects, Entry, Machine, Now, Ticket};
+use pylog_coordinator::{Effects, LogEntry, Machine, Now, Ticket};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
@@ -193,7 +193,7 @@ impl<M: Machine> Shard<M> {
         let appended = self.log.append_marker(marker, how).map_err(|error| of_storage(&error))?;
         live.last_offset = Some(appended.last_offset);
         let TxnMarker { producer_id, producer_epoch, marker, .. } = marker;
-        let entry = Entry::Marker { producer_id, producer_epoch, marker };
+        let entry = LogEntry::Marker { producer_id, producer_epoch, marker };
         match catch_unwind(AssertUnwindSafe(|| live.machine.replay(&entry))) {
             Ok(Ok(())) => {}
             Ok(Err(why)) => notice(&format!("a coordinator cannot read what it wrote: {why}")),
@@ -317,7 +317,7 @@ impl<M: Machine> Live<M> {
         let first = last_offset + 1 - i64::try_from(effects.records.len()).unwrap_or(0);
         for (offset, record) in (first..).zip(&effects.records) {
             let record = record.clone();
-            let entry = Entry::Record { offset, timestamp_ms, transaction: effects.transaction, record };
+            let entry = LogEntry::Record { offset, timestamp_ms, transaction: effects.transaction, record };
             if let Err(why) = self.machine.replay(&entry) {
                 notice(&format!("a coordinator cannot read what it wrote: {why}"));
             }

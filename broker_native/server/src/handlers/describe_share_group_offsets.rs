@@ -9,7 +9,7 @@ use super::common::share_log_ends::end_of;
 use crate::call::{Call, Outcome};
 use crate::state::topics::Topic;
 use pylog_coordinator::share::ShareKey;
-use pylog_coordinator::share::state::UNKNOWN;
+use pylog_coordinator::share::state_requests::UNKNOWN;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsResponseGroup,

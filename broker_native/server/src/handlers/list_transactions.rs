@@ -3,7 +3,7 @@
 //! KIP-664. Version 1 asks for those that are open for a while (KIP-994); 2 for ids by a pattern (KIP-1152).
 use crate::call::{Call, Outcome};
 use pylog_coordinator::Now;
-use pylog_coordinator::transaction::{Filter, State};
+use pylog_coordinator::transaction::{TxnFilter, TxnState};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{ListTransactionsRequest, ListTransactionsResponse};
 
@@ -17,9 +17,9 @@ pub fn handle(call: &Call, request: &ListTransactionsRequest) -> Outcome {
         },
     };
     let (known, unknown): (Vec<_>, Vec<_>) =
-        request.state_filters.iter().partition(|name| State::from_name(name).is_some());
-    let filter = Filter {
-        states: known.iter().filter_map(|name| State::from_name(name)).collect(),
+        request.state_filters.iter().partition(|name| TxnState::from_name(name).is_some());
+    let filter = TxnFilter {
+        states: known.iter().filter_map(|name| TxnState::from_name(name)).collect(),
         producer_ids: request.producer_id_filters.clone(),
         duration_ms: request.duration_filter,
     };

@@ -9,7 +9,9 @@ use crate::call::{Call, Outcome};
 use crate::coordinators::Waiting;
 use crate::coordinators::share::remote::NOT_THERE;
 use pylog_coordinator::share::ShareKey;
-use pylog_coordinator::share::state::{Kept, StateEvent, StateReply, StateRequest, UNKNOWN, Written};
+use pylog_coordinator::share::state_requests::{
+    StateEvent, StateReply, StateRequest, StoredState, UNKNOWN, Written,
+};
 use pylog_wire::messages::{
     delete_share_group_state, initialize_share_group_state, read_share_group_state,
     read_share_group_state_summary, write_share_group_state,
@@ -143,7 +145,7 @@ keeper_of!(
 fn nothing_more<T>(_answer: Result<StateReply, ErrorCode>, _result: &mut T) {}
 
 fn fill_state(answer: Result<StateReply, ErrorCode>, result: &mut read_share_group_state::PartitionResult) {
-    if let Ok(StateReply::Read(Ok(Kept { state_epoch, start_offset, batches }))) = answer {
+    if let Ok(StateReply::Read(Ok(StoredState { state_epoch, start_offset, batches }))) = answer {
         (result.state_epoch, result.start_offset, result.state_batches) =
             (state_epoch, start_offset, batches);
     }

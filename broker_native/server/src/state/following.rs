@@ -15,7 +15,7 @@ use pylog_storage::PartitionLog;
 
 /// A manager that follows nothing yet.
 pub fn manager(settings: &Settings) -> ReplicaManager {
-    let settings = following::Settings {
+    let settings = following::FollowerSettings {
         node_id: settings.node_id,
         fetchers: settings.num_replica_fetchers,
         wait_max_ms: settings.replica_fetch_wait_max_ms,

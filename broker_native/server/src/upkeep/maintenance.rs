@@ -8,7 +8,7 @@ use super::background::keep_running;
 use crate::notice::{notice, report};
 use crate::settings::Settings;
 use pylog_storage::LogManager;
-use pylog_storage::types::{Kept, Retired};
+use pylog_storage::types::{RetentionLimit, Retired};
 
 /// The thread; stops when [`Maintenance::stop`] is called or this is dropped.
 pub struct Maintenance {
@@ -56,8 +56,8 @@ impl Maintenance {
 fn removed(retired: &Retired) -> String {
     let Retired { at, offsets, segments, bytes, limit } = retired;
     let why = match limit {
-        Kept::ForMs(ms) => format!("their records are older than retention.ms={ms}"),
-        Kept::Bytes(most) => format!("the log is larger than retention.bytes={most}"),
+        RetentionLimit::ForMs(ms) => format!("their records are older than retention.ms={ms}"),
+        RetentionLimit::Bytes(most) => format!("the log is larger than retention.bytes={most}"),
     };
     let (first, start) = (offsets.start, offsets.end);
     format!(

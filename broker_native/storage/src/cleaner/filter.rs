@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use super::offset_map::OffsetMap;
 use super::transactions::Transactions;
+use crate::producers::LastRecord;
 use crate::types::AbortedTxn;
 use pylog_record::batches::body;
 use pylog_record::compression::{Codec, decompress_into};
@@ -26,15 +27,6 @@ use pylog_record::rewrite::{filter, rewrite, without_records};
 const MAX_BATCH_BYTES: usize = /* 256 MiB */ 256 << 20;
 /// A buffer of decompressed records that grew beyond is not kept for the next batch.
 const SCRATCH_BYTES: usize = /* 4 MiB */ 4 << 20;
-
-/// The last that the log holds of a producer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LastRecord {
-    /// Its epoch.
-    pub epoch: i16,
-    /// Offset of its last record; `None` when only a marker tells of it.
-    pub offset: Option<i64>,
-}
 
 /// What holds for all batches of one cleaning.
 pub(super) struct Rules<'a> {
@@ -76,7 +68,7 @@ pub(super) struct Outcome {
     pub header: Option<BatchHeader>,
     /// Records that went.
     pub removed: u64,
-    /// The `.txnindex` entry that the batch, a marker, goes on needing.
+    /// The `.txnindex` entry that the batch, a marker, still needs.
     pub aborted: Option<AbortedTxn>,
 }
 
@@ -128,8 +120,8 @@ impl Scratch {
     }
 }
 
-/// Appends what stays of `batch` to `out`. `last`: nothing behind it is cleaned, so it tells
-/// where that ends.
+/// Appends what stays of `batch` to `out`. `last`: nothing behind it is cleaned, so it stays to show
+/// where the cleaned part ends.
 pub(super) fn clean(
     rules: &Rules<'_>,
     transactions: &mut Transactions,

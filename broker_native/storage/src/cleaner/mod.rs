@@ -5,6 +5,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `bounds`, `stats` | what a cleaning may use; what it did |
 //! | `select` | pure: what is dirty, how urgent, which segments become one |
 //! | `offset_map` | last offset of each key, in bounded memory |
 //! | `transactions` | pure: what was aborted, which markers are of no more use |
@@ -21,14 +22,16 @@
 //! - Memory: the map (`log.cleaner.dedupe.buffer.size` over all threads) and the buffers (`log.cleaner.io.buffer.size`,
 //!   more only for a batch that is larger).
 //! - A segment is replaced whole or not at all, also when the power goes away: see `partition_log/swap`.
-//! - A log that cannot be cleaned (a damaged batch) is told once and then left alone until a restart; one for which the
+//! - A log that cannot be cleaned (a damaged batch) is reported once and then left alone until a restart; one for which the
 //!   device is full is tried again after [`RETRY_MS`].
 //!
 //! [`LogManager::clean_dirtiest`]: super::manager::LogManager::clean_dirtiest
-pub(super) mod filter;
+mod bounds;
+mod filter;
 mod offset_map;
 mod run;
 mod select;
+mod stats;
 mod stream;
 mod transactions;
 
@@ -38,64 +41,19 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+pub use self::bounds::{CleanerConfig, Pace};
 use self::run::{Ended, candidate, clean_log};
 use self::select::{Dirt, dirt};
+pub use self::stats::Stats;
 use super::error::{Result, StorageError, TopicPartition};
 use super::partition_log::PartitionLog;
 use super::shared::Shared;
-use pylog_record::header::BatchHeader;
 
 /// A log to clean, and how dirty it is.
 type Chosen = (Arc<PartitionLog>, Dirt);
 
 /// How long a log is left alone when the device was full.
 const RETRY_MS: i64 = /* 10 minutes */ 600_000;
-
-/// Memory of one cleaning.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CleanerConfig {
-    /// Most bytes of the map of keys.
-    pub dedupe_bytes: usize,
-    /// How full the map may get, 0 to 1.
-    pub load_factor: f64,
-    /// Bytes read, and bytes written, at a time.
-    pub io_bytes: usize,
-}
-
-/// How fast a cleaning may go, and whether it may go on.
-pub trait Pace {
-    /// Called after `bytes` were read or written; may wait. `false` ends the cleaning.
-    fn step(&self, bytes: u64) -> bool;
-}
-
-/// What a cleaning did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Bytes of the map.
-    pub map_bytes: usize,
-    /// Bytes read to make it.
-    pub map_bytes_read: u64,
-    /// Bytes of segments that were read to be written anew.
-    pub bytes_read: u64,
-    /// Bytes of the segments that took their place.
-    pub bytes_written: u64,
-    /// Records read.
-    pub records_read: u64,
-    /// Records that went.
-    pub records_removed: u64,
-    /// Segments that were replaced.
-    pub segments_before: u64,
-    /// Segments that took their place.
-    pub segments_after: u64,
-}
-
-impl Stats {
-    fn note(&mut self, header: &BatchHeader, done: &filter::Outcome) {
-        self.bytes_read += header.size() as u64;
-        self.records_read += u64::from(header.records_count.unsigned_abs());
-        self.records_removed += done.removed;
-    }
-}
 
 /// What [`super::LogManager::clean_dirtiest`] did.
 #[derive(Debug)]
@@ -136,7 +94,7 @@ impl Cleaner {
         let now_ms = shared.clock.now_ms();
         let cleaned =
             catch_unwind(AssertUnwindSafe(|| clean(shared, &log, &dirt, settings, pace, &mut stats)));
-        // It stays excluded, as one that fails for good: others get their turn.
+        // It stays excluded, as a log that fails for good: the others go on.
         let cleaned = cleaned.unwrap_or_else(|_panic| {
             Err(StorageError::Poisoned { at: at.clone(), reason: "its compaction panicked".into() })
         });
@@ -166,7 +124,7 @@ impl Cleaner {
         self.excluded.lock().remove(at);
     }
 
-    /// The dirtiest log that is due; from now on nobody else cleans it.
+    /// The dirtiest log that is due; from now on no other thread cleans it.
     fn choose(
         &self,
         shared: &Shared,

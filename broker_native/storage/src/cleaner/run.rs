@@ -5,12 +5,13 @@
 //! only when the newer one survives a loss of power.
 use std::sync::Arc;
 
+use super::bounds::{CleanerConfig, Pace};
 use super::filter::{Rules, Scratch, clean};
 use super::offset_map::OffsetMap;
 use super::select::{Candidate, Dirt, groups};
+use super::stats::Stats;
 use super::stream::{BatchStream, StreamError};
 use super::transactions::Transactions;
-use super::{CleanerConfig, Pace, Stats};
 use crate::error::{Result, StorageError};
 use crate::names;
 use crate::partition_log::PartitionLog;
@@ -22,7 +23,7 @@ use pylog_record::header::BatchHeader;
 pub(super) enum Ended {
     /// All was done; up to this offset the log is clean.
     At(i64),
-    /// [`Pace`] said so, or the log changed below it. What was replaced so far stays replaced.
+    /// [`Pace`] ended it, or the log changed meanwhile. Segments that were replaced so far stay replaced.
     Early,
 }
 
@@ -64,7 +65,7 @@ pub(super) fn clean_log(
     Ok(Ended::At(end))
 }
 
-/// What the choice of logs and groups wants to know of a segment.
+/// What the choice of logs and groups needs to know of a segment.
 pub(super) fn candidate(segment: &Segment, first_ms: bool) -> Result<Candidate, SegmentError> {
     let newest_ms = match segment.max_timestamp()? {
         Some((newest, _)) => newest,
@@ -140,9 +141,9 @@ struct Work<'a> {
     pace: &'a dyn Pace,
 }
 
-/// What waits to be written.
+/// Batches that wait to be written.
 #[derive(Default)]
-struct Pending {
+struct PendingWrite {
     bytes: Vec<u8>,
     headers: Vec<BatchHeader>,
 }
@@ -182,7 +183,7 @@ impl Work<'_> {
         ends: bool,
         stats: &mut Stats,
     ) -> Result<Option<Vec<AbortedTxn>>> {
-        let mut pending = Pending::default();
+        let mut pending = PendingWrite::default();
         let mut aborted = Vec::new();
         for (i, segment) in old.iter().enumerate() {
             let last = ends && i + 1 == old.len();
@@ -200,7 +201,7 @@ impl Work<'_> {
         cleaned: &Segment,
         segment: &Segment,
         last: bool,
-        (pending, aborted): (&mut Pending, &mut Vec<AbortedTxn>),
+        (pending, aborted): (&mut PendingWrite, &mut Vec<AbortedTxn>),
         stats: &mut Stats,
     ) -> Result<bool> {
         let log = self.log;
@@ -241,7 +242,7 @@ impl Work<'_> {
         Ok(true)
     }
 
-    fn write(&self, cleaned: &Segment, pending: &mut Pending) -> Result<()> {
+    fn write(&self, cleaned: &Segment, pending: &mut PendingWrite) -> Result<()> {
         // Index entries are 32 bits wide.
         if cleaned.size() + pending.bytes.len() as u64 > i32::MAX as u64 {
             let reason =

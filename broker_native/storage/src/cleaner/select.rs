@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::config::LogConfig;
 
-/// A segment as the choice sees it, without its records.
+/// What the choice needs to know of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// First offset that can be in it.
@@ -24,11 +24,11 @@ pub(super) struct Candidate {
 /// What a cleaning would do to a log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Dirt {
-    /// First offset that no cleaning has seen.
+    /// First offset that was not cleaned yet.
     pub first_dirty: i64,
     /// Base offset of the first segment that may not be cleaned.
     pub first_uncleanable: i64,
-    /// Part of the bytes that a cleaning would rewrite which is dirty.
+    /// The dirty part of the bytes that a cleaning would rewrite, 0 to 1.
     pub ratio: f64,
     /// Whether the dirty part must be cleaned now, whatever the ratio (`max.compaction.lag.ms`).
     pub overdue: bool,

@@ -1,4 +1,4 @@
-//! Which batches of a log belong to aborted transactions, and which markers nobody needs any more. Pure.
+//! Which batches of a log belong to aborted transactions, and which markers may go. Pure.
 //!
 //! Fed with every batch from the log's front on. A marker may go once a walk met no batch of its transaction: the
 //! batches were removed by earlier walks. The entry of an aborted transaction stays in the `.txnindex` as long as its
@@ -14,7 +14,7 @@ use pylog_record::header::BatchHeader;
 pub(super) struct MarkerUse {
     /// Whether no batch of its transaction was met.
     pub done: bool,
-    /// The entry that goes on being needed.
+    /// The entry that is still needed.
     pub aborted: Option<AbortedTxn>,
 }
 

@@ -1,13 +1,15 @@
 //! Appending: check, place, roll when due, write, publish.
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::durable::FlushNeed;
+use super::flush_state::FlushNeed;
+use super::mark::Mark;
+use super::role::Role;
+use super::view::{Advanced, TxnChange};
 use super::writing::Writing;
-use super::{Mark, PartitionLog, Role, Writer};
+use super::{PartitionLog, Writer};
 use crate::config::{Durability, LogConfig, TimestampType};
 use crate::error::{Result, StorageError, Want};
-use crate::producers::Verdict;
+use crate::producers::SequenceCheck;
 use crate::segment::{Segment, SegmentError, SegmentSettings};
 use crate::types::{AppendOptions, Appended};
 use pylog_record::control::EndTxn;
@@ -17,17 +19,8 @@ use pylog_record::layout;
 /// Bytes of the larger index entry.
 const LARGEST_INDEX_ENTRY_BYTES: i64 = 12;
 
-/// What others are told of after an append.
-enum Moved {
-    Nothing,
-    /// Of a log that is alone.
-    HighWatermark(i64),
-    /// What counts as the leader's.
-    End(i64),
-}
-
-/// A batch that may be written.
-pub(super) struct Judged<'a> {
+/// A batch that was checked and may be written.
+pub(super) struct CheckedBatch<'a> {
     pub batch: &'a mut [u8],
     pub header: BatchHeader,
     /// What it says when it is a marker.
@@ -53,10 +46,10 @@ impl PartitionLog {
         self.refuse_unusable(&writer)?;
         let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
         let claim = writer.verifications.claim(&header, how.verified);
-        let verdict = writer.producers.judge(&header, how.origin, claim, &self.at)?;
-        let Verdict::Duplicate { base_offset, last_offset, timestamp_ms } = verdict else {
-            let judged = Judged { batch, header, end: None, leader_epoch };
-            return self.put(writer, judged, &config, now_ms);
+        let checked = writer.producers.check_sequence(&header, how.origin, claim, &self.at)?;
+        let SequenceCheck::Duplicate { base_offset, last_offset, timestamp_ms } = checked else {
+            let checked = CheckedBatch { batch, header, end: None, leader_epoch };
+            return self.put(writer, checked, &config, now_ms);
         };
         drop(writer);
         Ok(Appended {
@@ -64,7 +57,7 @@ impl PartitionLog {
             last_offset,
             // As in Kafka, also where it is the producer's time.
             log_append_time_ms: timestamp_ms,
-            log_start_offset: self.view.lock().log_start_offset,
+            log_start_offset: self.view.log_start_offset(),
             duplicate: true,
         })
     }
@@ -73,11 +66,11 @@ impl PartitionLog {
     pub(super) fn put(
         &self,
         mut writer: Writing<'_>,
-        judged: Judged<'_>,
+        checked: CheckedBatch<'_>,
         config: &LogConfig,
         now_ms: i64,
     ) -> Result<Appended> {
-        let Judged { batch, header, end, leader_epoch } = judged;
+        let CheckedBatch { batch, header, end, leader_epoch } = checked;
         let log_append_time_ms = append_time(config, now_ms);
         let header = place(batch, header, writer.next_offset, leader_epoch, log_append_time_ms);
         if self.is_roll_due(&writer.active, 0, &header, config, now_ms) {
@@ -90,17 +83,17 @@ impl PartitionLog {
             }
             self.undo(&writer.active, error)
         })?;
-        let (log_start_offset, moved) = self.publish(&mut writer, &header, end, config, now_ms);
+        let (log_start_offset, advanced) = self.publish(&mut writer, &header, end, config, now_ms);
         let forgotten = writer.producers.bound(self.shared.config.producer_id_max_count);
         let need = flush_need(&mut writer, i64::from(header.last_offset_delta) + 1, config);
         drop(writer);
         if let Some(listener) = self.shared.on_crowded.get().filter(|_| forgotten > 0) {
             listener(&self.at, forgotten);
         }
-        match moved {
-            Moved::Nothing => {}
-            Moved::HighWatermark(offset) => self.tell(offset),
-            Moved::End(offset) => self.tell_appended(offset),
+        match advanced {
+            Advanced::Nothing => {}
+            Advanced::HighWatermark(offset) => self.high_watermark_moved(offset),
+            Advanced::End(offset) => self.listeners.appended(offset),
         }
         self.ask_for_flush(need);
         Ok(Appended {
@@ -112,7 +105,7 @@ impl PartitionLog {
         })
     }
 
-    /// What can be said about a batch without the log.
+    /// What can be checked of a batch without the log.
     fn check(
         &self,
         batch: &[u8],
@@ -168,12 +161,12 @@ impl PartitionLog {
         if writer.closed { Err(StorageError::Closed { at: self.at.clone() }) } else { Ok(()) }
     }
 
-    /// The epoch of a batch that a handler wants to write which believes in `known`. What it has checked counts for
-    /// nothing when this broker has not led all the time since.
+    /// The epoch of a batch; `known` is the leader epoch that the handler has seen. Its checks are void when this broker has not led all
+    /// the time since.
     pub(super) fn epoch_to_write(&self, writer: &Writer, known: i32) -> Result<i32> {
         match writer.role {
             Role::Alone => Ok(known),
-            Role::Leader if known >= self.led_since() => Ok(known.max(writer.leader_epoch)),
+            Role::Leader if known >= writer.led_since => Ok(known.max(writer.leader_epoch)),
             Role::Leader | Role::Follower => Err(self.not_leader()),
         }
     }
@@ -225,16 +218,8 @@ impl PartitionLog {
             Ok(segment)
         });
         let segment = Arc::new(rolled.map_err(|error| self.poison_unless_it_passes(error))?);
-        self.unsynced_names.store(true, Ordering::Release);
-        let mut view = self.view.lock();
-        let mut segments = Vec::with_capacity(view.segments.len() + 1);
-        segments.extend(view.segments.iter().cloned());
-        segments.push(segment.clone());
-        view.segments = Arc::new(segments);
-        view.end = Mark { offset: writer.next_offset, segment: segment.base_offset, position: 0 };
-        if view.high_watermark.offset == view.end.offset {
-            view.high_watermark = view.end;
-        }
+        self.flush.name_made();
+        self.view.add_segment(segment.clone(), writer.next_offset);
         writer.active = segment;
         Ok(())
     }
@@ -249,7 +234,7 @@ impl PartitionLog {
         self.poison_unless_it_passes(error)
     }
 
-    /// Shows the batch to readers; gives the log's start and what others are to be told.
+    /// Shows the batch to readers; gives the log's start and what moved.
     fn publish(
         &self,
         writer: &mut Writer,
@@ -257,34 +242,17 @@ impl PartitionLog {
         end: Option<EndTxn>,
         config: &LogConfig,
         now_ms: i64,
-    ) -> (i64, Moved) {
+    ) -> (i64, Advanced) {
         self.note_epoch(writer, header.partition_leader_epoch, header.base_offset);
         writer.next_offset = header.last_offset() + 1;
         let ended = writer.producers.note(header, end, now_ms);
-        self.dirty_since_ms.fetch_min(now_ms, Ordering::AcqRel);
-        self.unsynced_indexes_from.fetch_min(writer.active.base_offset, Ordering::AcqRel);
-        let mut view = self.view.lock();
-        view.end = end_mark(writer);
-        let visible = config.durability == Durability::PageCache;
-        let moved = match view.role {
-            Role::Alone if visible => {
-                view.high_watermark = view.end;
-                Moved::HighWatermark(writer.next_offset)
-            }
-            Role::Alone => Moved::Nothing,
-            Role::Leader | Role::Follower => {
-                self.ends.lock().push(view.end);
-                if visible { Moved::End(writer.next_offset) } else { Moved::Nothing }
-            }
-        };
-        if header.is_transactional() {
+        self.flush.written(writer.active.base_offset, now_ms);
+        let transactions = header.is_transactional().then(|| {
             writer.verifications.end(header.producer_id);
-            view.first_open_offset = writer.producers.first_open_offset();
-            let mut undurable = self.undurable.lock();
-            undurable.note(ended);
-            view.first_undurable_offset = undurable.acknowledge(view.high_watermark.offset);
-        }
-        (view.log_start_offset, moved)
+            TxnChange { first_open_offset: writer.producers.first_open_offset(), ended }
+        });
+        let counts = config.durability == Durability::PageCache;
+        self.view.show_batch(end_mark(writer), counts, transactions)
     }
 }
 

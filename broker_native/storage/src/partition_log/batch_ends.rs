@@ -2,9 +2,9 @@
 //! moves to one of these places, and must not look for it in the file each time.
 use std::collections::VecDeque;
 
-use super::Mark;
+use super::mark::Mark;
 
-/// Batches that are remembered. Beyond it the oldest are forgotten, and the place is looked up by the index.
+/// Most batches that are remembered. Beyond it the oldest are forgotten, and their ends are looked up in the index.
 const MAX_ENDS: usize = 4096;
 
 /// See the module. Empty where the log is alone.
@@ -15,14 +15,14 @@ pub(super) struct BatchEnds {
     forgot: bool,
 }
 
-/// What is known of a place.
+/// What is known of the batches that end before an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownEnd {
     /// The last batch that ends at or before the offset ends here.
     At(Mark),
     /// None ends between the high watermark and the offset.
     Nothing,
-    /// The index must tell.
+    /// It must be looked up in the index.
     Forgotten,
 }
 
@@ -43,12 +43,12 @@ impl BatchEnds {
     }
 
     /// The last end up to `offset`, which lies behind the high watermark.
-    pub fn before(&self, offset: i64) -> Known {
+    pub fn before(&self, offset: i64) -> KnownEnd {
         let count = self.marks.partition_point(|mark| mark.offset <= offset);
         match count.checked_sub(1).and_then(|last| self.marks.get(last)) {
-            Some(mark) => Known::At(*mark),
-            None if self.forgot => Known::Forgotten,
-            None => Known::Nothing,
+            Some(mark) => KnownEnd::At(*mark),
+            None if self.forgot => KnownEnd::Forgotten,
+            None => KnownEnd::Nothing,
         }
     }
 
@@ -79,11 +79,11 @@ mod tests {
     fn an_offset_inside_a_batch_is_rounded_down_to_the_end_of_the_one_before() {
         let mut ends = BatchEnds::default();
         [5, 8, 20].into_iter().for_each(|offset| ends.push(mark(offset)));
-        assert_eq!(ends.before(4), Known::Nothing);
-        assert_eq!(ends.before(7), Known::At(mark(5)));
-        assert_eq!(ends.before(8), Known::At(mark(8)));
+        assert_eq!(ends.before(4), KnownEnd::Nothing);
+        assert_eq!(ends.before(7), KnownEnd::At(mark(5)));
+        assert_eq!(ends.before(8), KnownEnd::At(mark(8)));
         ends.pass(8);
-        assert_eq!((ends.before(19), ends.before(20)), (Known::Nothing, Known::At(mark(20))));
+        assert_eq!((ends.before(19), ends.before(20)), (KnownEnd::Nothing, KnownEnd::At(mark(20))));
     }
 
     #[test]
@@ -91,13 +91,13 @@ mod tests {
         let mut ends = BatchEnds::default();
         (1..=MAX_ENDS as i64 + 1).for_each(|offset| ends.push(mark(offset)));
         assert_eq!(ends.marks.len(), MAX_ENDS);
-        assert_eq!(ends.before(1), Known::Forgotten);
+        assert_eq!(ends.before(1), KnownEnd::Forgotten);
         ends.pass(1);
-        assert_eq!(ends.before(1), Known::Forgotten, "the index has told, other batches may end there");
+        assert_eq!(ends.before(1), KnownEnd::Forgotten, "it was looked up, and other batches may end there");
         ends.pass(2);
-        assert_eq!(ends.before(2), Known::Nothing);
+        assert_eq!(ends.before(2), KnownEnd::Nothing);
         ends.begin(false);
-        assert_eq!(ends.before(9), Known::Forgotten);
+        assert_eq!(ends.before(9), KnownEnd::Forgotten);
     }
 
     #[test]
@@ -106,6 +106,6 @@ mod tests {
         [5, 8, 20].into_iter().for_each(|offset| ends.push(mark(offset)));
         let end = Mark { offset: 8, segment: 8, position: 0 };
         ends.truncate(end);
-        assert_eq!((ends.before(7), ends.before(30)), (Known::At(mark(5)), Known::At(end)));
+        assert_eq!((ends.before(7), ends.before(30)), (KnownEnd::At(mark(5)), KnownEnd::At(end)));
     }
 }

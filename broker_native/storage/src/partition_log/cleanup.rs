@@ -5,7 +5,6 @@
 //!
 //! [`Shared::update_log_starts`]: super::super::shared::Shared::update_log_starts
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::PartitionLog;
 use crate::config::LogConfig;
@@ -14,7 +13,7 @@ use crate::files::{SyncWhen, replace};
 use crate::names;
 use crate::producers::Producers;
 use crate::segment::Segment;
-use crate::types::Kept;
+use crate::types::RetentionLimit;
 
 /// Snapshots kept: the newest, and older ones for when a loss of power took it.
 const SNAPSHOTS_KEPT: usize = 3;
@@ -36,7 +35,7 @@ impl PartitionLog {
     /// [`StorageError::OffsetOutOfRange`] beyond the high watermark; [`StorageError::DiskFull`] and
     /// [`StorageError::Io`], after which nothing has changed.
     pub fn delete_records_before(&self, offset: i64) -> Result<i64> {
-        let _one = self.cleaning.lock();
+        let _cleaning = self.work.cleaning.lock();
         let offsets = self.offsets();
         let offset = if offset == -1 { offsets.high_watermark } else { offset };
         if offset < 0 || offset > offsets.high_watermark {
@@ -54,15 +53,12 @@ impl PartitionLog {
 
     /// The offset that retention lets the log begin at, when that is later than now, and why. May roll a segment whose
     /// records are all too old.
-    pub(crate) fn retention_start(&self, now_ms: i64) -> Result<Option<(i64, Kept)>> {
+    pub(crate) fn retention_start(&self, now_ms: i64) -> Result<Option<(i64, RetentionLimit)>> {
         let config = self.config();
         if !config.cleanup_policy.delete || self.is_poisoned() {
             return Ok(None);
         }
-        let (segments, end) = {
-            let view = self.view.lock();
-            (view.segments.clone(), view.end)
-        };
+        let (segments, end) = self.view.segments_and_end();
         let mut aged = Vec::with_capacity(segments.len());
         for segment in segments.iter() {
             aged.push(self.aged(segment, end.segment)?);
@@ -76,11 +72,11 @@ impl PartitionLog {
         if start >= end.segment && end.position > 0 && start >= end.offset {
             let mut writer = self.writing();
             self.refuse_unusable(&writer)?;
-            // Somebody may have appended since.
+            // Another thread may have appended since.
             if writer.next_offset == end.offset {
                 self.roll(&mut writer, &config, now_ms)?;
                 drop(writer);
-                let end = self.view.lock().end;
+                let end = self.view.end();
                 if self.offsets().high_watermark == end.offset {
                     return Ok(Some((end.offset, limit)));
                 }
@@ -104,18 +100,9 @@ impl PartitionLog {
     /// Lets the log begin at `start`, which is on the device; removes the segments that end before it, and gives their number
     /// and bytes.
     pub(crate) fn move_start(&self, start: i64) -> (usize, u64) {
-        let _swapping = self.swapping.lock();
-        let removed: Vec<Arc<Segment>> = {
-            let mut view = self.view.lock();
-            // A log that was truncated since does not begin behind its end.
-            view.log_start_offset = view.log_start_offset.max(start.min(view.high_watermark.offset));
-            let start = view.log_start_offset;
-            let next_bases = view.segments.iter().skip(1).map(|s| s.base_offset);
-            let count = next_bases.take_while(|base| *base <= start).count();
-            let removed = view.segments.iter().take(count).cloned().collect();
-            view.segments = Arc::new(view.segments.iter().skip(count).cloned().collect());
-            removed
-        };
+        let _swapping = self.work.swapping.lock();
+        // A log that was truncated since does not begin behind its end.
+        let removed = self.view.move_start(start);
         let end = self.offsets().log_end_offset;
         self.epochs.lock().clip(start, end.max(start + 1));
         let bytes = removed.iter().map(|segment| segment.size()).sum();
@@ -158,15 +145,15 @@ impl PartitionLog {
 
     /// Whether records wait for a checkpoint since `before_ms` or earlier.
     pub(crate) fn is_dirty_since(&self, before_ms: i64) -> bool {
-        self.dirty_since_ms.load(Ordering::Acquire) <= before_ms && !self.is_poisoned()
+        self.flush.is_dirty_since(before_ms) && !self.is_poisoned()
     }
 
     /// Brings the log, its indexes and its producers to the device; gives the new recovery point.
     pub(crate) fn checkpoint(&self) -> Result<i64> {
-        let dirty_since_ms = self.dirty_since_ms.swap(i64::MAX, Ordering::AcqRel);
+        let dirty_since_ms = self.flush.take_dirty_since_ms();
         let done = self.checkpoint_now();
         if done.is_err() {
-            self.dirty_since_ms.fetch_min(dirty_since_ms, Ordering::AcqRel);
+            self.flush.still_dirty_since(dirty_since_ms);
         }
         done
     }
@@ -182,7 +169,7 @@ impl PartitionLog {
 
     fn checkpoint_now(&self) -> Result<i64> {
         // A snapshot must not be written of producers whose batches are being given up.
-        let _steady = self.shortening.lock();
+        let _steady = self.work.shortening.lock();
         let (producers, offset) = {
             let mut writer = self.writing();
             let idle_ms = self.shared.config.producer_id_expiration_ms;
@@ -193,11 +180,11 @@ impl PartitionLog {
         };
         self.write_snapshot(&producers, offset)?;
         self.flush(true)?;
-        Ok(self.flushed())
+        Ok(self.flush.flushed())
     }
 
-    /// Ends appending and brings everything to the device; gives the recovery point. Who waits for other replicas is
-    /// told that the log is closed.
+    /// Ends appending and brings everything to the device; gives the recovery point. Producers that wait for
+    /// other replicas get an error: the log is closed.
     pub(crate) fn close(&self) -> Result<i64> {
         let closed = self.close_now();
         self.end_waiters();
@@ -205,45 +192,45 @@ impl PartitionLog {
     }
 
     fn close_now(&self) -> Result<i64> {
-        let _steady = self.shortening.lock();
+        let _steady = self.work.shortening.lock();
         let mut writer = self.writing();
         writer.closed = true;
         if let Some(error) = self.poisoned() {
             return Err(error);
         }
-        if self.unsynced_indexes_from.load(Ordering::Acquire) < i64::MAX {
+        if self.flush.unsynced_indexes_from() < i64::MAX {
             let retired = writer.active.retire(self.config().preallocate);
             retired.map_err(|error| self.poison_unless_it_passes(error))?;
         }
         self.write_snapshot(&writer.producers, writer.next_offset)?;
         drop(writer);
         self.flush(true)?;
-        Ok(self.flushed())
+        Ok(self.flush.flushed())
     }
 
-    /// Ends appending without a word to the disk: the directory is removed.
+    /// Ends appending and writes nothing: the directory is removed.
     pub(crate) fn abandon(&self) {
-        let _swapping = self.swapping.lock();
+        let _swapping = self.work.swapping.lock();
         let segments = {
             let mut writer = self.writing();
             writer.closed = true;
-            self.view.lock().segments.clone()
+            self.view.segments()
         };
         // First: a flush that meets a closed file has not failed.
-        self.retire("the topic was deleted".into());
+        self.failure.set("the topic was deleted".into());
         segments.iter().for_each(|segment| segment.close());
-        let _ = self.flush(false).map_err(|error| self.fail_waiters(&error));
+        let _ = self.flush(false).map_err(|error| self.waiters.fail(&error));
     }
 
     /// Writes the producers as they are at `offset`, unless a snapshot stands there or behind.
     pub(super) fn write_snapshot(&self, producers: &Producers, offset: i64) -> Result<()> {
-        let mut newest = self.snapshot_offset.lock();
+        let mut newest = self.flush.snapshot_offset();
         if *newest >= offset {
             return Ok(());
         }
         let path = names::segment_file(&self.dir, offset, names::SNAPSHOT_SUFFIX);
         replace(&*self.shared.disk, &path, &producers.to_snapshot(), SyncWhen::Later, &self.at)?;
-        self.unsynced_names.store(true, Ordering::Release);
+        self.flush.name_made();
         *newest = offset;
         self.prune_snapshots(offset)
     }
@@ -263,7 +250,12 @@ impl PartitionLog {
 
 /// Where the log may begin by retention: the base of the first segment that must stay, or `end_offset` when none must.
 /// Pure. Only a run of segments from the front is given up.
-fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset: i64) -> (i64, Kept) {
+fn start_to_keep(
+    segments: &[Aged],
+    config: &LogConfig,
+    now_ms: i64,
+    end_offset: i64,
+) -> (i64, RetentionLimit) {
     let expired =
         |s: &Aged| config.retention_ms >= 0 && now_ms.saturating_sub(s.newest_ms) > config.retention_ms;
     let by_time = segments.iter().take_while(|s| expired(s)).count();
@@ -283,9 +275,9 @@ fn start_to_keep(segments: &[Aged], config: &LogConfig, now_ms: i64, end_offset:
     };
     let start = segments.get(by_time.max(by_size)).map_or(end_offset, |s| s.base_offset);
     let limit = if by_time >= by_size {
-        Kept::ForMs(config.retention_ms)
+        RetentionLimit::ForMs(config.retention_ms)
     } else {
-        Kept::Bytes(config.retention_bytes)
+        RetentionLimit::Bytes(config.retention_bytes)
     };
     (start, limit)
 }

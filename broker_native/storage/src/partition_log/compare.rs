@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::PartitionLog;
-use super::open::Opening;
-use crate::disk::{DirEntry, Disk};
+use super::opening::Opening;
+use crate::disk::DirEntry;
 use crate::error::{Result, StorageError};
-use crate::inventory::{AbortedCounts, Held, HeldSegment, crc_of_first_batch};
+use crate::inventory::{AbortedCounts, LogInventory, SegmentInventory, crc_of_first_batch};
 use crate::names;
 use crate::segment::Segment;
 
 /// A segment, but for its bytes.
-fn held_segment(segment: &Segment) -> HeldSegment {
-    HeldSegment {
+fn held_segment(segment: &Segment) -> SegmentInventory {
+    SegmentInventory {
         base_offset: segment.base_offset,
         bytes: 0,
         aborted: segment.aborted_count(),
@@ -26,7 +26,10 @@ impl PartitionLog {
     pub(crate) fn aborted_counts(&self) -> AbortedCounts {
         let segments = self.segments();
         // Compaction may take the first batch away at any time.
-        let first = segments.iter().find(|one| one.size() > 0 && !one.has_gaps()).map(|one| one.base_offset);
+        let first = segments
+            .iter()
+            .find(|segment| segment.size() > 0 && !segment.has_gaps())
+            .map(|segment| segment.base_offset);
         let crc =
             first.and_then(|base_offset| crc_of_first_batch(&*self.shared.disk, &self.dir, base_offset));
         let held = segments.iter().map(|segment| held_segment(segment));
@@ -34,12 +37,12 @@ impl PartitionLog {
     }
 
     /// What the log is, for the next start to compare.
-    pub(crate) fn held(&self) -> Result<Held> {
+    pub(crate) fn held(&self) -> Result<LogInventory> {
         let segments = self.segments();
         let held = segments.iter().map(|segment| held_segment(segment));
         let offsets = self.offsets();
         let offsets = offsets.log_start_offset..offsets.log_end_offset;
-        Held::now(&*self.shared.disk, (&self.at, self.topic_id), &self.dir, offsets, held.collect())
+        LogInventory::now(&*self.shared.disk, (&self.at, self.topic_id), &self.dir, offsets, held.collect())
     }
 }
 
@@ -57,7 +60,7 @@ impl Opening<'_> {
         };
         self.shared.inventory.refuse(&*self.shared.disk, held.clone())?;
         if files.is_none() {
-            // The list is what asks for the folder from now on: who takes the partition out of it has given it up.
+            // From now on only the list asks for the folder: a partition that is taken out of the list is given up.
             self.shared.update_recovery_points(|points| _ = points.remove(self.at))?;
         }
         let ended = held.log_end.map_or("nobody knows where the log ended".to_owned(), |end| {
@@ -115,24 +118,4 @@ impl Opening<'_> {
         let first = if known == 0 { Ok(sum) } else { segment.aborted_sum_of_first(known) };
         Ok(known > found || first.map_err(|error| error.of(self.at))? != sum)
     }
-}
-
-/// Gives a `.swap` file another name that no compaction of this log can have left; gives the names that are then there.
-pub(super) fn set_swaps_aside(
-    disk: &dyn Disk,
-    dir: &Path,
-    mut entries: Vec<DirEntry>,
-    notes: &mut Vec<String>,
-) -> Result<Vec<DirEntry>> {
-    for entry in entries.iter_mut().filter(|entry| entry.name.ends_with(names::SWAP_SUFFIX)) {
-        let from = dir.join(&entry.name);
-        let aside = format!("{}{}", entry.name, names::ASIDE_SUFFIX);
-        disk.rename(&from, &dir.join(&aside)).map_err(|e| StorageError::io("rename", &from, &e))?;
-        notes.push(format!(
-            "{} is not of this log, which no compaction left unfinished; it is called {aside} now and is not read",
-            from.display()
-        ));
-        entry.name = aside;
-    }
-    Ok(entries)
 }

@@ -34,7 +34,7 @@ impl<'a> Keeper<'a> {
         let mut held: u64 = kept_before.iter().map(|path| disk.file_len(path).unwrap_or(0)).sum();
         if held.saturating_add(coming) > most {
             for path in kept_before {
-                // One that stays takes its room only.
+                // A file that stays only takes space.
                 let _ = disk.remove_file(&path);
             }
             held = 0;

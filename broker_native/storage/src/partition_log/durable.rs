@@ -1,27 +1,23 @@
 //! Durability: flush, group commit, poison.
 //!
-//! A flush syncs all that is written. For `durability=flushed` it then calls who waits; in a log that is alone it moves
-//! the high watermark, in one with other replicas it tells who counts what they have.
-//! When a sync fails, nobody knows which bytes reached the device, and a second try would report success for pages the
+//! A flush syncs all that is written. For `durability=flushed` it then calls the producers that wait; in a log that is alone it
+//! moves the high watermark, in one with other replicas it calls the listener that counts what they have.
+//! When a sync fails, it is unknown which bytes reached the device, and a second try would report success for pages the
 //! kernel has given up on (ATC 20, "Can applications recover from fsync failures?"). So the first failure poisons the
-//! log: who waits gets the error, every later append is refused, and only recovery at the next start makes the log
+//! log: producers that wait get the error, every later append is refused, and only recovery at the next start makes the log
 //! usable again. Records that were acknowledged before stay readable.
-use std::sync::atomic::Ordering;
+use std::sync::Weak;
 
-use super::{FailureListener, Mark, PartitionLog, Role};
+use super::PartitionLog;
+use super::failure::FailureListener;
+use super::flush_state::FlushNeed;
+use super::mark::Mark;
+use super::role::Role;
 use crate::error::{Result, StorageError};
 use crate::files::SyncWhen;
-use crate::flusher::delay_of;
+use crate::flusher::{Flushable, delay_of};
 use crate::identity::write_topic_id;
 use crate::segment::SegmentError;
-
-/// What an append asks the flusher for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FlushNeed {
-    None,
-    Now,
-    AfterMs(i64),
-}
 
 impl PartitionLog {
     /// fdatasync of everything written so far.
@@ -39,7 +35,7 @@ impl PartitionLog {
         }
     }
 
-    /// `false` when there is no flusher: whoever waits must flush.
+    /// `false` when there is no flusher: the caller must flush.
     pub(super) fn schedule(&self, need: FlushNeed) -> bool {
         let delay_ms = match need {
             FlushNeed::None => return true,
@@ -47,68 +43,66 @@ impl PartitionLog {
             FlushNeed::AfterMs(ms) => ms,
         };
         // A flush that is queued for later does not stand in for one that is due now.
-        let queued = self.scheduled.swap(true, Ordering::AcqRel);
+        let queued = self.flush.set_scheduled();
         if queued && need != FlushNeed::Now {
             return true;
         }
         if queued && self.config().flush_ms == i64::MAX {
             return true;
         }
-        let taken = self.shared.flusher.schedule(&self.me, delay_of(delay_ms));
+        let me: Weak<dyn Flushable> = self.me.clone();
+        let taken = self.shared.flusher.schedule(me, delay_of(delay_ms));
         if !taken {
-            self.scheduled.store(false, Ordering::Release);
+            self.flush.clear_scheduled();
         }
         taken
     }
 
-    /// What a flusher thread does. Errors reach those who wait, and the next append.
-    pub(crate) fn flush_as_scheduled(&self) {
+    /// What a flusher thread does. Producers that wait, and the next append, get its error.
+    pub(super) fn flush_as_scheduled(&self) {
         // Before the look at the log's end: an append after that look queues the next flush.
-        self.scheduled.store(false, Ordering::Release);
+        self.flush.clear_scheduled();
         if let Err(error) = self.flush(false) {
-            self.fail_waiters(&error);
+            self.waiters.fail(&error);
         }
     }
 
     /// Syncs all that is written; with `indexes` the active segment's index files, too.
     pub(super) fn flush(&self, indexes: bool) -> Result<()> {
         let (before, end) = {
-            let _one = self.flushing.lock();
+            let _flushing = self.flush.lock();
             if let Some(error) = self.poisoned() {
                 return Err(error);
             }
-            (self.flushed(), self.flush_locked(indexes)?)
+            (self.flush.flushed(), self.flush_locked(indexes)?)
         };
         if self.is_flushed() {
-            self.settle(before, end);
+            self.acknowledge(before, end);
         }
         Ok(())
     }
 
     /// All before `end` is as durable as the topic promises, all before `before` was so already.
-    pub(super) fn settle(&self, before: i64, end: Mark) {
+    pub(super) fn acknowledge(&self, before: i64, end: Mark) {
         match self.advance_high_watermark(end) {
             Role::Alone => {}
-            Role::Follower => self.complete_waiters(end.offset, i64::MIN),
+            Role::Follower => self.waiters.complete(end.offset, i64::MIN),
             Role::Leader => {
-                self.complete_waiters(end.offset, i64::MIN);
+                self.waiters.complete(end.offset, i64::MIN);
                 if end.offset > before {
-                    self.tell_appended(end.offset);
+                    self.listeners.appended(end.offset);
                 }
             }
         }
     }
 
     fn flush_locked(&self, indexes: bool) -> Result<Mark> {
-        let unsynced_indexes_from = self.unsynced_indexes_from.load(Ordering::Acquire);
-        let (segments, end) = {
-            let view = self.view.lock();
-            (view.segments.clone(), view.end)
-        };
-        let flushed = self.flushed();
+        let unsynced_indexes_from = self.flush.unsynced_indexes_from();
+        let (segments, end) = self.view.segments_and_end();
+        let flushed = self.flush.flushed();
         let stale_indexes =
             unsynced_indexes_from < end.segment || indexes && unsynced_indexes_from <= end.segment;
-        if flushed == end.offset && !stale_indexes && !self.unsynced_names.load(Ordering::Acquire) {
+        if flushed == end.offset && !stale_indexes && !self.flush.has_unsynced_names() {
             return Ok(end);
         }
         let holds = segments.partition_point(|s| s.base_offset <= flushed).saturating_sub(1);
@@ -122,22 +116,16 @@ impl PartitionLog {
             }
         }
         self.sync_names()?;
-        self.flushed_offset.fetch_max(end.offset, Ordering::AcqRel);
+        self.flush.advance(end.offset);
         // Appends go on meanwhile: the active segment's indexes count as stale until the next time.
-        let stays = Ordering::AcqRel;
-        let _ = self.unsynced_indexes_from.compare_exchange(
-            unsynced_indexes_from,
-            unsynced_indexes_from.max(end.segment),
-            stays,
-            Ordering::Acquire,
-        );
+        self.flush.synced_indexes(unsynced_indexes_from, end.segment);
         Ok(end)
     }
 
     /// Makes file names, the topic id and the epoch checkpoint durable.
     fn sync_names(&self) -> Result<()> {
         let disk = &*self.shared.disk;
-        if self.unsynced_topic_id.swap(false, Ordering::AcqRel) {
+        if self.flush.take_unsynced_topic_id() {
             let written = write_topic_id(disk, &self.dir, self.topic_id, SyncWhen::Now, &self.at);
             written.map_err(|e| self.poison_by(e))?;
         }
@@ -147,7 +135,7 @@ impl PartitionLog {
                 epochs.store(disk, &self.dir, SyncWhen::Now, &self.at).map_err(|e| self.poison_by(e))?;
             }
         }
-        if self.unsynced_names.swap(false, Ordering::AcqRel) {
+        if self.flush.take_unsynced_names() {
             let synced = disk.sync_dir(&self.dir);
             synced.map_err(|e| self.poison_by(StorageError::io("sync", &self.dir, &e)))?;
         }
@@ -156,35 +144,25 @@ impl PartitionLog {
 
     /// The error of a poisoned log.
     pub(super) fn poisoned(&self) -> Option<StorageError> {
-        let reason = self.poison.get()?.clone();
+        let reason = self.failure.reason()?.to_owned();
         Some(StorageError::Poisoned { at: self.at.clone(), reason })
     }
 
     pub(super) fn poisoned_now(&self) -> StorageError {
-        let reason = self.poison.get().cloned().unwrap_or_default();
+        let reason = self.failure.reason().unwrap_or_default().to_owned();
         StorageError::Poisoned { at: self.at.clone(), reason }
     }
 
     /// Refuses everything new from now on. The first reason stays.
     pub(super) fn poison(&self, reason: String) {
-        self.tell_failed(&reason);
-        self.retire(reason);
+        self.failure.report(&reason);
+        self.failure.set(reason);
     }
 
-    /// As [`PartitionLog::poison`], but nothing has failed: nobody is told, neither then nor later.
-    pub(super) fn retire(&self, reason: String) {
-        let _ = self.poison.set(reason);
-    }
-
-    /// Sets who is told when the log could not write, until it is poisoned or deleted. The first one stays.
+    /// Sets the listener for failures: it is called when the log could not write, until it is poisoned or deleted. The first
+    /// one stays.
     pub fn on_failure(&self, listener: FailureListener) {
-        let _ = self.failure_listener.set(listener);
-    }
-
-    fn tell_failed(&self, why: &str) {
-        if let (Some(listener), None) = (self.failure_listener.get(), self.poison.get()) {
-            listener(why);
-        }
+        self.failure.set_listener(listener);
     }
 
     pub(super) fn poison_by(&self, error: StorageError) -> StorageError {
@@ -193,7 +171,7 @@ impl PartitionLog {
             return self.poisoned_now();
         }
         if matches!(error, StorageError::DiskFull { .. }) {
-            self.tell_failed(&error.to_string());
+            self.failure.report(&error.to_string());
         }
         error
     }
@@ -208,5 +186,15 @@ impl PartitionLog {
         }
         self.poison(error.to_string());
         self.poisoned_now()
+    }
+}
+
+impl Flushable for PartitionLog {
+    fn flush_when_due(&self) {
+        self.flush_as_scheduled();
+    }
+
+    fn flush_panicked(&self) {
+        self.panicked();
     }
 }

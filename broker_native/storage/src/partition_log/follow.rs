@@ -3,10 +3,13 @@
 //! What fits into the active segment is written at once. A marker that aborts a transaction begins a new run, so that its
 //! entry in the `.txnindex` is there before it.
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::append::{end_mark, flush_need};
-use super::{Mark, PartitionLog, Replicated, Role, Writer};
+use super::mark::Mark;
+use super::replicated::Replicated;
+use super::role::Role;
+use super::view::TxnChange;
+use super::{PartitionLog, Writer};
 use crate::config::LogConfig;
 use crate::error::{Result, StorageError};
 use crate::segment::{Segment, SegmentSettings};
@@ -18,7 +21,7 @@ use pylog_record::header::{BatchError, BatchHeader};
 struct Fetched<'a> {
     batches: Vec<(BatchHeader, Option<EndTxn>)>,
     bytes: &'a [u8],
-    /// Why what follows them is none; the first of it is told, when nothing comes before.
+    /// Why what follows them is not a batch; it is an error only when no good batch comes before.
     bad: Option<BatchError>,
 }
 
@@ -114,7 +117,7 @@ impl PartitionLog {
         let log_end_offset = writer.next_offset;
         let need = flush_need(&mut writer, log_end_offset - had, &config);
         drop(writer);
-        // Who follows with `durability=flushed` flushes before it tells the leader what it has.
+        // A follower with `durability=flushed` flushes before it reports its offset to the leader.
         if config.flush_ms < i64::MAX || config.flush_messages < i64::MAX {
             self.ask_for_flush(need);
         }
@@ -171,7 +174,7 @@ impl PartitionLog {
         if writer.active.has_gaps() || !run.iter().any(|(header, _)| gap(header)) {
             return Ok(());
         }
-        let start = self.view.lock().log_start_offset;
+        let start = self.view.log_start_offset();
         self.shared.update_cleaner_offsets(|offsets| _ = offsets.entry(self.at.clone()).or_insert(start))?;
         writer.active.allow_gaps();
         Ok(())
@@ -195,17 +198,9 @@ impl PartitionLog {
             position += header.size() as u64;
             ends.push(Mark { position, ..end_mark(writer) });
         }
-        self.dirty_since_ms.fetch_min(now_ms, Ordering::AcqRel);
-        self.unsynced_indexes_from.fetch_min(writer.active.base_offset, Ordering::AcqRel);
-        let mut view = self.view.lock();
-        view.end = end_mark(writer);
-        let mut known = self.ends.lock();
-        ends.into_iter().for_each(|end| known.push(end));
-        drop(known);
-        view.first_open_offset = writer.producers.first_open_offset();
-        let mut undurable = self.undurable.lock();
-        ended.into_iter().for_each(|ended| undurable.note(Some(ended)));
-        view.first_undurable_offset = undurable.acknowledge(view.high_watermark.offset);
+        self.flush.written(writer.active.base_offset, now_ms);
+        let transactions = TxnChange { first_open_offset: writer.producers.first_open_offset(), ended };
+        self.view.show_run(end_mark(writer), ends, transactions);
     }
 
     /// The log is empty and begins in the middle of the leader's batch, of which DeleteRecords took the front: its segment
@@ -217,10 +212,8 @@ impl PartitionLog {
         config: &LogConfig,
         now_ms: i64,
     ) -> Result<()> {
-        let (is_empty, segments) = {
-            let view = self.view.lock();
-            (view.log_start_offset == view.end.offset, view.segments.clone())
-        };
+        let view = self.view.now();
+        let (is_empty, segments) = (view.log_start_offset == view.end.offset, view.segments);
         if !is_empty || writer.active.size() > 0 || segments.len() != 1 {
             let reason = format!(
                 "it has offsets {} to {}, but the log ends at {}",
@@ -234,10 +227,10 @@ impl PartitionLog {
         let made = Segment::create(&self.shared.pool, &self.dir, first.base_offset, settings, now_ms);
         let made = Arc::new(made.map_err(|error| self.poison_unless_it_passes(error))?);
         self.bury_segments(&segments);
-        self.unsynced_names.store(true, Ordering::Release);
+        self.flush.name_made();
         writer.active = made.clone();
         writer.next_offset = first.base_offset;
-        self.view.lock().segments = Arc::new(vec![made]);
+        self.view.set_only_segment(made);
         Ok(())
     }
 }

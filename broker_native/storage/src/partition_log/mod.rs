@@ -1,131 +1,111 @@
 //! One partition's log.
 //!
-//! Writers hold the append lock ([`Writer`]) for one batch. Readers take a short look at [`View`] and then read files
-//! with no lock held. A flush takes the same look, syncs, and publishes what became durable. Every method may be
+//! Writers hold the append lock ([`Writer`]) for one batch. Readers take a copy of what is to be seen ([`LogView`]) and then read
+//! files with no lock held. A flush takes the same copy, syncs, and publishes what became durable. Every method may be
 //! called from any thread.
+//!
+//! The log's state is in parts that know nothing of the log:
+//!
+//! | part | what it holds |
+//! |---|---|
+//! | `view` | what readers see, with `batch_ends`: where batches end behind the high watermark, `pending_markers`: markers that are not acknowledged, `read_hints`: where readers stopped |
+//! | `flush_state` | how far the log is on the device, and what is still to be brought there |
+//! | `failure` | what ended appends (poison), and who hears of failures |
+//! | `waiters`, `listeners` | producers that wait for their records; who hears that the log has moved |
+//! | `role`, `mark` | leader, follower or alone; a batch boundary |
+//!
+//! What it does, upon these:
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `open` | make, open after a clean stop, recover after an unclean one |
-//! | `compare` | what is opened, beside what was there at the last clean stop |
+//! | `open`, `opening` | make, open after a clean stop, recover after an unclean one; the log while that goes on |
+//! | `compare`, `open_checks` | what is opened, beside what was there at the last clean stop |
 //! | `cut` | what recovery cuts is kept beside the log |
 //! | `open_aborted` | the indexes of aborted transactions: taken over, or made anew |
 //! | `append` | check, place, write, roll |
 //! | `replay` | the producers as they were at an earlier offset |
 //! | `read` | offset -> run of whole batches |
 //! | `replicated` | leader and follower: roles, the high watermark from outside |
-//! | `batch_ends` | where batches end behind the high watermark |
 //! | `follow` | a follower writes batches as they were fetched |
 //! | `truncate` | a follower gives up batches that its leader does not have |
-//! | `transactions` | markers, verification, the last stable offset, aborted transactions |
+//! | `transactions` | markers, verification, aborted transactions |
 //! | `times` | timestamp -> offset |
-//! | `durable` | flush, group commit, poison |
-//! | `waiters` | producers that wait for their records |
+//! | `durable`, `wait` | flush, group commit, poison; waiting for a record |
 //! | `writing` | the append lock, and a panic of its holder |
 //! | `cleanup` | retention, DeleteRecords, snapshots, close |
 //! | `swap` | compacted segments take the place of others |
 //!
-//! Locks, in the order they may nest: `shortening`, `cleaning`, `swapping`, `flushing`, `writer`, `epochs`, `waiters`,
-//! checkpoints of the data directory, `view`, `ends`, `undurable`; then those of segments and files. No listener or callback is called with one held.
+//! # Locks
+//! In the order they may nest:
+//! 1. `shortening`, `cleaning`, `swapping` ([`WorkLocks`]), then the one of [`FlushState`] that a flush holds: files are changed
+//!    with them held;
+//! 2. `writer`, `epochs`, the one of [`Waiters`], those of the data directory's checkpoints;
+//! 3. the one of [`LogView`], and then those of segments and files;
+//! 4. the last ones, with which no other is taken: that of the newest snapshot ([`FlushState`]), of the readers' positions
+//!    ([`LogView`]), `config`.
+//!
+//! No listener or callback is called with one of them held, except the listener for failures.
 mod append;
 mod batch_ends;
 mod cleanup;
 mod compare;
 mod cut;
 mod durable;
+mod failure;
+mod flush_state;
 mod follow;
+mod listeners;
+mod mark;
 mod open;
 mod open_aborted;
 mod open_checks;
+mod opening;
+mod pending_markers;
 mod read;
+mod read_hints;
 mod replay;
 mod replicated;
+mod role;
 mod swap;
 mod times;
 mod transactions;
 mod truncate;
+mod view;
+mod wait;
 mod waiters;
 mod writing;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
-use self::batch_ends::BatchEnds;
-use self::read::Hints;
-pub use self::replicated::{Replicated, Role};
-use self::transactions::Undurable;
+use self::failure::Failure;
+pub use self::failure::FailureListener;
+use self::flush_state::FlushState;
+pub use self::listeners::AdvanceListener;
+use self::listeners::Listeners;
+use self::mark::Mark;
+pub use self::replicated::Replicated;
+pub use self::role::Role;
+use self::view::LogView;
+pub use self::waiters::DurableCallback;
 use self::waiters::Waiters;
 use super::config::{Durability, LogConfig};
 use super::epochs::LeaderEpochs;
-use super::error::{Result, StorageError, TopicPartition};
+use super::error::{StorageError, TopicPartition};
 use super::producers::Producers;
 use super::producers::verification::Verifications;
-use super::segment::{Bound, Segment};
+use super::segment::Segment;
 use super::shared::Shared;
 use super::types::{CutTail, Offsets};
-
-/// Called with the new high watermark after it moved.
-pub type AdvanceListener = Arc<dyn Fn(i64) + Send + Sync>;
-
-/// Called with the reason why a log cannot write, by whoever wanted to, with locks of the log held: it asks the log nothing.
-pub type FailureListener = Arc<dyn Fn(&str) + Send + Sync>;
-/// Called once when a record is durable or can no longer become so.
-pub type DurableCallback = Box<dyn FnOnce(Result<()>) + Send>;
-
-/// A batch boundary of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    /// The offset that begins there.
-    offset: i64,
-    /// Base offset of the segment it is in.
-    segment: i64,
-    /// Bytes before it in that segment.
-    position: u64,
-}
-
-impl Mark {
-    fn bound(self) -> Bound {
-        Bound { position: self.position, offset: self.offset }
-    }
-}
-
-/// What readers see.
-#[derive(Clone)]
-struct View {
-    role: Role,
-    /// By base offset; the last one is appended to.
-    segments: Arc<Vec<Arc<Segment>>>,
-    log_start_offset: i64,
-    high_watermark: Mark,
-    end: Mark,
-    /// First offset of the oldest open transaction.
-    first_open_offset: Option<i64>,
-    /// First offset of the oldest transaction whose marker is not acknowledged yet.
-    first_undurable_offset: Option<i64>,
-}
-
-impl View {
-    fn offsets(&self) -> Offsets {
-        let high_watermark = self.high_watermark.offset;
-        let unstable = [self.first_open_offset, self.first_undurable_offset].into_iter().flatten().min();
-        // The beginning of a transaction may have been deleted.
-        let stable = unstable.map_or(high_watermark, |offset| offset.max(self.log_start_offset));
-        Offsets {
-            log_start_offset: self.log_start_offset,
-            high_watermark,
-            last_stable_offset: stable.min(high_watermark),
-            log_end_offset: self.end.offset,
-        }
-    }
-}
 
 /// What only one append at a time may touch.
 struct Writer {
     role: Role,
+    /// As in [`LogView`]: appends look here.
+    led_since: i32,
     /// Newest epoch that a role was given in.
     leader_epoch: i32,
     active: Arc<Segment>,
@@ -139,6 +119,25 @@ struct Writer {
     closed: bool,
 }
 
+/// What was found when the log was opened.
+struct OpenReport {
+    /// What recovery cut.
+    cut_tail: Option<CutTail>,
+    /// What was mended.
+    notes: Vec<String>,
+}
+
+/// Work on the log of which only one at a time may go on; each lock is held while files are changed.
+#[derive(Default)]
+struct WorkLocks {
+    /// Held by a truncation, and while offsets are written down that a truncation makes untrue.
+    shortening: Mutex<()>,
+    /// Held while records are deleted on request.
+    cleaning: Mutex<()>,
+    /// Held while segments are taken away.
+    swapping: Mutex<()>,
+}
+
 /// One partition's log. See the module's contract.
 pub struct PartitionLog {
     at: TopicPartition,
@@ -148,48 +147,14 @@ pub struct PartitionLog {
     me: Weak<Self>,
     config: RwLock<Arc<LogConfig>>,
     writer: Mutex<Writer>,
-    view: Mutex<View>,
-    /// Locked only while `view` is.
-    ends: Mutex<BatchEnds>,
-    /// Locked only while `view` is.
-    undurable: Mutex<Undurable>,
     epochs: Mutex<LeaderEpochs>,
-    hints: Mutex<Hints>,
-    listeners: RwLock<Vec<AdvanceListener>>,
-    append_listeners: RwLock<Vec<AdvanceListener>>,
-    failure_listener: OnceLock<FailureListener>,
-    /// The epoch since which this broker writes the log without a break.
-    led_since: AtomicI32,
-    /// Why nothing more is appended; set once.
-    poison: OnceLock<String>,
-    waiters: Mutex<Waiters>,
-    /// Held by who truncates, and by who writes down what a truncation makes untrue.
-    shortening: Mutex<()>,
-    flushing: Mutex<()>,
-    cleaning: Mutex<()>,
-    /// Held by who takes segments away.
-    swapping: Mutex<()>,
-    /// One past the last offset that is on the device.
-    flushed_offset: AtomicI64,
-    /// Base offset of the first segment with index entries that may not be on the device.
-    unsynced_indexes_from: AtomicI64,
-    /// Whether a file was made, and its name may not be on the device.
-    unsynced_names: AtomicBool,
-    /// Whether `partition.metadata` may not be on the device; it is written without a sync, so that making thousands of
-    /// partitions is fast.
-    unsynced_topic_id: AtomicBool,
-    /// Whether a flush is queued.
-    scheduled: AtomicBool,
-    /// When the oldest record behind the last checkpoint was appended, milliseconds since the epoch; `i64::MAX` without
-    /// one.
-    dirty_since_ms: AtomicI64,
-    /// Where the newest producer snapshot stands. Held while one is written: a checkpoint and a new segment may both want
-    /// one at the same offset. The last lock that is taken.
-    snapshot_offset: Mutex<i64>,
-    /// What recovery cut when the log was opened.
-    cut_tail: Option<CutTail>,
-    /// What was mended when the log was opened.
-    notes: Vec<String>,
+    view: LogView,
+    flush: FlushState,
+    failure: Failure,
+    waiters: Waiters,
+    listeners: Listeners,
+    work: WorkLocks,
+    opened: OpenReport,
 }
 
 impl PartitionLog {
@@ -210,22 +175,22 @@ impl PartitionLog {
 
     /// The log's offsets now.
     pub fn offsets(&self) -> Offsets {
-        self.view.lock().offsets()
+        self.view.offsets()
     }
 
-    /// What recovery cut when the log was opened; to be told to the operator.
+    /// What recovery cut when the log was opened; for the broker's log.
     pub fn cut_tail(&self) -> Option<&CutTail> {
-        self.cut_tail.as_ref()
+        self.opened.cut_tail.as_ref()
     }
 
-    /// What was not as it should be when the log was opened, and was mended: sentences for the operator.
+    /// What was not as it should be when the log was opened, and was mended: sentences for the broker's log.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.opened.notes
     }
 
     /// Bytes of all `.log` files.
     pub fn size_bytes(&self) -> u64 {
-        let segments = self.view.lock().segments.clone();
+        let segments = self.view.segments();
         segments.iter().map(|segment| segment.size()).sum()
     }
 
@@ -238,9 +203,9 @@ impl PartitionLog {
     /// for one.
     pub fn update_config(&self, config: LogConfig) {
         *self.config.write() = Arc::new(config);
-        if !self.is_flushed() && self.poison.get().is_none() {
-            let (flushed, end) = (self.flushed(), self.view.lock().end);
-            self.settle(flushed, end);
+        if !self.is_flushed() && !self.is_poisoned() {
+            let (flushed, end) = (self.flush.flushed(), self.view.end());
+            self.acknowledge(flushed, end);
         }
     }
 
@@ -251,7 +216,7 @@ impl PartitionLog {
 
     /// Whether an earlier write or sync failed.
     pub fn is_poisoned(&self) -> bool {
-        self.poison.get().is_some()
+        self.failure.is_set()
     }
 
     /// Remembers that `epoch` begins at `offset` when it is newer than all known.
@@ -265,39 +230,28 @@ impl PartitionLog {
     /// The largest epoch up to `epoch` and one past its last offset; `None` when all known epochs are larger.
     pub fn epoch_end_offset(&self, epoch: i32) -> Option<(i32, i64)> {
         let epochs = self.epochs.lock();
-        epochs.end_offset(epoch, self.view.lock().end.offset)
+        epochs.end_offset(epoch, self.view.end().offset)
     }
 
     /// Adds a listener that is called with the high watermark each time it has moved, by the thread that moved it and
     /// with no lock held.
     pub fn on_advance(&self, listener: AdvanceListener) {
-        self.listeners.write().push(listener);
+        self.listeners.on_advance(listener);
     }
 
-    /// Makes all before `end` visible, and tells who waits, when this is the only replica. Gives the role.
+    /// Makes all before `end` visible, and calls the producers that wait, when this is the only replica. Gives the role.
     fn advance_high_watermark(&self, end: Mark) -> Role {
-        {
-            let mut view = self.view.lock();
-            if view.role != Role::Alone || view.high_watermark.offset >= end.offset {
-                return view.role;
-            }
-            view.high_watermark = end;
-            view.first_undurable_offset = self.undurable.lock().acknowledge(end.offset);
+        let (role, moved) = self.view.advance_alone(end);
+        if moved {
+            self.high_watermark_moved(end.offset);
         }
-        self.tell(end.offset);
-        Role::Alone
+        role
     }
 
     /// The high watermark of a log that is alone has moved: calls the listeners and the producers that wait.
-    fn tell(&self, high_watermark: i64) {
-        self.complete_waiters(high_watermark, high_watermark);
-        self.tell_advanced(high_watermark);
-    }
-
-    fn tell_advanced(&self, high_watermark: i64) {
-        for listener in self.listeners.read().iter() {
-            listener(high_watermark);
-        }
+    fn high_watermark_moved(&self, high_watermark: i64) {
+        self.waiters.complete(high_watermark, high_watermark);
+        self.listeners.advanced(high_watermark);
     }
 
     fn out_of_range(&self, offset: i64) -> StorageError {
@@ -307,6 +261,6 @@ impl PartitionLog {
 
     /// One past the last offset that is on the device.
     pub(super) fn flushed(&self) -> i64 {
-        self.flushed_offset.load(Ordering::Acquire)
+        self.flush.flushed()
     }
 }

@@ -2,73 +2,43 @@
 //!
 //! The recovery point is an offset up to which all was on the device when it was written down. Behind it the log may
 //! end in anything: recovery walks there, cuts at the first batch that is not whole and takes away what follows
-//! ([`CutTail`] tells; `cut` keeps it). Before it every batch must be there: a bad one is [`StorageError::Corrupt`], and no file is
+//! ([`CutTail`] reports it; `cut` keeps it). Before it every batch must be there: a bad one is [`StorageError::Corrupt`], and no file is
 //! changed. A clean stop leaves recovery point = log end, so nothing but the active segment's last stretch is read.
 //!
 //! [`StorageError::Corrupt`]: super::super::error::StorageError::Corrupt
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
-use super::compare::set_swaps_aside;
 use super::cut::Keeper;
+use super::failure::Failure;
+use super::flush_state::{FlushStart, FlushState};
+use super::listeners::Listeners;
+use super::mark::Mark;
+use super::opening::Opening;
 use super::replay::newest_snapshot;
-use super::swap::finish_swaps;
-use super::truncate::settle;
-use super::{Mark, PartitionLog, Role, View, Writer};
+use super::role::Role;
+use super::swap::{finish_swaps, set_swaps_aside};
+use super::truncate::finish_truncation;
+use super::view::{LogView, View};
+use super::waiters::Waiters;
+use super::{OpenReport, PartitionLog, WorkLocks, Writer};
 use crate::config::{Durability, LogConfig};
 use crate::disk::{DirEntry, odd};
 use crate::epochs::LeaderEpochs;
 use crate::error::{Result, StorageError, TopicPartition};
 use crate::files::SyncWhen;
 use crate::identity::{read_topic_id, write_topic_id};
-use crate::inventory::Held;
 use crate::names;
-use crate::producers::Producers;
 use crate::producers::verification::Verifications;
-use crate::segment::{Bound, Segment, SegmentError, SegmentSettings};
+use crate::segment::{Bound, Segment, SegmentError};
 use crate::shared::Shared;
 use crate::types::CutTail;
 
 /// Removal at once.
 const NO_DELAY: i64 = 0;
-
-/// The log while it is put together.
-pub(super) struct Opening<'a> {
-    pub shared: &'a Arc<Shared>,
-    pub at: &'a TopicPartition,
-    /// What the opener was told; may be nil.
-    pub topic_id: Uuid,
-    pub dir: Arc<Path>,
-    config: &'a LogConfig,
-    pub segments: Vec<Arc<Segment>>,
-    pub log_start_offset: i64,
-    pub recovery_point: i64,
-    pub next_offset: i64,
-    pub epochs: LeaderEpochs,
-    producers: Producers,
-    /// Base offsets of the segments with an index of aborted transactions.
-    pub with_aborted: Vec<i64>,
-    /// Base offsets of those whose index cannot be right.
-    pub bad_aborted: Vec<i64>,
-    snapshots: Vec<i64>,
-    snapshot_offset: i64,
-    /// What the log was at the last clean stop.
-    pub held: Option<Held>,
-    /// What was mended.
-    pub notes: Vec<String>,
-    cut_tail: Option<CutTail>,
-    /// Everything is on the device.
-    clean: bool,
-    /// Names in the directory may not be on the device: the first flush brings them there.
-    pub unsynced_names: bool,
-    /// Base offset of the first segment whose indexes may not be on the device.
-    pub unsynced_from: i64,
-    topic_id_unsynced: bool,
-}
 
 /// Why the log ends.
 enum End {
@@ -102,7 +72,7 @@ impl PartitionLog {
                     entries = set_swaps_aside(&*shared.disk, &dir, entries, &mut opening.notes)?;
                 }
                 if !clean {
-                    settle(&*shared.disk, &dir, &entries)?;
+                    finish_truncation(&*shared.disk, &dir, &entries)?;
                 }
                 let entries = finish_swaps(&*shared.disk, &dir, entries)?;
                 opening.load(entries, topic_id, clean)?
@@ -128,39 +98,7 @@ impl PartitionLog {
     }
 }
 
-impl<'a> Opening<'a> {
-    fn new(
-        shared: &'a Arc<Shared>,
-        (at, topic_id): (&'a TopicPartition, Uuid),
-        dir: Arc<Path>,
-        config: &'a LogConfig,
-    ) -> Self {
-        Self {
-            shared,
-            at,
-            topic_id,
-            dir,
-            config,
-            segments: Vec::new(),
-            log_start_offset: 0,
-            recovery_point: 0,
-            next_offset: 0,
-            epochs: LeaderEpochs::default(),
-            producers: Producers::default(),
-            with_aborted: Vec::new(),
-            bad_aborted: Vec::new(),
-            snapshots: Vec::new(),
-            snapshot_offset: -1,
-            held: None,
-            notes: Vec::new(),
-            cut_tail: None,
-            clean: true,
-            unsynced_names: false,
-            unsynced_from: i64::MAX,
-            topic_id_unsynced: false,
-        }
-    }
-
+impl Opening<'_> {
     fn make(&mut self, topic_id: Uuid) -> Result<Uuid> {
         self.forget_checkpoints()?;
         let made = self.shared.disk.create_dir_all(&self.dir);
@@ -173,7 +111,7 @@ impl<'a> Opening<'a> {
         Ok(topic_id)
     }
 
-    /// A directory of that name may have been there before, and a checkpoint may still tell of it.
+    /// A directory of that name may have been there before, and a checkpoint may still name it.
     fn forget_checkpoints(&self) -> Result<()> {
         self.shared.update_recovery_points(|points| {
             points.remove(self.at);
@@ -187,10 +125,6 @@ impl<'a> Opening<'a> {
         self.shared.update_cleaner_offsets(|offsets| {
             offsets.remove(self.at);
         })
-    }
-
-    fn settings(&self) -> SegmentSettings {
-        SegmentSettings::of(self.config, self.shared.cleaner_offsets.get(self.at).is_some())
     }
 
     /// Adds an empty segment at `offset`.
@@ -412,7 +346,7 @@ impl<'a> Opening<'a> {
         reached && self.recovery_point > 0 && active.find_end().is_ok_and(|end| end == self.recovery_point)
     }
 
-    /// Walks one segment; tells when the log ends in it or before it.
+    /// Walks one segment; says when the log ends in it or before it.
     fn recover_one(&mut self, segment: &Segment, from: i64, from_offset: i64) -> Result<Option<End>> {
         let expected = self.next_offset;
         let durable_offset = self.durable_offset();
@@ -532,10 +466,10 @@ impl<'a> Opening<'a> {
             return Err(StorageError::NotFound { at: self.at.clone() });
         };
         let end = Mark { offset: self.next_offset, segment: active.base_offset, position: active.size() };
-        let log_start_offset = self.log_start_offset;
         let now_ms = self.shared.clock.now_ms();
         let writer = Writer {
             role,
+            led_since: i32::MIN,
             leader_epoch: -1,
             active,
             next_offset: self.next_offset,
@@ -545,15 +479,24 @@ impl<'a> Opening<'a> {
             producers: self.producers,
             verifications: Verifications::default(),
         };
-        let view = View {
+        let view = LogView::new(View {
             role,
             segments: Arc::new(self.segments),
-            log_start_offset,
+            log_start_offset: self.log_start_offset,
             high_watermark: end,
             end,
             first_open_offset: writer.producers.first_open_offset(),
-            first_undurable_offset: None,
-        };
+            first_pending_offset: None,
+        });
+        let flush = FlushState::new(FlushStart {
+            flushed_offset: self.recovery_point.min(end.offset),
+            unsynced_indexes_from: self.unsynced_from,
+            unsynced_names: self.unsynced_names || !self.clean,
+            // After an unclean stop it is not known whether it was.
+            unsynced_topic_id: self.topic_id_unsynced || (!self.clean && self.recovery_point == 0),
+            dirty_since_ms: if self.clean { i64::MAX } else { now_ms },
+            snapshot_offset: self.snapshot_offset,
+        });
         Ok(Arc::new_cyclic(|me| PartitionLog {
             at: self.at.clone(),
             topic_id,
@@ -562,33 +505,14 @@ impl<'a> Opening<'a> {
             me: me.clone(),
             config: RwLock::new(Arc::new(config.clone())),
             writer: Mutex::new(writer),
-            view: Mutex::new(view),
-            ends: Mutex::default(),
-            undurable: Mutex::default(),
             epochs: Mutex::new(self.epochs),
-            hints: Mutex::default(),
-            listeners: RwLock::default(),
-            append_listeners: RwLock::default(),
-            failure_listener: OnceLock::new(),
-            led_since: AtomicI32::new(i32::MIN),
-            poison: OnceLock::new(),
-            waiters: Mutex::default(),
-            shortening: Mutex::default(),
-            flushing: Mutex::default(),
-            cleaning: Mutex::default(),
-            swapping: Mutex::default(),
-            flushed_offset: AtomicI64::new(self.recovery_point.min(end.offset)),
-            unsynced_indexes_from: AtomicI64::new(self.unsynced_from),
-            unsynced_names: AtomicBool::new(self.unsynced_names || !self.clean),
-            // After an unclean stop nobody knows whether it was.
-            unsynced_topic_id: AtomicBool::new(
-                self.topic_id_unsynced || (!self.clean && self.recovery_point == 0),
-            ),
-            scheduled: AtomicBool::new(false),
-            dirty_since_ms: AtomicI64::new(if self.clean { i64::MAX } else { now_ms }),
-            snapshot_offset: Mutex::new(self.snapshot_offset),
-            cut_tail: self.cut_tail,
-            notes: self.notes,
+            view,
+            flush,
+            failure: Failure::default(),
+            waiters: Waiters::default(),
+            listeners: Listeners::default(),
+            work: WorkLocks::default(),
+            opened: OpenReport { cut_tail: self.cut_tail, notes: self.notes },
         }))
     }
 }

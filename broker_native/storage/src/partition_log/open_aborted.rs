@@ -1,6 +1,6 @@
 //! The indexes of aborted transactions when a log is opened: taken over as they are where all was on the device, written
 //! by recovery behind that, made anew from all batches when one cannot be right.
-use super::open::Opening;
+use super::opening::Opening;
 use crate::error::Result;
 use crate::names;
 use crate::producers::Producers;

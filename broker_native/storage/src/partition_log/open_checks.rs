@@ -4,7 +4,7 @@
 //! kilobytes of each: every one must reach the next, or records are gone that were on the device.
 use std::path::Path;
 
-use super::open::Opening;
+use super::opening::Opening;
 use crate::disk::{DirEntry, not_a_file};
 use crate::error::{Result, StorageError};
 use crate::inventory::crc_of_first_batch;
@@ -28,7 +28,7 @@ impl Opening<'_> {
         }
     }
 
-    /// The folder is not there: refused when it was made once. `clean`: a list told of the stop before, and knows what was given up.
+    /// The folder is not there: refused when it was made once. `clean`: the list of the stop before is there, and names what was given up.
     ///
     /// # Errors
     /// [`StorageError::ChangedWhileStopped`].
@@ -68,7 +68,7 @@ impl Opening<'_> {
         })
     }
 
-    /// Says that the log begins later than it did. A log that begins where nobody wrote down is one that Apache Kafka's retention
+    /// Says that the log begins later than it did. A log whose beginning is not written down is one that Apache Kafka's retention
     /// shortened, or has lost its first segments; from now on it is written down.
     pub fn note_later_start(&mut self, first: i64) -> Result<()> {
         let (began, known) = (self.log_start_offset, self.held.is_some());

@@ -1,48 +1,13 @@
 //! Reading: from an offset to a run of whole batches in one file, never beyond what the reader may see.
 use std::io::ErrorKind;
-use std::sync::Arc;
 
-use super::{Mark, PartitionLog, View};
+use super::PartitionLog;
+use super::mark::{Mark, bound_of};
+use super::read_hints::Hint;
+use super::view::View;
 use crate::error::{Result, StorageError};
-use crate::segment::{Bound, Piece, Segment};
+use crate::segment::{BatchRun, Segment};
 use crate::types::{LogSlice, ReadUpTo};
-
-/// Readers whose next position is remembered.
-const HINTS: usize = 8;
-
-/// Where the last reads ended: a consumer that reads on needs no index.
-#[derive(Default)]
-pub(super) struct Hints {
-    marks: [Option<Hint>; HINTS],
-    next: usize,
-}
-
-/// A batch boundary; the segment by its id, since compaction gives another one the same base offset.
-#[derive(Clone, Copy)]
-struct Hint {
-    offset: i64,
-    segment_id: u64,
-    position: u64,
-}
-
-impl Hints {
-    fn find(&self, offset: i64, segment_id: u64) -> Option<u64> {
-        let mut known = self.marks.iter().flatten();
-        known.find(|hint| hint.offset == offset && hint.segment_id == segment_id).map(|hint| hint.position)
-    }
-
-    /// Replaces the mark the reader came from, so that one fast reader does not push the others out.
-    fn note(&mut self, from: i64, mark: Hint) {
-        let slot = self.marks.iter().position(|known| known.is_some_and(|m| m.offset == from));
-        let slot = slot.unwrap_or_else(|| {
-            self.next = (self.next + 1) % HINTS;
-            self.next
-        });
-        if let Some(slot) = self.marks.get_mut(slot) {
-            *slot = Some(mark);
-        }
-    }
-}
 
 impl PartitionLog {
     /// Finds up to `max_bytes` of whole batches from the one that holds `offset` (its first records may lie before);
@@ -68,10 +33,10 @@ impl PartitionLog {
     /// truncation cut one.
     pub(super) fn look<T>(&self, what: impl Fn(&View) -> Result<T>) -> Result<T> {
         loop {
-            let view = self.view.lock().clone();
+            let view = self.view.now();
             match what(&view) {
                 Err(StorageError::Io { kind: ErrorKind::NotFound | ErrorKind::UnexpectedEof, .. })
-                    if !Arc::ptr_eq(&view.segments, &self.view.lock().segments) => {}
+                    if !self.view.has_segments_of(&view) => {}
                 done => return done,
             }
         }
@@ -102,10 +67,10 @@ impl PartitionLog {
                 break;
             }
             let bound = bound_of(segment, limit, view.segments.get(i + 1));
-            let hint = self.hints.lock().find(offset, segment.id);
+            let hint = self.view.hint(offset, segment.id);
             match segment.slice(offset, bound, max_bytes, min_one_batch, hint) {
-                Ok(Some(piece)) => {
-                    let mut slice = self.found(view, offset, segment, piece);
+                Ok(Some(run)) => {
+                    let mut slice = self.found(view, offset, segment, run);
                     if upto == ReadUpTo::LastStable {
                         slice.aborted = self.aborted_in(view, offset..slice.next_offset)?;
                     }
@@ -123,12 +88,12 @@ impl PartitionLog {
         self.nothing(view, offset)
     }
 
-    fn found(&self, view: &View, from: i64, segment: &Segment, piece: Piece) -> LogSlice {
-        let Piece { file, position, len, next_offset } = piece;
+    fn found(&self, view: &View, from: i64, segment: &Segment, run: BatchRun) -> LogSlice {
+        let BatchRun { file, position, len, next_offset } = run;
         if len > 0 {
             let position = position + len as u64;
             let hint = Hint { offset: next_offset, segment_id: segment.id, position };
-            self.hints.lock().note(from, hint);
+            self.view.note_read(from, hint);
         }
         LogSlice { file, position, len, next_offset, offsets: view.offsets(), aborted: Vec::new() }
     }
@@ -166,12 +131,4 @@ impl PartitionLog {
         }
         Ok(view.end)
     }
-}
-
-/// How far `segment` may be read when `limit` is the end of all reading and `next` is the segment behind it.
-pub(super) fn bound_of(segment: &Segment, limit: Mark, next: Option<&Arc<Segment>>) -> Bound {
-    if segment.base_offset == limit.segment {
-        return limit.bound();
-    }
-    Bound { position: segment.size(), offset: next.map_or(limit.offset, |next| next.base_offset) }
 }

@@ -1,8 +1,9 @@
 //! What the producers were at an earlier offset: the newest snapshot before it, and the batches from there on.
 use std::path::Path;
 
-use super::read::bound_of;
-use super::{Mark, PartitionLog, View};
+use super::PartitionLog;
+use super::mark::{Mark, bound_of};
+use super::view::View;
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::files::read_bytes;

@@ -8,26 +8,14 @@
 //!
 //! `replication-offset-checkpoint` says at the start where the high watermark was. It may be behind, never ahead of what
 //! was committed: a truncation lowers it first.
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use super::batch_ends::Known;
-use super::durable::FlushNeed;
-use super::read::bound_of;
-use super::{AdvanceListener, Mark, PartitionLog, View, Writer};
-use crate::checkpoint::OffsetMap;
+use super::flush_state::FlushNeed;
+use super::listeners::AdvanceListener;
+use super::mark::{Mark, bound_of};
+use super::role::Role;
+use super::view::{Leadership, Move, View};
+use super::{PartitionLog, Writer};
+use crate::checkpoint::PartitionOffsets;
 use crate::error::{Result, StorageError};
-
-/// What this broker is to a partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// It has the only replica.
-    Alone,
-    /// It leads; others have replicas, too.
-    Leader,
-    /// It copies the leader's log.
-    Follower,
-}
 
 /// What a follower's append did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +31,7 @@ impl PartitionLog {
     /// it writes nothing; like every epoch it is on the device before a record of it counts as durable. The high
     /// watermark stays, unless the log becomes alone: then all of it counts.
     ///
-    /// When this broker no longer leads, who waits for a record gets [`StorageError::NotLeader`].
+    /// When this broker no longer leads, producers that wait get [`StorageError::NotLeader`].
     ///
     /// # Errors
     /// None now.
@@ -61,17 +49,13 @@ impl PartitionLog {
                 self.note_epoch(&mut writer, epoch, end);
             }
             if role == Role::Follower || had == Role::Follower {
-                self.led_since.store(epoch, Ordering::Release);
+                writer.led_since = epoch;
             }
-            let mut view = self.view.lock();
-            view.role = role;
-            if role == Role::Alone || had == Role::Alone {
-                self.ends.lock().begin(view.high_watermark.offset == view.end.offset);
-            }
+            self.view.set_role(role, writer.led_since);
             had
         };
         match (had, role) {
-            (Role::Alone | Role::Leader, Role::Follower) => self.fail_waiters(&self.not_leader()),
+            (Role::Alone | Role::Leader, Role::Follower) => self.waiters.fail(&self.not_leader()),
             (Role::Leader | Role::Follower, Role::Alone) => self.count_alone(),
             _ => {}
         }
@@ -81,8 +65,7 @@ impl PartitionLog {
     /// There are no other replicas any more: the high watermark is what it would be had there been none.
     fn count_alone(&self) {
         if !self.is_flushed() {
-            let end = self.view.lock().end;
-            self.advance_high_watermark(end);
+            self.advance_high_watermark(self.view.end());
         } else if !self.schedule(FlushNeed::Now) {
             self.flush_as_scheduled();
         }
@@ -100,54 +83,28 @@ impl PartitionLog {
     /// back. `true` when it moved. Not for a log that is alone.
     pub fn move_high_watermark(&self, offset: i64) -> bool {
         loop {
-            let view = {
-                let mut view = self.view.lock();
-                if view.role == Role::Alone || offset <= view.high_watermark.offset {
-                    return false;
-                }
-                let at_end = offset >= view.end.offset;
-                let known = if at_end { Known::At(view.end) } else { self.ends.lock().before(offset) };
-                match known {
-                    Known::At(mark) => {
-                        let moved = self.show_until(&mut view, mark);
-                        drop(view);
-                        return self.tell_committed(moved);
-                    }
-                    Known::Nothing => return false,
-                    Known::Forgotten => view.clone(),
-                }
+            let seen = match self.view.move_high_watermark(offset) {
+                Move::Done(moved) => return self.committed(moved),
+                Move::LookUp(seen) => seen,
             };
-            match self.last_end(&view, offset) {
+            match self.last_end(&seen, offset) {
                 Ok(mark) => {
-                    let mut now = self.view.lock();
-                    if Arc::ptr_eq(&now.segments, &view.segments) {
-                        let moved = self.show_until(&mut now, mark);
-                        drop(now);
-                        return self.tell_committed(moved);
+                    if let Some(moved) = self.view.show_until(&seen, mark) {
+                        return self.committed(moved);
                     }
                 }
-                Err(_) if !Arc::ptr_eq(&self.view.lock().segments, &view.segments) => {}
-                // Who reads there learns why.
+                Err(_) if !self.view.has_segments_of(&seen) => {}
+                // A reader of that offset gets the error.
                 Err(_) => return false,
             }
         }
     }
 
-    /// Moves the high watermark of `view`, which is locked; gives where to when it moved.
-    fn show_until(&self, view: &mut View, mark: Mark) -> Option<i64> {
-        if mark.offset <= view.high_watermark.offset {
-            return None;
-        }
-        view.high_watermark = mark;
-        self.ends.lock().pass(mark.offset);
-        view.first_undurable_offset = self.undurable.lock().acknowledge(mark.offset);
-        Some(mark.offset)
-    }
-
-    fn tell_committed(&self, moved: Option<i64>) -> bool {
+    /// Calls the producers and listeners that wait for the high watermark; whether it has moved.
+    fn committed(&self, moved: Option<i64>) -> bool {
         if let Some(high_watermark) = moved {
-            self.complete_waiters(i64::MIN, high_watermark);
-            self.tell_advanced(high_watermark);
+            self.waiters.complete(i64::MIN, high_watermark);
+            self.listeners.advanced(high_watermark);
         }
         moved.is_some()
     }
@@ -164,8 +121,8 @@ impl PartitionLog {
     /// One past the last record that counts as this broker's: the log's end, or what is flushed of it
     /// (`durability=flushed`).
     pub fn replicated_end(&self) -> i64 {
-        let end = self.view.lock().end.offset;
-        if self.is_flushed() { self.flushed().min(end) } else { end }
+        let end = self.view.end().offset;
+        if self.is_flushed() { self.flush.flushed().min(end) } else { end }
     }
 
     /// The newest epoch that has a record or was given one's place.
@@ -176,13 +133,7 @@ impl PartitionLog {
     /// Adds a listener that is called with [`PartitionLog::replicated_end`] after each append of a leader (after the
     /// flush for `durability=flushed`), by the thread that moved it and with no lock held.
     pub fn on_append(&self, listener: AdvanceListener) {
-        self.append_listeners.write().push(listener);
-    }
-
-    pub(super) fn tell_appended(&self, end: i64) {
-        for listener in self.append_listeners.read().iter() {
-            listener(end);
-        }
+        self.listeners.on_append(listener);
     }
 
     /// Lets the log begin at `offset`, as the leader's does: on the device when this returns. Not beyond the log's end;
@@ -202,45 +153,36 @@ impl PartitionLog {
 
     /// Puts the high watermark into what is written down, when the log has other replicas. While it is truncated, what is
     /// there stays.
-    pub(crate) fn note_high_watermark(&self, offsets: &mut OffsetMap) {
-        let Some(_steady) = self.shortening.try_lock() else { return };
-        match self.role_and_high_watermark() {
-            (Role::Alone, _) => _ = offsets.remove(&self.at),
-            (_, offset) => _ = offsets.insert(self.at.clone(), offset),
+    pub(crate) fn note_high_watermark(&self, offsets: &mut PartitionOffsets) {
+        let Some(_steady) = self.work.shortening.try_lock() else { return };
+        let Leadership { role, high_watermark, .. } = self.view.leadership();
+        match role {
+            Role::Alone => _ = offsets.remove(&self.at),
+            Role::Leader | Role::Follower => _ = offsets.insert(self.at.clone(), high_watermark),
         }
     }
 
-    /// Lets the high watermark begin where it was written down to be. For a log that nobody knows yet.
+    /// Sets the high watermark to what its checkpoint says. For a log that is not in use yet.
     pub(super) fn begin_where_checkpointed(&self) -> Result<()> {
         let known = self.shared.high_watermarks.get(&self.at).unwrap_or(0);
-        let view = self.view.lock().clone();
+        let view = self.view.now();
         if known >= view.end.offset {
             return Ok(());
         }
         let start = view.log_start_offset;
         let found = if known > start { Some(self.last_end(&view, known)?) } else { None };
         let mark = found.filter(|mark| mark.offset > start).unwrap_or_else(|| {
-            // Nobody reads before it.
+            // No reader begins before it.
             let segment = view.segments.first().map_or(start, |segment| segment.base_offset);
             Mark { offset: start, segment, position: 0 }
         });
         let ended = self.ended_behind(&view, mark)?;
-        let mut view = self.view.lock();
-        view.high_watermark = mark;
-        self.ends.lock().begin(false);
-        let mut undurable = self.undurable.lock();
-        ended.into_iter().for_each(|(first, marker)| undurable.hold(first, marker));
-        view.first_undurable_offset = undurable.acknowledge(mark.offset);
+        self.view.begin_at(mark, ended);
         Ok(())
     }
 
-    pub(super) fn role_and_high_watermark(&self) -> (Role, i64) {
-        let view = self.view.lock();
-        (view.role, view.high_watermark.offset)
-    }
-
-    pub(super) fn led_since(&self) -> i32 {
-        self.led_since.load(Ordering::Acquire)
+    pub(super) fn not_leader(&self) -> StorageError {
+        StorageError::NotLeader { at: self.at.clone() }
     }
 
     pub(super) fn not_follower(&self) -> StorageError {

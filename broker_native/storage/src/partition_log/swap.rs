@@ -13,23 +13,23 @@
 //! A failure behind the first step leaves names that only a start can put in order, so it poisons the log.
 //!
 //! Readers keep their look at the old segments: these stay readable under their new names until `file.delete.delay.ms`
-//! has passed, and who comes too late even then looks again.
+//! has passed, and a reader that comes too late even then looks again.
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Mark, PartitionLog};
-use crate::cleaner::filter::LastRecord;
+use super::PartitionLog;
 use crate::disk::{DirEntry, Disk, OpenMode};
 use crate::error::{Result, StorageError};
 use crate::names;
+use crate::producers::LastRecord;
 use crate::segment::{Named, Segment, SegmentError, SegmentSettings, end_of};
 use crate::types::AbortedTxn;
 
 impl PartitionLog {
     /// All segments; the last one is appended to.
     pub(crate) fn segments(&self) -> Arc<Vec<Arc<Segment>>> {
-        self.view.lock().segments.clone()
+        self.view.segments()
     }
 
     /// Whether the log was compacted once: offsets may be missing in it, whatever its settings say now.
@@ -69,7 +69,7 @@ impl PartitionLog {
         self.aborted_between(segment.base_offset, next.map_or(i64::MAX, |next| next.base_offset))
     }
 
-    /// A segment for compaction to fill, which nobody sees.
+    /// A segment for compaction to fill, which no reader sees.
     pub(crate) fn create_cleaned(&self, base_offset: i64) -> Result<Segment> {
         let settings = SegmentSettings::of(&self.config(), true);
         let made = Segment::create_cleaned(&self.shared.pool, &self.dir, base_offset, settings);
@@ -98,7 +98,7 @@ impl PartitionLog {
             self.discard(&cleaned);
             return Err(self.wrong(error));
         }
-        let _swapping = self.swapping.lock();
+        let _swapping = self.work.swapping.lock();
         let Some(next_base) = self.next_base(old).filter(|_| !self.is_unusable()) else {
             self.discard(&cleaned);
             return Ok(false);
@@ -106,7 +106,7 @@ impl PartitionLog {
         let cleaned = Arc::new(cleaned);
         let renamed = self.swap_names(old, &cleaned);
         renamed.map_err(|error| self.poison_by_any(error))?;
-        self.show_instead(old, &cleaned, next_base);
+        self.view.replace_segments(old, &cleaned, next_base);
         let delay_ms = self.config().file_delete_delay_ms;
         for segment in old {
             for path in segment.paths() {
@@ -143,31 +143,32 @@ impl PartitionLog {
 
     /// Where the segment behind `old` begins; `None` when the log does not hold them any more.
     fn next_base(&self, old: &[Arc<Segment>]) -> Option<i64> {
-        let view = self.view.lock();
+        let view = self.view.now();
         let first = view.segments.iter().position(|s| old.first().is_some_and(|o| Arc::ptr_eq(s, o)))?;
         let held = view.segments.get(first..first + old.len())?;
         let same = held.iter().zip(old).all(|(held, old)| Arc::ptr_eq(held, old));
         view.segments.get(first + old.len()).filter(|_| same).map(|next| next.base_offset)
     }
+}
 
-    /// Shows `cleaned` to readers in the place of `old`.
-    fn show_instead(&self, old: &[Arc<Segment>], cleaned: &Arc<Segment>, next_base: i64) {
-        let is_old = |s: &Arc<Segment>| old.iter().any(|o| Arc::ptr_eq(s, o));
-        let mut view = self.view.lock();
-        let mut segments = Vec::with_capacity(view.segments.len());
-        for segment in view.segments.iter() {
-            if !is_old(segment) {
-                segments.push(segment.clone());
-            } else if old.first().is_some_and(|first| Arc::ptr_eq(first, segment)) {
-                segments.push(cleaned.clone());
-            }
-        }
-        // All that is replaced is acknowledged, so the mark stands at the end of it if it stands there at all.
-        if old.iter().any(|o| o.base_offset == view.high_watermark.segment) {
-            view.high_watermark = Mark { offset: next_base, segment: next_base, position: 0 };
-        }
-        view.segments = Arc::new(segments);
+/// Gives a `.swap` file another name that no compaction of this log can have left; gives the names that are then there.
+pub(super) fn set_swaps_aside(
+    disk: &dyn Disk,
+    dir: &Path,
+    mut entries: Vec<DirEntry>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<DirEntry>> {
+    for entry in entries.iter_mut().filter(|entry| entry.name.ends_with(names::SWAP_SUFFIX)) {
+        let from = dir.join(&entry.name);
+        let aside = format!("{}{}", entry.name, names::ASIDE_SUFFIX);
+        disk.rename(&from, &dir.join(&aside)).map_err(|e| StorageError::io("rename", &from, &e))?;
+        notes.push(format!(
+            "{} is not of this log, which no compaction left unfinished; it is called {aside} now and is not read",
+            from.display()
+        ));
+        entry.name = aside;
     }
+    Ok(entries)
 }
 
 /// Ends what a stop interrupted in `dir`, and gives the names that are then there.

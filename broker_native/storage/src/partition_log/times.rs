@@ -1,6 +1,7 @@
 //! Timestamp -> offset, to the record: the time index leads near, the batch's records say which.
-use super::read::bound_of;
-use super::{PartitionLog, View};
+use super::PartitionLog;
+use super::mark::bound_of;
+use super::view::View;
 use crate::error::{Result, StorageError};
 use crate::names;
 use crate::scan::{Found, Scanner};
@@ -115,7 +116,7 @@ fn visible(view: &View, offset: i64) -> bool {
 }
 
 /// Offset and timestamp of the batch's first record from `from_offset` on with a timestamp of `timestamp_ms` or later.
-/// A batch whose records cannot be read answers with its first offset: who reads from there learns why.
+/// A batch whose records cannot be read answers with its first offset: a reader from there gets the error.
 fn first_record(
     header: &BatchHeader,
     batch: &[u8],

@@ -1,46 +1,14 @@
 //! Transactions in the log: the markers that end them, the guard at their beginning, what holds the last stable offset
 //! back, and which aborted ones a reader must hide.
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
-use super::append::Judged;
-use super::{PartitionLog, View, Writer};
+use super::append::CheckedBatch;
+use super::view::View;
+use super::{PartitionLog, Writer};
 use crate::error::{Result, StorageError};
-use crate::producers::EndedTxn;
 use crate::types::{AbortedTxn, AppendOptions, Appended, ProducerInfo, TxnMarker, Verification};
 use pylog_record::control::{EndTxn, end_txn_batch};
 use pylog_record::header::BatchHeader;
-
-/// Transactions that ended, whose markers are not acknowledged yet: first offset -> offset of the marker. A reader that
-/// were shown them before could see them come back as open after a loss of power.
-#[derive(Default)]
-pub(super) struct Undurable(BTreeMap<i64, i64>);
-
-impl Undurable {
-    /// Takes note of a transaction that ended.
-    pub fn note(&mut self, ended: Option<EndedTxn>) {
-        ended.into_iter().for_each(|ended| self.hold(ended.txn.first_offset, ended.txn.last_offset));
-    }
-
-    /// Holds the last stable offset back at `first` until the marker at `marker` is acknowledged.
-    pub fn hold(&mut self, first: i64, marker: i64) {
-        self.0.insert(first, marker);
-    }
-
-    /// The log was truncated to `end`, and all before `high_watermark` is acknowledged; gives the first offset of the
-    /// oldest transaction that is left.
-    pub fn truncate(&mut self, end: i64, high_watermark: i64) -> Option<i64> {
-        self.0.retain(|_, marker| *marker < end);
-        self.acknowledge(high_watermark)
-    }
-
-    /// All before `high_watermark` is acknowledged; gives the first offset of the oldest transaction that is left.
-    pub fn acknowledge(&mut self, high_watermark: i64) -> Option<i64> {
-        self.0.retain(|_, marker| *marker >= high_watermark);
-        self.0.first_key_value().map(|(first, _)| *first)
-    }
-}
 
 impl PartitionLog {
     /// Writes the marker that ends a producer's transaction, and fences the epochs before the marker's. A producer
@@ -62,9 +30,9 @@ impl PartitionLog {
         let writer = self.writing();
         self.refuse_unusable(&writer)?;
         let leader_epoch = self.epoch_to_write(&writer, how.leader_epoch)?;
-        writer.producers.judge_marker(&marker, &self.at)?;
-        let judged = Judged { batch: &mut batch, header, end: Some(end), leader_epoch };
-        self.put(writer, judged, &config, now_ms)
+        writer.producers.check_marker(&marker, &self.at)?;
+        let checked = CheckedBatch { batch: &mut batch, header, end: Some(end), leader_epoch };
+        self.put(writer, checked, &config, now_ms)
     }
 
     /// First offset of the producer's open transaction in this partition.
@@ -74,7 +42,7 @@ impl PartitionLog {
 
     /// Begins to ask the transaction coordinator whether the transaction of a batch, which begins at `base_sequence`, holds
     /// this partition; what is given goes into [`AppendOptions::verified`] when it does. `None`: the transaction is open
-    /// here, so nobody needs to be asked. `epoch_bumps`: the producer gets a new epoch with each transaction
+    /// here, so the coordinator need not be asked. `epoch_bumps`: the producer gets a new epoch with each transaction
     /// (`transaction.version` 2).
     ///
     /// # Errors
@@ -120,7 +88,7 @@ impl PartitionLog {
         let appended = writer.active.append_aborted(&aborted);
         let is_new = appended.map_err(|error| self.poison_unless_it_passes(error))?;
         if is_new {
-            self.unsynced_names.store(true, Ordering::Release);
+            self.flush.name_made();
         }
         Ok(true)
     }

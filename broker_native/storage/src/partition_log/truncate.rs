@@ -8,16 +8,17 @@
 //! | the new segment renamed; names synced | what is kept | what is kept |
 //!
 //! Nothing is appended before the last step. New batches go into a segment of their own: no byte of a file that a reader
-//! may still hold is ever written anew, who comes too late finds the end of the file. What needs space comes before what
+//! may still hold is ever written anew, and a late reader finds the end of the file. What needs space comes before what
 //! cuts: a full device leaves the log as it was.
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::read::Hints;
+use super::mark::Mark;
+use super::role::Role;
+use super::view::{Shortened, View};
 use super::writing::Writing;
-use super::{Mark, PartitionLog, Role, View, Writer};
-use crate::checkpoint::OffsetMap;
+use super::{PartitionLog, Writer};
+use crate::checkpoint::PartitionOffsets;
 use crate::disk::{DirEntry, Disk, OpenMode};
 use crate::error::{Result, StorageError};
 use crate::files::SyncWhen;
@@ -25,8 +26,8 @@ use crate::names;
 use crate::producers::Producers;
 use crate::segment::{Named, Segment, SegmentError, SegmentSettings};
 
-/// What a truncation leaves.
-struct Kept {
+/// The part of the log that a truncation keeps.
+struct KeptPart {
     /// The last batch boundary that stays.
     end: Mark,
     /// First readable offset.
@@ -36,7 +37,7 @@ struct Kept {
     snapshot: i64,
 }
 
-impl Kept {
+impl KeptPart {
     /// Whether no record is left.
     fn is_empty(&self) -> bool {
         self.end.offset == self.start
@@ -64,13 +65,13 @@ impl PartitionLog {
     ///
     /// # Errors
     /// [`StorageError::NotFollower`]; [`StorageError::DiskFull`] and [`StorageError::Io`], after which the log is as it was;
-    /// [`StorageError::Poisoned`] when something was cut, and only a restart can tell what.
+    /// [`StorageError::Poisoned`] when something was cut, and only a restart finds out what.
     pub fn truncate_to(&self, offset: i64) -> Result<i64> {
-        let _alone = self.shortening.lock();
-        let _swapping = self.swapping.lock();
-        let _flushing = self.flushing.lock();
+        let _shortening = self.work.shortening.lock();
+        let _swapping = self.work.swapping.lock();
+        let _flushing = self.flush.lock();
         let mut writer = self.following()?;
-        let view = self.view.lock().clone();
+        let view = self.view.now();
         if offset >= view.end.offset {
             self.forget_empty_epochs(&mut writer);
             return Ok(view.end.offset);
@@ -86,7 +87,7 @@ impl PartitionLog {
             return Ok(view.log_start_offset);
         }
         let (snapshot, producers) = self.producers_at(&view, end)?;
-        let kept = Kept { end, start: view.log_start_offset, producers, snapshot };
+        let kept = KeptPart { end, start: view.log_start_offset, producers, snapshot };
         self.shorten(&mut writer, &view, kept)?;
         Ok(end.offset)
     }
@@ -96,11 +97,11 @@ impl PartitionLog {
     /// # Errors
     /// Those of [`PartitionLog::truncate_to`].
     pub fn restart_at(&self, offset: i64) -> Result<()> {
-        let _alone = self.shortening.lock();
-        let _swapping = self.swapping.lock();
-        let _flushing = self.flushing.lock();
+        let _shortening = self.work.shortening.lock();
+        let _swapping = self.work.swapping.lock();
+        let _flushing = self.flush.lock();
         let mut writer = self.following()?;
-        let view = self.view.lock().clone();
+        let view = self.view.now();
         self.start_anew(&mut writer, &view, offset)
     }
 
@@ -112,12 +113,12 @@ impl PartitionLog {
 
     fn start_anew(&self, writer: &mut Writer, view: &View, offset: i64) -> Result<()> {
         let end = Mark { offset, segment: offset, position: 0 };
-        let kept = Kept { end, start: offset, producers: Producers::default(), snapshot: -1 };
+        let kept = KeptPart { end, start: offset, producers: Producers::default(), snapshot: -1 };
         self.shorten(writer, view, kept)
     }
 
-    /// Leaves `kept` of the log. All locks of who shortens are held.
-    fn shorten(&self, writer: &mut Writer, view: &View, kept: Kept) -> Result<()> {
+    /// Leaves `kept` of the log. The caller holds all locks that a truncation takes.
+    fn shorten(&self, writer: &mut Writer, view: &View, kept: KeptPart) -> Result<()> {
         self.lower_checkpoints(&kept)?;
         let count = kept.segments_of(view);
         let active = self.prepare(view, count, &kept)?;
@@ -136,7 +137,7 @@ impl PartitionLog {
         writer: &mut Writer,
         segments: Vec<Arc<Segment>>,
         active: Arc<Segment>,
-        kept: Kept,
+        kept: KeptPart,
     ) {
         let is_empty = kept.is_empty();
         let end = Mark { segment: kept.end.offset, position: 0, ..kept.end };
@@ -146,35 +147,28 @@ impl PartitionLog {
         writer.verifications.clear();
         writer.unflushed_records = 0;
         writer.noted_epoch = self.epochs.lock().latest().unwrap_or(-1);
-        *self.snapshot_offset.lock() = kept.snapshot;
-        self.unsynced_indexes_from.fetch_min(kept.end.segment.min(end.offset), Ordering::AcqRel);
-        self.dirty_since_ms.fetch_min(self.shared.clock.now_ms(), Ordering::AcqRel);
-        *self.hints.lock() = Hints::default();
-        let mut view = self.view.lock();
-        view.segments = Arc::new(segments);
-        view.log_start_offset = kept.start;
-        view.end = end;
-        if is_empty || view.high_watermark.offset >= end.offset {
-            view.high_watermark = end;
-            self.ends.lock().begin(true);
-        } else {
-            self.ends.lock().truncate(end);
-        }
-        view.first_open_offset = writer.producers.first_open_offset();
-        view.first_undurable_offset = self.undurable.lock().truncate(end.offset, view.high_watermark.offset);
+        *self.flush.snapshot_offset() = kept.snapshot;
+        self.flush.written(kept.end.segment.min(end.offset), self.shared.clock.now_ms());
+        self.view.shorten(Shortened {
+            segments,
+            log_start_offset: kept.start,
+            end,
+            is_empty,
+            first_open_offset: writer.producers.first_open_offset(),
+        });
     }
 
     /// Takes back what was promised about what is given up. What is flushed first in memory: others write it down.
-    fn lower_checkpoints(&self, kept: &Kept) -> Result<()> {
+    fn lower_checkpoints(&self, kept: &KeptPart) -> Result<()> {
         let (end, shared) = (kept.end.offset, &self.shared);
-        self.flushed_offset.fetch_min(end, Ordering::AcqRel);
-        let lower = |offsets: &mut OffsetMap| {
+        self.flush.lower(end);
+        let lower = |offsets: &mut PartitionOffsets| {
             offsets.entry(self.at.clone()).and_modify(|offset| *offset = end.min(*offset));
         };
         shared.update_recovery_points(lower)?;
         shared.update_high_watermarks(lower)?;
         shared.update_cleaner_offsets(lower)?;
-        if kept.start != self.view.lock().log_start_offset {
+        if kept.start != self.view.log_start_offset() {
             shared.update_log_starts(|starts| _ = starts.insert(self.at.clone(), kept.start))?;
         }
         Ok(())
@@ -182,7 +176,7 @@ impl PartitionLog {
 
     /// Does all that needs space, and changes nothing of the log: after an error it goes on as it was. Gives the segment
     /// that will be appended to.
-    fn prepare(&self, view: &View, count: usize, kept: &Kept) -> Result<Segment> {
+    fn prepare(&self, view: &View, count: usize, kept: &KeptPart) -> Result<Segment> {
         let last = count.checked_sub(1).and_then(|last| view.segments.get(last));
         let stored = last.filter(|last| kept.is_cut(last)).map_or(Ok(()), |last| last.retire(false));
         stored.map_err(|error| self.poison_unless_it_passes(error))?;
@@ -203,7 +197,7 @@ impl PartitionLog {
 
     /// Cuts the last of the first `count` segments, takes those behind away and puts `active` in their place; gives those
     /// that stay.
-    fn cut(&self, view: &View, count: usize, kept: &Kept, active: &Segment) -> Result<Vec<Arc<Segment>>> {
+    fn cut(&self, view: &View, count: usize, kept: &KeptPart, active: &Segment) -> Result<Vec<Arc<Segment>>> {
         let wrong = |error: SegmentError| error.of(&self.at);
         let sync = || {
             let synced = self.shared.disk.sync_dir(&self.dir);
@@ -244,7 +238,7 @@ impl PartitionLog {
 
 /// A killed process may have cut and renamed files in `dir` that the device still has as they were. What was seen here
 /// once must not come back behind new batches (power cut, seed 207).
-pub(super) fn settle(disk: &dyn Disk, dir: &Path, entries: &[DirEntry]) -> Result<()> {
+pub(super) fn finish_truncation(disk: &dyn Disk, dir: &Path, entries: &[DirEntry]) -> Result<()> {
     let any = |suffix| entries.iter().any(|entry| entry.name.ends_with(suffix));
     let interrupted = any(names::CLEANED_SUFFIX);
     if !interrupted && !any(names::DELETED_SUFFIX) {

@@ -1,10 +1,12 @@
-//! Who waits for a record: until it is as durable as the topic promises (acks=1), or until all in-sync replicas have it
-//! (acks=all). In a log with one replica both are the same.
-use std::sync::atomic::Ordering;
+//! The producers that wait for their records.
+//!
+//! Callbacks are called with no lock held.
+use parking_lot::{Mutex, MutexGuard};
 
-use super::durable::FlushNeed;
-use super::{DurableCallback, PartitionLog, Role};
-use crate::error::StorageError;
+use crate::error::{Result, StorageError};
+
+/// Called once when a record is durable or can no longer become so.
+pub type DurableCallback = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// A producer that waits for its record.
 struct Waiter {
@@ -12,111 +14,57 @@ struct Waiter {
     done: DurableCallback,
 }
 
+/// All who wait, behind one lock.
+#[derive(Default)]
+pub(super) struct Waiters(Mutex<Waiting>);
+
 /// All who wait.
 #[derive(Default)]
-pub(super) struct Waiters {
+pub(super) struct Waiting {
     durable: Vec<Waiter>,
     committed: Vec<Waiter>,
     /// The log was closed: nothing comes any more.
-    closed: bool,
+    pub closed: bool,
 }
 
-impl PartitionLog {
-    /// Calls `done` when the record at `last_offset` survives what the topic's durability promises: at once for
-    /// `page-cache`, after the fdatasync of a group commit for `flushed`. Called once, maybe by another thread, with no
-    /// lock held.
-    pub fn wait_durable(&self, last_offset: i64, done: DurableCallback) {
-        if !self.is_flushed() {
-            return done(Ok(()));
-        }
-        let mut waiters = self.waiters.lock();
-        if let Some(error) = self.poisoned() {
-            drop(waiters);
-            return done(Err(error));
-        }
-        let (role, high_watermark) = self.role_and_high_watermark();
-        let durable = if role == Role::Alone { high_watermark } else { self.flushed() };
-        let known = match role {
-            _ if durable > last_offset => Some(Ok(())),
-            Role::Follower => Some(Err(self.not_leader())),
-            _ => None,
-        };
-        if let Some(known) = known {
-            drop(waiters);
-            return done(known);
-        }
-        waiters.durable.push(Waiter { last_offset, done });
-        drop(waiters);
-        self.flush_for_waiter();
+impl Waiting {
+    /// Adds one that waits until its record is durable.
+    pub fn add_durable(&mut self, last_offset: i64, done: DurableCallback) {
+        self.durable.push(Waiter { last_offset, done });
     }
 
-    /// Calls `done` when the high watermark has passed the record at `last_offset`: every in-sync replica has it. Where
-    /// this is the only replica, as [`PartitionLog::wait_durable`]. The record was appended while this broker led in
-    /// `leader_epoch`: when it did not lead all the time since, another record may stand at that offset, which is
-    /// [`StorageError::NotLeader`], also when it stops leading while this waits; [`StorageError::Closed`] when the log is closed.
-    pub fn wait_committed(&self, leader_epoch: i32, last_offset: i64, done: DurableCallback) {
-        let mut waiters = self.waiters.lock();
-        let (role, high_watermark) = self.role_and_high_watermark();
-        let interrupted = role == Role::Follower || leader_epoch < self.led_since();
-        let known = match role {
-            _ if interrupted => Some(Err(self.not_leader())),
-            Role::Alone => None,
-            _ if high_watermark > last_offset => Some(Ok(())),
-            _ if waiters.closed => Some(Err(StorageError::Closed { at: self.at.clone() })),
-            _ => self.poisoned().map(Err),
-        };
-        if let Some(known) = known {
-            drop(waiters);
-            return done(known);
-        }
-        if role == Role::Alone {
-            drop(waiters);
-            return self.wait_durable(last_offset, done);
-        }
-        waiters.committed.push(Waiter { last_offset, done });
-        drop(waiters);
-        if self.is_flushed() {
-            self.flush_for_waiter();
-        }
+    /// Adds one that waits until its record is committed.
+    pub fn add_committed(&mut self, last_offset: i64, done: DurableCallback) {
+        self.committed.push(Waiter { last_offset, done });
     }
+}
 
-    /// The append has asked for the flush. Without flusher threads it is done here.
-    fn flush_for_waiter(&self) {
-        if !self.scheduled.load(Ordering::Acquire) && !self.schedule(FlushNeed::Now) {
-            self.flush_as_scheduled();
-        }
+impl Waiters {
+    /// Keeps the list as it is while the guard lives: a caller that looks whether it has to wait misses no completion meanwhile.
+    pub fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock()
     }
 
     /// Calls those who wait for records before `durable` to be durable, or before `committed` to be committed.
-    pub(super) fn complete_waiters(&self, durable: i64, committed: i64) {
+    pub fn complete(&self, durable: i64, committed: i64) {
         let done = {
-            let mut waiters = self.waiters.lock();
-            let mut done = take(&mut waiters.durable, |waiter| waiter.last_offset < durable);
-            done.extend(take(&mut waiters.committed, |waiter| waiter.last_offset < committed));
+            let mut waiting = self.lock();
+            let mut done = take(&mut waiting.durable, |waiter| waiter.last_offset < durable);
+            done.extend(take(&mut waiting.committed, |waiter| waiter.last_offset < committed));
             done
         };
         done.into_iter().for_each(|waiter| (waiter.done)(Ok(())));
     }
 
-    /// Tells all who wait that it comes to nothing.
-    pub(super) fn fail_waiters(&self, error: &StorageError) {
+    /// Calls all with `error`.
+    pub fn fail(&self, error: &StorageError) {
         let failed = {
-            let mut waiters = self.waiters.lock();
-            let mut failed = std::mem::take(&mut waiters.durable);
-            failed.append(&mut waiters.committed);
+            let mut waiting = self.lock();
+            let mut failed = std::mem::take(&mut waiting.durable);
+            failed.append(&mut waiting.committed);
             failed
         };
         failed.into_iter().for_each(|waiter| (waiter.done)(Err(error.clone())));
-    }
-
-    /// The log was closed: who still waits, and who comes to wait, is told so.
-    pub(super) fn end_waiters(&self) {
-        self.waiters.lock().closed = true;
-        self.fail_waiters(&StorageError::Closed { at: self.at.clone() });
-    }
-
-    pub(super) fn not_leader(&self) -> StorageError {
-        StorageError::NotLeader { at: self.at.clone() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The append lock. A panic of who holds it poisons the log: nobody knows what was left half-changed.
+//! The append lock. A panic of its holder poisons the log: what was left half-changed is unknown.
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -26,13 +26,13 @@ impl PartitionLog {
 impl PartitionLog {
     /// Work on this log panicked: what it holds is unknown until it is opened anew, and it takes nothing more.
     pub(crate) fn panicked(&self) {
-        // Who is told of it may be what panicked.
-        let told = catch_unwind(AssertUnwindSafe(|| self.poison(PANICKED.into())));
-        if told.is_err() {
-            self.retire(PANICKED.into());
+        // The listener may be what panicked.
+        let reported = catch_unwind(AssertUnwindSafe(|| self.poison(PANICKED.into())));
+        if reported.is_err() {
+            self.failure.set(PANICKED.into());
         }
         if !std::thread::panicking() {
-            self.poisoned().into_iter().for_each(|error| self.fail_waiters(&error));
+            self.poisoned().into_iter().for_each(|error| self.waiters.fail(&error));
         }
     }
 }

@@ -6,7 +6,7 @@
 //! | batch or marker | answer |
 //! |---|---|
 //! | one of the last five batches again | its first offset; an older one is a gap |
-//! | the same, of a transaction that has ended | UNKNOWN_PRODUCER_ID (Kafka: its first offset, see [`Producers::judge`]) |
+//! | the same, of a transaction that has ended | UNKNOWN_PRODUCER_ID (Kafka: its first offset, see [`Producers::check_sequence`]) |
 //! | of an unknown producer (expired, or its records removed) | any sequence, unless the transaction's epoch is bumped at each end: then 0 |
 //! | of a smaller epoch | INVALID_PRODUCER_EPOCH |
 //! | of a larger epoch, or behind a marker that raised the epoch | sequence 0, or OUT_OF_ORDER_SEQUENCE_NUMBER |
@@ -22,7 +22,6 @@ pub(super) mod verification;
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::cleaner::filter::LastRecord;
 use super::error::{StorageError, TopicPartition};
 use super::types::{AbortedTxn, Origin, ProducerInfo, TxnMarker};
 use pylog_record::control::{EndTxn, Marker};
@@ -42,6 +41,15 @@ const ENDED_IDLE_MS: i64 = 10 * 60_000;
 /// Since this transaction version each end of a transaction bumps the producer's epoch.
 const EPOCH_BUMPS_FROM: i16 = 2;
 
+/// The last that the log holds of a producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastRecord {
+    /// Its epoch.
+    pub epoch: i16,
+    /// Offset of its last record; `None` when only a marker names it.
+    pub offset: Option<i64>,
+}
+
 /// One batch that is in the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Batch {
@@ -53,20 +61,20 @@ struct Batch {
 }
 
 impl Batch {
-    /// The verdict about a batch with the same sequences.
+    /// The answer to a batch with the same sequences.
     fn answer(
         self,
         producer: &Producer,
         header: &BatchHeader,
         at: &TopicPartition,
-    ) -> Result<Verdict, StorageError> {
+    ) -> Result<SequenceCheck, StorageError> {
         let (open_from, last_offset) = (producer.txn_first_offset, self.last_offset);
         if header.is_transactional() && (open_from < 0 || last_offset < open_from) {
             let (at, producer_id) = (at.clone(), header.producer_id);
             return Err(StorageError::SequencesOfEndedTxn { at, producer_id, found: header.base_sequence });
         }
         let base_offset = last_offset - i64::from(self.offset_delta);
-        Ok(Verdict::Duplicate { base_offset, last_offset, timestamp_ms: self.timestamp })
+        Ok(SequenceCheck::Duplicate { base_offset, last_offset, timestamp_ms: self.timestamp })
     }
 }
 
@@ -128,16 +136,16 @@ impl Producer {
 
 /// What to do with a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum SequenceCheck {
     /// Append it.
     New,
     /// It is in the log already, at these offsets, with this timestamp.
     Duplicate { base_offset: i64, last_offset: i64, timestamp_ms: i64 },
 }
 
-/// What is known of the coordinator's answer about the transaction that a batch may begin.
+/// What the coordinator has answered about the transaction that a batch may begin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct VerifiedBatch {
     /// The coordinator was asked after the last marker, and knows the transaction.
     pub verified: bool,
     /// Smallest sequence of the batches that wait for the coordinator's answer, with this one; a larger one must not go
@@ -173,24 +181,24 @@ pub(super) struct Producers {
 impl Producers {
     /// What to do with a batch, before it has an offset.
     ///
-    /// Nobody waits for a batch of a transaction that has ended. Who seems to send one again has other records under the same
-    /// sequences: librdkafka gives the sequences of records that it takes for not written (their leader went away while they
-    /// waited for replicas) to the next transaction's once it has aborted theirs. Told "it is there", as Kafka does, it would
-    /// commit records that nobody has; told that it is not known, it aborts and goes on with a new epoch (KIP-360).
+    /// No producer waits for a batch of a transaction that has ended. One that seems to send such a batch again has other records under
+    /// the same sequences: librdkafka gives the sequences of records that it takes for not written (their leader went away while they
+    /// waited for replicas) to the next transaction's once it has aborted theirs. If the answer is "it is there", as Kafka's, it
+    /// commits records that nobody has; if it is "not known", it aborts and goes on with a new epoch (KIP-360).
     ///
     /// # Errors
     /// [`StorageError::InvalidProducerEpoch`], [`StorageError::OutOfOrderSequence`], [`StorageError::InvalidTxnState`],
     /// [`StorageError::Unverified`], [`StorageError::SequencesOfEndedTxn`].
-    pub fn judge(
+    pub fn check_sequence(
         &self,
         header: &BatchHeader,
         origin: Origin,
-        claim: Claim,
+        claim: VerifiedBatch,
         at: &TopicPartition,
-    ) -> Result<Verdict, StorageError> {
+    ) -> Result<SequenceCheck, StorageError> {
         let producer_id = header.producer_id;
         if producer_id < 0 {
-            return Ok(Verdict::New);
+            return Ok(SequenceCheck::New);
         }
         let producer = self.known.get(&producer_id);
         if let (Some(producer), Origin::Client) = (producer, origin) {
@@ -221,14 +229,14 @@ impl Producers {
         if open.is_some() && !header.is_transactional() {
             return Err(state("a batch outside the transaction that is open"));
         }
-        Ok(Verdict::New)
+        Ok(SequenceCheck::New)
     }
 
     /// Whether a marker may be written.
     ///
     /// # Errors
     /// [`StorageError::InvalidProducerEpoch`], [`StorageError::TransactionCoordinatorFenced`].
-    pub fn judge_marker(&self, marker: &TxnMarker, at: &TopicPartition) -> Result<(), StorageError> {
+    pub fn check_marker(&self, marker: &TxnMarker, at: &TopicPartition) -> Result<(), StorageError> {
         let Some(producer) = self.known.get(&marker.producer_id) else { return Ok(()) };
         let (found, current) = (marker.producer_epoch, producer.epoch);
         let bumps = marker.transaction_version >= EPOCH_BUMPS_FROM;
@@ -297,7 +305,7 @@ impl Producers {
         self.known.get(&producer_id).map(|producer| producer.epoch)
     }
 
-    /// The last that is known of each.
+    /// Epoch and last record of each.
     pub fn last_records(&self) -> HashMap<i64, LastRecord> {
         let last = |p: &Producer| LastRecord {
             epoch: p.epoch,
@@ -326,8 +334,8 @@ impl Producers {
         infos
     }
 
-    /// Keeps at most `most` producers. Of more, those that wrote longest ago are forgotten, as if their time were over: a tenth at
-    /// once, so that it is seldom to be done, but none with an open transaction. How many they were.
+    /// Keeps at most `most` producers. Of more, those that wrote longest ago are forgotten, as if they had expired: a tenth at
+    /// once, so that it is seldom done, but none with an open transaction. Gives how many were forgotten.
     pub fn bound(&mut self, most: usize) -> usize {
         let before = self.known.len();
         if before <= most {
@@ -346,7 +354,7 @@ impl Producers {
     }
 
     /// Forgets producers that wrote nothing for `idle_ms` and have no open transaction; sooner those of which only the epoch
-    /// is known, because the end of a transaction raised it: the coordinator tells an older one as well, and each task of a
+    /// is known, because the end of a transaction raised it: the coordinator recognises an older one as well, and each task of a
     /// Spark write leaves one behind.
     pub fn expire(&mut self, now_ms: i64, idle_ms: i64) {
         let since = |idle_ms: i64| now_ms.saturating_sub(idle_ms);
@@ -367,7 +375,7 @@ fn known_as<'a>(producer: &'a Producer, header: &BatchHeader) -> Option<&'a Batc
 
 /// The sequence that was due instead of that of the batch; `None` when that may be written. Its epoch is not smaller
 /// than that of the producer.
-fn expected_sequence(producer: Option<&Producer>, header: &BatchHeader, claim: Claim) -> Option<i32> {
+fn expected_sequence(producer: Option<&Producer>, header: &BatchHeader, claim: VerifiedBatch) -> Option<i32> {
     let found = header.base_sequence;
     if claim.epoch_bumps && found != 0 && producer.is_none_or(|p| p.count == 0) {
         return Some(0);

@@ -30,8 +30,13 @@ fn at() -> TopicPartition {
     TopicPartition::new("t", 0)
 }
 
-fn judge(producers: &Producers, header: BatchHeader) -> Result<Verdict, StorageError> {
-    producers.judge(&header, Origin::Client, Claim { verified: true, ..Claim::default() }, &at())
+fn check_sequence(producers: &Producers, header: BatchHeader) -> Result<SequenceCheck, StorageError> {
+    producers.check_sequence(
+        &header,
+        Origin::Client,
+        VerifiedBatch { verified: true, ..VerifiedBatch::default() },
+        &at(),
+    )
 }
 
 fn end(producers: &mut Producers, id: i64, epoch: i16, marker: Marker, offset: i64) -> Option<EndedTxn> {
@@ -55,57 +60,61 @@ fn each_of_the_last_five_batches_is_answered_with_its_first_offsets() {
     (0..7).for_each(|i| _ = producers.note(&batch(9, 0, i * 10, 10, i64::from(i) * 10 + 100), None, 0));
     for i in 2..7 {
         let first = i64::from(i) * 10 + 100;
-        let found = judge(&producers, batch(9, 0, i * 10, 10, 0)).unwrap();
+        let found = check_sequence(&producers, batch(9, 0, i * 10, 10, 0)).unwrap();
         assert!(
-            matches!(found, Verdict::Duplicate { base_offset, last_offset, .. } if (base_offset, last_offset) == (first, first + 9)),
+            matches!(found, SequenceCheck::Duplicate { base_offset, last_offset, .. } if (base_offset, last_offset) == (first, first + 9)),
             "{found:?}"
         );
     }
-    let older = judge(&producers, batch(9, 0, 10, 10, 0));
+    let older = check_sequence(&producers, batch(9, 0, 10, 10, 0));
     assert!(matches!(older, Err(StorageError::OutOfOrderSequence { expected: 70, .. })), "{older:?}");
-    assert_eq!(judge(&producers, batch(9, 0, 70, 3, 0)).unwrap(), Verdict::New);
+    assert_eq!(check_sequence(&producers, batch(9, 0, 70, 3, 0)).unwrap(), SequenceCheck::New);
 }
 
 #[test]
 fn sequences_of_a_transaction_that_has_ended_are_not_taken_for_a_retry() {
     let mut producers = Producers::default();
     producers.note(&in_txn(1, 0, 0, 0), None, 0);
-    let retry = judge(&producers, in_txn(1, 0, 0, 9)).unwrap();
-    assert!(matches!(retry, Verdict::Duplicate { base_offset: 0, .. }), "while it is open: {retry:?}");
+    let retry = check_sequence(&producers, in_txn(1, 0, 0, 9)).unwrap();
+    assert!(matches!(retry, SequenceCheck::Duplicate { base_offset: 0, .. }), "while it is open: {retry:?}");
     end(&mut producers, 1, 0, Marker::Abort, 1);
-    let ended = judge(&producers, in_txn(1, 0, 0, 9));
+    let ended = check_sequence(&producers, in_txn(1, 0, 0, 9));
     assert!(matches!(ended, Err(StorageError::SequencesOfEndedTxn { found: 0, .. })), "{ended:?}");
     producers.note(&in_txn(1, 0, 1, 2), None, 0);
-    let older = judge(&producers, in_txn(1, 0, 0, 9));
+    let older = check_sequence(&producers, in_txn(1, 0, 0, 9));
     assert!(matches!(older, Err(StorageError::SequencesOfEndedTxn { .. })), "beside an open one: {older:?}");
-    let open = judge(&producers, in_txn(1, 0, 1, 9)).unwrap();
-    assert!(matches!(open, Verdict::Duplicate { base_offset: 2, .. }), "{open:?}");
+    let open = check_sequence(&producers, in_txn(1, 0, 1, 9)).unwrap();
+    assert!(matches!(open, SequenceCheck::Duplicate { base_offset: 2, .. }), "{open:?}");
     let restored = Producers::from_snapshot(&producers.to_snapshot(), 0).unwrap();
-    assert!(judge(&restored, in_txn(1, 0, 0, 9)).is_err(), "after a restart");
+    assert!(check_sequence(&restored, in_txn(1, 0, 0, 9)).is_err(), "after a restart");
 }
 
 #[test]
 fn a_gap_an_old_epoch_and_a_new_epoch_not_at_zero_are_refused() {
     let mut producers = Producers::default();
-    assert_eq!(judge(&producers, batch(1, 0, 55, 1, 0)).unwrap(), Verdict::New, "an unknown producer");
+    assert_eq!(
+        check_sequence(&producers, batch(1, 0, 55, 1, 0)).unwrap(),
+        SequenceCheck::New,
+        "an unknown producer"
+    );
     producers.note(&batch(1, 3, 0, 4, 0), None, 0);
-    let gap = judge(&producers, batch(1, 3, 5, 1, 0));
+    let gap = check_sequence(&producers, batch(1, 3, 5, 1, 0));
     assert!(matches!(gap, Err(StorageError::OutOfOrderSequence { expected: 4, found: 5, .. })), "{gap:?}");
-    let old = judge(&producers, batch(1, 2, 4, 1, 0));
+    let old = check_sequence(&producers, batch(1, 2, 4, 1, 0));
     assert!(matches!(old, Err(StorageError::InvalidProducerEpoch { found: 2, current: 3, .. })), "{old:?}");
-    let late = judge(&producers, batch(1, 4, 4, 1, 0));
+    let late = check_sequence(&producers, batch(1, 4, 4, 1, 0));
     assert!(matches!(late, Err(StorageError::OutOfOrderSequence { expected: 0, .. })), "{late:?}");
-    assert_eq!(judge(&producers, batch(1, 4, 0, 1, 0)).unwrap(), Verdict::New);
+    assert_eq!(check_sequence(&producers, batch(1, 4, 0, 1, 0)).unwrap(), SequenceCheck::New);
 }
 
 #[test]
 fn sequences_continue_at_zero_behind_the_largest() {
     let mut producers = Producers::default();
     producers.note(&batch(1, 0, i32::MAX - 1, 3, 0), None, 0);
-    assert_eq!(judge(&producers, batch(1, 0, 1, 1, 0)).unwrap(), Verdict::New);
-    assert!(judge(&producers, batch(1, 0, 2, 1, 0)).is_err());
+    assert_eq!(check_sequence(&producers, batch(1, 0, 1, 1, 0)).unwrap(), SequenceCheck::New);
+    assert!(check_sequence(&producers, batch(1, 0, 2, 1, 0)).is_err());
     producers.note(&batch(2, 0, i32::MAX, 1, 5), None, 0);
-    assert_eq!(judge(&producers, batch(2, 0, 0, 1, 0)).unwrap(), Verdict::New);
+    assert_eq!(check_sequence(&producers, batch(2, 0, 0, 1, 0)).unwrap(), SequenceCheck::New);
 }
 
 #[test]
@@ -113,60 +122,64 @@ fn a_marker_of_a_new_epoch_lets_sequences_begin_again_and_one_of_the_same_does_n
     let mut producers = Producers::default();
     producers.note(&in_txn(1, 0, 0, 0), None, 0);
     end(&mut producers, 1, 0, Marker::Commit, 1);
-    assert_eq!(judge(&producers, in_txn(1, 0, 1, 2)).unwrap(), Verdict::New, "the next transaction goes on");
-    assert!(judge(&producers, in_txn(1, 0, 2, 2)).is_err());
+    assert_eq!(
+        check_sequence(&producers, in_txn(1, 0, 1, 2)).unwrap(),
+        SequenceCheck::New,
+        "the next transaction goes on"
+    );
+    assert!(check_sequence(&producers, in_txn(1, 0, 2, 2)).is_err());
     producers.note(&in_txn(1, 0, 1, 2), None, 0);
     end(&mut producers, 1, 1, Marker::Commit, 3);
-    let late = judge(&producers, in_txn(1, 0, 2, 4));
+    let late = check_sequence(&producers, in_txn(1, 0, 2, 4));
     assert!(matches!(late, Err(StorageError::InvalidProducerEpoch { .. })), "a late batch: {late:?}");
-    let gap = judge(&producers, in_txn(1, 1, 2, 4));
+    let gap = check_sequence(&producers, in_txn(1, 1, 2, 4));
     assert!(matches!(gap, Err(StorageError::OutOfOrderSequence { expected: 0, .. })), "{gap:?}");
-    assert_eq!(judge(&producers, in_txn(1, 1, 0, 4)).unwrap(), Verdict::New);
+    assert_eq!(check_sequence(&producers, in_txn(1, 1, 0, 4)).unwrap(), SequenceCheck::New);
 }
 
 #[test]
 fn a_marker_of_an_old_epoch_or_of_an_old_coordinator_is_refused() {
     let mut producers = Producers::default();
-    assert!(producers.judge_marker(&marker(0, 0, 1), &at()).is_ok(), "an unknown producer");
+    assert!(producers.check_marker(&marker(0, 0, 1), &at()).is_ok(), "an unknown producer");
     producers.note(&in_txn(1, 5, 0, 0), None, 0);
-    let old = producers.judge_marker(&marker(4, 9, 1), &at());
+    let old = producers.check_marker(&marker(4, 9, 1), &at());
     assert!(matches!(old, Err(StorageError::InvalidProducerEpoch { found: 4, current: 5, .. })), "{old:?}");
     end(&mut producers, 1, 5, Marker::Commit, 1);
-    let fenced = producers.judge_marker(&marker(5, 2, 1), &at());
+    let fenced = producers.check_marker(&marker(5, 2, 1), &at());
     assert!(
         matches!(fenced, Err(StorageError::TransactionCoordinatorFenced { found: 2, current: 3, .. })),
         "{fenced:?}"
     );
-    assert!(producers.judge_marker(&marker(5, 3, 1), &at()).is_ok());
+    assert!(producers.check_marker(&marker(5, 3, 1), &at()).is_ok());
 }
 
 #[test]
 fn kip_1228_a_marker_of_transaction_version_two_must_have_a_larger_epoch() {
     let mut producers = Producers::default();
     producers.note(&in_txn(1, 5, 0, 0), None, 0);
-    let same = producers.judge_marker(&marker(5, 3, 2), &at());
+    let same = producers.check_marker(&marker(5, 3, 2), &at());
     assert!(matches!(same, Err(StorageError::InvalidProducerEpoch { found: 5, current: 5, .. })), "{same:?}");
-    assert!(producers.judge_marker(&marker(5, 3, 1), &at()).is_ok(), "the older protocol does not bump");
-    assert!(producers.judge_marker(&marker(6, 3, 2), &at()).is_ok());
+    assert!(producers.check_marker(&marker(5, 3, 1), &at()).is_ok(), "the older protocol does not bump");
+    assert!(producers.check_marker(&marker(6, 3, 2), &at()).is_ok());
     end(&mut producers, 1, 6, Marker::Abort, 1);
-    assert!(producers.judge_marker(&marker(6, 3, 2), &at()).is_ok(), "the same marker again");
-    assert!(producers.judge_marker(&marker(5, 3, 2), &at()).is_err());
+    assert!(producers.check_marker(&marker(6, 3, 2), &at()).is_ok(), "the same marker again");
+    assert!(producers.check_marker(&marker(5, 3, 2), &at()).is_err());
     producers.note(&in_txn(1, i16::MAX, 0, 2), None, 0);
-    assert!(producers.judge_marker(&marker(i16::MAX, 3, 2), &at()).is_ok(), "no epoch is larger");
+    assert!(producers.check_marker(&marker(i16::MAX, 3, 2), &at()).is_ok(), "no epoch is larger");
 }
 
 #[test]
 fn a_batch_outside_the_open_transaction_and_a_first_batch_without_verification_are_refused() {
     let mut producers = Producers::default();
     let unverified = |producers: &Producers, header: BatchHeader, origin| {
-        producers.judge(&header, origin, Claim::default(), &at())
+        producers.check_sequence(&header, origin, VerifiedBatch::default(), &at())
     };
     let first = unverified(&producers, in_txn(1, 0, 0, 0), Origin::Client);
     assert!(matches!(first, Err(StorageError::Unverified { .. })), "{first:?}");
     assert!(unverified(&producers, in_txn(1, 0, -1, 0), Origin::Coordinator).is_ok());
     producers.note(&in_txn(1, 0, 0, 0), None, 0);
     assert!(unverified(&producers, in_txn(1, 0, 1, 1), Origin::Client).is_ok(), "the second batch");
-    let plain = judge(&producers, batch(1, 0, 1, 1, 1));
+    let plain = check_sequence(&producers, batch(1, 0, 1, 1, 1));
     assert!(matches!(plain, Err(StorageError::InvalidTxnState { .. })), "{plain:?}");
     let next = unverified(&producers, in_txn(1, 1, 0, 1), Origin::Client);
     assert!(matches!(next, Err(StorageError::Unverified { .. })), "another epoch: {next:?}");
@@ -194,21 +207,22 @@ fn of_the_batches_that_wait_for_verification_the_smallest_sequence_goes_first() 
     let known = verifications.begin(1, 0, 4, false, 0);
     verifications.begin(1, 0, 2, false, 0);
     let producers = Producers::default();
-    let judge = |sequence| {
+    let check_sequence = |sequence| {
         let header = in_txn(1, 0, sequence, 0);
-        producers.judge(&header, Origin::Client, verifications.claim(&header, Some(known)), &at())
+        producers.check_sequence(&header, Origin::Client, verifications.claim(&header, Some(known)), &at())
     };
-    assert!(matches!(judge(4), Err(StorageError::OutOfOrderSequence { expected: 2, .. })));
-    assert_eq!(judge(2).unwrap(), Verdict::New);
+    assert!(matches!(check_sequence(4), Err(StorageError::OutOfOrderSequence { expected: 2, .. })));
+    assert_eq!(check_sequence(2).unwrap(), SequenceCheck::New);
 }
 
 #[test]
 fn an_unknown_producer_whose_epoch_is_bumped_at_each_end_begins_at_zero() {
-    let claim = Claim { verified: true, epoch_bumps: true, ..Claim::default() };
+    let claim = VerifiedBatch { verified: true, epoch_bumps: true, ..VerifiedBatch::default() };
     let producers = Producers::default();
-    let judge = |sequence| producers.judge(&in_txn(1, 0, sequence, 0), Origin::Client, claim, &at());
-    assert!(matches!(judge(3), Err(StorageError::OutOfOrderSequence { expected: 0, .. })));
-    assert_eq!(judge(0).unwrap(), Verdict::New);
+    let check_sequence =
+        |sequence| producers.check_sequence(&in_txn(1, 0, sequence, 0), Origin::Client, claim, &at());
+    assert!(matches!(check_sequence(3), Err(StorageError::OutOfOrderSequence { expected: 0, .. })));
+    assert_eq!(check_sequence(0).unwrap(), SequenceCheck::New);
 }
 
 #[test]
@@ -292,9 +306,10 @@ fn a_producer_whose_epoch_was_raised_by_the_end_of_its_transaction_expires_after
     }
     producers.expire(day_ms + 1, day_ms);
     assert_eq!(known(&producers), [4]);
-    let late = judge(&producers, in_txn(1, 0, 1, 20));
+    let late = check_sequence(&producers, in_txn(1, 0, 1, 20));
     assert!(late.is_ok(), "whoever was verified by the coordinator may write");
-    let unverified = producers.judge(&in_txn(1, 0, 1, 20), Origin::Client, Claim::default(), &at());
+    let unverified =
+        producers.check_sequence(&in_txn(1, 0, 1, 20), Origin::Client, VerifiedBatch::default(), &at());
     assert!(matches!(unverified, Err(StorageError::Unverified { .. })));
 }
 

@@ -10,18 +10,15 @@
 //! `last_stable_offset >= upto`.
 //!
 //! An entry is written before its marker, so that no marker that is in the log lacks it; nobody sees it before, since
-//! its transaction still holds the last stable offset back. Nothing in the file protects it: its sum is written down elsewhere
-//! (`inventory`), recovery writes the entries behind the recovery point anew from the batches, and a file that is not what it was is
+//! its transaction still holds the last stable offset back. Nothing in the file protects it: its sum is written into the
+//! inventory (`inventory`), recovery writes the entries behind the recovery point anew from the batches, and a file that is not what it was is
 //! made anew from all batches.
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-
-use parking_lot::MutexGuard;
+use std::sync::atomic::Ordering;
 
 use super::{Result, Segment};
 use crate::disk::{DiskFile, OpenMode};
-use crate::files::FileSlot;
 use crate::names::TXN_INDEX_SUFFIX;
 use crate::types::AbortedTxn;
 
@@ -29,33 +26,6 @@ const VERSION: i16 = 0;
 const ENTRY_BYTES: usize = 34;
 /// Entries that are read at once.
 const CHUNK_ENTRIES: u64 = 120;
-
-/// What is known of the file.
-#[derive(Default)]
-pub(super) struct AbortedIndex {
-    file: Arc<FileSlot>,
-    exists: AtomicBool,
-    entries: AtomicU64,
-    /// CRC-32C of the entries, and what it was before the newest.
-    sum: AtomicU32,
-    sum_before: AtomicU32,
-}
-
-impl AbortedIndex {
-    pub fn close(&self) {
-        self.file.close();
-    }
-
-    /// Whether there is a file.
-    pub fn exists(&self) -> bool {
-        self.exists.load(Ordering::Acquire)
-    }
-
-    /// See [`FileSlot::hold`].
-    pub fn hold(&self) -> MutexGuard<'_, Option<Arc<dyn DiskFile>>> {
-        self.file.hold()
-    }
-}
 
 impl AbortedTxn {
     fn encode(&self) -> [u8; ENTRY_BYTES] {
@@ -152,7 +122,7 @@ impl Segment {
     }
 
     /// Makes the file hold exactly these, on the device when that changes it: a process that is killed before its first
-    /// checkpoint leaves nothing behind that tells the next one (power cut, seed 2936). What the file holds of them
+    /// checkpoint leaves nothing behind from which the next one could know (power cut, seed 2936). What the file holds of them
     /// already is not written again; whether anything was.
     pub fn replace_aborted(&self, txns: &[AbortedTxn]) -> Result<bool> {
         let held = self.aborted_txns()?;

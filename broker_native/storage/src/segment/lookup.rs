@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::bound::{BatchRun, Bound};
 use super::marks::Marks;
 use super::{Checked, Result, Segment, SegmentError};
 use crate::disk::DiskFile;
@@ -17,23 +18,6 @@ use pylog_record::header::BatchHeader;
 /// A control batch that is larger is no transaction marker, whose record has 10 bytes of key and value.
 const MAX_MARKER_BYTES: usize = 4 << 10;
 
-/// How far a reader may go in this segment: a batch boundary and the offset that begins there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bound {
-    pub position: u64,
-    pub offset: i64,
-}
-
-/// A run of whole batches.
-#[derive(Clone)]
-pub(crate) struct Piece {
-    pub file: Arc<dyn DiskFile>,
-    pub position: u64,
-    pub len: usize,
-    /// One past the last offset of the run.
-    pub next_offset: i64,
-}
-
 impl Segment {
     /// Up to `max_bytes` of whole batches before `bound`, from the one that holds `offset` (or the next one there is).
     /// `None` when there is none. `hint`: a position where a batch that may hold `offset` is known to begin.
@@ -44,7 +28,7 @@ impl Segment {
         max_bytes: usize,
         min_one_batch: bool,
         hint: Option<u64>,
-    ) -> Result<Option<Piece>> {
+    ) -> Result<Option<BatchRun>> {
         let file = self.file()?;
         let Some((position, first)) = self.find(&file, offset, bound, hint)? else { return Ok(None) };
         let left = bound.position - position;
@@ -58,7 +42,7 @@ impl Segment {
         };
         let end = self.check(&*file, Bound { position, offset: first.base_offset }, end)?;
         let len = (end.position - position) as usize;
-        Ok(Some(Piece { file, position, len, next_offset: end.offset }))
+        Ok(Some(BatchRun { file, position, len, next_offset: end.offset }))
     }
 
     /// Position and header of the first batch before `bound` whose last offset is `offset` or more.
@@ -296,7 +280,7 @@ impl Segment {
             _ => from.position,
         };
         let mut scanner = Scanner::headers(file, start, bound.position);
-        // Without a batch behind `start` that fits, the run ends at `start`, whose offset that batch tells.
+        // Without a batch behind `start` that fits, the run ends at `start`, whose offset that batch shows.
         let mut end: Option<Bound> = None;
         while let Some(header) = self.step(&mut scanner, end.map(|end| end.offset))? {
             if scanner.position > limit {
@@ -324,7 +308,7 @@ impl Segment {
             let position = scanner.position;
             match self.step(&mut scanner, Some(next)) {
                 Ok(Some(header)) => next = header.last_offset() + 1,
-                // A segment that was cut ends early; what follows is missed by who reads on.
+                // A segment that was cut ends early; a reader that goes on notices what is missing.
                 Ok(None) => break Bound { position, offset: next },
                 Err(SegmentError::Bad { .. }) if position > from.position => {
                     break Bound { position, offset: next };

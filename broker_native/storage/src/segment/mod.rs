@@ -9,11 +9,15 @@
 //! | `marks` | what is known without reading: newest index entries, largest timestamp |
 //! | `lookup` | offset -> position, position -> batch boundary, checked reads |
 //! | `rebuild` | indexes from the `.log`, and the scan of recovery |
-//! | `aborted` | the `.txnindex` |
+//! | `aborted`, `aborted_index` | the `.txnindex`; what is known of it without reading it |
+//! | `bound`, `named` | where a read ends and what it finds; the names of the files |
 //! | `replaced` | segments that compaction writes, and those that it takes the place of |
 mod aborted;
+mod aborted_index;
+mod bound;
 mod lookup;
 mod marks;
+mod named;
 mod rebuild;
 mod replaced;
 
@@ -24,18 +28,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use self::aborted::AbortedIndex;
+use self::aborted_index::AbortedIndex;
 use self::marks::Marks;
 use super::config::LogConfig;
 use super::disk::{DiskFile, OpenMode};
 use super::error::{StorageError, TopicPartition, Want};
 use super::files::{FilePool, FileSlot};
-use super::index::{Entry, SparseIndex, read_one};
+use super::index::{IndexEntry, SparseIndex, read_one};
 use super::names;
 use pylog_record::header::BatchHeader;
 
-pub(super) use self::lookup::{Bound, Piece};
-pub(super) use self::replaced::{Named, end_of};
+pub(super) use self::bound::{BatchRun, Bound};
+pub(super) use self::named::Named;
+pub(super) use self::replaced::end_of;
 
 /// Why a segment could not do it; the log adds the partition.
 #[derive(Debug)]
@@ -59,7 +64,7 @@ impl SegmentError {
         }
     }
 
-    /// What it tells of that passes.
+    /// The want that is its cause and that passes.
     pub fn want(&self) -> Option<Want> {
         match self {
             Self::Io { cause, .. } => Want::of(cause),
@@ -198,7 +203,7 @@ impl Segment {
     ) -> Self {
         Self {
             base_offset,
-            id: replaced::next_id(),
+            id: named::next_id(),
             named: Mutex::default(),
             dir: dir.clone(),
             pool: pool.clone(),
@@ -364,7 +369,7 @@ impl Segment {
         self.store_one(&self.time_index, names::TIME_INDEX_SUFFIX, |marks| &mut marks.times)
     }
 
-    fn store_one<E: Entry>(
+    fn store_one<E: IndexEntry>(
         &self,
         slot: &Arc<FileSlot>,
         suffix: &'static str,
@@ -429,7 +434,7 @@ impl Segment {
     }
 
     /// Entries and last entry of an index file; `None` when the length is not that of entries.
-    fn ends<E: Entry>(
+    fn ends<E: IndexEntry>(
         &self,
         file: &dyn DiskFile,
         suffix: &'static str,

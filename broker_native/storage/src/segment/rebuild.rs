@@ -3,10 +3,11 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::MutexGuard;
 
+use super::bound::Bound;
 use super::marks::Marks;
-use super::{Bound, Checked, Result, Segment};
+use super::{Checked, Result, Segment};
 use crate::disk::OpenMode;
-use crate::index::{Entry, OffsetEntry, SparseIndex, TimeEntry, read_growing};
+use crate::index::{IndexEntry, OffsetEntry, SparseIndex, TimeEntry, read_growing};
 use crate::names;
 use crate::scan::{Found, Scanner};
 use pylog_record::control::EndTxn;
@@ -66,7 +67,7 @@ impl Segment {
         self.time_index.close();
         self.write_whole(&mut marks.offsets, names::INDEX_SUFFIX)?;
         self.write_whole(&mut marks.times, names::TIME_INDEX_SUFFIX)?;
-        // Somebody may have opened an old file in between.
+        // Another thread may have opened an old file in between.
         self.index.close();
         self.time_index.close();
         let mut current = self.marks.lock();
@@ -123,7 +124,7 @@ impl Segment {
         Ok(())
     }
 
-    fn write_over<E: Entry>(&self, index: &mut SparseIndex<E>, suffix: &'static str) -> Result<()> {
+    fn write_over<E: IndexEntry>(&self, index: &mut SparseIndex<E>, suffix: &'static str) -> Result<()> {
         let (bytes, position) = index.begin_store();
         let written = self.pool.disk.open(&self.path_of(suffix), OpenMode::Create).and_then(|file| {
             file.write_all_at(&bytes, position)?;
@@ -136,7 +137,7 @@ impl Segment {
     }
 
     /// One index file, written beside the old one and renamed over it: a crash leaves the old or the new one.
-    fn write_whole<E: Entry>(&self, index: &mut SparseIndex<E>, suffix: &'static str) -> Result<()> {
+    fn write_whole<E: IndexEntry>(&self, index: &mut SparseIndex<E>, suffix: &'static str) -> Result<()> {
         let (bytes, position) = index.begin_store();
         let path = self.path_of(suffix);
         let tmp = path.with_extension(format!("{suffix}{}", names::TMP_SUFFIX));
@@ -185,7 +186,7 @@ impl Segment {
         };
         let position = scanner.position;
         if torn.is_none() || next >= durable_offset {
-            // The bad bytes are no longer part of the segment; the file is cut by whoever decides so.
+            // The bad bytes are no longer part of the segment; the caller decides whether the file is cut.
             self.size.store(position, Ordering::Release);
             self.trusted_from.store(start.position, Ordering::Release);
             self.overwrite_indexes(marks)?;
@@ -238,7 +239,7 @@ impl Segment {
     }
 
     /// The entries of an index file up to the first that does not grow; `None` when the file is missing.
-    fn growing<E: Entry>(&self, suffix: &'static str) -> Result<Option<Vec<E>>> {
+    fn growing<E: IndexEntry>(&self, suffix: &'static str) -> Result<Option<Vec<E>>> {
         let path = self.path_of(suffix);
         match self.pool.disk.open(&path, OpenMode::Read) {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -1,37 +1,18 @@
 //! Segments that compaction writes, and those that it takes the place of.
 //!
 //! The files of a segment change their names while the segment is in use: `.cleaned` while it is written, `.swap` once
-//! it is whole and on the device, no suffix when it has taken its place, `.<id>.deleted` when another took its place. Who
-//! reads goes on reading: open files stay open, and a file that was closed is opened again by the name it has then.
+//! it is whole and on the device, no suffix when it has taken its place, `.<id>.deleted` when another took its place. Readers
+//! go on reading: open files stay open, and a file that was closed is opened again by the name it has then.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Bound, Result, Segment, SegmentSettings};
+use super::bound::Bound;
+use super::named::Named;
+use super::{Result, Segment, SegmentSettings};
 use crate::disk::DiskFile;
 use crate::files::FilePool;
 use crate::names;
 use crate::scan::{Found, Scanner};
-
-/// What the files of a segment are called.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// As ever.
-    #[default]
-    Live,
-    /// Being written by compaction.
-    Cleaned,
-    /// Whole, on its way to its place.
-    Swap,
-    /// Another took its place.
-    Deleted,
-}
-
-/// See [`Segment::id`].
-pub(super) fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
 
 impl Segment {
     /// Makes the files of a segment that is to take the place of others.
@@ -79,7 +60,7 @@ impl Segment {
     }
 
     /// Cuts the files to the batches before `end`, on the device, too; gives the segment that holds them. This one has no
-    /// files any more: who reads in it goes on as far as the open file reaches, and then looks again.
+    /// files any more: a reader of it goes on as far as the open file reaches, and then looks again.
     pub fn cut_to(&self, end: Bound, settings: SegmentSettings) -> Result<Self> {
         let cut = self.file()?.set_len(end.position);
         cut.map_err(|cause| self.failed("cut", names::LOG_SUFFIX, cause))?;

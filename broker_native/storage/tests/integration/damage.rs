@@ -1,7 +1,7 @@
 //! Damage from outside: a clear error or a repaired log, never wrong data, never a panic.
 //!
 //! After a clean stop everything was on the device: nothing may be missing without an error. After an unclean one the
-//! end may be cut, and the cut is told.
+//! end may be cut, and the cut is reported.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ fn of_partition(dir: &Path, suffix: &str) -> Vec<PathBuf> {
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Whole,
-    /// Records from here on were cut, and that was told.
+    /// Records from here on were cut, and that was reported.
     Cut(i64),
     /// Records from here on are not there, and nobody could know.
     Shorter(i64),
@@ -84,7 +84,7 @@ enum Outcome {
 fn outcome(dir: &Path, stop: Stop) -> Outcome {
     let broker = match Broker::real(dir, small_segments()) {
         Ok(broker) => broker,
-        Err(error) => return refused(error),
+        Err(error) => return refusal(error),
     };
     let offsets = broker.log.offsets();
     assert_eq!(offsets.log_start_offset, 0);
@@ -97,7 +97,7 @@ fn outcome(dir: &Path, stop: Stop) -> Outcome {
                 assert_eq!(seen, counted(offset, slice.next_offset), "wrong data");
                 offset = slice.next_offset;
             }
-            Err(error) => return refused(error),
+            Err(error) => return refusal(error),
         }
     }
     let usable = fill(&broker.log, 1, 1).unwrap();
@@ -124,23 +124,23 @@ fn one_slice(broker: &Broker, from: i64, to: i64) -> Vec<(i64, String)> {
     seen
 }
 
-fn refused(error: StorageError) -> Outcome {
-    let told = error.to_string();
+fn refusal(error: StorageError) -> Outcome {
+    let sentence = error.to_string();
     match error {
         StorageError::Corrupt { at, file, .. } => {
             assert_eq!(at.to_string(), "flights-0");
-            assert!(told.contains("flights-0/") && file.exists(), "{told}");
+            assert!(sentence.contains("flights-0/") && file.exists(), "{sentence}");
         }
         StorageError::ChangedWhileStopped { at, what, .. } => {
             assert_eq!(at.to_string(), "flights-0");
-            assert!(what.contains("/flights-0/") && told.contains(&what), "{told}");
+            assert!(what.contains("/flights-0/") && sentence.contains(&what), "{sentence}");
         }
         StorageError::Malformed { file, .. } | StorageError::Mismatch { file, .. } => {
-            assert!(told.contains(&*file.to_string_lossy()), "{told}");
+            assert!(sentence.contains(&*file.to_string_lossy()), "{sentence}");
         }
         other => panic!("not a clear error: {other}"),
     }
-    Outcome::Refused(told)
+    Outcome::Refused(sentence)
 }
 
 fn flip(path: &Path, byte: usize) {
@@ -444,7 +444,7 @@ fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_t
             }),
             ("cannot", |log, _| fs::create_dir(log).unwrap()),
         ];
-        for (told, damage) in damages {
+        for (wrong, damage) in damages {
             let copy = copy_of(original.path());
             let log = of_partition(copy.path(), "log").pop().unwrap();
             let beside = copy.path().join("somebody-elses");
@@ -455,10 +455,10 @@ fn a_link_a_pipe_or_a_folder_in_place_of_a_file_is_named_and_what_a_link_leads_t
             damage(&log, &beside);
             let refused = Broker::real(copy.path(), small_segments()).err().unwrap().to_string();
             assert!(
-                refused.contains(told) && refused.contains(&*log.to_string_lossy()),
+                refused.contains(wrong) && refused.contains(&*log.to_string_lossy()),
                 "{stop:?}: {refused}"
             );
-            assert_eq!(fs::read(&beside).unwrap(), before, "{stop:?}, {told}");
+            assert_eq!(fs::read(&beside).unwrap(), before, "{stop:?}, {wrong}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::Role;
 use pylog_storage::clock::ManualClock;
-use pylog_storage::types::Kept;
+use pylog_storage::types::RetentionLimit;
 use pylog_storage::{
     AppendOptions, CleanupPolicy, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo,
     RealDisk, StorageError, TimestampType,
@@ -35,19 +35,19 @@ fn one_flush_serves_many_producers_and_nothing_is_visible_before_it() {
     let flushed = LogConfig { durability: Durability::Flushed, ..LogConfig::default() };
     let log = manager.open_partition(TOPIC, 0, Uuid::from_u128(7), flushed, Role::Alone, 0).unwrap();
     let seen = Arc::new(AtomicI64::new(0));
-    let told = seen.clone();
+    let highest = seen.clone();
     log.on_advance(Arc::new(move |offset| {
-        told.fetch_max(offset, Ordering::SeqCst);
+        highest.fetch_max(offset, Ordering::SeqCst);
     }));
-    let (start, (tell, done)) = (Barrier::new(8), mpsc::channel());
+    let (start, (sender, done)) = (Barrier::new(8), mpsc::channel());
     std::thread::scope(|scope| {
         for producer in 0..8 {
-            let (log, start, tell) = (&log, &start, tell.clone());
+            let (log, start, sender) = (&log, &start, sender.clone());
             scope.spawn(move || {
                 start.wait();
                 for i in 0..50 {
                     let appended = append(log, batch(producer * 1_000 + i, 2, 10)).unwrap();
-                    let (tell, watched) = (tell.clone(), log.clone());
+                    let (sender, watched) = (sender.clone(), log.clone());
                     let last = appended.last_offset;
                     log.wait_durable(
                         last,
@@ -56,7 +56,7 @@ fn one_flush_serves_many_producers_and_nothing_is_visible_before_it() {
                                 watched.offsets().high_watermark > last,
                                 "acknowledged before it is visible"
                             );
-                            tell.send(result).unwrap();
+                            sender.send(result).unwrap();
                         }),
                     );
                 }
@@ -203,25 +203,25 @@ fn retention_by_size_keeps_at_least_so_many_bytes_and_compact_topics_keep_all() 
 }
 
 #[test]
-fn what_retention_removes_is_told_once_with_its_offsets_bytes_and_limit() {
-    let by_size = (LogConfig { retention_bytes: 2_000, ..any_time() }, Kept::Bytes(2_000));
-    let by_time = (LogConfig { retention_ms: 1_000, ..any_time() }, Kept::ForMs(1_000));
+fn what_retention_removes_is_reported_once_with_its_offsets_bytes_and_limit() {
+    let by_size = (LogConfig { retention_bytes: 2_000, ..any_time() }, RetentionLimit::Bytes(2_000));
+    let by_time = (LogConfig { retention_ms: 1_000, ..any_time() }, RetentionLimit::ForMs(1_000));
     for (config, limit) in [by_size, by_time] {
         let dir = tempfile::tempdir().unwrap();
         let broker = Broker::real(dir.path(), config).unwrap();
         (0..60).for_each(|_| drop(fill(&broker.log, 3, 30)));
-        let (tell, told) = std::sync::mpsc::channel();
-        broker.manager.on_retired(Box::new(move |retired| tell.send(retired.clone()).unwrap()));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        broker.manager.on_retired(Box::new(move |retired| sender.send(retired.clone()).unwrap()));
         let before = broker.log.size_bytes();
         broker.clock.advance_ms(10_000);
         assert!(broker.manager.run_maintenance().is_empty());
-        let retired = told.try_recv().unwrap();
+        let retired = receiver.try_recv().unwrap();
         assert_eq!((retired.at.to_string(), retired.limit), ("flights-0".into(), limit));
         assert_eq!(retired.offsets, 0..broker.log.offsets().log_start_offset);
         assert_eq!(retired.bytes, before - broker.log.size_bytes());
         assert!(retired.segments > 0 && retired.bytes > 0);
         broker.manager.run_maintenance();
-        assert!(told.try_recv().is_err(), "nothing more was removed");
+        assert!(receiver.try_recv().is_err(), "nothing more was removed");
     }
 }
 

@@ -72,8 +72,12 @@ type Outcome = Arc<Mutex<Option<Result<(), StorageError>>>>;
 
 fn committed(log: &PartitionLog, last_offset: i64) -> Outcome {
     let outcome = Outcome::default();
-    let told = outcome.clone();
-    log.wait_committed(i32::MAX, last_offset, Box::new(move |done| *told.lock().unwrap() = Some(done)));
+    let outcome_seen = outcome.clone();
+    log.wait_committed(
+        i32::MAX,
+        last_offset,
+        Box::new(move |done| *outcome_seen.lock().unwrap() = Some(done)),
+    );
     outcome
 }
 
@@ -97,10 +101,10 @@ fn a_follower_holds_the_leaders_bytes_whatever_the_fetches_cut() {
     let whole = bytes_of(&leader.log);
     let mut sent = 0;
     for (i, size) in (2_000..).step_by(101).enumerate() {
-        let piece = whole.get(sent..(sent + size).min(whole.len())).unwrap();
+        let part = whole.get(sent..(sent + size).min(whole.len())).unwrap();
         let before = follower.log.offsets().log_end_offset;
-        let done = follower.log.append_replica(piece).unwrap();
-        assert!(done.log_end_offset > before || piece.is_empty(), "fetch {i} brought nothing");
+        let done = follower.log.append_replica(part).unwrap();
+        assert!(done.log_end_offset > before || part.is_empty(), "fetch {i} brought nothing");
         let held = bytes_of(&follower.log).len();
         if held == whole.len() {
             break;
@@ -190,9 +194,9 @@ fn the_high_watermark_of_a_leader_moves_only_from_outside_and_rounds_down_to_a_b
     let replica = open(&dir, Role::Leader, 0);
     let log = &replica.log;
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (tell, tell_end) = (seen.clone(), seen.clone());
-    log.on_advance(Arc::new(move |offset| tell.lock().unwrap().push(("high watermark", offset))));
-    log.on_append(Arc::new(move |offset| tell_end.lock().unwrap().push(("end", offset))));
+    let (seen_by_listener, seen_by_append) = (seen.clone(), seen.clone());
+    log.on_advance(Arc::new(move |offset| seen_by_listener.lock().unwrap().push(("high watermark", offset))));
+    log.on_append(Arc::new(move |offset| seen_by_append.lock().unwrap().push(("end", offset))));
     for _ in 0..3 {
         fill(log, 10, 10).unwrap();
     }
@@ -245,8 +249,8 @@ fn who_waits_for_other_replicas_is_told_when_this_broker_leads_no_more_or_stops(
     assert!(matches!(*committed(log, 0).lock().unwrap(), Some(Err(StorageError::NotLeader { .. }))));
     log.set_role(Role::Leader, 3).unwrap();
     let late = Outcome::default();
-    let told = late.clone();
-    log.wait_committed(1, 0, Box::new(move |done| *told.lock().unwrap() = Some(done)));
+    let outcome_seen = late.clone();
+    log.wait_committed(1, 0, Box::new(move |done| *outcome_seen.lock().unwrap() = Some(done)));
     assert!(matches!(*late.lock().unwrap(), Some(Err(StorageError::NotLeader { .. }))), "of an earlier time");
     let waits = committed(log, 0);
     replica.manager.close().unwrap();
@@ -260,8 +264,8 @@ fn a_flushed_leader_counts_what_is_on_its_device_and_acks_1_waits_for_no_other()
     let replica = Replica::open(dir.path(), Role::Leader, 0, flushed());
     let log = &replica.log;
     let ends = Arc::new(Mutex::new(Vec::new()));
-    let tell = ends.clone();
-    log.on_append(Arc::new(move |end| tell.lock().unwrap().push(end)));
+    let seen_by_listener = ends.clone();
+    log.on_append(Arc::new(move |end| seen_by_listener.lock().unwrap().push(end)));
     fill(log, 5, 10).unwrap();
     assert_eq!((log.replicated_end(), ends.lock().unwrap().len()), (0, 0));
     durable(log, 4).unwrap();

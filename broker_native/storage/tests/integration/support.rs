@@ -105,9 +105,9 @@ pub fn fill(log: &PartitionLog, count: i64, padding: usize) -> Result<Appended, 
 
 /// Waits for durability where the log has no flusher threads.
 pub fn durable(log: &PartitionLog, last_offset: i64) -> Result<(), StorageError> {
-    let (tell, told) = std::sync::mpsc::channel();
-    log.wait_durable(last_offset, Box::new(move |done| tell.send(done).unwrap()));
-    told.recv().unwrap()
+    let (sender, receiver) = std::sync::mpsc::channel();
+    log.wait_durable(last_offset, Box::new(move |done| sender.send(done).unwrap()));
+    receiver.recv().unwrap()
 }
 
 /// `(offset, value)` of all that a reader sees from `offset` on; CRCs are checked.

@@ -1,4 +1,4 @@
-//! Transactions in a log: markers, the last stable offset, what a reader of committed data is told to hide.
+//! Transactions in a log: markers, the last stable offset, what a reader of committed data must hide.
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn scanned(log: &PartitionLog) -> (i64, BTreeMap<(i64, i64), i64>) {
     (open.values().copied().min().unwrap_or(offsets.log_end_offset), aborted)
 }
 
-/// Every committed read of the log, small and large, tells exactly the aborted transactions that overlap it.
+/// Every committed read of the log, small and large, names exactly the aborted transactions that overlap it.
 pub fn check_reads(log: &PartitionLog) -> usize {
     check_some_reads(log, 1)
 }
@@ -91,7 +91,7 @@ pub fn check_reads(log: &PartitionLog) -> usize {
 fn check_some_reads(log: &PartitionLog, step: usize) -> usize {
     let (first_unstable, aborted) = scanned(log);
     assert_eq!(stable(log), first_unstable);
-    let mut told = 0;
+    let mut named = 0;
     for max_bytes in [1, 700, 1 << 20] {
         for from in (log.offsets().log_start_offset..first_unstable).step_by(step) {
             let slice = log.read(from, max_bytes, true, COMMITTED).unwrap();
@@ -102,10 +102,10 @@ fn check_some_reads(log: &PartitionLog, step: usize) -> usize {
                 |((first, _), end): &(&(i64, i64), &i64)| **end >= from && *first < slice.next_offset;
             let wanted: Vec<_> = aborted.iter().filter(overlap).map(|(key, end)| (*key, *end)).collect();
             assert_eq!(found, wanted, "[{from}, {})", slice.next_offset);
-            told += found.len();
+            named += found.len();
         }
     }
-    told
+    named
 }
 
 fn key_and_end(txn: &AbortedTxn) -> ((i64, i64), i64) {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::fault::Fault;
 use super::inode::{Inode, Pending};
-use super::{Fault, SimDisk, State};
+use super::state::State;
 use pylog_storage::disk::{DiskFile, DiskLock};
 
 pub(super) struct SimLock {
-    pub disk: SimDisk,
+    pub disk: Arc<Mutex<State>>,
     pub path: PathBuf,
     pub boot: u64,
 }
@@ -20,7 +21,7 @@ impl DiskLock for SimLock {}
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        let mut state = self.disk.0.lock();
+        let mut state = self.disk.lock();
         if state.boot == self.boot {
             state.locks.retain(|held| *held != self.path);
         }
@@ -28,7 +29,7 @@ impl Drop for SimLock {
 }
 
 pub(super) struct SimFile {
-    pub disk: SimDisk,
+    pub disk: Arc<Mutex<State>>,
     pub inode: Arc<Mutex<Inode>>,
     pub boot: u64,
     pub writable: bool,
@@ -43,7 +44,7 @@ impl SimFile {
 
 impl DiskFile for SimFile {
     fn write_all_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
-        let mut state = self.disk.0.lock();
+        let mut state = self.disk.lock();
         self.alive(&state)?;
         if !self.writable {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -65,7 +66,7 @@ impl DiskFile for SimFile {
     }
 
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
-        self.alive(&self.disk.0.lock())?;
+        self.alive(&self.disk.lock())?;
         let inode = self.inode.lock();
         let rest = inode.seen.get(position as usize..).unwrap_or_default();
         let count = rest.len().min(buf.len());
@@ -80,7 +81,7 @@ impl DiskFile for SimFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut state = self.disk.0.lock();
+        let mut state = self.disk.lock();
         self.alive(&state)?;
         state.change()?;
         self.inode.lock().change(Pending::SetLen(len));
@@ -88,7 +89,7 @@ impl DiskFile for SimFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.disk.0.lock();
+        let mut state = self.disk.lock();
         self.alive(&state)?;
         state.change()?;
         let count = state.syncs;

@@ -1,6 +1,5 @@
 //! One file of the simulated disk: its bytes as processes see them, as the device has them, and what lies between.
-use super::Bites;
-use super::Dice;
+use super::fault::{Bites, Dice};
 
 /// One write or length change that the device has not confirmed.
 pub(super) enum Pending {

@@ -18,8 +18,11 @@
 //! |---|---|
 //! | `inode` | the bytes of one file, twice |
 //! | `file` | open files and locks |
+//! | `state`, `fault` | the tree, twice; what goes wrong |
+mod fault;
 mod file;
 mod inode;
+mod state;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,96 +31,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use self::fault::Dice;
+pub use self::fault::{Bites, Fault};
 use self::file::{SimFile, SimLock};
 use self::inode::{Inode, Pending};
+use self::state::{Node, State};
 use pylog_storage::disk::{DirEntry, Disk, DiskFile, DiskLock, OpenMode};
-
-/// What goes wrong, once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The n-th write from now on (0 is the next) fails after half of its bytes.
-    Write(u64),
-    /// The n-th write from now on finds the device full after half of its bytes.
-    Full(u64),
-    /// The n-th `sync_data` from now on fails, and the bytes are lost to the device.
-    Sync(u64),
-    /// The n-th change of any kind (creation, write, cut, rename, removal, sync) from now on fails, and all that
-    /// follow: the power is going away. A [`SimDisk::power_cut`] or [`SimDisk::crash_processes`] ends it.
-    Halt(u64),
-}
-
-/// How often the simulation really bit; a run without bites shows nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bites {
-    /// Unsynced writes lost whole.
-    pub dropped: u64,
-    /// Unsynced writes kept in part.
-    pub torn: u64,
-    /// Unsynced writes that happened to reach the device.
-    pub kept: u64,
-    /// Names (creations, renames, removals) that were undone.
-    pub names_lost: u64,
-    /// Faults that fired.
-    pub faults: u64,
-}
-
-/// A node of the tree: a directory or a file.
-#[derive(Clone)]
-enum Node {
-    Dir,
-    File(Arc<Mutex<Inode>>),
-}
-
-#[derive(Default)]
-struct State {
-    seen: BTreeMap<PathBuf, Node>,
-    durable: BTreeMap<PathBuf, Node>,
-    /// Directories that were renamed, from and to, and whose parent was not synced since.
-    moves: Vec<(PathBuf, PathBuf)>,
-    locks: Vec<PathBuf>,
-    /// Increases with each power cut: files opened before are dead.
-    boot: u64,
-    changes: u64,
-    halted: bool,
-    writes: u64,
-    syncs: u64,
-    faults: Vec<(Fault, u64)>,
-    bites: Bites,
-    now_ms: i64,
-}
-
-impl State {
-    /// Whether a fault of this kind is due at this count.
-    fn due(&mut self, is_kind: impl Fn(&Fault) -> bool, count: u64) -> Option<Fault> {
-        let at = self.faults.iter().position(|(fault, when)| is_kind(fault) && *when == count)?;
-        self.bites.faults += 1;
-        Some(self.faults.swap_remove(at).0)
-    }
-
-    /// Counts a change of the disk, which happens only while there is power.
-    fn change(&mut self) -> io::Result<()> {
-        let count = self.changes;
-        self.changes += 1;
-        self.halted |= self.due(|fault| matches!(fault, Fault::Halt(_)), count).is_some();
-        if self.halted { Err(io::Error::other("the power is gone")) } else { Ok(()) }
-    }
-
-    /// All processes die: their files and locks, and what was to go wrong with them.
-    fn end_processes(&mut self) {
-        self.boot += 1;
-        self.locks.clear();
-        self.faults.clear();
-        self.halted = false;
-    }
-
-    fn file(&self, path: &Path) -> io::Result<Arc<Mutex<Inode>>> {
-        match self.seen.get(path) {
-            Some(Node::File(inode)) => Ok(inode.clone()),
-            Some(Node::Dir) => Err(io::ErrorKind::IsADirectory.into()),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
-}
 
 /// A disk in memory. Cheap to clone: all clones are the same disk.
 #[derive(Clone, Default)]
@@ -145,7 +64,7 @@ impl SimDisk {
         let mut guard = self.0.lock();
         let state = &mut *guard;
         // Neighbouring seeds must not roll alike.
-        let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut dice = Dice::of(seed);
         state.end_processes();
         for (from, to) in std::mem::take(&mut state.moves) {
             if dice.below(2) == 0 {
@@ -296,7 +215,7 @@ impl Disk for SimDisk {
             inode.lock().change(Pending::SetLen(0));
         }
         let writable = mode != OpenMode::Read;
-        Ok(Arc::new(SimFile { disk: self.clone(), inode, boot: state.boot, writable }))
+        Ok(Arc::new(SimFile { disk: Arc::clone(&self.0), inode, boot: state.boot, writable }))
     }
 
     fn file_len(&self, path: &Path) -> io::Result<u64> {
@@ -396,19 +315,7 @@ impl Disk for SimDisk {
             return Ok(None);
         }
         state.locks.push(path.to_path_buf());
-        Ok(Some(Box::new(SimLock { disk: self.clone(), path: path.to_path_buf(), boot: state.boot })))
-    }
-}
-
-/// A small random sequence (xorshift64*), so that a seed replays a cut.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound.max(1)
+        Ok(Some(Box::new(SimLock { disk: Arc::clone(&self.0), path: path.to_path_buf(), boot: state.boot })))
     }
 }
 

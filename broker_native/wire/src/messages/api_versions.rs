@@ -1,4 +1,5 @@
 //! ApiVersions (18): which APIs and versions a broker speaks; the first request of nearly every client.
+use crate::api::ApiInfo;
 use crate::schema::messages;
 
 messages! {
@@ -41,5 +42,16 @@ messages! {
         name: String [3+],
         max_version_level: i16 [3+],
         min_version_level: i16 [3+],
+    }
+}
+
+impl ApiInfo {
+    /// The API's entry in an ApiVersions response.
+    pub const fn advertisement(&self) -> ApiVersion {
+        ApiVersion {
+            api_key: self.key.code(),
+            min_version: self.advertised_min,
+            max_version: self.advertised_max,
+        }
     }
 }

@@ -20,7 +20,7 @@ messages! {
         reason: Option<String> [8+],
     }
 
-    /// A protocol and what the member tells the leader about itself under it.
+    /// A protocol and what the member says about itself to the leader under it.
     JoinGroupRequestProtocol {
         name: String [0+],
         #[serde(with = "hex::never_null")]
@@ -36,7 +36,7 @@ messages! {
         /// Null, from version 7 on, when there is none.
         protocol_name: Option<String> [0+ null 7+] = Some(String::new()),
         leader: String [0+],
-        /// The leader is told what it led before and must not assign anew.
+        /// The leader keeps the assignment that it made before and must not assign anew.
         skip_assignment: bool [9+],
         member_id: String [0+],
         /// Only for the leader.

@@ -2,7 +2,7 @@
 use crate::schema::messages;
 
 messages! {
-    /// Who goes: `members` from version 3 on, `member_id` before.
+    /// The members that leave: `members` from version 3 on, `member_id` before.
     LeaveGroupRequest of LeaveGroup {
         group_id: String [0+],
         member_id: String [0-2],

@@ -1,4 +1,4 @@
-//! ReadShareGroupState (84): the leader of a partition asks what a group did with it; whoever led it before is fenced.
+//! ReadShareGroupState (84): the leader of a partition asks what a group did with it; the leader before is fenced.
 use uuid::Uuid;
 
 use crate::schema::messages;

@@ -1,6 +1,6 @@
 //! Ending transactions from anywhere, many at once: EndTxn, pipelined to each coordinator, until every partition knows.
 //!
-//! A coordinator answers when the end is decided and may write the markers afterwards. Whether they are written is told by
+//! A coordinator answers when the end is decided and may write the markers afterwards. Whether they are written is answered by
 //! asking once more: CONCURRENT_TRANSACTIONS while they are not, no error when they are. So each transaction is asked about
 //! until it was acknowledged twice; asking again is harmless, because the epoch says which transaction is meant.
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::errors::refusal;
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, locate};
+use crate::metadata::coordinator::{CoordinatorType, locate};
 use crate::net::connection::Sent;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::EndTxnRequest;
@@ -90,7 +90,7 @@ fn find(cluster: &mut Cluster, items: &mut [Item<'_>]) {
     if ids.is_empty() {
         return;
     }
-    match locate(cluster, Kind::Transaction, &ids) {
+    match locate(cluster, CoordinatorType::Transaction, &ids) {
         Ok(found) => lost.iter_mut().zip(found).for_each(|(item, found)| match found {
             Ok(found) => item.coordinator = Some(found.address),
             Err(error) => item.failed(error),

@@ -1,4 +1,4 @@
-//! What a coordinator's refusal means for whoever writes, in one sentence.
+//! What a coordinator's refusal means for a writer, in one sentence.
 use crate::error::ClientError;
 use pylog_wire::ErrorCode;
 

@@ -19,7 +19,7 @@ use crate::config::{Settings, millis};
 use crate::error::{ClientError, Result, code, kind};
 use crate::metadata::address::Address;
 use crate::metadata::cluster::Cluster;
-use crate::metadata::coordinator::{Kind, locate};
+use crate::metadata::coordinator::{CoordinatorType, locate};
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::retry::Retry;
 use crate::net::stop::Stop;
@@ -70,7 +70,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Asks nobody yet.
+    /// Sends nothing yet.
     pub fn new(id: String, settings: &Settings, cluster: Arc<Mutex<Cluster>>, stop: Stop) -> Self {
         let mut settings = settings.clone();
         settings.retry_backoff_ms = settings.retry_backoff_ms.min(SOON_MS);
@@ -97,7 +97,7 @@ impl Transaction {
         self.batches_add
     }
 
-    /// Becomes the producer of the id, the first time: whoever was it before is fenced, and its transaction aborted.
+    /// Becomes the producer of the id, the first time: the producer before is fenced, and its transaction aborted.
     ///
     /// # Errors
     /// Those of [`refusal`]; the last cause after `max.block.ms`; `INVALID_ARGUMENT` when it was ended.
@@ -260,7 +260,8 @@ impl Transaction {
         if let Some(known) = &self.coordinator {
             return Ok(known.clone());
         }
-        let found = locate(&mut self.cluster.lock(), Kind::Transaction, std::slice::from_ref(&self.id))?;
+        let found =
+            locate(&mut self.cluster.lock(), CoordinatorType::Transaction, std::slice::from_ref(&self.id))?;
         let nobody =
             || Err(ClientError::retriable(kind::PROTOCOL, "no broker says who coordinates the transaction"));
         found.into_iter().next().unwrap_or_else(nobody).map(|found| found.address)

@@ -1,18 +1,19 @@
-//! What every kind of group is asked; see [`crate::group::Kind`].
+//! What every kind of group is asked; see [`crate::group::GroupKind`].
 use super::group::{CONSUMER, ClassicGroup};
-use super::state::State;
+use super::state::ClassicState;
 use super::stored::tombstone;
 use crate::Record;
-use crate::group::{Claim, Context, Retention};
+use crate::group::claim::{OffsetClaim, Retention};
+use crate::group::context::GroupContext;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_groups::DescribedGroup;
 
 impl ClassicGroup {
-    /// As [`crate::group::Kind::check_commit`].
+    /// As [`crate::group::GroupKind::check_commit`].
     ///
     /// # Errors
     /// UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS.
-    pub fn check_commit(&self, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    pub fn check_commit(&self, claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
         if claim.generation_or_epoch < 0 && self.is_empty() {
             // An admin client, or a consumer that assigns itself.
             return Ok(());
@@ -27,7 +28,7 @@ impl ClassicGroup {
             // Old transactional commits name no member and are taken all the same.
             return Err(ErrorCode::UnknownMemberId);
         }
-        if !claim.transactional && self.state == State::CompletingRebalance {
+        if !claim.transactional && self.state == ClassicState::CompletingRebalance {
             // The member knows the generation but not yet what is its own in it.
             return Err(ErrorCode::RebalanceInProgress);
         }
@@ -35,19 +36,19 @@ impl ClassicGroup {
     }
 
     /// A commit of `member_id` was taken: it counts as a sign of life.
-    pub fn committed(&mut self, member_id: &str, cx: &mut Context<'_>) {
+    pub fn committed(&mut self, member_id: &str, cx: &mut GroupContext<'_>) {
         self.expect_heartbeat(member_id, cx);
     }
 
-    /// As [`crate::group::Kind::check_fetch`].
+    /// As [`crate::group::GroupKind::check_fetch`].
     ///
     /// # Errors
     /// None: anybody may read the offsets of a classic group.
-    pub fn check_fetch(&self, _claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    pub fn check_fetch(&self, _claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
         Ok(())
     }
 
-    /// As [`crate::group::Kind::check_offset_delete`].
+    /// As [`crate::group::GroupKind::check_offset_delete`].
     ///
     /// # Errors
     /// NON_EMPTY_GROUP: what its members read cannot be known.
@@ -56,7 +57,7 @@ impl ClassicGroup {
         if known { Ok(()) } else { Err(ErrorCode::NonEmptyGroup) }
     }
 
-    /// As [`crate::group::Kind::check_delete`].
+    /// As [`crate::group::GroupKind::check_delete`].
     ///
     /// # Errors
     /// NON_EMPTY_GROUP.
@@ -74,17 +75,17 @@ impl ClassicGroup {
 
     /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
-        self.state == State::Empty
+        self.state == ClassicState::Empty
     }
 
-    /// As [`crate::group::Kind::retention`].
+    /// As [`crate::group::GroupKind::retention`].
     pub fn retention(&self) -> Retention {
         let consumes_known_topics = self.protocol_type() == CONSUMER && self.topics.is_some();
         match (self.state, self.since_ms) {
             _ if self.protocol_type.is_none() => Retention::SinceCommit,
-            (State::Empty, Some(since_ms)) => Retention::Since(since_ms),
-            (State::Empty, None) => Retention::SinceCommit,
-            (State::Stable, _) if consumes_known_topics => Retention::SinceCommit,
+            (ClassicState::Empty, Some(since_ms)) => Retention::Since(since_ms),
+            (ClassicState::Empty, None) => Retention::SinceCommit,
+            (ClassicState::Stable, _) if consumes_known_topics => Retention::SinceCommit,
             _ => Retention::Keep,
         }
     }
@@ -106,7 +107,7 @@ impl ClassicGroup {
 
     /// As DescribeGroups shows it.
     pub fn describe(&self, group_id: &str) -> DescribedGroup {
-        let protocol = self.protocol_name.as_deref().filter(|_| self.state == State::Stable);
+        let protocol = self.protocol_name.as_deref().filter(|_| self.state == ClassicState::Stable);
         DescribedGroup {
             group_id: group_id.to_owned(),
             group_state: self.state_name().to_owned(),

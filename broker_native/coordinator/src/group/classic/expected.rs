@@ -1,10 +1,10 @@
-//! Ids that were given away, and what they cost.
+//! Member ids that were given out and whose members have not joined yet.
 use std::collections::BTreeSet;
 
-/// What an id costs besides its letters, which are in its deadline, too; about.
+/// About how many bytes an id takes besides its letters, which its deadline holds, too.
 const ID_BYTES: usize = 400;
 
-/// Ids that were given away with MEMBER_ID_REQUIRED and have not come back.
+/// Ids that were given out with MEMBER_ID_REQUIRED and have not come back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
     ids: BTreeSet<String>,
@@ -12,7 +12,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// What they cost, about.
+    /// About how many bytes they take.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

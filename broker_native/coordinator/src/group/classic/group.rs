@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::expected::Expected;
-use super::member::Member;
+use super::member::ClassicMember;
 use super::roster::Roster;
-use super::state::State;
+use super::state::ClassicState;
 use crate::Ticket;
-use crate::group::{Context, GroupReply};
+use crate::group::context::GroupContext;
+use crate::group::requests::GroupReply;
 use pylog_wire::messages::join_group::JoinGroupResponseMember;
 use pylog_wire::messages::{JoinGroupResponse, SyncGroupResponse};
 use pylog_wire::{ErrorCode, Reader};
@@ -22,10 +23,10 @@ pub(super) const SYNC: &str = "classic-sync";
 /// Protocol type of consumers; their metadata can be read.
 pub(super) const CONSUMER: &str = "consumer";
 
-/// The members of a group and where they are in their common life.
+/// The members of a group and its state.
 #[derive(Debug, Clone)]
 pub struct ClassicGroup {
-    pub(super) state: State,
+    pub(super) state: ClassicState,
     /// Since when it is in its state; unknown when the log does not say.
     pub(super) since_ms: Option<i64>,
     pub(super) generation_id: i32,
@@ -33,7 +34,7 @@ pub struct ClassicGroup {
     /// What the members agreed upon.
     pub(super) protocol_name: Option<String>,
     pub(super) roster: Roster,
-    /// Ids that were given away with MEMBER_ID_REQUIRED and have not come back.
+    /// Ids that were given out with MEMBER_ID_REQUIRED and have not come back.
     pub(super) pending_join: Expected,
     /// Members of this generation that have not asked for their assignment.
     pub(super) pending_sync: BTreeSet<String>,
@@ -47,7 +48,7 @@ impl ClassicGroup {
     /// Without members, made at `now_ms`.
     pub fn new(now_ms: i64) -> Self {
         Self {
-            state: State::Empty,
+            state: ClassicState::Empty,
             since_ms: Some(now_ms),
             generation_id: 0,
             protocol_type: None,
@@ -60,13 +61,13 @@ impl ClassicGroup {
         }
     }
 
-    /// What it costs, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         self.roster.bytes() + self.pending_join.bytes()
     }
 
-    /// Where it is in its life.
-    pub fn state(&self) -> State {
+    /// Its state.
+    pub fn state(&self) -> ClassicState {
         self.state
     }
 
@@ -80,19 +81,19 @@ impl ClassicGroup {
         &self.roster
     }
 
-    /// Whether forgetting it would lose nothing: nobody is or was in it.
+    /// Whether forgetting it would lose nothing: it has and had no member.
     pub(super) fn is_untouched(&self) -> bool {
-        self.state == State::Empty && !self.in_log && self.pending_join.is_empty()
+        self.state == ClassicState::Empty && !self.in_log && self.pending_join.is_empty()
     }
 
     /// Goes on to another state.
-    pub(super) fn become_state(&mut self, next: State, now_ms: i64) {
+    pub(super) fn become_state(&mut self, next: ClassicState, now_ms: i64) {
         debug_assert!(self.state.may_become(next), "{} -> {}", self.state.name(), next.name());
         self.state = next;
         self.since_ms = Some(now_ms);
     }
 
-    /// Whether all members have joined and nobody else is expected.
+    /// Whether all members have joined and no other one is expected.
     pub(super) fn all_joined(&self) -> bool {
         self.roster.all_await_join() && self.pending_join.is_empty()
     }
@@ -110,14 +111,14 @@ impl ClassicGroup {
     }
 
     /// A sign of life: the member's session begins anew.
-    pub(super) fn expect_heartbeat(&self, member_id: &str, cx: &mut Context<'_>) {
+    pub(super) fn expect_heartbeat(&self, member_id: &str, cx: &mut GroupContext<'_>) {
         if let Some(member) = self.roster.get(member_id) {
             cx.set_timer(member_id, SESSION, i64::from(member.session_timeout_ms));
         }
     }
 
-    /// Takes a member, or an id that was given away, out of the group. Whatever it waits for is answered with `error`.
-    pub(super) fn remove(&mut self, member_id: &str, error: ErrorCode, cx: &mut Context<'_>) {
+    /// Takes a member, or an id that was given out, out of the group. A request of it that waits is answered with `error`.
+    pub(super) fn remove(&mut self, member_id: &str, error: ErrorCode, cx: &mut GroupContext<'_>) {
         self.pending_join.remove(member_id);
         self.pending_sync.remove(member_id);
         cx.cancel_timer(member_id, SESSION);
@@ -127,7 +128,7 @@ impl ClassicGroup {
         }
     }
 
-    /// The generation as a member is told of it; the leader alone is told who the others are.
+    /// The generation as the answer to a member shows it; only the leader's answer names the other members.
     pub(super) fn joined(&self, member_id: &str) -> JoinGroupResponse {
         JoinGroupResponse {
             generation_id: self.generation_id,
@@ -146,7 +147,7 @@ impl ClassicGroup {
     }
 
     /// What a member got from the leader.
-    pub(super) fn synced(&self, member: &Member) -> SyncGroupResponse {
+    pub(super) fn synced(&self, member: &ClassicMember) -> SyncGroupResponse {
         SyncGroupResponse {
             protocol_type: self.protocol_type.clone(),
             protocol_name: self.protocol_name.clone(),
@@ -182,14 +183,19 @@ fn subscription(metadata: &Bytes) -> Option<Vec<String>> {
 }
 
 /// Refuses a JoinGroup, if one waits.
-pub(super) fn refuse_join(ticket: Option<Ticket>, member_id: &str, error: ErrorCode, cx: &mut Context<'_>) {
+pub(super) fn refuse_join(
+    ticket: Option<Ticket>,
+    member_id: &str,
+    error: ErrorCode,
+    cx: &mut GroupContext<'_>,
+) {
     if let Some(ticket) = ticket {
         cx.effects.reply(ticket, GroupReply::JoinGroup(not_joined(member_id, error)));
     }
 }
 
 /// Refuses a SyncGroup, if one waits.
-pub(super) fn refuse_sync(ticket: Option<Ticket>, error: ErrorCode, cx: &mut Context<'_>) {
+pub(super) fn refuse_sync(ticket: Option<Ticket>, error: ErrorCode, cx: &mut GroupContext<'_>) {
     if let Some(ticket) = ticket {
         let response = SyncGroupResponse { error_code: error.code(), ..Default::default() };
         cx.effects.reply(ticket, GroupReply::SyncGroup(response));

@@ -1,10 +1,11 @@
-//! JoinGroup: who comes in, under which id, and whether that means a rebalance.
+//! JoinGroup: which member joins, under which id, and whether that means a rebalance.
 use uuid::Uuid;
 
 use super::group::{ClassicGroup, SESSION, refuse_join, refuse_sync};
-use super::member::{Member, protocols_bytes};
-use super::state::State;
-use crate::group::{Context, GroupReply};
+use super::member::{ClassicMember, protocols_bytes};
+use super::state::ClassicState;
+use crate::group::context::GroupContext;
+use crate::group::requests::GroupReply;
 use crate::{Caller, Ticket};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{JoinGroupRequest, JoinGroupResponse};
@@ -25,7 +26,7 @@ impl ClassicGroup {
         who: &Caller,
         request: &JoinGroupRequest,
         uuid: Uuid,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) {
         let member_id = request.member_id.as_str();
         if !self.has_room_for(member_id, cx.settings.group_max_size) {
@@ -47,12 +48,12 @@ impl ClassicGroup {
     fn has_room_for(&self, member_id: &str, max_size: i32) -> bool {
         let max_size = usize::try_from(max_size).unwrap_or_default();
         match self.state {
-            State::Empty | State::Dead => true,
-            State::PreparingRebalance(_) => {
-                self.roster.get(member_id).is_some_and(Member::awaits_join)
+            ClassicState::Empty | ClassicState::Dead => true,
+            ClassicState::PreparingRebalance(_) => {
+                self.roster.get(member_id).is_some_and(ClassicMember::awaits_join)
                     || self.roster.awaiting_join() < max_size
             }
-            State::CompletingRebalance | State::Stable => {
+            ClassicState::CompletingRebalance | ClassicState::Stable => {
                 self.roster.contains(member_id) || self.roster.len() < max_size
             }
         }
@@ -67,13 +68,13 @@ impl ClassicGroup {
             Some(member) => {
                 protocols_bytes(&request.protocols).saturating_sub(protocols_bytes(&member.protocols))
             }
-            None => Member::new(request.member_id.clone(), &who.client_id, &who.host, request).bytes(),
+            None => ClassicMember::new(request.member_id.clone(), &who.client_id, &who.host, request).bytes(),
         }
     }
 
     /// Whether the member and the others have a protocol in common.
     fn speaks(&self, request: &JoinGroupRequest) -> bool {
-        if self.state == State::Empty {
+        if self.state == ClassicState::Empty {
             return !request.protocol_type.is_empty() && !request.protocols.is_empty();
         }
         self.protocol_type() == request.protocol_type && self.roster.any_is_common(&request.protocols)
@@ -85,7 +86,7 @@ impl ClassicGroup {
         who: &Caller,
         request: &JoinGroupRequest,
         uuid: Uuid,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) {
         if let Some(instance_id) = &request.group_instance_id {
             let new_id = format!("{instance_id}-{uuid}");
@@ -110,11 +111,11 @@ impl ClassicGroup {
         who: &Caller,
         request: &JoinGroupRequest,
         member_id: String,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) {
-        let mut member = Member::new(member_id.clone(), &who.client_id, &who.host, request);
+        let mut member = ClassicMember::new(member_id.clone(), &who.client_id, &who.host, request);
         member.join = Some(ticket);
-        if let State::PreparingRebalance(Some(delay)) = &mut self.state {
+        if let ClassicState::PreparingRebalance(Some(delay)) = &mut self.state {
             delay.member_added = true;
         }
         self.pending_join.remove(&member_id);
@@ -127,13 +128,19 @@ impl ClassicGroup {
     }
 
     /// A member that has an id.
-    fn join_again(&mut self, ticket: Ticket, who: &Caller, request: &JoinGroupRequest, cx: &mut Context<'_>) {
+    fn join_again(
+        &mut self,
+        ticket: Ticket,
+        who: &Caller,
+        request: &JoinGroupRequest,
+        cx: &mut GroupContext<'_>,
+    ) {
         let member_id = request.member_id.as_str();
         let instance_id = request.group_instance_id.as_deref();
         if self.pending_join.contains(member_id) {
             match instance_id {
                 None => self.add(ticket, who, request, member_id.to_owned(), cx),
-                // Ids are given away to dynamic members only.
+                // Ids are given out to dynamic members only.
                 Some(_) => refuse_join(Some(ticket), member_id, ErrorCode::UnknownServerError, cx),
             }
             return;
@@ -143,14 +150,14 @@ impl ClassicGroup {
         }
         let unchanged = self.roster.get(member_id).is_some_and(|m| m.protocols == request.protocols);
         let answered_at_once = match self.state {
-            State::Empty | State::Dead => {
+            ClassicState::Empty | ClassicState::Dead => {
                 return refuse_join(Some(ticket), member_id, ErrorCode::UnknownMemberId, cx);
             }
-            State::PreparingRebalance(_) => false,
+            ClassicState::PreparingRebalance(_) => false,
             // It did not get the answer to its JoinGroup.
-            State::CompletingRebalance => unchanged,
+            ClassicState::CompletingRebalance => unchanged,
             // The leader may want a rebalance for what no metadata shows, such as new partitions.
-            State::Stable => unchanged && !self.roster.is_leader(member_id),
+            ClassicState::Stable => unchanged && !self.roster.is_leader(member_id),
         };
         if answered_at_once {
             cx.effects.reply(ticket, GroupReply::JoinGroup(self.joined(member_id)));
@@ -160,7 +167,13 @@ impl ClassicGroup {
         }
     }
 
-    fn update(&mut self, ticket: Ticket, request: &JoinGroupRequest, member_id: &str, cx: &mut Context<'_>) {
+    fn update(
+        &mut self,
+        ticket: Ticket,
+        request: &JoinGroupRequest,
+        member_id: &str,
+        cx: &mut GroupContext<'_>,
+    ) {
         let earlier = self.roster.update(member_id, request, ticket);
         refuse_join(earlier, member_id, ErrorCode::RebalanceInProgress, cx);
     }
@@ -174,7 +187,7 @@ impl ClassicGroup {
         request: &JoinGroupRequest,
         old_id: &str,
         new_id: &str,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) {
         let leader_before = self.roster.leader().unwrap_or_default().to_owned();
         let (join, sync) = self.roster.rename(old_id, new_id);
@@ -187,7 +200,7 @@ impl ClassicGroup {
         self.update(ticket, request, new_id, cx);
         self.expect_heartbeat(new_id, cx);
         match self.state {
-            State::Stable if self.roster.select_protocol() == self.protocol_name => {
+            ClassicState::Stable if self.roster.select_protocol() == self.protocol_name => {
                 let ticket = self.roster.take_join(new_id);
                 // When it has become too large, only a restart will not know the new id: the member joins again then.
                 self.persist(cx);
@@ -197,7 +210,7 @@ impl ClassicGroup {
                 }
             }
             // The leader may know the old id already, and would give the assignment to that.
-            State::Stable | State::CompletingRebalance => self.prepare_rebalance(cx),
+            ClassicState::Stable | ClassicState::CompletingRebalance => self.prepare_rebalance(cx),
             _ => self.complete_join_if_all_joined(cx),
         }
     }
@@ -207,7 +220,7 @@ impl ClassicGroup {
             let skip_assignment = self.roster.is_leader(new_id);
             return JoinGroupResponse { skip_assignment, ..self.joined(new_id) };
         }
-        // An older leader is told that somebody else leads, which keeps it from assigning.
+        // The answer names another leader, which keeps an older client from assigning.
         JoinGroupResponse { leader: leader_before, members: Vec::new(), ..self.joined(new_id) }
     }
 }

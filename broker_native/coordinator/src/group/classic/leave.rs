@@ -1,13 +1,17 @@
 //! LeaveGroup: members go, several at once, by their ids or by their instance ids (an administrator's way).
 use super::group::ClassicGroup;
-use crate::group::Context;
+use crate::group::context::GroupContext;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::leave_group::{MemberIdentity, MemberResponse};
 use pylog_wire::messages::{LeaveGroupRequest, LeaveGroupResponse};
 
 impl ClassicGroup {
     /// Takes a LeaveGroup; the handler has put the one member of an old request into `members`.
-    pub(super) fn leave(&mut self, request: &LeaveGroupRequest, cx: &mut Context<'_>) -> LeaveGroupResponse {
+    pub(super) fn leave(
+        &mut self,
+        request: &LeaveGroupRequest,
+        cx: &mut GroupContext<'_>,
+    ) -> LeaveGroupResponse {
         let members: Vec<MemberResponse> = request
             .members
             .iter()
@@ -24,7 +28,7 @@ impl ClassicGroup {
         LeaveGroupResponse { members, ..Default::default() }
     }
 
-    /// The id of who goes.
+    /// The id of the member that leaves.
     fn leaving(&self, identity: &MemberIdentity) -> Result<String, ErrorCode> {
         let instance_id = identity.group_instance_id.as_deref();
         if identity.member_id.is_empty() {

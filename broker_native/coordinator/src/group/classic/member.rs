@@ -6,9 +6,9 @@ use pylog_wire::messages::JoinGroupRequest;
 use pylog_wire::messages::describe_groups::DescribedGroupMember;
 use pylog_wire::messages::join_group::{JoinGroupRequestProtocol, JoinGroupResponseMember};
 
-/// A member. Whether it waits for an answer is the roster's to change, which counts those who do.
+/// A member. Only the roster changes whether it waits for an answer, because it counts those that do.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct ClassicMember {
     /// Its id.
     pub member_id: String,
     /// The name that a static member keeps over restarts.
@@ -21,7 +21,7 @@ pub struct Member {
     pub rebalance_timeout_ms: i32,
     /// How long it may be silent.
     pub session_timeout_ms: i32,
-    /// What it speaks, in the order of its preference.
+    /// The protocols that it supports, in the order of its preference.
     pub protocols: Vec<JoinGroupRequestProtocol>,
     /// What the leader gave it; empty before.
     pub assignment: Bytes,
@@ -33,19 +33,19 @@ pub struct Member {
     pub sync: Option<Ticket>,
 }
 
-/// What a member costs besides what it says, about.
+/// About how many bytes a member takes besides its metadata.
 pub const MEMBER_BYTES: usize = 1_000;
 
-impl Member {
-    /// What it costs, about.
+impl ClassicMember {
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let texts = self.member_id.len() + self.client_id.len() + self.client_host.len();
         let instance = self.instance_id.as_ref().map_or(0, String::len);
-        // Its id is in its deadlines, too.
+        // Its id stands in its deadlines, too.
         MEMBER_BYTES + 2 * texts + instance + protocols_bytes(&self.protocols) + self.assignment.len()
     }
 
-    /// Who asks to join, under the id `member_id`.
+    /// The member that asks to join, under the id `member_id`.
     pub fn new(member_id: String, client_id: &str, client_host: &str, request: &JoinGroupRequest) -> Self {
         Self {
             member_id,
@@ -67,7 +67,7 @@ impl Member {
         self.join.is_some()
     }
 
-    /// Whether its session time-out does not count: whoever waits for an answer cannot send heartbeats. A new member can
+    /// Whether its session time-out does not count: a member that waits for an answer cannot send heartbeats. A new member can
     /// expire even then, since it would never be missed otherwise.
     pub fn is_excused(&self) -> bool {
         !self.is_new && (self.join.is_some() || self.sync.is_some())
@@ -86,7 +86,7 @@ impl Member {
         self.protocols.iter().map(|protocol| protocol.name.as_str()).find(|name| is_candidate(name))
     }
 
-    /// As the leader is told of it.
+    /// As the answer to the leader shows it.
     pub fn for_leader(&self, protocol: &str) -> JoinGroupResponseMember {
         JoinGroupResponseMember {
             member_id: self.member_id.clone(),
@@ -108,7 +108,7 @@ impl Member {
     }
 }
 
-/// What the protocols cost that a member says it speaks.
+/// Bytes of the protocols that a member names.
 pub fn protocols_bytes(protocols: &[JoinGroupRequestProtocol]) -> usize {
     protocols.iter().map(|protocol| 64 + protocol.name.len() + protocol.metadata.len()).sum()
 }

@@ -1,5 +1,5 @@
-//! Groups of the classic protocol: members join, a leader among them assigns, all take their assignments, and whoever comes,
-//! goes or changes makes them do it again. As Kafka's GroupMetadataManager does it, down to the error codes.
+//! Groups of the classic protocol: members join, a leader among them assigns, all take their assignments; a member that joins,
+//! leaves or changes its subscription makes them do it again. As Kafka's GroupMetadataManager does it, down to the error codes.
 //!
 //! # Layout
 //! | file | what it owns |
@@ -13,8 +13,8 @@
 //! | `stored` | the group's record in the log |
 //!
 //! # Two differences from Kafka
-//! - A ticket is answered once, always. Where Kafka forgets a request whose member asks a second time, the first one is told
-//!   REBALANCE_IN_PROGRESS (its sender is gone, or rejoins); a SyncGroup that waits when its member is removed is told
+//! - A ticket is answered once, always. Where Kafka forgets a request whose member asks a second time, the first one gets
+//!   REBALANCE_IN_PROGRESS (its sender is gone, or rejoins); a SyncGroup that waits when its member is removed gets
 //!   UNKNOWN_MEMBER_ID.
 //! - A group is in the log from its first generation on, not from the first JoinGroup on: before, there is nothing that a
 //!   restart could lose.
@@ -35,4 +35,4 @@ mod tests;
 
 pub use group::ClassicGroup;
 pub use requests::{handle, loaded, replay, timer};
-pub use state::State;
+pub use state::ClassicState;

@@ -2,14 +2,15 @@
 use bytes::Bytes;
 
 use super::group::{ClassicGroup, JOIN, SESSION, SYNC, refuse_sync};
-use super::member::Member;
-use super::state::{InitialDelay, State};
-use crate::group::{Context, GroupReply};
+use super::member::ClassicMember;
+use super::state::{ClassicState, InitialDelay};
+use crate::group::context::GroupContext;
+use crate::group::requests::GroupReply;
 use pylog_wire::ErrorCode;
 
 impl ClassicGroup {
     /// Begins a rebalance, or goes on with the one that is under way.
-    pub(super) fn rebalance_or_complete_join(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn rebalance_or_complete_join(&mut self, cx: &mut GroupContext<'_>) {
         if self.state.may_rebalance() {
             self.prepare_rebalance(cx);
         } else {
@@ -17,21 +18,21 @@ impl ClassicGroup {
         }
     }
 
-    /// Begins a rebalance. Members that wait for their assignments are told to join again.
-    pub(super) fn prepare_rebalance(&mut self, cx: &mut Context<'_>) {
-        if self.state == State::CompletingRebalance {
+    /// Begins a rebalance. Members that wait for their assignments are to join again: REBALANCE_IN_PROGRESS.
+    pub(super) fn prepare_rebalance(&mut self, cx: &mut GroupContext<'_>) {
+        if self.state == ClassicState::CompletingRebalance {
             self.withdraw_assignments(ErrorCode::RebalanceInProgress, cx);
         }
         self.pending_sync.clear();
         cx.cancel_timer("", SYNC);
-        if self.state == State::Empty {
+        if self.state == ClassicState::Empty {
             let delay_ms = i64::from(cx.settings.group_initial_rebalance_delay_ms);
             let remaining_ms = (self.roster.rebalance_timeout_ms() - delay_ms).max(0);
             cx.set_timer("", JOIN, delay_ms);
             let delay = InitialDelay { delay_ms, remaining_ms, member_added: false };
-            return self.become_state(State::PreparingRebalance(Some(delay)), cx.now_ms);
+            return self.become_state(ClassicState::PreparingRebalance(Some(delay)), cx.now_ms);
         }
-        self.become_state(State::PreparingRebalance(None), cx.now_ms);
+        self.become_state(ClassicState::PreparingRebalance(None), cx.now_ms);
         if self.all_joined() {
             self.complete_join(cx);
         } else {
@@ -39,8 +40,8 @@ impl ClassicGroup {
         }
     }
 
-    /// Takes all assignments back and tells those that wait for theirs why.
-    pub(super) fn withdraw_assignments(&mut self, error: ErrorCode, cx: &mut Context<'_>) {
+    /// Takes all assignments back; members that wait for theirs get `error`.
+    pub(super) fn withdraw_assignments(&mut self, error: ErrorCode, cx: &mut GroupContext<'_>) {
         for member_id in self.roster.ids() {
             self.roster.assign(&member_id, Bytes::new());
             let Some(member) = self.roster.get_mut(&member_id) else { continue };
@@ -51,18 +52,18 @@ impl ClassicGroup {
         }
     }
 
-    /// Ends the phase of joining when there is nobody to wait for. The first rebalance of a group waits for its time.
-    pub(super) fn complete_join_if_all_joined(&mut self, cx: &mut Context<'_>) {
-        if self.state == State::PreparingRebalance(None) && self.all_joined() {
+    /// Ends the phase of joining when all have joined. The first rebalance of a group waits for its time.
+    pub(super) fn complete_join_if_all_joined(&mut self, cx: &mut GroupContext<'_>) {
+        if self.state == ClassicState::PreparingRebalance(None) && self.all_joined() {
             self.complete_join(cx);
         }
     }
 
     /// Ends the phase of joining: dynamic members that have not joined are out, the others are the next generation. Without
     /// any that joined, static members are waited for once more.
-    fn complete_join(&mut self, cx: &mut Context<'_>) {
+    fn complete_join(&mut self, cx: &mut GroupContext<'_>) {
         cx.cancel_timer("", JOIN);
-        let is_late = |member: &&Member| !member.awaits_join() && member.instance_id.is_none();
+        let is_late = |member: &&ClassicMember| !member.awaits_join() && member.instance_id.is_none();
         let late: Vec<String> = self.roster.iter().filter(is_late).map(|m| m.member_id.clone()).collect();
         for member_id in late {
             self.remove(&member_id, ErrorCode::UnknownMemberId, cx);
@@ -75,12 +76,12 @@ impl ClassicGroup {
         self.protocol_name = self.roster.select_protocol();
         self.topics = self.subscribed_topics();
         if self.roster.is_empty() {
-            self.become_state(State::Empty, cx.now_ms);
+            self.become_state(ClassicState::Empty, cx.now_ms);
             // Without members it is small.
             self.persist(cx);
             return;
         }
-        self.become_state(State::CompletingRebalance, cx.now_ms);
+        self.become_state(ClassicState::CompletingRebalance, cx.now_ms);
         for member_id in self.roster.ids() {
             if let Some(ticket) = self.roster.take_join(&member_id) {
                 cx.effects.reply(ticket, GroupReply::JoinGroup(self.joined(&member_id)));
@@ -95,7 +96,7 @@ impl ClassicGroup {
     }
 
     /// A deadline is over.
-    pub(super) fn deadline(&mut self, member_id: &str, purpose: &'static str, cx: &mut Context<'_>) {
+    pub(super) fn deadline(&mut self, member_id: &str, purpose: &'static str, cx: &mut GroupContext<'_>) {
         match purpose {
             SESSION => self.session_over(member_id, cx),
             JOIN => self.join_over(cx),
@@ -104,8 +105,8 @@ impl ClassicGroup {
         }
     }
 
-    fn session_over(&mut self, member_id: &str, cx: &mut Context<'_>) {
-        if self.roster.get(member_id).is_some_and(Member::is_excused) {
+    fn session_over(&mut self, member_id: &str, cx: &mut GroupContext<'_>) {
+        if self.roster.get(member_id).is_some_and(ClassicMember::is_excused) {
             return;
         }
         let was_member = self.roster.contains(member_id);
@@ -122,8 +123,8 @@ impl ClassicGroup {
         }
     }
 
-    fn join_over(&mut self, cx: &mut Context<'_>) {
-        let State::PreparingRebalance(initial) = &mut self.state else { return };
+    fn join_over(&mut self, cx: &mut GroupContext<'_>) {
+        let ClassicState::PreparingRebalance(initial) = &mut self.state else { return };
         match initial {
             Some(delay) if delay.member_added && delay.remaining_ms > 0 => {
                 let next_ms = delay.remaining_ms.min(i64::from(cx.settings.group_initial_rebalance_delay_ms));
@@ -135,8 +136,10 @@ impl ClassicGroup {
         }
     }
 
-    fn sync_over(&mut self, cx: &mut Context<'_>) {
-        if !matches!(self.state, State::CompletingRebalance | State::Stable) || self.pending_sync.is_empty() {
+    fn sync_over(&mut self, cx: &mut GroupContext<'_>) {
+        if !matches!(self.state, ClassicState::CompletingRebalance | ClassicState::Stable)
+            || self.pending_sync.is_empty()
+        {
             return;
         }
         for member_id in std::mem::take(&mut self.pending_sync) {
@@ -147,7 +150,7 @@ impl ClassicGroup {
 
     /// The log is at its end: members have a whole session to be heard of. A group that is larger than allowed since the
     /// limit was lowered rebalances, so that its members can commit before some of them are out.
-    pub(super) fn loaded(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn loaded(&mut self, cx: &mut GroupContext<'_>) {
         for member_id in self.roster.ids() {
             self.expect_heartbeat(&member_id, cx);
         }

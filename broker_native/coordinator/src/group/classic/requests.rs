@@ -1,8 +1,10 @@
-//! The room's door: what the machine calls. Refuses what no group could take, whatever its state.
+//! What the machine calls. Refuses requests that no classic group could take, whatever its state.
 use super::group::{ClassicGroup, not_joined};
-use super::state::State;
+use super::state::ClassicState;
 use super::{leave, stored};
-use crate::group::{Context, Group, GroupReply, GroupRequest, Kind};
+use crate::group::context::GroupContext;
+use crate::group::requests::{GroupReply, GroupRequest};
+use crate::group::state::{Group, GroupKind};
 use crate::{Caller, Record, Ticket};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_groups::DescribedGroup;
@@ -21,7 +23,13 @@ const SYNC_NAMES_PROTOCOL_FROM: i16 = 5;
 const DESCRIBE_MISSING_IS_ERROR_FROM: i16 = 6;
 
 /// Takes a request of this protocol.
-pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupRequest, cx: &mut Context<'_>) {
+pub fn handle(
+    group: &mut Group,
+    ticket: Ticket,
+    who: &Caller,
+    asked: GroupRequest,
+    cx: &mut GroupContext<'_>,
+) {
     let reply = match asked {
         GroupRequest::JoinGroup { request, uuid } => {
             if let Err(error) = check_join(group, &request, who, cx) {
@@ -29,7 +37,7 @@ pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupReque
             } else {
                 let mut classic = entered(group, cx);
                 classic.join(ticket, who, &request, uuid, cx);
-                group.kind = Kind::Classic(classic);
+                group.kind = GroupKind::Classic(classic);
                 None
             }
         }
@@ -53,7 +61,7 @@ pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupReque
         GroupRequest::DescribeGroup(group_id) => {
             Some(GroupReply::DescribeGroup(described(group, group_id, who.version)))
         }
-        // Of other rooms.
+        // Of other modules.
         _ => None,
     };
     if let Some(reply) = reply {
@@ -63,16 +71,16 @@ pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupReque
 }
 
 /// A deadline of this kind's is over.
-pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut Context<'_>) {
-    if let Kind::Classic(classic) = &mut group.kind {
+pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut GroupContext<'_>) {
+    if let GroupKind::Classic(classic) = &mut group.kind {
         classic.deadline(member_id, purpose, cx);
     }
     drop_untouched(group);
 }
 
 /// The log is at its end: sets the deadlines of the group's members.
-pub fn loaded(group: &mut Group, cx: &mut Context<'_>) {
-    if let Kind::Classic(classic) = &mut group.kind {
+pub fn loaded(group: &mut Group, cx: &mut GroupContext<'_>) {
+    if let GroupKind::Classic(classic) = &mut group.kind {
         classic.loaded(cx);
     }
 }
@@ -83,18 +91,18 @@ pub fn loaded(group: &mut Group, cx: &mut Context<'_>) {
 /// A sentence when the record is not what its schema says.
 pub fn replay(group: &mut Group, key_type: i16, record: &Record) -> Result<(), String> {
     match stored::read(key_type, record)? {
-        Some(classic) => group.kind = Kind::Classic(Box::new(classic)),
-        None if matches!(group.kind, Kind::Classic(_)) => group.kind = Kind::Simple,
+        Some(classic) => group.kind = GroupKind::Classic(Box::new(classic)),
+        None if matches!(group.kind, GroupKind::Classic(_)) => group.kind = GroupKind::Simple,
         // Another kind has taken the group over since.
         None => {}
     }
     Ok(())
 }
 
-/// A group that nobody entered is none.
+/// A group without members and history does not exist.
 fn drop_untouched(group: &mut Group) {
-    if matches!(&group.kind, Kind::Classic(classic) if classic.is_untouched()) {
-        group.kind = Kind::Simple;
+    if matches!(&group.kind, GroupKind::Classic(classic) if classic.is_untouched()) {
+        group.kind = GroupKind::Simple;
     }
 }
 
@@ -109,7 +117,7 @@ fn check_join(
     group: &Group,
     request: &JoinGroupRequest,
     who: &Caller,
-    cx: &Context<'_>,
+    cx: &GroupContext<'_>,
 ) -> Result<(), ErrorCode> {
     check_group_id(&request.group_id)?;
     let named_after = request.group_instance_id.as_ref().unwrap_or(&who.client_id);
@@ -121,18 +129,18 @@ fn check_join(
         return Err(ErrorCode::InvalidSessionTimeout);
     }
     match &group.kind {
-        Kind::Simple if !request.member_id.is_empty() => Err(ErrorCode::UnknownMemberId),
-        Kind::Consumer(consumer) if !consumer.is_empty() => Err(ErrorCode::InconsistentGroupProtocol),
+        GroupKind::Simple if !request.member_id.is_empty() => Err(ErrorCode::UnknownMemberId),
+        GroupKind::Consumer(consumer) if !consumer.is_empty() => Err(ErrorCode::InconsistentGroupProtocol),
         // What it did with records is kept until it is deleted.
-        Kind::Share(_) => Err(ErrorCode::InconsistentGroupProtocol),
+        GroupKind::Share(_) => Err(ErrorCode::InconsistentGroupProtocol),
         _ => Ok(()),
     }
 }
 
 /// The group's members, made when there are none. An empty group of the other protocol is replaced.
-fn entered(group: &mut Group, cx: &mut Context<'_>) -> Box<ClassicGroup> {
+fn entered(group: &mut Group, cx: &mut GroupContext<'_>) -> Box<ClassicGroup> {
     let kind = std::mem::take(&mut group.kind);
-    if let Kind::Classic(classic) = kind {
+    if let GroupKind::Classic(classic) = kind {
         return classic;
     }
     for record in kind.tombstones(cx.group_id) {
@@ -145,8 +153,8 @@ fn entered(group: &mut Group, cx: &mut Context<'_>) -> Box<ClassicGroup> {
 fn members_of<'a>(group: &'a mut Group, group_id: &str) -> Result<&'a mut ClassicGroup, ErrorCode> {
     check_group_id(group_id)?;
     match &mut group.kind {
-        Kind::Classic(classic) => Ok(classic),
-        Kind::Simple | Kind::Consumer(_) | Kind::Share(_) => Err(ErrorCode::UnknownMemberId),
+        GroupKind::Classic(classic) => Ok(classic),
+        GroupKind::Simple | GroupKind::Consumer(_) | GroupKind::Share(_) => Err(ErrorCode::UnknownMemberId),
     }
 }
 
@@ -162,7 +170,7 @@ fn check_sync<'a>(
     members_of(group, &request.group_id)
 }
 
-fn left(group: &mut Group, request: &LeaveGroupRequest, cx: &mut Context<'_>) -> LeaveGroupResponse {
+fn left(group: &mut Group, request: &LeaveGroupRequest, cx: &mut GroupContext<'_>) -> LeaveGroupResponse {
     match members_of(group, &request.group_id) {
         Ok(classic) => classic.leave(request, cx),
         Err(ErrorCode::UnknownMemberId) => leave::all_unknown(request),
@@ -172,20 +180,24 @@ fn left(group: &mut Group, request: &LeaveGroupRequest, cx: &mut Context<'_>) ->
 
 fn described(group: &Group, group_id: String, version: i16) -> DescribedGroup {
     match &group.kind {
-        Kind::Classic(classic) => classic.describe(&group_id),
-        Kind::Simple if !group.offsets.is_empty() => {
-            DescribedGroup { group_state: State::Empty.name().to_owned(), group_id, ..Default::default() }
-        }
-        Kind::Simple | Kind::Consumer(_) | Kind::Share(_) => {
+        GroupKind::Classic(classic) => classic.describe(&group_id),
+        GroupKind::Simple if !group.offsets.is_empty() => DescribedGroup {
+            group_state: ClassicState::Empty.name().to_owned(),
+            group_id,
+            ..Default::default()
+        },
+        GroupKind::Simple | GroupKind::Consumer(_) | GroupKind::Share(_) => {
             let is_error = version >= DESCRIBE_MISSING_IS_ERROR_FROM;
             let sentence = match &group.kind {
-                Kind::Consumer(_) | Kind::Share(_) => format!("Group {group_id} is not a classic group."),
+                GroupKind::Consumer(_) | GroupKind::Share(_) => {
+                    format!("Group {group_id} is not a classic group.")
+                }
                 _ => format!("Group {group_id} not found."),
             };
             DescribedGroup {
                 error_code: if is_error { ErrorCode::GroupIdNotFound.code() } else { 0 },
                 error_message: is_error.then_some(sentence),
-                group_state: State::Dead.name().to_owned(),
+                group_state: ClassicState::Dead.name().to_owned(),
                 group_id,
                 ..Default::default()
             }

@@ -1,10 +1,10 @@
-//! Who is in a classic group, who leads it, what all of them speak. Counts are kept, so that joining costs the same in a
+//! The members of a classic group, their leader, the protocols that all of them support. Counts are kept, so that joining costs the same in a
 //! large group as in a small one.
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bytes::Bytes;
 
-use super::member::{Member, detached};
+use super::member::{ClassicMember, detached};
 use crate::Ticket;
 use pylog_wire::messages::JoinGroupRequest;
 use pylog_wire::messages::join_group::JoinGroupRequestProtocol;
@@ -12,13 +12,13 @@ use pylog_wire::messages::join_group::JoinGroupRequestProtocol;
 /// The members. There is a leader exactly when there are members.
 #[derive(Debug, Clone, Default)]
 pub struct Roster {
-    members: BTreeMap<String, Member>,
+    members: BTreeMap<String, ClassicMember>,
     /// Member ids of the static members by their instance ids.
     instances: HashMap<String, String>,
     leader: Option<String>,
     /// How many members' JoinGroups wait.
     awaiting_join: usize,
-    /// How many members speak a protocol.
+    /// How many members support a protocol.
     speakers: HashMap<String, usize>,
     bytes: usize,
 }
@@ -34,7 +34,7 @@ impl Roster {
         self.members.is_empty()
     }
 
-    /// What the members cost, about.
+    /// About how many bytes the members take.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -49,7 +49,7 @@ impl Roster {
     }
 
     /// All members, in the order of their ids.
-    pub fn iter(&self) -> impl Iterator<Item = &Member> {
+    pub fn iter(&self) -> impl Iterator<Item = &ClassicMember> {
         self.members.values()
     }
 
@@ -59,12 +59,12 @@ impl Roster {
     }
 
     /// The member with this id.
-    pub fn get(&self, member_id: &str) -> Option<&Member> {
+    pub fn get(&self, member_id: &str) -> Option<&ClassicMember> {
         self.members.get(member_id)
     }
 
     /// The member with this id; what the roster counts is changed by its own methods only.
-    pub fn get_mut(&mut self, member_id: &str) -> Option<&mut Member> {
+    pub fn get_mut(&mut self, member_id: &str) -> Option<&mut ClassicMember> {
         self.members.get_mut(member_id)
     }
 
@@ -104,7 +104,7 @@ impl Roster {
     }
 
     /// Adds a member; the first one leads.
-    pub fn add(&mut self, member: Member) {
+    pub fn add(&mut self, member: ClassicMember) {
         self.remove(&member.member_id);
         self.count_protocols(&member.protocols, true);
         self.bytes += member.bytes();
@@ -117,7 +117,7 @@ impl Roster {
     }
 
     /// Removes a member. When it led, another one leads.
-    pub fn remove(&mut self, member_id: &str) -> Option<Member> {
+    pub fn remove(&mut self, member_id: &str) -> Option<ClassicMember> {
         let member = self.members.remove(member_id)?;
         self.count_protocols(&member.protocols, false);
         self.bytes = self.bytes.saturating_sub(member.bytes());
@@ -131,7 +131,7 @@ impl Roster {
         Some(member)
     }
 
-    /// Gives a static member another id; whatever waited is handed back first.
+    /// Gives a static member another id; the tickets that waited are given back first.
     pub fn rename(&mut self, old_id: &str, new_id: &str) -> (Option<Ticket>, Option<Ticket>) {
         let led = self.is_leader(old_id);
         let Some(mut member) = self.remove(old_id) else { return (None, None) };
@@ -145,7 +145,7 @@ impl Roster {
         waited
     }
 
-    /// Takes what a member that joins again says about itself, and its new ticket; the ticket that it had is handed back.
+    /// Takes what a member that joins again says about itself, and its new ticket; the ticket that it had is given back.
     pub fn update(&mut self, member_id: &str, request: &JoinGroupRequest, ticket: Ticket) -> Option<Ticket> {
         let mut member = self.members.remove(member_id)?;
         self.count_protocols(&member.protocols, false);
@@ -168,17 +168,17 @@ impl Roster {
         ticket
     }
 
-    /// Whether all members speak the protocol.
+    /// Whether all members support the protocol.
     fn is_common(&self, protocol: &str) -> bool {
         self.speakers.get(protocol).copied().unwrap_or_default() == self.members.len()
     }
 
-    /// Whether all members speak one of these protocols.
+    /// Whether all members support one of these protocols.
     pub fn any_is_common(&self, protocols: &[JoinGroupRequestProtocol]) -> bool {
         protocols.iter().any(|protocol| self.is_common(&protocol.name))
     }
 
-    /// The protocol that gets most votes, of those that all members speak; the first by name when votes are equal.
+    /// The protocol that gets most votes, of those that all members support; the first by name when votes are equal.
     pub fn select_protocol(&self) -> Option<String> {
         let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
         for choice in self.iter().filter_map(|member| member.vote(|protocol| self.is_common(protocol))) {
@@ -190,7 +190,7 @@ impl Roster {
 
     /// Makes a member that has joined the leader if the present one has not; `false` when nobody has joined.
     pub fn elect_joined_leader(&mut self) -> bool {
-        if self.leader.as_ref().and_then(|id| self.members.get(id)).is_some_and(Member::awaits_join) {
+        if self.leader.as_ref().and_then(|id| self.members.get(id)).is_some_and(ClassicMember::awaits_join) {
             return true;
         }
         let Some(joined) = self.members.values().find(|member| member.awaits_join()) else { return false };

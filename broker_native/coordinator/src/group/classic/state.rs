@@ -10,10 +10,10 @@
 //! ```
 //! Every state may become `Dead`: the group is deleted. Nothing follows it, and no group is kept in it.
 
-/// Where a group is in its life.
+/// The state of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// No members; it lingers for its offsets.
+pub enum ClassicState {
+    /// No members; it stays for its offsets.
     Empty,
     /// Members are awaited; those who have joined wait for their answers.
     PreparingRebalance(Option<InitialDelay>),
@@ -32,11 +32,11 @@ pub struct InitialDelay {
     pub delay_ms: i64,
     /// How much longer it may still become.
     pub remaining_ms: i64,
-    /// Whether somebody came since it began: it is worth to wait once more.
+    /// Whether a member joined since it began: it is worth to wait once more.
     pub member_added: bool,
 }
 
-impl State {
+impl ClassicState {
     /// Kafka's word for it.
     pub const fn name(self) -> &'static str {
         match self {

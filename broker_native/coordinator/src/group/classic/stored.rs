@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use super::group::ClassicGroup;
-use super::member::Member;
-use super::state::State;
+use super::member::ClassicMember;
+use super::state::ClassicState;
 use crate::Record;
-use crate::group::Context;
+use crate::group::context::GroupContext;
 use pylog_wire::messages::join_group::JoinGroupRequestProtocol;
 use pylog_wire::stored::Stored;
 use pylog_wire::stored::group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};
@@ -21,7 +21,7 @@ const RECORD_MAX_BYTES: usize = 1_000_000;
 
 impl ClassicGroup {
     /// Writes the group into the log; `false`, and nothing is written, when it is too large for that.
-    pub(super) fn persist(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn persist(&mut self, cx: &mut GroupContext<'_>) -> bool {
         // Neither fails: names that are too long for a record were refused when their members came.
         let (Some(key), Ok(value)) = (key(cx.group_id), self.to_value().to_bytes(VALUE_VERSION)) else {
             return false;
@@ -36,7 +36,7 @@ impl ClassicGroup {
 
     pub(super) fn to_value(&self) -> GroupMetadataValue {
         let protocol = self.protocol_name.as_deref().unwrap_or_default();
-        let stored = |member: &Member| MemberMetadata {
+        let stored = |member: &ClassicMember| MemberMetadata {
             member_id: member.member_id.clone(),
             group_instance_id: member.instance_id.clone(),
             client_id: member.client_id.clone(),
@@ -59,7 +59,7 @@ impl ClassicGroup {
     pub(super) fn from_value(value: GroupMetadataValue) -> Self {
         let mut group = Self::new(0);
         group.in_log = true;
-        group.state = if value.members.is_empty() { State::Empty } else { State::Stable };
+        group.state = if value.members.is_empty() { ClassicState::Empty } else { ClassicState::Stable };
         group.since_ms = Some(value.current_state_timestamp).filter(|&at| at >= 0);
         group.generation_id = value.generation;
         group.protocol_type = Some(value.protocol_type).filter(|name| !name.is_empty());
@@ -75,10 +75,10 @@ impl ClassicGroup {
     }
 }
 
-/// A member speaks, as far as the log knows, what the group agreed upon.
-fn loaded_member(member: MemberMetadata, protocol: Option<&str>) -> Member {
+/// As far as the log knows, a member supports only the protocol that the group agreed upon.
+fn loaded_member(member: MemberMetadata, protocol: Option<&str>) -> ClassicMember {
     let session_timeout_ms = member.session_timeout;
-    Member {
+    ClassicMember {
         member_id: member.member_id,
         instance_id: member.group_instance_id,
         client_id: member.client_id,

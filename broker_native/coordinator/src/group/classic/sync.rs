@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use super::group::{ClassicGroup, SYNC, refuse_sync};
-use super::state::State;
+use super::state::ClassicState;
 use crate::Ticket;
-use crate::group::{Context, GroupReply};
+use crate::group::context::GroupContext;
+use crate::group::requests::GroupReply;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{HeartbeatRequest, SyncGroupRequest};
 
 impl ClassicGroup {
     /// Takes a SyncGroup.
-    pub(super) fn sync(&mut self, ticket: Ticket, request: &SyncGroupRequest, cx: &mut Context<'_>) {
+    pub(super) fn sync(&mut self, ticket: Ticket, request: &SyncGroupRequest, cx: &mut GroupContext<'_>) {
         if let Err(error) = self.check_sync(request, cx) {
             return refuse_sync(Some(ticket), error, cx);
         }
@@ -22,7 +23,7 @@ impl ClassicGroup {
             cx.cancel_timer("", SYNC);
         }
         let Some(member) = self.roster.get_mut(member_id) else { return };
-        if self.state == State::Stable {
+        if self.state == ClassicState::Stable {
             let response = self.roster.get(member_id).map(|member| self.synced(member)).unwrap_or_default();
             return cx.effects.reply(ticket, GroupReply::SyncGroup(response));
         }
@@ -33,7 +34,7 @@ impl ClassicGroup {
         }
     }
 
-    fn check_sync(&self, request: &SyncGroupRequest, cx: &Context<'_>) -> Result<(), ErrorCode> {
+    fn check_sync(&self, request: &SyncGroupRequest, cx: &GroupContext<'_>) -> Result<(), ErrorCode> {
         self.check_member(&request.member_id, request.group_instance_id.as_deref())?;
         if request.generation_id != self.generation_id {
             return Err(ErrorCode::IllegalGeneration);
@@ -47,20 +48,20 @@ impl ClassicGroup {
             return Err(ErrorCode::InconsistentGroupProtocol);
         }
         match self.state {
-            State::CompletingRebalance => {
-                let bytes = request.assignments.iter().map(|one| one.assignment.len()).sum();
+            ClassicState::CompletingRebalance => {
+                let bytes = request.assignments.iter().map(|member| member.assignment.len()).sum();
                 // It may be there when the member tries again.
                 if cx.room.has(bytes) { Ok(()) } else { Err(ErrorCode::CoordinatorNotAvailable) }
             }
-            State::Stable => Ok(()),
-            State::PreparingRebalance(_) => Err(ErrorCode::RebalanceInProgress),
-            State::Empty | State::Dead => Err(ErrorCode::UnknownMemberId),
+            ClassicState::Stable => Ok(()),
+            ClassicState::PreparingRebalance(_) => Err(ErrorCode::RebalanceInProgress),
+            ClassicState::Empty | ClassicState::Dead => Err(ErrorCode::UnknownMemberId),
         }
     }
 
     /// Takes the leader's assignments; a member that it left out gets an empty one. When all together are too large for the
-    /// log, everybody is told UNKNOWN_SERVER_ERROR, as in Kafka, and joins again.
-    fn assign(&mut self, request: &SyncGroupRequest, cx: &mut Context<'_>) {
+    /// log, every member gets UNKNOWN_SERVER_ERROR, as in Kafka, and joins again.
+    fn assign(&mut self, request: &SyncGroupRequest, cx: &mut GroupContext<'_>) {
         let mut given: HashMap<&str, &Bytes> =
             request.assignments.iter().map(|a| (a.member_id.as_str(), &a.assignment)).collect();
         for member_id in self.roster.ids() {
@@ -69,9 +70,9 @@ impl ClassicGroup {
             self.roster.assign(&member_id, assignment.unwrap_or_default());
         }
         let before_ms = self.since_ms;
-        self.become_state(State::Stable, cx.now_ms);
+        self.become_state(ClassicState::Stable, cx.now_ms);
         if !self.persist(cx) {
-            (self.state, self.since_ms) = (State::CompletingRebalance, before_ms);
+            (self.state, self.since_ms) = (ClassicState::CompletingRebalance, before_ms);
             self.withdraw_assignments(ErrorCode::UnknownServerError, cx);
             return self.prepare_rebalance(cx);
         }
@@ -91,7 +92,7 @@ impl ClassicGroup {
     pub(super) fn heartbeat(
         &mut self,
         request: &HeartbeatRequest,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) -> Result<(), ErrorCode> {
         self.check_member(&request.member_id, request.group_instance_id.as_deref())?;
         if request.generation_id != self.generation_id {

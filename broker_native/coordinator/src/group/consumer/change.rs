@@ -1,7 +1,7 @@
 //! Each change of a group as a record of `__consumer_offsets`, and back.
 use std::collections::BTreeSet;
 
-use super::member::{Member, MemberState, Owned, Partitions};
+use super::member::{AssignedPartitions, ConsumerMember, MemberState, Owned};
 use crate::Record;
 use pylog_wire::WireError;
 use pylog_wire::stored::consumer_groups::{
@@ -27,24 +27,24 @@ pub struct Resolved {
 
 /// A change of a group. `None` removes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum ConsumerChange {
     /// The group's epoch, and a hash over its topics.
     Epoch { epoch: i32, metadata_hash: i64 },
     /// The group is gone.
     Deleted,
     /// What a regular expression matched.
     Regex(String, Option<Resolved>),
-    /// Who a member is and what it subscribes to; the rest of the [`Member`] does not count.
-    Member(String, Option<Box<Member>>),
+    /// Who a member is and what it subscribes to; the rest of the [`ConsumerMember`] does not count.
+    Member(String, Option<Box<ConsumerMember>>),
     /// The epoch of the target assignment, and when it was made.
     Assignment(Option<(i32, i64)>),
     /// What a member shall own.
-    Target(String, Option<Partitions>),
-    /// How far a member is; only that of the [`Member`] counts.
-    Current(String, Option<Box<Member>>),
+    Target(String, Option<AssignedPartitions>),
+    /// How far a member is; only that of the [`ConsumerMember`] counts.
+    Current(String, Option<Box<ConsumerMember>>),
 }
 
-impl Change {
+impl ConsumerChange {
     /// Whether it only removes something.
     pub fn is_removal(&self) -> bool {
         matches!(
@@ -158,7 +158,7 @@ fn resolved_value(resolved: &Resolved) -> RegularExpressionValue {
     }
 }
 
-fn member_value(member: &Member) -> MemberMetadataValue {
+fn member_value(member: &ConsumerMember) -> MemberMetadataValue {
     MemberMetadataValue {
         instance_id: member.instance_id.clone(),
         rack_id: member.rack_id.clone(),
@@ -171,8 +171,8 @@ fn member_value(member: &Member) -> MemberMetadataValue {
     }
 }
 
-fn read_member(member_id: &str, value: MemberMetadataValue) -> Member {
-    Member {
+fn read_member(member_id: &str, value: MemberMetadataValue) -> ConsumerMember {
+    ConsumerMember {
         instance_id: value.instance_id,
         rack_id: value.rack_id,
         client_id: value.client_id,
@@ -181,11 +181,11 @@ fn read_member(member_id: &str, value: MemberMetadataValue) -> Member {
         subscribed_topic_regex: value.subscribed_topic_regex,
         rebalance_timeout_ms: value.rebalance_timeout_ms,
         server_assignor: value.server_assignor,
-        ..Member::new(member_id)
+        ..ConsumerMember::new(member_id)
     }
 }
 
-fn target_value(target: &Partitions) -> TargetAssignmentMemberValue {
+fn target_value(target: &AssignedPartitions) -> TargetAssignmentMemberValue {
     let topics = target.iter().map(|(topic_id, partitions)| TargetTopicPartitions {
         topic_id: *topic_id,
         partitions: partitions.iter().copied().collect(),
@@ -193,12 +193,12 @@ fn target_value(target: &Partitions) -> TargetAssignmentMemberValue {
     TargetAssignmentMemberValue { topic_partitions: topics.collect() }
 }
 
-fn read_target(value: &TargetAssignmentMemberValue) -> Partitions {
+fn read_target(value: &TargetAssignmentMemberValue) -> AssignedPartitions {
     let topics = value.topic_partitions.iter().filter(|topic| !topic.partitions.is_empty());
     topics.map(|topic| (topic.topic_id, topic.partitions.iter().copied().collect())).collect()
 }
 
-fn current_value(member: &Member) -> CurrentMemberAssignmentValue {
+fn current_value(member: &ConsumerMember) -> CurrentMemberAssignmentValue {
     CurrentMemberAssignmentValue {
         member_epoch: member.member_epoch,
         previous_member_epoch: member.previous_member_epoch,
@@ -221,8 +221,8 @@ fn owned_value(owned: &Owned) -> Vec<OwnedTopicPartitions> {
     topics.collect()
 }
 
-fn read_current(member_id: &str, value: &CurrentMemberAssignmentValue) -> Member {
-    Member {
+fn read_current(member_id: &str, value: &CurrentMemberAssignmentValue) -> ConsumerMember {
+    ConsumerMember {
         member_epoch: value.member_epoch,
         previous_member_epoch: value.previous_member_epoch,
         state: match value.state {
@@ -232,7 +232,7 @@ fn read_current(member_id: &str, value: &CurrentMemberAssignmentValue) -> Member
         },
         assigned: read_owned(&value.assigned_partitions, value.member_epoch),
         pending_revocation: read_owned(&value.partitions_pending_revocation, value.member_epoch),
-        ..Member::new(member_id)
+        ..ConsumerMember::new(member_id)
     }
 }
 

@@ -1,13 +1,12 @@
 //! ConsumerGroupDescribe, one group of it.
 use std::sync::Arc;
 
-use super::super::context::{Context, TopicsView};
+use super::super::context::{GroupContext, TopicsView};
 use super::super::refusal::{not_found, not_of_this_kind};
-use super::super::state::{Group, Kind};
-use super::CONSUMER;
+use super::super::state::{Group, GroupKind};
 use super::assignor;
-use super::group::ConsumerGroup;
-use super::member::Member as GroupMember;
+use super::group::{CONSUMER, ConsumerGroup};
+use super::member::ConsumerMember;
 use pylog_wire::messages::consumer_group_describe::{Assignment, DescribedGroup, Member, TopicPartitions};
 use uuid::Uuid;
 
@@ -15,12 +14,12 @@ use uuid::Uuid;
 const OF_THIS_PROTOCOL: i8 = 1;
 
 /// Describes the group; GROUP_ID_NOT_FOUND when it is none of this kind.
-pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
+pub fn handle(group: &Group, cx: &GroupContext<'_>) -> DescribedGroup {
     let refusal = match &group.kind {
-        Kind::Consumer(group) => return describe(group, cx),
-        Kind::Classic(_) | Kind::Share(_) => not_of_this_kind(cx.group_id, CONSUMER),
-        Kind::Simple if !group.offsets.is_empty() => not_of_this_kind(cx.group_id, CONSUMER),
-        Kind::Simple => not_found(cx.group_id),
+        GroupKind::Consumer(group) => return describe(group, cx),
+        GroupKind::Classic(_) | GroupKind::Share(_) => not_of_this_kind(cx.group_id, CONSUMER),
+        GroupKind::Simple if !group.offsets.is_empty() => not_of_this_kind(cx.group_id, CONSUMER),
+        GroupKind::Simple => not_found(cx.group_id),
     };
     DescribedGroup {
         error_code: refusal.error.code(),
@@ -30,7 +29,7 @@ pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
     }
 }
 
-fn describe(group: &ConsumerGroup, cx: &Context<'_>) -> DescribedGroup {
+fn describe(group: &ConsumerGroup, cx: &GroupContext<'_>) -> DescribedGroup {
     DescribedGroup {
         group_id: cx.group_id.to_owned(),
         group_state: group.state_name().to_owned(),
@@ -42,7 +41,7 @@ fn describe(group: &ConsumerGroup, cx: &Context<'_>) -> DescribedGroup {
     }
 }
 
-fn describe_member(group: &ConsumerGroup, member: &GroupMember, cx: &Context<'_>) -> Member {
+fn describe_member(group: &ConsumerGroup, member: &ConsumerMember, cx: &GroupContext<'_>) -> Member {
     let target = group.targets.get(&member.member_id).into_iter().flatten();
     Member {
         member_id: member.member_id.clone(),

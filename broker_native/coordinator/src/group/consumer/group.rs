@@ -1,14 +1,21 @@
-//! The state of a group: epochs, members, targets, and how a [`Change`] alters it.
+//! The state of a group: epochs, members, targets, and how a [`ConsumerChange`] alters it.
 use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use super::super::context::Context;
-use super::super::state::{Claim, Retention};
-use super::change::{Change, Resolved};
-use super::member::{Member, Owned, Partitions};
+use super::super::claim::{OffsetClaim, Retention};
+use super::super::context::GroupContext;
+use super::change::{ConsumerChange, Resolved};
+use super::member::{AssignedPartitions, ConsumerMember, Owned};
 use crate::Record;
 use pylog_wire::ErrorCode;
+
+/// As Kafka calls the kind.
+pub(super) const CONSUMER: &str = "consumer";
+/// A member did not report in time.
+pub(super) const SESSION: &str = "session";
+/// A member did not give partitions back in time.
+pub(super) const REBALANCE: &str = "rebalance";
 
 /// A group begins here, so that the first member that is subscribed to something gets 2, as in Kafka 4.3.
 pub(in crate::group) const FIRST_EPOCH: i32 = 1;
@@ -23,9 +30,9 @@ pub struct ConsumerGroup {
     /// The group epoch that the targets were made for; -1 when there are none.
     pub assignment_epoch: i32,
     /// By their ids.
-    pub members: BTreeMap<String, Member>,
+    pub members: BTreeMap<String, ConsumerMember>,
     /// What each member shall own.
-    pub targets: BTreeMap<String, Partitions>,
+    pub targets: BTreeMap<String, AssignedPartitions>,
     /// What the members' regular expressions matched.
     pub regexes: BTreeMap<String, Resolved>,
     /// Version of the topics that were looked at last; not in the log, so that they are looked at after a restart.
@@ -61,7 +68,7 @@ impl ConsumerGroup {
     }
 
     /// Writes a change and makes it.
-    pub(super) fn emit(&mut self, change: Change, cx: &mut Context<'_>) {
+    pub(super) fn emit(&mut self, change: ConsumerChange, cx: &mut GroupContext<'_>) {
         // A change that cannot be written is not made either. `request` refuses what a client could bring it about with.
         if let Some(record) =
             change.record(cx.group_id).ok().filter(|record| size(record) <= RECORD_BYTES_MAX)
@@ -72,41 +79,41 @@ impl ConsumerGroup {
     }
 
     /// Makes a change that is in the log.
-    pub fn apply(&mut self, change: Change) {
+    pub fn apply(&mut self, change: ConsumerChange) {
         match change {
-            Change::Epoch { epoch, metadata_hash } => {
+            ConsumerChange::Epoch { epoch, metadata_hash } => {
                 self.group_epoch = epoch;
                 self.metadata_hash = metadata_hash;
             }
-            Change::Deleted => *self = Self::default(),
-            Change::Regex(regex, Some(resolved)) => {
+            ConsumerChange::Deleted => *self = Self::default(),
+            ConsumerChange::Regex(regex, Some(resolved)) => {
                 self.regexes.insert(regex, resolved);
             }
-            Change::Regex(regex, None) => {
+            ConsumerChange::Regex(regex, None) => {
                 self.regexes.remove(&regex);
             }
-            Change::Assignment(made) => self.assignment_epoch = made.map_or(-1, |(epoch, _)| epoch),
-            Change::Target(member_id, Some(target)) => {
+            ConsumerChange::Assignment(made) => self.assignment_epoch = made.map_or(-1, |(epoch, _)| epoch),
+            ConsumerChange::Target(member_id, Some(target)) => {
                 self.targets.insert(member_id, target);
             }
-            Change::Target(member_id, None) => {
+            ConsumerChange::Target(member_id, None) => {
                 self.targets.remove(&member_id);
             }
-            Change::Member(member_id, Some(said)) => self.put_member(&member_id, *said),
-            Change::Member(member_id, None) => self.remove_member(&member_id),
-            Change::Current(member_id, current) => {
+            ConsumerChange::Member(member_id, Some(said)) => self.put_member(&member_id, *said),
+            ConsumerChange::Member(member_id, None) => self.remove_member(&member_id),
+            ConsumerChange::Current(member_id, current) => {
                 self.put_current(&member_id, current.map(|member| *member))
             }
         }
     }
 
-    fn put_member(&mut self, member_id: &str, said: Member) {
+    fn put_member(&mut self, member_id: &str, said: ConsumerMember) {
         if let Some(instance_id) = &said.instance_id {
             self.static_members.insert(instance_id.clone(), member_id.to_owned());
         }
         let member = match self.take_member(member_id) {
             None => said,
-            Some(old) => Member {
+            Some(old) => ConsumerMember {
                 member_epoch: old.member_epoch,
                 previous_member_epoch: old.previous_member_epoch,
                 state: old.state,
@@ -119,7 +126,7 @@ impl ConsumerGroup {
         self.members.insert(member_id.to_owned(), member);
     }
 
-    fn take_member(&mut self, member_id: &str) -> Option<Member> {
+    fn take_member(&mut self, member_id: &str) -> Option<ConsumerMember> {
         let member = self.members.remove(member_id)?;
         self.bytes = self.bytes.saturating_sub(member.bytes());
         Some(member)
@@ -136,12 +143,12 @@ impl ConsumerGroup {
     }
 
     /// `None`: the member owns nothing any more; the removal of the member itself comes next.
-    fn put_current(&mut self, member_id: &str, current: Option<Member>) {
+    fn put_current(&mut self, member_id: &str, current: Option<ConsumerMember>) {
         self.disown(member_id);
         let current = match current {
             Some(current) => current,
             None if self.members.contains_key(member_id) => {
-                Member { member_epoch: -1, ..Member::new(member_id) }
+                ConsumerMember { member_epoch: -1, ..ConsumerMember::new(member_id) }
             }
             None => return,
         };
@@ -149,7 +156,7 @@ impl ConsumerGroup {
             self.owners.insert(partition, member_id.to_owned());
         }
         if !self.members.contains_key(member_id) {
-            self.put_member(member_id, Member::new(member_id));
+            self.put_member(member_id, ConsumerMember::new(member_id));
         }
         let Some(member) = self.members.get_mut(member_id) else { return };
         member.member_epoch = current.member_epoch;
@@ -174,15 +181,15 @@ impl ConsumerGroup {
     }
 
     /// The static member of this name.
-    pub fn static_member(&self, instance_id: &str) -> Option<&Member> {
+    pub fn static_member(&self, instance_id: &str) -> Option<&ConsumerMember> {
         self.static_members.get(instance_id).and_then(|member_id| self.members.get(member_id))
     }
 
-    /// As [`super::super::group::Kind::check_commit`].
+    /// As [`super::super::GroupKind::check_commit`].
     ///
     /// # Errors
     /// UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
-    pub fn check_commit(&self, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    pub fn check_commit(&self, claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
         // A tool, or a consumer that assigns itself, may commit while nobody is there.
         if claim.generation_or_epoch < 0 && self.members.is_empty() {
             return Ok(());
@@ -200,18 +207,18 @@ impl ConsumerGroup {
 
     /// Whether `claim`, whose epoch is not the member's, may commit the partition all the same: it had it at that epoch and
     /// has it still (KIP-1251). So a commit that crosses the answer with the next epoch is not lost.
-    pub fn owned_at(&self, claim: &Claim<'_>, topic_id: &Uuid, partition: i32) -> bool {
+    pub fn owned_at(&self, claim: &OffsetClaim<'_>, topic_id: &Uuid, partition: i32) -> bool {
         self.members.get(claim.member_id).is_some_and(|member| {
             let since = member.owned_since(topic_id, partition);
             since.is_some_and(|since| (since..=member.member_epoch).contains(&claim.generation_or_epoch))
         })
     }
 
-    /// As [`super::super::group::Kind::check_fetch`].
+    /// As [`super::super::GroupKind::check_fetch`].
     ///
     /// # Errors
     /// UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-    pub fn check_fetch(&self, claim: &Claim<'_>) -> Result<(), ErrorCode> {
+    pub fn check_fetch(&self, claim: &OffsetClaim<'_>) -> Result<(), ErrorCode> {
         if claim.member_id.is_empty() && claim.generation_or_epoch < 0 {
             return Ok(());
         }
@@ -219,7 +226,7 @@ impl ConsumerGroup {
         check_epoch(member, claim.generation_or_epoch)
     }
 
-    /// As [`super::super::group::Kind::check_offset_delete`].
+    /// As [`super::super::GroupKind::check_offset_delete`].
     ///
     /// # Errors
     /// None: offsets of topics that nobody is subscribed to may go.
@@ -227,7 +234,7 @@ impl ConsumerGroup {
         Ok(())
     }
 
-    /// As [`super::super::group::Kind::check_delete`].
+    /// As [`super::super::GroupKind::check_delete`].
     ///
     /// # Errors
     /// NON_EMPTY_GROUP.
@@ -246,7 +253,7 @@ impl ConsumerGroup {
         self.members.is_empty()
     }
 
-    /// As [`super::super::group::Kind::retention`].
+    /// As [`super::super::GroupKind::retention`].
     pub fn retention(&self) -> Retention {
         Retention::SinceCommit
     }
@@ -273,12 +280,12 @@ impl ConsumerGroup {
     pub fn tombstones(&self, group_id: &str) -> Vec<Record> {
         let ids = || self.members.keys().cloned();
         let changes = ids()
-            .map(|id| Change::Current(id, None))
-            .chain(self.targets.keys().cloned().map(|id| Change::Target(id, None)))
-            .chain([Change::Assignment(None)])
-            .chain(ids().map(|id| Change::Member(id, None)))
-            .chain(self.regexes.keys().cloned().map(|regex| Change::Regex(regex, None)))
-            .chain([Change::Deleted]);
+            .map(|id| ConsumerChange::Current(id, None))
+            .chain(self.targets.keys().cloned().map(|id| ConsumerChange::Target(id, None)))
+            .chain([ConsumerChange::Assignment(None)])
+            .chain(ids().map(|id| ConsumerChange::Member(id, None)))
+            .chain(self.regexes.keys().cloned().map(|regex| ConsumerChange::Regex(regex, None)))
+            .chain([ConsumerChange::Deleted]);
         changes.filter_map(|change| change.record(group_id).ok()).collect()
     }
 
@@ -304,7 +311,7 @@ pub(in crate::group) fn size(record: &Record) -> usize {
 /// First version of OffsetCommit whose senders know that the generation may be a member epoch.
 const FIRST_COMMIT_WITH_EPOCH: i16 = 9;
 
-fn check_epoch(member: &Member, epoch: i32) -> Result<(), ErrorCode> {
+fn check_epoch(member: &ConsumerMember, epoch: i32) -> Result<(), ErrorCode> {
     if epoch == member.member_epoch { Ok(()) } else { Err(ErrorCode::StaleMemberEpoch) }
 }
 

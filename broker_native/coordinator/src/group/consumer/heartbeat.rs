@@ -1,14 +1,14 @@
 //! A heartbeat: a member joins or stays, the group gets a new target when it needs one, the member takes its next step.
-use super::super::context::Context;
+use super::super::context::GroupContext;
 use super::super::refusal::{Refusal, no_room, not_found, not_of_this_kind};
-use super::super::state::{Group, Kind};
+use super::super::state::{Group, GroupKind};
 use super::assignor;
-use super::change::Change;
-use super::group::{ConsumerGroup, RECORD_BYTES_MAX, size};
-use super::member::{LEAVES, LEFT_FOR_A_WHILE, Member, MemberState, Owned, is_subset};
+use super::change::ConsumerChange;
+use super::group::{CONSUMER, ConsumerGroup, REBALANCE, RECORD_BYTES_MAX, SESSION, size};
+use super::member::{ConsumerMember, LEAVES, LEFT_FOR_A_WHILE, MemberState, Owned, is_subset};
 use super::reconcile::Goal;
+use super::refusals::{check_holder, unknown_instance, unknown_member};
 use super::request;
-use super::{CONSUMER, REBALANCE, SESSION};
 use crate::Caller;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::consumer_group_heartbeat::{Assignment, TopicPartitions};
@@ -20,7 +20,7 @@ pub fn handle(
     who: &Caller,
     mut request: ConsumerGroupHeartbeatRequest,
     fresh_member_id: String,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) -> ConsumerGroupHeartbeatResponse {
     if let Err(refusal) = request::check(&request, who.version) {
         return refusal.into();
@@ -39,19 +39,21 @@ fn take(
     group: &mut Group,
     who: &Caller,
     request: &ConsumerGroupHeartbeatRequest,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
     let joins = request.member_epoch == 0;
     // Nothing changes before all that can be refused was.
     let admitted = match &group.kind {
-        Kind::Consumer(group) => group.admit(request, cx)?,
-        Kind::Classic(classic) if !classic.is_empty() => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
-        Kind::Share(_) => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
+        GroupKind::Consumer(group) => group.admit(request, cx)?,
+        GroupKind::Classic(classic) if !classic.is_empty() => {
+            return Err(not_of_this_kind(cx.group_id, CONSUMER));
+        }
+        GroupKind::Share(_) => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
         _ if !joins => return Err(not_found(cx.group_id)),
         _ => ConsumerGroup::default().admit(request, cx)?,
     };
     let mut members = match std::mem::take(&mut group.kind) {
-        Kind::Consumer(members) => members,
+        GroupKind::Consumer(members) => members,
         // A classic group without members makes room.
         other => {
             cx.effects.records.extend(other.tombstones(cx.group_id));
@@ -59,21 +61,25 @@ fn take(
         }
     };
     let answer = members.heartbeat(admitted, who, request, cx);
-    group.kind = Kind::Consumer(members);
+    group.kind = GroupKind::Consumer(members);
     answer
 }
 
-/// Who heartbeats.
+/// The member that a heartbeat is of.
 pub struct Admitted {
     /// As it was before the request.
-    member: Member,
+    member: ConsumerMember,
     /// A static member that left for a while, in whose place the member comes.
     replaces: Option<String>,
 }
 
 impl ConsumerGroup {
     /// Whether the member may do what it wants.
-    fn admit(&self, request: &ConsumerGroupHeartbeatRequest, cx: &Context<'_>) -> Result<Admitted, Refusal> {
+    fn admit(
+        &self,
+        request: &ConsumerGroupHeartbeatRequest,
+        cx: &GroupContext<'_>,
+    ) -> Result<Admitted, Refusal> {
         let member_id = &request.member_id;
         let size_max = usize::try_from(cx.settings.group_consumer_max_size).unwrap_or(0);
         if self.members.len() >= size_max && !self.members.contains_key(member_id) {
@@ -87,7 +93,7 @@ impl ConsumerGroup {
         let Some(instance_id) = &request.instance_id else {
             let member = match known {
                 Some(member) => member.clone(),
-                None if joins => Member::new(member_id),
+                None if joins => ConsumerMember::new(member_id),
                 None => return Err(unknown_member(member_id, cx.group_id)),
             };
             check_epoch(&member, request)?;
@@ -95,7 +101,7 @@ impl ConsumerGroup {
         };
         match self.static_member(instance_id) {
             None if joins => {
-                let member = known.cloned().unwrap_or_else(|| Member::new(member_id));
+                let member = known.cloned().unwrap_or_else(|| ConsumerMember::new(member_id));
                 Ok(Admitted { member, replaces: None })
             }
             None => Err(unknown_instance(instance_id)),
@@ -109,7 +115,7 @@ impl ConsumerGroup {
             )),
             Some(holder) if joins => {
                 let (member_epoch, previous_member_epoch) = (0, 0);
-                let member = Member {
+                let member = ConsumerMember {
                     member_id: member_id.clone(),
                     member_epoch,
                     previous_member_epoch,
@@ -130,10 +136,10 @@ impl ConsumerGroup {
         admitted: Admitted,
         who: &Caller,
         request: &ConsumerGroupHeartbeatRequest,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
         let before = admitted.member;
-        let known_bytes = self.members.get(&before.member_id).map_or(0, Member::bytes);
+        let known_bytes = self.members.get(&before.member_id).map_or(0, ConsumerMember::bytes);
         if !cx.room.has(before.updated(request, who).bytes().saturating_sub(known_bytes)) {
             return Err(no_room());
         }
@@ -156,41 +162,34 @@ impl ConsumerGroup {
         let subscribed = request.subscribed_topic_names.is_some() || request.subscribed_topic_regex.is_some();
         let full = request.member_epoch == 0
             || (request.rebalance_timeout_ms != -1 && subscribed && request.topic_partitions.is_some());
-        let tell = full || !same_partitions(&before.assigned, &after.assigned);
+        let answers = full || !same_partitions(&before.assigned, &after.assigned);
         Ok(ConsumerGroupHeartbeatResponse {
             member_id: Some(after.member_id.clone()),
             member_epoch: after.member_epoch,
             heartbeat_interval_ms: cx.settings.group_consumer_heartbeat_interval_ms,
-            assignment: tell.then(|| assignment(&after.assigned)),
+            assignment: answers.then(|| assignment(&after.assigned)),
             ..Default::default()
         })
     }
 
     /// Puts `member` in the place of the static member `old_id`, with what that owned and shall own.
-    fn replace(&mut self, old_id: &str, member: &Member, cx: &mut Context<'_>) {
+    fn replace(&mut self, old_id: &str, member: &ConsumerMember, cx: &mut GroupContext<'_>) {
         let target = self.targets.get(old_id).cloned().unwrap_or_default();
         self.remove(old_id, cx);
         let new_id = member.member_id.clone();
-        self.emit(Change::Member(new_id.clone(), Some(Box::new(member.clone()))), cx);
-        self.emit(Change::Target(new_id.clone(), Some(target)), cx);
-        self.emit(Change::Current(new_id, Some(Box::new(member.clone()))), cx);
-    }
-
-    /// Raises the group's epoch when `needed`, or when its topics are not those of its epoch.
-    pub(super) fn raise_epoch_if(&mut self, needed: bool, cx: &mut Context<'_>) {
-        let metadata_hash = self.hash_topics(cx.topics);
-        if needed || metadata_hash != self.metadata_hash {
-            self.emit(Change::Epoch { epoch: self.group_epoch.saturating_add(1), metadata_hash }, cx);
-        }
+        self.emit(ConsumerChange::Member(new_id.clone(), Some(Box::new(member.clone()))), cx);
+        self.emit(ConsumerChange::Target(new_id.clone(), Some(target)), cx);
+        self.emit(ConsumerChange::Current(new_id, Some(Box::new(member.clone()))), cx);
     }
 
     /// Makes the target of the group's epoch. One that is too large for the log is not made: the group has none for its
-    /// epoch then, which every heartbeat is told until it becomes smaller.
-    fn assign(&mut self, cx: &mut Context<'_>) -> Result<(), Refusal> {
+    /// epoch then, and every heartbeat gets the error until the target becomes smaller.
+    fn assign(&mut self, cx: &mut GroupContext<'_>) -> Result<(), Refusal> {
         let mut targets = assignor::assign(self, cx.topics);
         targets.retain(|member_id, target| self.targets.get(member_id) != Some(target));
-        let changes = targets.into_iter().map(|(member_id, target)| Change::Target(member_id, Some(target)));
-        let changes: Vec<Change> = changes.collect();
+        let changes =
+            targets.into_iter().map(|(member_id, target)| ConsumerChange::Target(member_id, Some(target)));
+        let changes: Vec<ConsumerChange> = changes.collect();
         let bytes: usize = changes
             .iter()
             .filter_map(|change| change.record(cx.group_id).ok())
@@ -209,17 +208,17 @@ impl ConsumerGroup {
         for change in changes {
             self.emit(change, cx);
         }
-        self.emit(Change::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
+        self.emit(ConsumerChange::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
         Ok(())
     }
 
     /// The member's next step.
     fn reconcile(
         &mut self,
-        member: &Member,
+        member: &ConsumerMember,
         said: Option<&[TopicPartitions]>,
-        cx: &mut Context<'_>,
-    ) -> Member {
+        cx: &mut GroupContext<'_>,
+    ) -> ConsumerMember {
         if member.is_reconciled_to(self.assignment_epoch) {
             return member.clone();
         }
@@ -234,7 +233,7 @@ impl ConsumerGroup {
         if after == *member {
             return after;
         }
-        self.emit(Change::Current(after.member_id.clone(), Some(Box::new(after.clone()))), cx);
+        self.emit(ConsumerChange::Current(after.member_id.clone(), Some(Box::new(after.clone()))), cx);
         if after.state == MemberState::UnrevokedPartitions {
             cx.set_timer(&after.member_id, REBALANCE, after.rebalance_timeout_ms.max(0).into());
         } else {
@@ -244,8 +243,8 @@ impl ConsumerGroup {
     }
 }
 
-/// The member must be at the epoch it says, or the answer that told it the next one may have been lost. Epoch 0 begins anew.
-fn check_epoch(member: &Member, request: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
+/// The member must be at the epoch it says, or the answer with the next one may have been lost. Epoch 0 begins anew.
+fn check_epoch(member: &ConsumerMember, request: &ConsumerGroupHeartbeatRequest) -> Result<(), Refusal> {
     let (said, known) = (request.member_epoch, member.member_epoch);
     let answer_was_lost = || {
         let owns_no_more =
@@ -263,33 +262,6 @@ fn check_epoch(member: &Member, request: &ConsumerGroupHeartbeatRequest) -> Resu
              ({known}). The member must abandon all its partitions and rejoin."
         ),
     ))
-}
-
-/// The name of a static member belongs to one member id.
-pub(super) fn check_holder(holder: &Member, member_id: &str, instance_id: &str) -> Result<(), Refusal> {
-    if holder.member_id == member_id {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        ErrorCode::FencedInstanceId,
-        format!(
-            "Static member {member_id} with instance id {instance_id} was fenced by member {}.",
-            holder.member_id
-        ),
-    ))
-}
-
-/// There is no such member.
-pub(super) fn unknown_member(member_id: &str, group_id: &str) -> Refusal {
-    Refusal::new(
-        ErrorCode::UnknownMemberId,
-        format!("Member {member_id} is not a member of group {group_id}."),
-    )
-}
-
-/// There is no static member of that name.
-pub(super) fn unknown_instance(instance_id: &str) -> Refusal {
-    Refusal::new(ErrorCode::UnknownMemberId, format!("Instance id {instance_id} is unknown."))
 }
 
 fn same_partitions(one: &Owned, other: &Owned) -> bool {

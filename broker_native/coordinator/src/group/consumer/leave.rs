@@ -1,12 +1,11 @@
 //! Leaving a group: for good, for a while (static members), or because the coordinator says so.
-use super::super::context::Context;
+use super::super::context::GroupContext;
 use super::super::refusal::{Refusal, not_found, not_of_this_kind};
-use super::super::state::{Group, Kind};
-use super::change::Change;
-use super::group::{ConsumerGroup, owned_since};
-use super::heartbeat::{check_holder, unknown_instance, unknown_member};
-use super::member::{LEFT_FOR_A_WHILE, Member, Owned};
-use super::{CONSUMER, REBALANCE, SESSION};
+use super::super::state::{Group, GroupKind};
+use super::change::ConsumerChange;
+use super::group::{CONSUMER, ConsumerGroup, REBALANCE, SESSION, owned_since};
+use super::member::{ConsumerMember, LEFT_FOR_A_WHILE, Owned};
+use super::refusals::{check_holder, unknown_instance, unknown_member};
 use pylog_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
 /// Takes the heartbeat of a member that leaves.
@@ -16,12 +15,12 @@ use pylog_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeat
 pub fn handle(
     group: &mut Group,
     request: &ConsumerGroupHeartbeatRequest,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) -> Result<ConsumerGroupHeartbeatResponse, Refusal> {
     let group = match &mut group.kind {
-        Kind::Consumer(group) => group,
-        Kind::Classic(_) | Kind::Share(_) => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
-        Kind::Simple => return Err(not_found(cx.group_id)),
+        GroupKind::Consumer(group) => group,
+        GroupKind::Classic(_) | GroupKind::Share(_) => return Err(not_of_this_kind(cx.group_id, CONSUMER)),
+        GroupKind::Simple => return Err(not_found(cx.group_id)),
     };
     let member_id = &request.member_id;
     match &request.instance_id {
@@ -47,37 +46,37 @@ pub fn handle(
 
 impl ConsumerGroup {
     /// Removes a member and begins a new epoch; its partitions are free at once.
-    pub(super) fn fence(&mut self, member_id: &str, cx: &mut Context<'_>) {
-        let regex = self.members.get(member_id).and_then(Member::regex).map(str::to_owned);
+    pub(super) fn fence(&mut self, member_id: &str, cx: &mut GroupContext<'_>) {
+        let regex = self.members.get(member_id).and_then(ConsumerMember::regex).map(str::to_owned);
         self.remove(member_id, cx);
         self.forget_regex(regex.as_deref(), cx);
         self.raise_epoch_if(true, cx);
         if self.members.is_empty() {
             // Nobody is left to ask for a target: an empty group has that of its epoch (as Kafka from 4.4 on).
-            self.emit(Change::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
+            self.emit(ConsumerChange::Assignment(Some((self.group_epoch, cx.now_ms))), cx);
         }
     }
 
     /// Removes a member; the order of the records is Kafka's.
-    pub(super) fn remove(&mut self, member_id: &str, cx: &mut Context<'_>) {
-        self.emit(Change::Current(member_id.to_owned(), None), cx);
-        self.emit(Change::Target(member_id.to_owned(), None), cx);
-        self.emit(Change::Member(member_id.to_owned(), None), cx);
+    pub(super) fn remove(&mut self, member_id: &str, cx: &mut GroupContext<'_>) {
+        self.emit(ConsumerChange::Current(member_id.to_owned(), None), cx);
+        self.emit(ConsumerChange::Target(member_id.to_owned(), None), cx);
+        self.emit(ConsumerChange::Member(member_id.to_owned(), None), cx);
         cx.cancel_timer(member_id, SESSION);
         cx.cancel_timer(member_id, REBALANCE);
     }
 
-    /// Keeps the member's partitions for who comes back under its name before its session is over.
-    fn leave_for_a_while(&mut self, member: Member, cx: &mut Context<'_>) {
+    /// Keeps the member's partitions for one that comes back under its name before its session is over.
+    fn leave_for_a_while(&mut self, member: ConsumerMember, cx: &mut GroupContext<'_>) {
         let member_id = member.member_id.clone();
         cx.cancel_timer(&member_id, REBALANCE);
-        let gone = Member {
+        let gone = ConsumerMember {
             member_epoch: LEFT_FOR_A_WHILE,
-            // Who comes back may commit from its first epoch on.
+            // The member that comes back may commit from its first epoch on.
             assigned: owned_since(&member.assigned, 0),
             pending_revocation: Owned::new(),
             ..member
         };
-        self.emit(Change::Current(member_id, Some(Box::new(gone))), cx);
+        self.emit(ConsumerChange::Current(member_id, Some(Box::new(gone))), cx);
     }
 }

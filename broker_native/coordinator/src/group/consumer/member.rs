@@ -8,7 +8,7 @@ use pylog_wire::messages::ConsumerGroupHeartbeatRequest;
 use pylog_wire::messages::consumer_group_heartbeat::TopicPartitions;
 
 /// Partitions by the ids of their topics; no topic without partitions.
-pub type Partitions = BTreeMap<Uuid, BTreeSet<i32>>;
+pub type AssignedPartitions = BTreeMap<Uuid, BTreeSet<i32>>;
 
 /// Partitions with the member epochs since which they are owned (KIP-1251); no topic without partitions.
 pub type Owned = BTreeMap<Uuid, BTreeMap<i32, i32>>;
@@ -24,7 +24,7 @@ pub enum MemberState {
     /// It owns what it shall own, as of its epoch.
     #[default]
     Stable,
-    /// It was told to give partitions back and did not yet.
+    /// It has been asked to give partitions back and has not yet.
     UnrevokedPartitions,
     /// It waits for partitions that others own.
     UnreleasedPartitions,
@@ -32,7 +32,7 @@ pub enum MemberState {
 
 /// A member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct ConsumerMember {
     /// Its id.
     pub member_id: String,
     /// Name of a static member.
@@ -45,7 +45,7 @@ pub struct Member {
     pub client_host: String,
     /// Topics by name.
     pub subscribed_topic_names: BTreeSet<String>,
-    /// Topics by regular expression; an empty one is none, see [`Member::regex`].
+    /// Topics by regular expression; an empty one is none, see [`ConsumerMember::regex`].
     pub subscribed_topic_regex: Option<String>,
     /// How long it may take to give partitions back.
     pub rebalance_timeout_ms: i32,
@@ -63,11 +63,11 @@ pub struct Member {
     pub pending_revocation: Owned,
 }
 
-/// What a member costs besides its texts, about.
+/// About how many bytes a member takes besides its texts.
 const MEMBER_BYTES: usize = 2_000;
 
-impl Member {
-    /// What it costs, about; what it owns is bounded by what there is.
+impl ConsumerMember {
+    /// About how many bytes it takes; what it owns is bounded by the topics that exist.
     pub fn bytes(&self) -> usize {
         let texts = [&self.instance_id, &self.rack_id, &self.subscribed_topic_regex, &self.server_assignor];
         let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
@@ -76,7 +76,7 @@ impl Member {
         MEMBER_BYTES + texts + names + 4 * ids
     }
 
-    /// A member that nothing is known of.
+    /// A member of which only the id is known.
     pub fn new(member_id: &str) -> Self {
         Self {
             member_id: member_id.to_owned(),
@@ -129,7 +129,7 @@ impl Member {
         self.state == MemberState::Stable && self.member_epoch == assignment_epoch
     }
 
-    /// Whether it was told to give partitions back and is there to do so.
+    /// Whether it has been asked to give partitions back and is there to do so.
     pub fn owes_partitions(&self) -> bool {
         self.state == MemberState::UnrevokedPartitions && self.member_epoch != LEFT_FOR_A_WHILE
     }

@@ -3,15 +3,15 @@
 //! # Layout
 //! | file | what it owns |
 //! |---|---|
-//! | [`group`] | the state: epochs, members, targets; how a [`Change`] alters it; what every kind of group is asked |
+//! | [`group`] | the state: epochs, members, targets; how a [`ConsumerChange`] alters it; what every kind of group is asked |
 //! | [`member`] | a member: who it is, what it subscribes to, what it owns |
 //! | [`change`] | each change as a record of `__consumer_offsets`, and back |
-//! | [`request`] | what a heartbeat must look like |
+//! | [`request`], `refusals` | what a heartbeat must look like; members that do not exist |
 //! | [`heartbeat`] | joining, staying, new target, answer |
 //! | [`leave`] | leaving, for good or for a while; being fenced |
 //! | [`reconcile`] | one member's next step from what it owns to what it shall own |
-//! | [`subscription`] | topics behind names and regular expressions; noticing that they changed |
-//! | [`assignor`] | who shall own what: `uniform` and `range` |
+//! | [`subscription`] | topics behind names and regular expressions; noticing that they changed; the next group epoch |
+//! | [`assignor`] | which member is to own which partitions: `uniform` and `range` |
 //! | [`describe`] | ConsumerGroupDescribe |
 //!
 //! # The three epochs
@@ -19,7 +19,7 @@
 //! was made for. A *member's epoch* is the assignment epoch that it has reached: it reaches it when it gave back all
 //! partitions that are not its own any more. A partition goes to its new owner only when no member owns it.
 //!
-//! Everything that changes is a [`Change`]: it is written and applied, and [`replay`] applies the same. What is not in a
+//! Everything that changes is a [`ConsumerChange`]: it is written and applied, and [`replay`] applies the same. What is not in a
 //! change: deadlines, and the version of the topics that were looked at last.
 pub mod assignor;
 pub mod change;
@@ -29,29 +29,30 @@ pub mod heartbeat;
 pub mod leave;
 pub mod member;
 pub mod reconcile;
+mod refusals;
 pub mod request;
 pub mod subscription;
 #[cfg(test)]
 pub(in crate::group) mod tests;
 
-pub use change::Change;
+pub use change::ConsumerChange;
 pub use group::ConsumerGroup;
-pub use member::{Member, MemberState, Owned, Partitions};
+pub use member::{AssignedPartitions, ConsumerMember, MemberState, Owned};
 
-use super::context::Context;
+use super::context::GroupContext;
 use super::requests::{GroupReply, GroupRequest};
-use super::state::{Group, Kind};
+use super::state::{Group, GroupKind};
 use crate::{Caller, Record, Ticket};
-
-/// As Kafka calls the kind.
-const CONSUMER: &str = "consumer";
-/// A member did not report in time.
-const SESSION: &str = "session";
-/// A member did not give partitions back in time.
-const REBALANCE: &str = "rebalance";
+use group::{REBALANCE, SESSION};
 
 /// Takes a request of this protocol.
-pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupRequest, cx: &mut Context<'_>) {
+pub fn handle(
+    group: &mut Group,
+    ticket: Ticket,
+    who: &Caller,
+    asked: GroupRequest,
+    cx: &mut GroupContext<'_>,
+) {
     match asked {
         GroupRequest::ConsumerHeartbeat { request, fresh_member_id } => {
             let answer = heartbeat::handle(group, who, request, fresh_member_id, cx);
@@ -65,8 +66,8 @@ pub fn handle(group: &mut Group, ticket: Ticket, who: &Caller, asked: GroupReque
 }
 
 /// A deadline of this kind's is over.
-pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut Context<'_>) {
-    let Kind::Consumer(group) = &mut group.kind else { return };
+pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut GroupContext<'_>) {
+    let GroupKind::Consumer(group) = &mut group.kind else { return };
     let Some(member) = group.members.get(member_id) else { return };
     if purpose == SESSION || (purpose == REBALANCE && member.owes_partitions()) {
         group.fence(member_id, cx);
@@ -74,8 +75,8 @@ pub fn timer(group: &mut Group, member_id: &str, purpose: &'static str, cx: &mut
 }
 
 /// The log is at its end: sets the deadlines of the group's members.
-pub fn loaded(group: &mut Group, cx: &mut Context<'_>) {
-    let Kind::Consumer(group) = &group.kind else { return };
+pub fn loaded(group: &mut Group, cx: &mut GroupContext<'_>) {
+    let GroupKind::Consumer(group) = &group.kind else { return };
     for member in group.members.values() {
         cx.set_timer(&member.member_id, SESSION, cx.settings.group_consumer_session_timeout_ms.into());
         if member.owes_partitions() {
@@ -89,23 +90,23 @@ pub fn loaded(group: &mut Group, cx: &mut Context<'_>) {
 /// # Errors
 /// A sentence when the record is not what its schema says.
 pub fn replay(group: &mut Group, key_type: i16, record: &Record) -> Result<(), String> {
-    let Some(change) = Change::read(key_type, record).map_err(|error| error.to_string())? else {
+    let Some(change) = ConsumerChange::read(key_type, record).map_err(|error| error.to_string())? else {
         return Ok(());
     };
-    if matches!(change, Change::Deleted) {
-        if matches!(group.kind, Kind::Consumer(_)) {
-            group.kind = Kind::Simple;
+    if matches!(change, ConsumerChange::Deleted) {
+        if matches!(group.kind, GroupKind::Consumer(_)) {
+            group.kind = GroupKind::Simple;
         }
         return Ok(());
     }
-    if !matches!(group.kind, Kind::Consumer(_)) {
+    if !matches!(group.kind, GroupKind::Consumer(_)) {
         // What is left of a group that is gone, or became a classic one.
         if change.is_removal() {
             return Ok(());
         }
-        group.kind = Kind::Consumer(Box::default());
+        group.kind = GroupKind::Consumer(Box::default());
     }
-    if let Kind::Consumer(group) = &mut group.kind {
+    if let GroupKind::Consumer(group) = &mut group.kind {
         group.apply(change);
     }
     Ok(())

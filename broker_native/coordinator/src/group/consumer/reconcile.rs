@@ -1,4 +1,4 @@
-//! One member's next step from what it owns to what it shall own.
+//! One member's next step from what it owns to its target.
 //!
 //! ```text
 //! Stable ── new target takes something away ──> UnrevokedPartitions ── gave it back ──┐
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::member::{Member, MemberState, Owned, Partitions, overlaps};
+use super::member::{AssignedPartitions, ConsumerMember, MemberState, Owned, overlaps};
 use pylog_wire::messages::consumer_group_heartbeat::TopicPartitions;
 
 /// What a member is reconciled to.
@@ -20,8 +20,8 @@ pub struct Goal<'a> {
     /// The epoch of the target.
     pub epoch: i32,
     /// What the member shall own.
-    pub target: &'a Partitions,
-    /// Whether a member, whoever it is, owns a partition.
+    pub target: &'a AssignedPartitions,
+    /// Whether any member owns a partition.
     pub is_owned: &'a dyn Fn(Uuid, i32) -> bool,
     /// What the member says it owns, if it says.
     pub said: Option<&'a [TopicPartitions]>,
@@ -29,7 +29,7 @@ pub struct Goal<'a> {
 
 impl Goal<'_> {
     /// The member after its next step; the same when it has to wait.
-    pub fn step(&self, member: &Member) -> Member {
+    pub fn step(&self, member: &ConsumerMember) -> ConsumerMember {
         match member.state {
             MemberState::Stable if member.member_epoch == self.epoch => member.clone(),
             MemberState::UnrevokedPartitions if self.may_hold(&member.pending_revocation) => member.clone(),
@@ -44,9 +44,9 @@ impl Goal<'_> {
         self.said.is_none_or(|said| overlaps(said, owned))
     }
 
-    fn next(&self, member: &Member, epoch: i32) -> Member {
+    fn next(&self, member: &ConsumerMember, epoch: i32) -> ConsumerMember {
         let split = self.split(&member.assigned);
-        let mut next = Member { previous_member_epoch: member.member_epoch, ..member.clone() };
+        let mut next = ConsumerMember { previous_member_epoch: member.member_epoch, ..member.clone() };
         next.assigned = split.kept;
         if !split.revoked.is_empty() && self.may_hold(&split.revoked) {
             next.state = MemberState::UnrevokedPartitions;
@@ -86,15 +86,15 @@ impl Goal<'_> {
     }
 }
 
-/// What a member owns and shall own, side by side.
+/// What a member owns and its target, side by side.
 #[derive(Default)]
 struct Split {
-    /// It owns and shall own it.
+    /// It owns it and is to own it.
     kept: Owned,
-    /// It owns it and shall not.
+    /// It owns it and is not to.
     revoked: Owned,
-    /// It shall own it, and nobody does.
+    /// It is to own it, and no member does.
     free: BTreeSet<(Uuid, i32)>,
-    /// It shall own something that somebody else owns, or that it has itself to give back first.
+    /// It is to own something that another member owns, or that it has itself to give back first.
     waits: bool,
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use regex::{Regex, RegexBuilder};
 use uuid::Uuid;
 
-use super::change::{Change, Resolved};
+use super::change::{ConsumerChange, Resolved};
 use super::group::ConsumerGroup;
-use super::member::Member;
-use crate::group::context::{Context, TopicsView};
+use super::member::ConsumerMember;
+use crate::group::context::{GroupContext, TopicsView};
 
 /// Memory that a compiled expression may take: 256 KiB is some thousand characters.
 const REGEX_BYTES_MAX: usize = 256 * 1024;
@@ -45,7 +45,7 @@ fn resolve(regex: &str, topics: &Arc<dyn TopicsView>) -> BTreeSet<String> {
 
 impl ConsumerGroup {
     /// The topics that a member is subscribed to and that exist.
-    pub(super) fn topics_of(&self, member: &Member, topics: &Arc<dyn TopicsView>) -> TopicCounts {
+    pub(super) fn topics_of(&self, member: &ConsumerMember, topics: &Arc<dyn TopicsView>) -> TopicCounts {
         let matched =
             member.regex().and_then(|regex| self.regexes.get(regex)).map(|resolved| &resolved.topics);
         let names = member.subscribed_topic_names.iter().chain(matched.into_iter().flatten());
@@ -53,11 +53,16 @@ impl ConsumerGroup {
     }
 
     /// Writes who the member is now and resolves its expression; whether its subscription changed.
-    pub(super) fn subscribe(&mut self, before: &Member, now: &Member, cx: &mut Context<'_>) -> bool {
+    pub(super) fn subscribe(
+        &mut self,
+        before: &ConsumerMember,
+        now: &ConsumerMember,
+        cx: &mut GroupContext<'_>,
+    ) -> bool {
         if before == now && self.members.contains_key(&now.member_id) {
             return false;
         }
-        self.emit(Change::Member(now.member_id.clone(), Some(Box::new(now.clone()))), cx);
+        self.emit(ConsumerChange::Member(now.member_id.clone(), Some(Box::new(now.clone()))), cx);
         let regex_changed = before.regex() != now.regex();
         if regex_changed {
             self.forget_regex(before.regex(), cx);
@@ -69,26 +74,26 @@ impl ConsumerGroup {
     }
 
     /// Forgets an expression that no member has any more.
-    pub(super) fn forget_regex(&mut self, regex: Option<&str>, cx: &mut Context<'_>) {
+    pub(super) fn forget_regex(&mut self, regex: Option<&str>, cx: &mut GroupContext<'_>) {
         let Some(regex) = regex else { return };
         if !self.members.values().any(|member| member.regex() == Some(regex))
             && self.regexes.contains_key(regex)
         {
-            self.emit(Change::Regex(regex.to_owned(), None), cx);
+            self.emit(ConsumerChange::Regex(regex.to_owned(), None), cx);
         }
     }
 
-    fn resolve(&mut self, regex: &str, cx: &mut Context<'_>) {
+    fn resolve(&mut self, regex: &str, cx: &mut GroupContext<'_>) {
         let resolved = Resolved {
             topics: resolve(regex, cx.topics),
             version: i64::try_from(cx.topics.version()).unwrap_or(i64::MAX),
             timestamp_ms: cx.now_ms,
         };
-        self.emit(Change::Regex(regex.to_owned(), Some(resolved)), cx);
+        self.emit(ConsumerChange::Regex(regex.to_owned(), Some(resolved)), cx);
     }
 
     /// Looks at the topics when they are not those of the last look: matches the expressions again. Whether it had to.
-    pub(super) fn look_at_topics(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn look_at_topics(&mut self, cx: &mut GroupContext<'_>) -> bool {
         if self.topics_seen == Some(cx.topics.version()) {
             return false;
         }
@@ -111,6 +116,14 @@ impl ConsumerGroup {
         let named = self.members.values().flat_map(|member| &member.subscribed_topic_names);
         let names: BTreeSet<&String> = named.chain(matched).collect();
         hash_topics(names, topics)
+    }
+
+    /// Raises the group's epoch when `needed`, or when its topics are not those of its epoch.
+    pub(super) fn raise_epoch_if(&mut self, needed: bool, cx: &mut GroupContext<'_>) {
+        let metadata_hash = self.hash_topics(cx.topics);
+        if needed || metadata_hash != self.metadata_hash {
+            self.emit(ConsumerChange::Epoch { epoch: self.group_epoch.saturating_add(1), metadata_hash }, cx);
+        }
     }
 }
 

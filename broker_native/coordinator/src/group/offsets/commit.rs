@@ -1,11 +1,12 @@
 //! OffsetCommit and TxnOffsetCommit.
 use uuid::Uuid;
 
-use super::{Committed, record};
-use crate::group::consumer::ConsumerGroup;
-use crate::group::context::Context;
+use super::{CommittedOffset, record};
+use crate::group::claim::OffsetClaim;
+use crate::group::consumer::group::ConsumerGroup;
+use crate::group::context::GroupContext;
 use crate::group::requests::GroupReply;
-use crate::group::state::{Claim, Group, Kind};
+use crate::group::state::{Group, GroupKind};
 use crate::{Caller, Ticket};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_commit::{OffsetCommitResponsePartition, OffsetCommitResponseTopic};
@@ -16,7 +17,7 @@ use pylog_wire::messages::{
     OffsetCommitRequest, OffsetCommitResponse, TxnOffsetCommitRequest, TxnOffsetCommitResponse,
 };
 
-/// From this version of OffsetCommit on a group that is not there is told apart from a generation that is over.
+/// From this version of OffsetCommit on a group that does not exist has an error of its own, other than ILLEGAL_GENERATION.
 const NOT_FOUND_FROM: i16 = 9;
 /// From this version of OffsetCommit on topics are named by id.
 const TOPIC_IDS_FROM: i16 = 10;
@@ -26,7 +27,7 @@ const TXN_TOPIC_IDS_FROM: i16 = 6;
 const NO_RETENTION: i64 = -1;
 
 /// A commit of one partition.
-struct One {
+struct PartitionCommit {
     partition: i32,
     offset: i64,
     leader_epoch: i32,
@@ -40,7 +41,7 @@ pub fn commit(
     caller: &Caller,
     mut request: OffsetCommitRequest,
     order: &mut i64,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) {
     let ids = caller.version >= TOPIC_IDS_FROM;
     if ids {
@@ -48,7 +49,7 @@ pub fn commit(
             topic.name = name_of(&topic.topic_id, cx);
         }
     }
-    let claim = Claim {
+    let claim = OffsetClaim {
         member_id: &request.member_id,
         group_instance_id: request.group_instance_id.as_deref(),
         generation_or_epoch: request.generation_id_or_member_epoch,
@@ -58,8 +59,8 @@ pub fn commit(
     let asked = request.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| (topic.name.as_str(), partition.partition_index))
     });
-    let verdict = check(group, &claim, asked, cx);
-    if let (Ok(()), Kind::Classic(classic)) = (verdict, &mut group.kind) {
+    let allowed = check(group, &claim, asked, cx);
+    if let (Ok(()), GroupKind::Classic(classic)) = (allowed, &mut group.kind) {
         classic.committed(&request.member_id, cx);
     }
     let expire_timestamp_ms = match request.retention_time_ms {
@@ -72,7 +73,7 @@ pub fn commit(
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
-            let one = One {
+            let commit = PartitionCommit {
                 partition: partition_index,
                 offset: asked.committed_offset,
                 leader_epoch: asked.committed_leader_epoch,
@@ -80,8 +81,8 @@ pub fn commit(
             };
             let before = group.offsets.get(&topic.name, partition_index);
             let before_bytes = before.map_or(0, |before| before.bytes(&topic.name));
-            let committed = check_one(&one, known, verdict, cx)
-                .and_then(|()| committed(&topic.name, one, expire_timestamp_ms, *order, before_bytes, cx));
+            let committed = check_partition(&commit, known, allowed, cx)
+                .and_then(|()| committed(&topic.name, commit, expire_timestamp_ms, *order, before_bytes, cx));
             let error = match committed {
                 Ok(committed) => {
                     *order += 1;
@@ -105,7 +106,7 @@ pub fn commit_in_transaction(
     ticket: Ticket,
     caller: &Caller,
     mut request: TxnOffsetCommitRequest,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) {
     let ids = caller.version >= TXN_TOPIC_IDS_FROM;
     if ids {
@@ -113,7 +114,7 @@ pub fn commit_in_transaction(
             topic.name = name_of(&topic.topic_id, cx);
         }
     }
-    let claim = Claim {
+    let claim = OffsetClaim {
         member_id: &request.member_id,
         group_instance_id: request.group_instance_id.as_deref(),
         generation_or_epoch: request.generation_id,
@@ -123,21 +124,21 @@ pub fn commit_in_transaction(
     let asked = request.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| (topic.name.as_str(), partition.partition_index))
     });
-    let verdict = check(group, &claim, asked, cx);
+    let allowed = check(group, &claim, asked, cx);
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
         let known = known(&topic.name, ids, cx);
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in topic.partitions {
             let partition_index = asked.partition_index;
-            let one = One {
+            let commit = PartitionCommit {
                 partition: partition_index,
                 offset: asked.committed_offset,
                 leader_epoch: asked.committed_leader_epoch,
                 metadata: asked.committed_metadata,
             };
-            let outcome = check_one(&one, known, verdict, cx)
-                .and_then(|()| committed(&topic.name, one, -1, 0, 0, cx).map(drop));
+            let outcome = check_partition(&commit, known, allowed, cx)
+                .and_then(|()| committed(&topic.name, commit, -1, 0, 0, cx).map(drop));
             let error_code = outcome.err().unwrap_or(ErrorCode::None).code();
             partitions.push(TxnOffsetCommitResponsePartition { partition_index, error_code });
         }
@@ -151,12 +152,12 @@ pub fn commit_in_transaction(
 }
 
 /// The topic's name; no topic has an empty one.
-fn name_of(id: &Uuid, cx: &Context<'_>) -> String {
+fn name_of(id: &Uuid, cx: &GroupContext<'_>) -> String {
     cx.topics.topic_with_id(id).map_or_else(String::new, |(name, _)| name)
 }
 
 /// How many partitions the topic has; it was asked for by its id or by its name.
-fn known(name: &str, by_id: bool, cx: &Context<'_>) -> Result<i32, ErrorCode> {
+fn known(name: &str, by_id: bool, cx: &GroupContext<'_>) -> Result<i32, ErrorCode> {
     let unknown = if by_id { ErrorCode::UnknownTopicId } else { ErrorCode::UnknownTopicOrPartition };
     cx.topics.topic(name).map(|(_, partitions)| partitions).ok_or(unknown)
 }
@@ -164,9 +165,9 @@ fn known(name: &str, by_id: bool, cx: &Context<'_>) -> Result<i32, ErrorCode> {
 /// Whether the group takes commits of `claim` for all that is `asked`.
 fn check<'a>(
     group: &Group,
-    claim: &Claim<'_>,
+    claim: &OffsetClaim<'_>,
     mut asked: impl Iterator<Item = (&'a str, i32)>,
-    cx: &Context<'_>,
+    cx: &GroupContext<'_>,
 ) -> Result<(), ErrorCode> {
     if group.is_vacant() && claim.generation_or_epoch >= 0 {
         let from = if claim.transactional { TXN_TOPIC_IDS_FROM } else { NOT_FOUND_FROM };
@@ -182,31 +183,31 @@ fn check<'a>(
         })
     };
     match (group.kind.check_commit(claim), &group.kind) {
-        (Err(ErrorCode::StaleMemberEpoch), Kind::Consumer(members)) if still_owned(members) => Ok(()),
+        (Err(ErrorCode::StaleMemberEpoch), GroupKind::Consumer(members)) if still_owned(members) => Ok(()),
         // Older producers do not know it.
         (Err(ErrorCode::StaleMemberEpoch), _)
             if claim.transactional && claim.version < TXN_TOPIC_IDS_FROM =>
         {
             Err(ErrorCode::IllegalGeneration)
         }
-        (verdict, _) => verdict,
+        (allowed, _) => allowed,
     }
 }
 
-/// Whether this offset can be committed, when the group's `verdict` is what it is. A partition that is not there is told
-/// first: Kafka looks before it asks the group.
-fn check_one(
-    one: &One,
+/// Whether this offset can be committed; `allowed`: whether the group takes commits of this caller. A partition that does not exist
+/// comes first: Kafka looks for it before it asks the group.
+fn check_partition(
+    commit: &PartitionCommit,
     partitions: Result<i32, ErrorCode>,
-    verdict: Result<(), ErrorCode>,
-    cx: &Context<'_>,
+    allowed: Result<(), ErrorCode>,
+    cx: &GroupContext<'_>,
 ) -> Result<(), ErrorCode> {
-    if !(0..partitions?).contains(&one.partition) {
+    if !(0..partitions?).contains(&commit.partition) {
         return Err(ErrorCode::UnknownTopicOrPartition);
     }
-    verdict?;
+    allowed?;
     let limit = usize::try_from(cx.settings.offset_metadata_max_bytes).unwrap_or(0);
-    let metadata = one.metadata.as_deref().unwrap_or_default();
+    let metadata = commit.metadata.as_deref().unwrap_or_default();
     // As Java counts: UTF-16 units, of which there are at most as many as bytes.
     if metadata.len() > limit && metadata.encode_utf16().count() > limit {
         return Err(ErrorCode::OffsetMetadataTooLarge);
@@ -217,16 +218,16 @@ fn check_one(
 /// Adds the record, if there is room for more than the `before_bytes` that the partition's offset costs now.
 fn committed(
     topic: &str,
-    one: One,
+    commit: PartitionCommit,
     expire_timestamp_ms: i64,
     order: i64,
     before_bytes: usize,
-    cx: &mut Context<'_>,
-) -> Result<Committed, ErrorCode> {
-    let committed = Committed {
-        offset: one.offset,
-        leader_epoch: one.leader_epoch,
-        metadata: one.metadata.unwrap_or_default(),
+    cx: &mut GroupContext<'_>,
+) -> Result<CommittedOffset, ErrorCode> {
+    let committed = CommittedOffset {
+        offset: commit.offset,
+        leader_epoch: commit.leader_epoch,
+        metadata: commit.metadata.unwrap_or_default(),
         commit_timestamp_ms: cx.now_ms,
         expire_timestamp_ms,
         order,
@@ -234,7 +235,7 @@ fn committed(
     if !cx.room.has(committed.bytes(topic).saturating_sub(before_bytes)) {
         return Err(ErrorCode::InvalidCommitOffsetSize);
     }
-    let record = record(cx.group_id, topic, one.partition, Some(&committed));
+    let record = record(cx.group_id, topic, commit.partition, Some(&committed));
     cx.effects.record(record.map_err(|_too_long| ErrorCode::InvalidCommitOffsetSize)?);
     Ok(committed)
 }

@@ -1,9 +1,10 @@
 //! OffsetFetch.
 use uuid::Uuid;
 
-use super::Committed;
+use super::CommittedOffset;
+use crate::group::claim::OffsetClaim;
 use crate::group::context::TopicsView;
-use crate::group::state::{Claim, Group};
+use crate::group::state::Group;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_fetch::{
     OffsetFetchRequestGroup, OffsetFetchResponseGroup, OffsetFetchResponsePartitions,
@@ -23,7 +24,7 @@ pub fn fetch(
     require_stable: bool,
     topics: &dyn TopicsView,
 ) -> OffsetFetchResponseGroup {
-    let claim = Claim {
+    let claim = OffsetClaim {
         member_id: request.member_id.as_deref().unwrap_or_default(),
         group_instance_id: None,
         generation_or_epoch: request.member_epoch,
@@ -43,7 +44,7 @@ pub fn fetch(
             topic.name = topics.topic_with_id(&topic.topic_id).map_or_else(String::new, |(name, _)| name);
         }
     }
-    let one = |topic: &str, partition: i32, committed: Option<&Committed>| {
+    let answer_of = |topic: &str, partition: i32, committed: Option<&CommittedOffset>| {
         if require_stable && group.offsets.is_pending(topic, partition) {
             return answer(partition, None, ErrorCode::UnstableOffsetCommit);
         }
@@ -55,7 +56,8 @@ pub fn fetch(
             let id =
                 |topic: &str| if ids { topics.topic(topic).map(|(id, _)| id) } else { Some(Uuid::nil()) };
             let all = group.offsets.committed().iter().filter_map(|(topic, partitions)| {
-                let partitions = partitions.iter().map(|(number, found)| one(topic, *number, Some(found)));
+                let partitions =
+                    partitions.iter().map(|(number, found)| answer_of(topic, *number, Some(found)));
                 let (name, partitions) = (topic.clone(), partitions.collect());
                 Some(OffsetFetchResponseTopics { name, topic_id: id(topic)?, partitions })
             });
@@ -68,7 +70,7 @@ pub fn fetch(
                     if topic.name.is_empty() && ids {
                         return answer(*number, None, ErrorCode::UnknownTopicId);
                     }
-                    one(&topic.name, *number, known.and_then(|known| known.get(number)))
+                    answer_of(&topic.name, *number, known.and_then(|known| known.get(number)))
                 });
                 let partitions = partitions.collect();
                 OffsetFetchResponseTopics { name: topic.name, topic_id: topic.topic_id, partitions }
@@ -79,7 +81,11 @@ pub fn fetch(
     OffsetFetchResponseGroup { group_id: request.group_id, topics: found, ..Default::default() }
 }
 
-fn answer(partition: i32, committed: Option<&Committed>, error: ErrorCode) -> OffsetFetchResponsePartitions {
+fn answer(
+    partition: i32,
+    committed: Option<&CommittedOffset>,
+    error: ErrorCode,
+) -> OffsetFetchResponsePartitions {
     OffsetFetchResponsePartitions {
         partition_index: partition,
         committed_offset: committed.map_or(NO_OFFSET, |found| found.offset),

@@ -1,7 +1,8 @@
 //! Offsets that go: OffsetDelete, DeleteGroups, expiry, deleted topics.
-use super::{Committed, record};
-use crate::group::context::Context;
-use crate::group::state::{Group, Kind, Retention};
+use super::{CommittedOffset, record};
+use crate::group::claim::Retention;
+use crate::group::context::GroupContext;
+use crate::group::state::{Group, GroupKind};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_delete::{OffsetDeleteResponsePartition, OffsetDeleteResponseTopic};
 use pylog_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
@@ -10,7 +11,7 @@ use pylog_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
 pub fn delete_offsets(
     group: &mut Group,
     request: OffsetDeleteRequest,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) -> OffsetDeleteResponse {
     let refused = |error: ErrorCode| OffsetDeleteResponse { error_code: error.code(), ..Default::default() };
     if group.is_vacant() {
@@ -43,7 +44,7 @@ pub fn delete_offsets(
 ///
 /// # Errors
 /// GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
-pub fn delete_group(group: &mut Group, cx: &mut Context<'_>) -> Result<(), ErrorCode> {
+pub fn delete_group(group: &mut Group, cx: &mut GroupContext<'_>) -> Result<(), ErrorCode> {
     if group.is_vacant() {
         return Err(ErrorCode::GroupIdNotFound);
     }
@@ -56,7 +57,7 @@ pub fn delete_group(group: &mut Group, cx: &mut Context<'_>) -> Result<(), Error
 }
 
 /// Forgets the offsets of a topic that is no more.
-pub fn forget_topic(group: &mut Group, topic: &str, cx: &mut Context<'_>) {
+pub fn forget_topic(group: &mut Group, topic: &str, cx: &mut GroupContext<'_>) {
     for (of, partition) in group.offsets.partitions() {
         if of == topic {
             forget(group, topic, partition, cx);
@@ -64,8 +65,8 @@ pub fn forget_topic(group: &mut Group, topic: &str, cx: &mut Context<'_>) {
     }
 }
 
-/// Forgets what nobody needs any more: offsets that are too old, then the group when nothing is left of it.
-pub fn expire(group: &mut Group, cx: &mut Context<'_>) {
+/// Forgets offsets that are too old, and then the group when nothing is left of it.
+pub fn expire(group: &mut Group, cx: &mut GroupContext<'_>) {
     let retention = group.kind.retention();
     if retention == Retention::Keep {
         return;
@@ -88,7 +89,7 @@ pub fn expire(group: &mut Group, cx: &mut Context<'_>) {
     }
 }
 
-fn is_expired(committed: &Committed, retention: Retention, cx: &Context<'_>) -> bool {
+fn is_expired(committed: &CommittedOffset, retention: Retention, cx: &GroupContext<'_>) -> bool {
     let since_ms = match retention {
         _ if committed.expire_timestamp_ms >= 0 => return cx.now_ms >= committed.expire_timestamp_ms,
         Retention::Keep => return false,
@@ -99,7 +100,7 @@ fn is_expired(committed: &Committed, retention: Retention, cx: &Context<'_>) -> 
 }
 
 /// Deletes the offset, if there is one.
-fn forget(group: &mut Group, topic: &str, partition: i32, cx: &mut Context<'_>) {
+fn forget(group: &mut Group, topic: &str, partition: i32, cx: &mut GroupContext<'_>) {
     if group.offsets.get(topic, partition).is_some() || group.offsets.is_pending(topic, partition) {
         // A name that was read from the log or a request can be written again.
         if let Ok(tombstone) = record(cx.group_id, topic, partition, None) {
@@ -109,8 +110,8 @@ fn forget(group: &mut Group, topic: &str, partition: i32, cx: &mut Context<'_>) 
     }
 }
 
-fn forget_members(group: &mut Group, cx: &mut Context<'_>) {
+fn forget_members(group: &mut Group, cx: &mut GroupContext<'_>) {
     let tombstones = group.kind.tombstones(cx.group_id);
     cx.effects.records.extend(tombstones);
-    group.kind = Kind::Simple;
+    group.kind = GroupKind::Simple;
 }

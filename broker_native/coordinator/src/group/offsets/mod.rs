@@ -28,7 +28,7 @@ pub type ByPartition<T> = BTreeMap<String, BTreeMap<i32, T>>;
 
 /// A committed offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommittedOffset {
     /// Next offset to read.
     pub offset: i64,
     /// Epoch of the leader it was read from; -1: unknown.
@@ -43,7 +43,7 @@ pub struct Committed {
     pub order: i64,
 }
 
-impl Committed {
+impl CommittedOffset {
     /// What it costs, about.
     pub fn bytes(&self, topic: &str) -> usize {
         OFFSET_BYTES + topic.len() + self.metadata.len()
@@ -64,14 +64,14 @@ impl Committed {
 
 /// The offsets of one group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Offsets {
-    committed: ByPartition<Committed>,
+pub struct GroupOffsets {
+    committed: ByPartition<CommittedOffset>,
     /// By producer id.
-    pending: HashMap<i64, ByPartition<Committed>>,
+    pending: HashMap<i64, ByPartition<CommittedOffset>>,
     bytes: usize,
 }
 
-impl Offsets {
+impl GroupOffsets {
     /// Whether there is none, not even a transaction that may bring one.
     pub fn is_empty(&self) -> bool {
         self.committed.is_empty() && self.pending.is_empty()
@@ -83,18 +83,20 @@ impl Offsets {
     }
 
     /// What is committed.
-    pub fn committed(&self) -> &ByPartition<Committed> {
+    pub fn committed(&self) -> &ByPartition<CommittedOffset> {
         &self.committed
     }
 
     /// The committed offset of a partition.
-    pub fn get(&self, topic: &str, partition: i32) -> Option<&Committed> {
+    pub fn get(&self, topic: &str, partition: i32) -> Option<&CommittedOffset> {
         self.committed.get(topic)?.get(&partition)
     }
 
     /// Whether an open transaction may change the partition's offset.
     pub fn is_pending(&self, topic: &str, partition: i32) -> bool {
-        let has = |one: &ByPartition<Committed>| one.get(topic).is_some_and(|t| t.contains_key(&partition));
+        let has = |offsets: &ByPartition<CommittedOffset>| {
+            offsets.get(topic).is_some_and(|t| t.contains_key(&partition))
+        };
         self.pending.values().any(has)
     }
 
@@ -105,7 +107,7 @@ impl Offsets {
     }
 
     /// Commits, at once or when `producer_id`'s transaction does.
-    pub fn put(&mut self, topic: &str, partition: i32, committed: Committed, producer_id: Option<i64>) {
+    pub fn put(&mut self, topic: &str, partition: i32, committed: CommittedOffset, producer_id: Option<i64>) {
         let into = match producer_id {
             None => &mut self.committed,
             Some(producer_id) => self.pending.entry(producer_id).or_default(),
@@ -142,7 +144,12 @@ impl Offsets {
 }
 
 /// Inserts; gives what the offset before costs, which is gone.
-fn insert(into: &mut ByPartition<Committed>, topic: &str, partition: i32, committed: Committed) -> usize {
+fn insert(
+    into: &mut ByPartition<CommittedOffset>,
+    topic: &str,
+    partition: i32,
+    committed: CommittedOffset,
+) -> usize {
     let Some(partitions) = into.get_mut(topic) else {
         into.insert(topic.to_owned(), BTreeMap::from([(partition, committed)]));
         return 0;
@@ -151,7 +158,7 @@ fn insert(into: &mut ByPartition<Committed>, topic: &str, partition: i32, commit
 }
 
 /// Removes; gives what the offset cost.
-fn remove(from: &mut ByPartition<Committed>, topic: &str, partition: i32) -> usize {
+fn remove(from: &mut ByPartition<CommittedOffset>, topic: &str, partition: i32) -> usize {
     let Some(partitions) = from.get_mut(topic) else { return 0 };
     let removed = partitions.remove(&partition);
     if partitions.is_empty() {
@@ -165,16 +172,16 @@ fn record(
     group_id: &str,
     topic: &str,
     partition: i32,
-    committed: Option<&Committed>,
+    committed: Option<&CommittedOffset>,
 ) -> Result<Record, WireError> {
     let value = match committed {
         None => None,
-        Some(one) => Some(commit_value(
-            one.offset,
-            one.leader_epoch,
-            &one.metadata,
-            one.commit_timestamp_ms,
-            one.expire_timestamp_ms,
+        Some(committed) => Some(commit_value(
+            committed.offset,
+            committed.leader_epoch,
+            &committed.metadata,
+            committed.commit_timestamp_ms,
+            committed.expire_timestamp_ms,
         )?),
     };
     Ok(Record { key: commit_key(group_id, topic, partition)?, value })

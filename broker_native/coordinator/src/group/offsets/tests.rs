@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::group::machine::GroupEffects;
 use crate::group::{GroupEvent, GroupMachine, GroupReply, GroupRequest, Settings, TopicsView};
-use crate::{Caller, Entry, Machine, Now, Room, Ticket};
+use crate::{Caller, LogEntry, Machine, Now, Room, Ticket};
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
@@ -48,7 +48,7 @@ impl TopicsView for Topics {
 /// A machine and what stands in its log.
 struct World {
     machine: GroupMachine,
-    log: Vec<Entry>,
+    log: Vec<LogEntry>,
     now_ms: i64,
     ticket: u64,
 }
@@ -70,7 +70,7 @@ impl World {
         for record in effects.records {
             let offset = self.log.len() as i64;
             let transaction = effects.transaction;
-            let entry = Entry::Record { offset, timestamp_ms: self.now_ms, transaction, record };
+            let entry = LogEntry::Record { offset, timestamp_ms: self.now_ms, transaction, record };
             if transaction.is_some() {
                 self.machine.replay(&entry).unwrap();
             }
@@ -136,7 +136,7 @@ impl World {
     }
 
     fn end(&mut self, producer_id: i64, marker: Marker) {
-        let entry = Entry::Marker { producer_id, producer_epoch: 0, marker };
+        let entry = LogEntry::Marker { producer_id, producer_epoch: 0, marker };
         self.machine.replay(&entry).unwrap();
         self.log.push(entry);
     }
@@ -251,7 +251,7 @@ fn a_commit_is_fetched_with_its_epoch_and_text_and_survives_a_restart() {
 fn records_are_kafkas() {
     let mut world = World::new();
     world.commit("g", "t", 1, 42);
-    let Entry::Record { record, .. } = &world.log[0] else { panic!() };
+    let LogEntry::Record { record, .. } = &world.log[0] else { panic!() };
     assert_eq!(type_and_name(&record.key).unwrap(), (1, "g".into()));
     assert_eq!(&record.key[..], b"\0\x01\0\x01g\0\x01t\0\0\0\x01");
     let value = record.value.as_ref().unwrap();
@@ -261,7 +261,7 @@ fn records_are_kafkas() {
     // A retention of its own, as clients of old could ask for.
     let request = OffsetCommitRequest { retention_time_ms: 5, ..commit_request("g", "t", 2, 1) };
     assert_eq!(world.commit_as(4, request), OK);
-    let Entry::Record { record, .. } = &world.log[1] else { panic!() };
+    let LogEntry::Record { record, .. } = &world.log[1] else { panic!() };
     let value = OffsetCommitValue::from_bytes(record.value.as_ref().unwrap()).unwrap();
     assert_eq!(value.expire_timestamp, world.now_ms + 5);
 }

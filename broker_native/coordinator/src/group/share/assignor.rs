@@ -1,25 +1,28 @@
-//! Who reads what: Kafka's `simple` assignor in its result. Each partition is read by at least one of its topic's subscribers, and
+//! Which member reads which partitions: Kafka's `simple` assignor in its result. Each partition is read by at least one of its topic's subscribers, and
 //! each subscriber reads at least one partition; no more is doubled than that takes.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::group::ShareGroup;
-use crate::group::consumer::Partitions;
+use super::member::ShareMember;
+use crate::group::consumer::member::AssignedPartitions;
 use crate::group::context::TopicsView;
 
 /// Its name.
 pub const SIMPLE: &str = "simple";
 
 /// The targets of all members, also of those that get nothing.
-pub fn assign(group: &ShareGroup, topics: &Arc<dyn TopicsView>) -> BTreeMap<String, Partitions> {
-    let mut targets: BTreeMap<String, Partitions> =
-        group.members.keys().map(|member_id| (member_id.clone(), Partitions::new())).collect();
-    for (subscribers, partitions) in by_subscribers(group, topics) {
-        for (member, partition) in dealt(subscribers.len(), partitions.len()) {
+pub fn assign(
+    members: &BTreeMap<String, ShareMember>,
+    topics: &Arc<dyn TopicsView>,
+) -> BTreeMap<String, AssignedPartitions> {
+    let mut targets: BTreeMap<String, AssignedPartitions> =
+        members.keys().map(|member_id| (member_id.clone(), AssignedPartitions::new())).collect();
+    for (subscribers, partitions) in by_subscribers(members, topics) {
+        for (reader, partition) in dealt(subscribers.len(), partitions.len()) {
             let (Some(member_id), Some((topic_id, number))) =
-                (subscribers.get(member), partitions.get(partition))
+                (subscribers.get(reader), partitions.get(partition))
             else {
                 continue;
             };
@@ -40,9 +43,12 @@ fn dealt(members: usize, partitions: usize) -> impl Iterator<Item = (usize, usiz
 /// The partitions of topics that have the same subscribers.
 type BySubscribers<'a> = BTreeMap<Vec<&'a str>, Vec<(Uuid, i32)>>;
 
-fn by_subscribers<'a>(group: &'a ShareGroup, topics: &Arc<dyn TopicsView>) -> BySubscribers<'a> {
+fn by_subscribers<'a>(
+    members: &'a BTreeMap<String, ShareMember>,
+    topics: &Arc<dyn TopicsView>,
+) -> BySubscribers<'a> {
     let mut of_topic: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (member_id, member) in &group.members {
+    for (member_id, member) in members {
         for name in &member.subscribed_topic_names {
             of_topic.entry(name).or_default().push(member_id);
         }

@@ -1,7 +1,7 @@
 //! Each change of a share group as a record of `__consumer_offsets`, and back.
-use super::group::Member;
+use super::member::ShareMember;
 use crate::Record;
-use crate::group::consumer::Partitions;
+use crate::group::consumer::member::AssignedPartitions;
 use pylog_wire::WireError;
 use pylog_wire::stored::consumer_groups::TargetTopicPartitions;
 use pylog_wire::stored::share_groups::{
@@ -17,22 +17,22 @@ const STABLE: i8 = 0;
 
 /// A change of a group. `None` removes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum ShareChange {
     /// The group's epoch, and a hash over its topics.
     Epoch { epoch: i32, metadata_hash: i64 },
     /// The group is gone.
     Deleted,
-    /// Who a member is and what it subscribes to; the rest of the [`Member`] does not count.
-    Member(String, Option<Box<Member>>),
+    /// Who a member is and what it subscribes to; the rest of the [`ShareMember`] does not count.
+    Member(String, Option<Box<ShareMember>>),
     /// The epoch of the target assignment, and when it was made.
     Assignment(Option<(i32, i64)>),
     /// What a member shall read.
-    Target(String, Option<Partitions>),
-    /// What a member was told; only that of the [`Member`] counts.
-    Current(String, Option<Box<Member>>),
+    Target(String, Option<AssignedPartitions>),
+    /// What a member was given; only that of the [`ShareMember`] counts.
+    Current(String, Option<Box<ShareMember>>),
 }
 
-impl Change {
+impl ShareChange {
     /// Whether it only removes something.
     pub fn is_removal(&self) -> bool {
         matches!(
@@ -117,7 +117,7 @@ impl Change {
     }
 }
 
-fn member_value(member: &Member) -> ShareMemberMetadataValue {
+fn member_value(member: &ShareMember) -> ShareMemberMetadataValue {
     ShareMemberMetadataValue {
         rack_id: member.rack_id.clone(),
         client_id: member.client_id.clone(),
@@ -126,17 +126,17 @@ fn member_value(member: &Member) -> ShareMemberMetadataValue {
     }
 }
 
-fn read_member(value: ShareMemberMetadataValue) -> Member {
-    Member {
+fn read_member(value: ShareMemberMetadataValue) -> ShareMember {
+    ShareMember {
         rack_id: value.rack_id,
         client_id: value.client_id,
         client_host: value.client_host,
         subscribed_topic_names: value.subscribed_topic_names.into_iter().collect(),
-        ..Member::default()
+        ..ShareMember::default()
     }
 }
 
-fn current_value(member: &Member) -> ShareCurrentValue {
+fn current_value(member: &ShareMember) -> ShareCurrentValue {
     ShareCurrentValue {
         member_epoch: member.member_epoch,
         previous_member_epoch: member.previous_member_epoch,
@@ -145,16 +145,16 @@ fn current_value(member: &Member) -> ShareCurrentValue {
     }
 }
 
-fn read_current(value: &ShareCurrentValue) -> Member {
-    Member {
+fn read_current(value: &ShareCurrentValue) -> ShareMember {
+    ShareMember {
         member_epoch: value.member_epoch,
         previous_member_epoch: value.previous_member_epoch,
         assigned: read_partitions(&value.assigned_partitions),
-        ..Member::default()
+        ..ShareMember::default()
     }
 }
 
-fn stored_partitions(partitions: &Partitions) -> Vec<TargetTopicPartitions> {
+fn stored_partitions(partitions: &AssignedPartitions) -> Vec<TargetTopicPartitions> {
     let topics = partitions.iter().map(|(topic_id, numbers)| TargetTopicPartitions {
         topic_id: *topic_id,
         partitions: numbers.iter().copied().collect(),
@@ -162,7 +162,7 @@ fn stored_partitions(partitions: &Partitions) -> Vec<TargetTopicPartitions> {
     topics.collect()
 }
 
-fn read_partitions(topics: &[TargetTopicPartitions]) -> Partitions {
+fn read_partitions(topics: &[TargetTopicPartitions]) -> AssignedPartitions {
     let topics = topics.iter().filter(|topic| !topic.partitions.is_empty());
     topics.map(|topic| (topic.topic_id, topic.partitions.iter().copied().collect())).collect()
 }

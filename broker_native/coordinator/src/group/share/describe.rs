@@ -1,17 +1,17 @@
 //! ShareGroupDescribe, one group of it.
-use super::super::context::Context;
+use super::super::context::GroupContext;
 use super::super::refusal::{not_found, not_of_this_kind};
-use super::super::state::{Group, Kind};
-use super::SHARE;
+use super::super::state::{Group, GroupKind};
 use super::assignor;
-use super::group::{Member as GroupMember, ShareGroup};
+use super::group::{SHARE, ShareGroup};
+use super::member::ShareMember;
 use pylog_wire::messages::share_group_describe::{Assignment, DescribedGroup, Member, TopicPartitions};
 
 /// Describes the group; GROUP_ID_NOT_FOUND when it is none of this kind.
-pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
+pub fn handle(group: &Group, cx: &GroupContext<'_>) -> DescribedGroup {
     let refusal = match &group.kind {
-        Kind::Share(group) => return describe(group, cx),
-        Kind::Simple if group.offsets.is_empty() => not_found(cx.group_id),
+        GroupKind::Share(group) => return describe(group, cx),
+        GroupKind::Simple if group.offsets.is_empty() => not_found(cx.group_id),
         _ => not_of_this_kind(cx.group_id, SHARE),
     };
     DescribedGroup {
@@ -22,7 +22,7 @@ pub fn handle(group: &Group, cx: &Context<'_>) -> DescribedGroup {
     }
 }
 
-fn describe(group: &ShareGroup, cx: &Context<'_>) -> DescribedGroup {
+fn describe(group: &ShareGroup, cx: &GroupContext<'_>) -> DescribedGroup {
     DescribedGroup {
         group_id: cx.group_id.to_owned(),
         group_state: group.state_name().to_owned(),
@@ -38,7 +38,7 @@ fn describe(group: &ShareGroup, cx: &Context<'_>) -> DescribedGroup {
     }
 }
 
-fn describe_member(member_id: &str, member: &GroupMember, cx: &Context<'_>) -> Member {
+fn describe_member(member_id: &str, member: &ShareMember, cx: &GroupContext<'_>) -> Member {
     // Topics that are gone are left out.
     let named = member.assigned.iter().filter_map(|(topic_id, partitions)| {
         let (topic_name, _) = cx.topics.topic_with_id(topic_id)?;

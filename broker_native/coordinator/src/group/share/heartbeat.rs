@@ -1,13 +1,14 @@
 //! A heartbeat: a member joins, stays or leaves; the group gets a new assignment when it needs one.
-use super::super::context::Context;
+use super::super::context::GroupContext;
 use super::super::refusal::{Refusal, check_sizes, no_room, not_found, not_of_this_kind};
-use super::super::state::{Group, Kind};
-use super::change::Change;
-use super::group::{Member, ShareGroup};
-use super::{Membership, SESSION, SHARE};
+use super::super::state::{Group, GroupKind};
+use super::change::ShareChange;
+use super::group::{SESSION, SHARE, ShareGroup};
+use super::member::ShareMember;
+use super::membership::Membership;
 use crate::Caller;
-use crate::group::consumer::Partitions;
 use crate::group::consumer::group::RECORD_BYTES_MAX;
+use crate::group::consumer::member::AssignedPartitions;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_group_heartbeat::{Assignment, TopicPartitions};
 use pylog_wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
@@ -21,7 +22,7 @@ pub fn handle(
     who: &Caller,
     request: &ShareGroupHeartbeatRequest,
     membership: Membership,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) -> ShareGroupHeartbeatResponse {
     take(group, who, request, membership, cx).unwrap_or_else(Into::into)
 }
@@ -31,7 +32,7 @@ fn take(
     who: &Caller,
     request: &ShareGroupHeartbeatRequest,
     membership: Membership,
-    cx: &mut Context<'_>,
+    cx: &mut GroupContext<'_>,
 ) -> Result<ShareGroupHeartbeatResponse, Refusal> {
     check(request)?;
     let joins = request.member_epoch == 0;
@@ -50,7 +51,7 @@ fn take(
         }
         _ => members.heartbeat(before, who, request, membership, cx),
     };
-    group.kind = Kind::Share(members);
+    group.kind = GroupKind::Share(members);
     answer
 }
 
@@ -69,20 +70,20 @@ fn too_large(bytes: usize, epoch: i32) -> Refusal {
 }
 
 /// The share group; `None`: there is none, and one can be made.
-pub(super) fn find<'a>(group: &'a Group, cx: &Context<'_>) -> Result<Option<&'a ShareGroup>, Refusal> {
+pub(super) fn find<'a>(group: &'a Group, cx: &GroupContext<'_>) -> Result<Option<&'a ShareGroup>, Refusal> {
     match &group.kind {
-        Kind::Share(members) => Ok(Some(members)),
+        GroupKind::Share(members) => Ok(Some(members)),
         // A classic group without members and offsets makes room.
-        Kind::Classic(classic) if classic.is_empty() && group.offsets.is_empty() => Ok(None),
-        Kind::Simple if group.offsets.is_empty() => Ok(None),
+        GroupKind::Classic(classic) if classic.is_empty() && group.offsets.is_empty() => Ok(None),
+        GroupKind::Simple if group.offsets.is_empty() => Ok(None),
         _ => Err(not_of_this_kind(cx.group_id, SHARE)),
     }
 }
 
 /// Takes the share group out of `group`, to be changed and put back; makes it when [`find`] found none.
-pub(super) fn take_out(group: &mut Group, cx: &mut Context<'_>) -> Box<ShareGroup> {
+pub(super) fn take_out(group: &mut Group, cx: &mut GroupContext<'_>) -> Box<ShareGroup> {
     match std::mem::take(&mut group.kind) {
-        Kind::Share(members) => members,
+        GroupKind::Share(members) => members,
         other => {
             cx.effects.records.extend(other.tombstones(cx.group_id));
             Box::default()
@@ -104,8 +105,8 @@ impl ShareGroup {
         &self,
         who: &Caller,
         request: &ShareGroupHeartbeatRequest,
-        cx: &Context<'_>,
-    ) -> Result<Member, Refusal> {
+        cx: &GroupContext<'_>,
+    ) -> Result<ShareMember, Refusal> {
         let member_id = &request.member_id;
         let known = self.members.get(member_id);
         let joins = request.member_epoch == 0;
@@ -121,7 +122,7 @@ impl ShareGroup {
                     format!("The share group has reached its maximum capacity of {size_max} members.");
                 return Err(Refusal::new(ErrorCode::GroupMaxSizeReached, message));
             }
-            None => Member::default(),
+            None => ShareMember::default(),
         };
         check_epoch(&member, request.member_epoch)?;
         let more = member.updated(request, who).bytes(member_id);
@@ -133,18 +134,18 @@ impl ShareGroup {
 
     fn heartbeat(
         &mut self,
-        before: Member,
+        before: ShareMember,
         who: &Caller,
         request: &ShareGroupHeartbeatRequest,
         membership: Membership,
-        cx: &mut Context<'_>,
+        cx: &mut GroupContext<'_>,
     ) -> Result<ShareGroupHeartbeatResponse, Refusal> {
         let member_id = &request.member_id;
         let updated = before.updated(request, who);
         let is_new = !self.members.contains_key(member_id);
         let subscription_changed = is_new || updated.subscribed_topic_names != before.subscribed_topic_names;
         if is_new || updated != before {
-            self.emit(Change::Member(member_id.clone(), Some(Box::new(updated.clone()))), cx);
+            self.emit(ShareChange::Member(member_id.clone(), Some(Box::new(updated.clone()))), cx);
         }
         // Most heartbeats find nothing new and cost nothing of the group's size.
         let topics_version = Some(cx.topics.version());
@@ -158,31 +159,31 @@ impl ShareGroup {
             self.assign(cx).map_err(|bytes| too_large(bytes, epoch))?;
         }
         let after = self.reach(member_id, updated, cx);
-        // Who joins, or says its subscription again, may not know what it was told.
-        let tell = request.member_epoch == 0
+        // A member that joins, or names its topics again, may not know its assignment.
+        let full = request.member_epoch == 0
             || request.subscribed_topic_names.is_some()
             || after.assigned != before.assigned;
         Ok(ShareGroupHeartbeatResponse {
             member_id: Some(member_id.clone()),
             member_epoch: after.member_epoch,
             heartbeat_interval_ms: membership.heartbeat_interval_ms,
-            assignment: tell.then(|| assignment(&after.assigned)),
+            assignment: full.then(|| assignment(&after.assigned)),
             ..Default::default()
         })
     }
 
     /// The member has what the assignment says.
-    fn reach(&mut self, member_id: &str, member: Member, cx: &mut Context<'_>) -> Member {
+    fn reach(&mut self, member_id: &str, member: ShareMember, cx: &mut GroupContext<'_>) -> ShareMember {
         if member.member_epoch == self.assignment_epoch {
             return member;
         }
-        let after = Member {
+        let after = ShareMember {
             previous_member_epoch: member.member_epoch,
             member_epoch: self.assignment_epoch,
             assigned: self.targets.get(member_id).cloned().unwrap_or_default(),
             ..member
         };
-        self.emit(Change::Current(member_id.to_owned(), Some(Box::new(after.clone()))), cx);
+        self.emit(ShareChange::Current(member_id.to_owned(), Some(Box::new(after.clone()))), cx);
         after
     }
 }
@@ -211,8 +212,8 @@ fn check(request: &ShareGroupHeartbeatRequest) -> Result<(), Refusal> {
     check_sizes(texts, names(), "")
 }
 
-/// The member must be at the epoch it says, or the answer that told it the next one may have been lost. Epoch 0 begins anew.
-fn check_epoch(member: &Member, said: i32) -> Result<(), Refusal> {
+/// The member must be at the epoch it says, or the answer with the next one may have been lost. Epoch 0 begins anew.
+fn check_epoch(member: &ShareMember, said: i32) -> Result<(), Refusal> {
     let known = member.member_epoch;
     if said <= 0 || said == known || said == member.previous_member_epoch {
         return Ok(());
@@ -227,7 +228,7 @@ fn check_epoch(member: &Member, said: i32) -> Result<(), Refusal> {
     ))
 }
 
-fn assignment(assigned: &Partitions) -> Assignment {
+fn assignment(assigned: &AssignedPartitions) -> Assignment {
     let topics = assigned.iter().map(|(topic_id, partitions)| TopicPartitions {
         topic_id: *topic_id,
         partitions: partitions.iter().copied().collect(),

@@ -1,6 +1,6 @@
 //! Leaders that follow each other, writes that fail, come late or twice.
 use super::scene::{Scene, acknowledge, acquire, key, next};
-use crate::share::state::{StateRequest, Written};
+use crate::share::state_requests::{StateRequest, Written};
 use crate::share::{LeaderAction, ShareReply};
 use pylog_wire::ErrorCode;
 
@@ -24,7 +24,7 @@ fn a_late_write_of_the_leader_before_is_refused_and_it_lets_go() {
     assert_eq!(scene.next(None), Ok(Some(0)));
     assert_eq!(scene.acquire("b", 0), [(0, 9, 1)], "the delivery that was under way is not known");
     std::mem::swap(&mut scene.leader, &mut old);
-    scene.settle();
+    scene.carry_out_actions();
     assert_eq!(scene.leader.answer(ticket), Some(ShareReply::Done(ErrorCode::NotLeaderOrFollower)));
     assert!(scene.leader.machine.windows().partition(&key("g")).is_none());
     std::mem::swap(&mut scene.leader, &mut old);
@@ -56,7 +56,7 @@ fn nothing_is_answered_before_it_is_written() {
     scene.perform(write);
     let done = Some(ShareReply::Done(ErrorCode::None));
     assert_eq!((scene.leader.answer(first), scene.leader.answer(second)), (done.clone(), None));
-    scene.settle();
+    scene.carry_out_actions();
     assert_eq!(scene.leader.answer(second), done);
 }
 
@@ -67,7 +67,7 @@ fn nothing_is_delivered_before_where_it_begins_is_written() {
     let load = scene.leader.wanted.pop_front().unwrap();
     scene.perform(load);
     assert_eq!(scene.leader.answer(ticket), None);
-    scene.settle();
+    scene.carry_out_actions();
     assert_eq!(scene.leader.answer(ticket), Some(ShareReply::Next(Ok(Some(7)))));
 }
 
@@ -83,7 +83,7 @@ fn a_write_that_fails_is_tried_again_and_who_says_it_again_is_heard() {
     assert_eq!(scene.begin(acknowledge("b", 3, 4, ACCEPT)), crate::Ticket(ticket.0 + 1));
     let again = scene.begin(acknowledge("a", 3, 4, ACCEPT));
     assert_eq!(scene.leader.answer(again), None, "it is not written yet");
-    scene.settle();
+    scene.carry_out_actions();
     assert_eq!(scene.leader.answer(again), Some(ShareReply::Done(ErrorCode::None)));
     scene.next_leader();
     scene.next(None).unwrap();
@@ -95,7 +95,7 @@ fn a_write_that_comes_late_takes_nothing_back() {
     let mut scene = held();
     scene.begin(acknowledge("a", 0, 1, ACCEPT));
     let Some(LeaderAction::Save { written, .. }) = scene.leader.wanted.front().cloned() else { panic!() };
-    scene.settle();
+    scene.carry_out_actions();
     assert_eq!(scene.acknowledge("a", 2, 9, ACCEPT), ErrorCode::None);
     // The first one once more, from a connection that was slow.
     assert_eq!(scene.keeper.done(&key("g"), StateRequest::Write(written)), Ok(()));
@@ -138,7 +138,7 @@ fn who_asks_while_it_is_read_gets_the_answer_of_one_reading_and_one_that_was_let
     let third = scene.begin(next(100, None));
     scene.perform(stale);
     assert_eq!(scene.leader.answer(third), None);
-    scene.settle();
+    scene.carry_out_actions();
     assert_eq!(scene.leader.answer(third), Some(ShareReply::Next(Ok(Some(0)))));
 }
 

@@ -3,8 +3,8 @@ use std::sync::atomic::Ordering;
 
 use super::scene::{Scene, key, next, settings};
 use crate::Machine;
-use crate::share::state::StateRequest;
-use crate::share::{Batch, ShareReply, ShareRequest};
+use crate::share::state_requests::StateRequest;
+use crate::share::{LogBatch, ShareReply, ShareRequest};
 use pylog_wire::ErrorCode;
 
 #[test]
@@ -194,7 +194,7 @@ fn where_memory_is_used_up_nothing_new_is_delivered_and_what_takes_more_is_refus
     assert_eq!(scene.acquire("a", 0), [(0, 9, 1)]);
     assert_eq!(scene.acknowledge("a", 5, 9, 2), ErrorCode::None);
     scene.room.changed(0, 2_000);
-    let batches = vec![Batch { first_offset: 10, last_offset: 19, is_void: false }];
+    let batches = vec![LogBatch { first_offset: 10, last_offset: 19, is_void: false }];
     let member_id = "b".to_owned();
     let new = ShareRequest::Acquire { member_id, from: 10, batches, max_records: 500, exact: false };
     assert_eq!(scene.ask("g", new.clone()), ShareReply::Acquired(Vec::new()));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::window::{LIMIT, TERMS, batch, reloaded, said, wish};
-use crate::share::acquire::Wish;
-use crate::share::{Batch, SharePartition};
+use crate::share::acquire::AcquireLimits;
+use crate::share::{LogBatch, SharePartition};
 
 const MEMBERS: [&str; 3] = ["a", "b", "c"];
 const IN_FLIGHT: i64 = 12;
@@ -47,20 +47,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Batches of a log; between some of them offsets are missing, some have nothing for members.
-fn logs() -> impl Strategy<Value = Vec<Batch>> {
+fn logs() -> impl Strategy<Value = Vec<LogBatch>> {
     prop::collection::vec((0..3i64, 1..6i64, prop::bool::weighted(0.2)), 1..14).prop_map(|parts| {
         let mut next = 0;
         let place = |(gap, length, is_void): (i64, i64, bool)| {
             let first = next + gap;
             next = first + length;
-            Batch { is_void, ..batch(first, next - 1) }
+            LogBatch { is_void, ..batch(first, next - 1) }
         };
         parts.into_iter().map(place).collect()
     })
 }
 
 struct World {
-    log: Vec<Batch>,
+    log: Vec<LogBatch>,
     first: i64,
     window: SharePartition,
     now_ms: i64,
@@ -83,7 +83,7 @@ impl World {
         let Some(from) = self.window.next_offset(IN_FLIGHT) else { return false };
         let rest: Vec<_> = self.log.iter().filter(|one| one.last_offset >= from).copied().collect();
         let until_ms = self.now_ms + 500;
-        let limits = Wish { exact, max_in_flight: IN_FLIGHT, until_ms, ..wish(max_records) };
+        let limits = AcquireLimits { exact, max_in_flight: IN_FLIGHT, until_ms, ..wish(max_records) };
         let acquired = self.window.acquire(&Arc::from(MEMBERS[member]), from, &rest, limits);
         let mut count = 0;
         for run in &acquired {

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::scene::{Scene, key, settings};
 use super::window::batch;
-use crate::share::partition::State;
+use crate::share::partition::RecordState;
 use crate::share::requests::LogRange;
-use crate::share::{Batch, GroupSettings, SharePartition, ShareReply, ShareRequest, stored};
+use crate::share::{GroupSettings, LogBatch, SharePartition, ShareReply, ShareRequest, stored};
 
 const MEMBERS: [&str; 2] = ["a", "b"];
 /// Offsets of the log: batches of three records, of which each fourth is void.
@@ -60,7 +60,7 @@ fn durable(partition: Option<&SharePartition>) -> Option<Durable> {
     let mut offsets = BTreeMap::new();
     for (first, run) in partition.runs() {
         let count = match run.state {
-            State::Acquired { .. } => run.delivery_count - 1,
+            RecordState::Acquired { .. } => run.delivery_count - 1,
             _ => run.delivery_count,
         };
         if count > 0 {
@@ -83,7 +83,7 @@ impl World {
         let firsts = (0..END).step_by(LENGTH as usize).filter(|first| first + LENGTH > from.max(self.start));
         let batches = firsts.map(|first| {
             let is_void = first / LENGTH % 4 == 3;
-            Batch { is_void, ..batch(first, first + LENGTH - 1) }
+            LogBatch { is_void, ..batch(first, first + LENGTH - 1) }
         });
         let (member_id, batches) = (MEMBERS[member].to_owned(), batches.collect());
         self.scene.ask("g", ShareRequest::Acquire { member_id, from, batches, max_records, exact });

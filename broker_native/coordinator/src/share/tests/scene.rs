@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use uuid::Uuid;
 
 use crate::share::requests::LogRange;
-use crate::share::state::{Kept, StateEffects, StateEvent, StateReply, StateRequest, Summary, UNKNOWN};
+use crate::share::state::StateEffects;
+use crate::share::state_requests::{StateEvent, StateReply, StateRequest, StoredState, Summary, UNKNOWN};
 use crate::share::{
-    Batch, GroupSettings, LeaderAction, Settings, ShareEvent, ShareKey, ShareLeader, ShareMachine,
+    GroupSettings, LeaderAction, LogBatch, Settings, ShareEvent, ShareKey, ShareLeader, ShareMachine,
     ShareReply, ShareRequest, StateMachine, leader,
 };
-use crate::{Entry, Machine, Now, Record, Room, Ticket};
+use crate::{LogEntry, Machine, Now, Record, Room, Ticket};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_fetch::AcknowledgementBatch;
 
@@ -99,7 +100,7 @@ impl Keeper {
         }
     }
 
-    pub fn read(&mut self, key: &ShareKey, leader_epoch: i32) -> Result<Kept, ErrorCode> {
+    pub fn read(&mut self, key: &ShareKey, leader_epoch: i32) -> Result<StoredState, ErrorCode> {
         match self.ask(key, StateRequest::Read { leader_epoch }) {
             StateReply::Read(kept) => kept,
             other => panic!("{other:?}"),
@@ -140,7 +141,8 @@ impl Scene {
         drop(self.next_leader());
         self.keeper.machine = states(&self.room, &self.gone);
         for (offset, record) in (0..).zip(&self.keeper.log) {
-            let entry = Entry::Record { offset, timestamp_ms: 0, transaction: None, record: record.clone() };
+            let entry =
+                LogEntry::Record { offset, timestamp_ms: 0, transaction: None, record: record.clone() };
             self.keeper.machine.replay(&entry).unwrap();
         }
         let effects = self.keeper.machine.loaded(Now::same(self.now_ms));
@@ -152,7 +154,7 @@ impl Scene {
     }
 
     /// Reads and writes all that the leader wants.
-    pub fn settle(&mut self) {
+    pub fn carry_out_actions(&mut self) {
         while let Some(action) = self.leader.wanted.pop_front() {
             self.perform(action);
         }
@@ -194,7 +196,7 @@ impl Scene {
     pub fn ask(&mut self, group: &str, request: ShareRequest) -> ShareReply {
         let now = self.now();
         let ticket = self.leader.begin(group, self.settings, request, now);
-        self.settle();
+        self.carry_out_actions();
         self.leader.answer(ticket).expect("an answer")
     }
 
@@ -228,7 +230,7 @@ impl Scene {
     pub fn tick(&mut self) {
         let effects = self.leader.machine.tick(self.now());
         self.leader.take(effects);
-        self.settle();
+        self.carry_out_actions();
     }
 
     /// The topic is deleted.
@@ -246,7 +248,7 @@ pub fn next(end: i64, begin: Option<i64>) -> ShareRequest {
 }
 
 pub fn acquire(member: &str, from: i64) -> ShareRequest {
-    let batches = vec![Batch { first_offset: 0, last_offset: 9, is_void: false }];
+    let batches = vec![LogBatch { first_offset: 0, last_offset: 9, is_void: false }];
     ShareRequest::Acquire { member_id: member.to_owned(), from, batches, max_records: 500, exact: false }
 }
 

@@ -2,10 +2,10 @@
 use std::sync::Arc;
 
 use crate::share::acknowledge::Terms;
-use crate::share::acquire::Wish;
-use crate::share::partition::State;
-use crate::share::state::{Kept, Written};
-use crate::share::{Acquired, Batch, SharePartition, merge, stored};
+use crate::share::acquire::AcquireLimits;
+use crate::share::partition::RecordState;
+use crate::share::state_requests::{StoredState, Written};
+use crate::share::{Acquired, LogBatch, SharePartition, merge, stored};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_fetch::AcknowledgementBatch;
 
@@ -15,12 +15,18 @@ const RELEASE: i8 = 2;
 const REJECT: i8 = 3;
 const RENEW: i8 = 4;
 
-pub fn batch(first_offset: i64, last_offset: i64) -> Batch {
-    Batch { first_offset, last_offset, is_void: false }
+pub fn batch(first_offset: i64, last_offset: i64) -> LogBatch {
+    LogBatch { first_offset, last_offset, is_void: false }
 }
 
-pub fn wish(max_records: i64) -> Wish {
-    Wish { max_records, exact: false, max_in_flight: 100, delivery_count_limit: LIMIT, until_ms: 1_000 }
+pub fn wish(max_records: i64) -> AcquireLimits {
+    AcquireLimits {
+        max_records,
+        exact: false,
+        max_in_flight: 100,
+        delivery_count_limit: LIMIT,
+        until_ms: 1_000,
+    }
 }
 
 pub fn said(first_offset: i64, last_offset: i64, types: &[i8]) -> AcknowledgementBatch {
@@ -42,7 +48,7 @@ fn member(name: &str) -> Arc<str> {
 pub fn reloaded(partition: &SharePartition) -> SharePartition {
     let Written { state_epoch, start_offset, batches, .. } =
         stored::written(partition, /* leader epoch */ 3);
-    stored::partition_of(&Kept { state_epoch, start_offset, batches })
+    stored::partition_of(&StoredState { state_epoch, start_offset, batches })
 }
 
 #[test]
@@ -59,7 +65,7 @@ fn two_members_get_different_records_in_whole_batches() {
 #[test]
 fn who_wants_no_more_than_a_number_gets_no_more() {
     let mut window = SharePartition::new(0);
-    let exact = Wish { exact: true, ..wish(3) };
+    let exact = AcquireLimits { exact: true, ..wish(3) };
     assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 9)], exact)), [(0, 2, 1)]);
     assert_eq!(runs(&window.acquire(&member("b"), 3, &[batch(0, 9)], exact)), [(3, 5, 1)]);
 }
@@ -67,7 +73,7 @@ fn who_wants_no_more_than_a_number_gets_no_more() {
 #[test]
 fn no_more_records_are_in_flight_than_may_be() {
     let mut window = SharePartition::new(0);
-    let few = Wish { max_in_flight: 4, ..wish(100) };
+    let few = AcquireLimits { max_in_flight: 4, ..wish(100) };
     assert_eq!(runs(&window.acquire(&member("a"), 0, &[batch(0, 9), batch(10, 12)], few)), [(0, 3, 1)]);
     assert_eq!(window.next_offset(4), None);
     assert_eq!(window.acknowledge("a", &[said(1, 3, &[ACCEPT])], TERMS), Ok(()));
@@ -155,7 +161,7 @@ fn a_record_that_is_given_back_too_often_is_not_delivered_again() {
 #[test]
 fn a_record_that_ends_each_member_that_gets_it_takes_none_of_its_neighbours_along() {
     const POISON: i64 = 37;
-    let limits = Wish { delivery_count_limit: 5, ..wish(100) };
+    let limits = AcquireLimits { delivery_count_limit: 5, ..wish(100) };
     let terms = Terms { delivery_count_limit: 5, ..TERMS };
     let mut window = SharePartition::new(0);
     let (mut processed, mut ended) = (0, 0);
@@ -196,9 +202,9 @@ fn records_near_their_last_delivery_come_with_no_others() {
 #[test]
 fn offsets_without_records_hold_nothing_up() {
     let mut window = SharePartition::new(0);
-    let void = Batch { is_void: true, ..batch(6, 6) };
+    let void = LogBatch { is_void: true, ..batch(6, 6) };
     let log = [batch(2, 3), void, batch(1_000_000, 1_000_001)];
-    let few = Wish { max_in_flight: 10, ..wish(10) };
+    let few = AcquireLimits { max_in_flight: 10, ..wish(10) };
     let acquired = window.acquire(&member("a"), 0, &log, few);
     assert_eq!(runs(&acquired), [(2, 3, 1), (1_000_000, 1_000_001, 1)]);
     assert_eq!(window.start_offset(), 2);
@@ -233,7 +239,7 @@ fn after_a_crash_what_was_held_is_delivered_again_and_what_was_done_is_not() {
     window.acquire(&member("b"), 5, &[batch(0, 9)], wish(1));
     let mut after = reloaded(&window);
     assert_eq!((after.start_offset(), after.end_offset()), (2, 6));
-    assert!(after.runs().all(|(_, run)| !matches!(run.state, State::Acquired { .. })));
+    assert!(after.runs().all(|(_, run)| !matches!(run.state, RecordState::Acquired { .. })));
     let acquired = after.acquire(&member("c"), 2, &[batch(0, 9)], wish(100));
     assert_eq!(runs(&acquired), [(2, 2, 1), (4, 4, 1), (5, 5, 2), (6, 9, 1)]);
 }

@@ -2,13 +2,13 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::transaction::long::Tell;
-use crate::transaction::metadata::{Metadata, Producer};
+use crate::transaction::machine::Warn;
+use crate::transaction::metadata::{ProducerIdentity, TxnMetadata};
 use crate::transaction::{
     MarkersWritten, ProducerIdSource, Settings, TransactionMachine, TransactionVersion, TxnAction,
     TxnEffects, TxnEvent, TxnReply, TxnRequest,
 };
-use crate::{Caller, Entry, Machine, Now, Record, Room, Ticket};
+use crate::{Caller, LogEntry, Machine, Now, Record, Room, Ticket};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use pylog_wire::messages::{EndTxnRequest, EndTxnResponse, InitProducerIdRequest, InitProducerIdResponse};
@@ -43,13 +43,13 @@ pub struct Bench {
     pub late: Vec<(Ticket, TxnReply)>,
     ids: Arc<Ids>,
     next_ticket: u64,
-    told: Arc<Mutex<Vec<String>>>,
+    lines: Arc<Mutex<Vec<String>>>,
 }
 
-/// Keeps what is told.
-fn listener(told: &Arc<Mutex<Vec<String>>>) -> Tell {
-    let told = Arc::clone(told);
-    Arc::new(move |line| told.lock().unwrap().push(line.to_owned()))
+/// Keeps the lines of the log.
+fn listener(lines: &Arc<Mutex<Vec<String>>>) -> Warn {
+    let lines = Arc::clone(lines);
+    Arc::new(move |line| lines.lock().unwrap().push(line.to_owned()))
 }
 
 fn room(settings: &Settings) -> Room {
@@ -63,12 +63,12 @@ impl Bench {
 
     pub fn with(settings: Settings) -> Self {
         let (settings, ids) = (Arc::new(settings), Arc::new(Ids(AtomicI64::new(1000))));
-        let told = Arc::default();
+        let lines = Arc::default();
         let machine = TransactionMachine::new(
             Arc::clone(&settings),
             Arc::clone(&ids) as _,
             room(&settings),
-            listener(&told),
+            listener(&lines),
         );
         let (log, markers, late) = (Vec::new(), Vec::new(), Vec::new());
         Self {
@@ -81,7 +81,7 @@ impl Bench {
             late,
             ids,
             next_ticket: 0,
-            told,
+            lines,
         }
     }
 
@@ -118,9 +118,9 @@ impl Bench {
         }
     }
 
-    /// What was told since the last call.
-    pub fn told(&self) -> Vec<String> {
-        std::mem::take(&mut self.told.lock().unwrap())
+    /// The lines since the last call.
+    pub fn lines(&self) -> Vec<String> {
+        std::mem::take(&mut self.lines.lock().unwrap())
     }
 
     /// A producer of this id begins a transaction that never times out.
@@ -141,12 +141,12 @@ impl Bench {
     }
 
     /// A producer comes.
-    pub fn init(&mut self) -> Result<Producer, ErrorCode> {
+    pub fn init(&mut self) -> Result<ProducerIdentity, ErrorCode> {
         producer(&self.init_with(Self::request()))
     }
 
     /// A producer asks for its next epoch.
-    pub fn resume(&mut self, who: Producer) -> Result<Producer, ErrorCode> {
+    pub fn resume(&mut self, who: ProducerIdentity) -> Result<ProducerIdentity, ErrorCode> {
         producer(&self.init_with(InitProducerIdRequest {
             producer_id: who.id,
             producer_epoch: who.epoch,
@@ -154,7 +154,12 @@ impl Bench {
         }))
     }
 
-    fn partitions(&self, who: Producer, verify_only: bool, numbers: &[i32]) -> AddPartitionsToTxnTransaction {
+    fn partitions(
+        &self,
+        who: ProducerIdentity,
+        verify_only: bool,
+        numbers: &[i32],
+    ) -> AddPartitionsToTxnTransaction {
         AddPartitionsToTxnTransaction {
             transactional_id: ID.into(),
             producer_id: who.id,
@@ -164,28 +169,34 @@ impl Bench {
         }
     }
 
-    fn add_request(&self, who: Producer, verify_only: bool, numbers: &[i32], patient: bool) -> TxnRequest {
+    fn add_request(
+        &self,
+        who: ProducerIdentity,
+        verify_only: bool,
+        numbers: &[i32],
+        patient: bool,
+    ) -> TxnRequest {
         let transaction = self.partitions(who, verify_only, numbers);
         TxnRequest::AddPartitions { transaction, transaction_version: TransactionVersion::V2, patient }
     }
 
-    pub fn add(&mut self, who: Producer, numbers: &[i32]) -> ErrorCode {
+    pub fn add(&mut self, who: ProducerIdentity, numbers: &[i32]) -> ErrorCode {
         let request = self.add_request(who, false, numbers, false);
         code(self.ask(4, request))
     }
 
     /// As a produced batch does; `None`: it waits.
-    pub fn add_patiently(&mut self, who: Producer, number: i32) -> Option<ErrorCode> {
+    pub fn add_patiently(&mut self, who: ProducerIdentity, number: i32) -> Option<ErrorCode> {
         let request = self.add_request(who, false, &[number], true);
         self.ask(12, request).map(|reply| code(Some(reply)))
     }
 
-    pub fn verify(&mut self, who: Producer, number: i32) -> ErrorCode {
+    pub fn verify(&mut self, who: ProducerIdentity, number: i32) -> ErrorCode {
         let request = self.add_request(who, true, &[number], true);
         code(self.ask(4, request))
     }
 
-    pub fn end_with(&mut self, version: i16, who: Producer, committed: bool) -> EndTxnResponse {
+    pub fn end_with(&mut self, version: i16, who: ProducerIdentity, committed: bool) -> EndTxnResponse {
         let request = EndTxnRequest {
             transactional_id: ID.into(),
             producer_id: who.id,
@@ -199,10 +210,17 @@ impl Bench {
     }
 
     /// Ends the transaction; who goes on.
-    pub fn end(&mut self, version: i16, who: Producer, committed: bool) -> Result<Producer, ErrorCode> {
+    pub fn end(
+        &mut self,
+        version: i16,
+        who: ProducerIdentity,
+        committed: bool,
+    ) -> Result<ProducerIdentity, ErrorCode> {
         let answer = self.end_with(version, who, committed);
         match ErrorCode::from_code(answer.error_code) {
-            Some(ErrorCode::None) => Ok(Producer { id: answer.producer_id, epoch: answer.producer_epoch }),
+            Some(ErrorCode::None) => {
+                Ok(ProducerIdentity { id: answer.producer_id, epoch: answer.producer_epoch })
+            }
             other => Err(other.unwrap()),
         }
     }
@@ -240,7 +258,7 @@ impl Bench {
         }
     }
 
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &TxnMetadata {
         self.machine.transaction(ID).expect("the id is known")
     }
 
@@ -250,10 +268,10 @@ impl Bench {
             Arc::clone(&self.settings),
             Arc::clone(&self.ids) as _,
             room(&self.settings),
-            listener(&self.told),
+            listener(&self.lines),
         );
         for (offset, record) in self.log.iter().enumerate() {
-            let entry = Entry::Record {
+            let entry = LogEntry::Record {
                 offset: offset as i64,
                 timestamp_ms: 0,
                 transaction: None,
@@ -273,9 +291,11 @@ impl Bench {
     }
 }
 
-pub fn producer(answer: &InitProducerIdResponse) -> Result<Producer, ErrorCode> {
+pub fn producer(answer: &InitProducerIdResponse) -> Result<ProducerIdentity, ErrorCode> {
     match ErrorCode::from_code(answer.error_code) {
-        Some(ErrorCode::None) => Ok(Producer { id: answer.producer_id, epoch: answer.producer_epoch }),
+        Some(ErrorCode::None) => {
+            Ok(ProducerIdentity { id: answer.producer_id, epoch: answer.producer_epoch })
+        }
         other => Err(other.unwrap()),
     }
 }

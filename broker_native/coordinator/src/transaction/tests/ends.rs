@@ -1,11 +1,11 @@
 //! How transactions end, and that an end can be repeated.
 use super::bench::{Bench, ID, TIMEOUT_MS, V1, V2};
-use crate::transaction::metadata::Producer;
-use crate::transaction::{Filter, State, TransactionVersion};
+use crate::transaction::metadata::ProducerIdentity;
+use crate::transaction::{TransactionVersion, TxnFilter, TxnState};
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 
-fn ongoing() -> (Bench, Producer) {
+fn ongoing() -> (Bench, ProducerIdentity) {
     let mut bench = Bench::new();
     let who = bench.init().unwrap();
     assert_eq!(bench.add(who, &[0, 3]), ErrorCode::None);
@@ -16,18 +16,18 @@ fn ongoing() -> (Bench, Producer) {
 fn a_commit_is_decided_in_the_log_before_any_marker_and_complete_after_all() {
     let (mut bench, who) = ongoing();
     bench.end(V2, who, true).unwrap();
-    assert_eq!(bench.metadata().state, State::PrepareCommit);
-    assert_eq!(bench.replayed().transaction(super::bench::ID).unwrap().state, State::PrepareCommit);
+    assert_eq!(bench.metadata().state, TxnState::PrepareCommit);
+    assert_eq!(bench.replayed().transaction(super::bench::ID).unwrap().state, TxnState::PrepareCommit);
     let action = bench.markers[0].clone();
     assert_eq!(action.marker, Marker::Commit);
     assert_eq!(action.partitions, [("orders".to_owned(), 0), ("orders".to_owned(), 3)]);
     bench.written(&action, vec![("orders".into(), 3)]);
-    assert_eq!(bench.metadata().state, State::PrepareCommit, "one partition is left");
+    assert_eq!(bench.metadata().state, TxnState::PrepareCommit, "one partition is left");
     bench.markers.clear();
     bench.pass(100);
     assert_eq!(bench.markers[0].partitions, [("orders".to_owned(), 3)], "tried again, only there");
     bench.write_markers();
-    assert_eq!(bench.metadata().state, State::CompleteCommit);
+    assert_eq!(bench.metadata().state, TxnState::CompleteCommit);
     assert!(bench.metadata().partitions.is_empty());
 }
 
@@ -39,14 +39,14 @@ fn an_outcome_of_an_earlier_transaction_completes_nothing() {
     assert_eq!(bench.add(next, &[0]), ErrorCode::None);
     bench.end(V2, next, true).unwrap();
     bench.written(&early, Vec::new());
-    assert_eq!(bench.metadata().state, State::PrepareCommit);
+    assert_eq!(bench.metadata().state, TxnState::PrepareCommit);
 }
 
 #[test]
 fn version_2_raises_the_epoch_at_every_end_and_marks_with_it() {
     let (mut bench, who) = ongoing();
     let next = bench.end(V2, who, true).unwrap();
-    assert_eq!(next, Producer { id: who.id, epoch: who.epoch + 1 });
+    assert_eq!(next, ProducerIdentity { id: who.id, epoch: who.epoch + 1 });
     let marker = bench.write_markers().remove(0);
     assert_eq!((marker.producer_epoch, marker.transaction_version), (next.epoch, TransactionVersion::V2));
     assert_eq!(bench.add(who, &[1]), ErrorCode::ProducerFenced, "a late request of the transaction before");
@@ -90,7 +90,7 @@ fn an_end_that_is_asked_for_before_its_transaction_has_begun_is_to_be_asked_for_
         let (mut bench, who) = ongoing();
         let next = bench.end(V2, who, committed).unwrap();
         assert_eq!(bench.end(V2, next, true), Err(ErrorCode::ConcurrentTransactions));
-        let ahead = Producer { epoch: next.epoch + 1, ..next };
+        let ahead = ProducerIdentity { epoch: next.epoch + 1, ..next };
         assert_eq!(bench.end(V2, ahead, true), Err(ErrorCode::ProducerFenced));
         bench.write_markers();
         assert_eq!(
@@ -106,7 +106,10 @@ fn an_end_that_is_asked_for_before_its_transaction_has_begun_is_to_be_asked_for_
 #[test]
 fn nothing_can_be_committed_that_did_not_begin() {
     let mut bench = Bench::new();
-    assert_eq!(bench.end(V2, Producer { id: 1, epoch: 0 }, true), Err(ErrorCode::InvalidProducerIdMapping));
+    assert_eq!(
+        bench.end(V2, ProducerIdentity { id: 1, epoch: 0 }, true),
+        Err(ErrorCode::InvalidProducerIdMapping)
+    );
     let who = bench.init().unwrap();
     assert_eq!(
         bench.end(V2, who, true),
@@ -115,9 +118,9 @@ fn nothing_can_be_committed_that_did_not_begin() {
     );
     assert_eq!(bench.end(V1, who, true), Err(ErrorCode::InvalidTxnState));
     assert_eq!(bench.end(V1, who, false), Err(ErrorCode::InvalidTxnState));
-    let other = Producer { id: who.id + 1, ..who };
+    let other = ProducerIdentity { id: who.id + 1, ..who };
     assert_eq!(bench.end(V2, other, true), Err(ErrorCode::InvalidProducerIdMapping));
-    let ahead = Producer { epoch: who.epoch + 1, ..who };
+    let ahead = ProducerIdentity { epoch: who.epoch + 1, ..who };
     assert_eq!(bench.end(V2, ahead, true), Err(ErrorCode::ProducerFenced));
 }
 
@@ -127,7 +130,7 @@ fn version_2_may_abort_what_did_not_begin_because_its_batches_may_be_on_their_wa
     let who = bench.init().unwrap();
     let next = bench.end(V2, who, false).unwrap();
     assert_eq!(next.epoch, who.epoch + 1);
-    assert_eq!(bench.metadata().state, State::CompleteAbort, "there is nobody to be told");
+    assert_eq!(bench.metadata().state, TxnState::CompleteAbort, "there is nobody to be told");
     assert_eq!(bench.markers, []);
     assert_eq!(bench.end(V2, who, false), Ok(next), "said again");
     assert_eq!(bench.end(V2, next, false).unwrap().epoch, next.epoch + 1);
@@ -138,9 +141,9 @@ fn version_2_may_abort_what_did_not_begin_because_its_batches_may_be_on_their_wa
 fn a_transaction_that_is_open_for_too_long_is_aborted_and_its_producer_fenced() {
     let (mut bench, who) = ongoing();
     bench.pass(i64::from(TIMEOUT_MS) - 1);
-    assert_eq!(bench.metadata().state, State::Ongoing);
+    assert_eq!(bench.metadata().state, TxnState::Ongoing);
     bench.pass(1);
-    assert_eq!(bench.metadata().state, State::PrepareAbort);
+    assert_eq!(bench.metadata().state, TxnState::PrepareAbort);
     assert_eq!(bench.write_markers()[0].marker, Marker::Abort);
     assert_eq!(bench.end(V1, who, true), Err(ErrorCode::ProducerFenced));
     assert_eq!(bench.add(who, &[0]), ErrorCode::ProducerFenced);
@@ -153,7 +156,7 @@ fn adding_a_partition_does_not_prolong_a_transaction() {
     bench.pass(i64::from(TIMEOUT_MS) - 1);
     assert_eq!(bench.add(who, &[9]), ErrorCode::None);
     bench.pass(1);
-    assert_eq!(bench.metadata().state, State::PrepareAbort);
+    assert_eq!(bench.metadata().state, TxnState::PrepareAbort);
 }
 
 #[test]
@@ -171,7 +174,7 @@ fn a_batch_is_verified_only_for_a_partition_of_its_open_transaction() {
     let (mut bench, who) = ongoing();
     assert_eq!(bench.verify(who, 3), ErrorCode::None);
     assert_eq!(bench.verify(who, 4), ErrorCode::TransactionAbortable);
-    assert_eq!(bench.verify(Producer { id: 5, ..who }, 3), ErrorCode::InvalidProducerIdMapping);
+    assert_eq!(bench.verify(ProducerIdentity { id: 5, ..who }, 3), ErrorCode::InvalidProducerIdMapping);
     bench.end(V1, who, true).unwrap();
     assert_eq!(bench.verify(who, 3), ErrorCode::ConcurrentTransactions);
     bench.write_markers();
@@ -186,7 +189,7 @@ fn a_batch_that_begins_a_transaction_waits_for_the_end_of_the_one_before() {
     assert_eq!(bench.add(next, &[7]), ErrorCode::ConcurrentTransactions, "who is not patient comes again");
     bench.write_markers();
     assert_eq!(bench.late.len(), 1, "answered when the markers are written");
-    assert_eq!(bench.metadata().state, State::Ongoing);
+    assert_eq!(bench.metadata().state, TxnState::Ongoing);
     assert!(bench.metadata().partitions["orders"].contains(&7));
 }
 
@@ -203,7 +206,7 @@ fn a_batch_that_waits_for_too_long_is_told_to_come_again() {
     assert_eq!(bench.late.len(), 2);
     assert!(bench.late.iter().all(|(_, reply)| format!("{reply:?}").contains("ConcurrentTransactions")));
     bench.write_markers();
-    assert_eq!((bench.late.len(), bench.metadata().state), (2, State::CompleteCommit));
+    assert_eq!((bench.late.len(), bench.metadata().state), (2, TxnState::CompleteCommit));
 }
 
 #[test]
@@ -212,14 +215,14 @@ fn a_coordinator_whose_wall_clock_is_behind_waits_no_longer_than_the_time_out() 
     bench.set_ms = -3_600_000;
     bench.restart();
     bench.pass(i64::from(TIMEOUT_MS));
-    assert_eq!(bench.metadata().state, State::PrepareAbort);
+    assert_eq!(bench.metadata().state, TxnState::PrepareAbort);
 }
 
 #[test]
 fn the_age_of_an_open_transaction_is_the_same_whatever_the_wall_clock_is_set_to() {
     let (mut bench, _) = ongoing();
     let open_for = |bench: &Bench, ms: i64| {
-        let filter = Filter { duration_ms: ms, ..Filter::default() };
+        let filter = TxnFilter { duration_ms: ms, ..TxnFilter::default() };
         !bench.machine.list(&filter, |_| true, bench.now()).is_empty()
     };
     bench.pass(20);
@@ -239,9 +242,9 @@ fn a_wall_clock_that_is_set_moves_no_time_out() {
         bench.set_ms = set_ms;
         assert_eq!(bench.add(who, &[1]), ErrorCode::None);
         bench.pass(i64::from(TIMEOUT_MS) - 2);
-        assert_eq!(bench.metadata().state, State::Ongoing, "the clock was set by {set_ms} ms");
+        assert_eq!(bench.metadata().state, TxnState::Ongoing, "the clock was set by {set_ms} ms");
         bench.pass(1);
-        assert_eq!(bench.metadata().state, State::PrepareAbort, "the clock was set by {set_ms} ms");
+        assert_eq!(bench.metadata().state, TxnState::PrepareAbort, "the clock was set by {set_ms} ms");
         bench.write_markers();
         let expiration_ms = bench.settings.transactional_id_expiration_ms;
         bench.set_ms = 0;

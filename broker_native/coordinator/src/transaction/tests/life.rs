@@ -1,7 +1,7 @@
 //! Restarts, and what tools see.
 use super::bench::{Bench, ID, TIMEOUT_MS, V2};
-use crate::transaction::{Filter, State, TxnReply, TxnRequest};
-use crate::{Entry, Machine, Now, Record};
+use crate::transaction::{TxnFilter, TxnReply, TxnRequest, TxnState};
+use crate::{LogEntry, Machine, Now, Record};
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 
@@ -17,7 +17,7 @@ fn loading_finishes_what_was_decided() {
         assert_eq!(again.marker, if committed { Marker::Commit } else { Marker::Abort });
         assert_eq!((again.producer_epoch, again.partitions.len()), (next.epoch, 2));
         bench.write_markers();
-        let end = if committed { State::CompleteCommit } else { State::CompleteAbort };
+        let end = if committed { TxnState::CompleteCommit } else { TxnState::CompleteAbort };
         assert_eq!(bench.metadata().state, end);
         assert_eq!(bench.end(V2, who, committed), Ok(next), "the answer that was lost");
     }
@@ -31,9 +31,9 @@ fn an_overdue_transaction_is_aborted_a_while_after_the_start() {
     bench.now_ms += 2 * i64::from(TIMEOUT_MS);
     bench.restart();
     bench.pass(9_999);
-    assert_eq!(bench.metadata().state, State::Ongoing);
+    assert_eq!(bench.metadata().state, TxnState::Ongoing);
     bench.pass(1);
-    assert_eq!(bench.metadata().state, State::PrepareAbort);
+    assert_eq!(bench.metadata().state, TxnState::PrepareAbort);
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn a_record_that_makes_no_sense_is_a_sentence_and_changes_nothing() {
         Record { value: Some(vec![0, 9].into()), ..good },
     ];
     for record in bad {
-        let entry = Entry::Record { offset: 0, timestamp_ms: 0, transaction: None, record };
+        let entry = LogEntry::Record { offset: 0, timestamp_ms: 0, transaction: None, record };
         assert!(bench.machine.replay(&entry).is_err());
     }
-    assert_eq!(bench.metadata().state, State::Empty);
+    assert_eq!(bench.metadata().state, TxnState::Empty);
 }
 
 #[test]
@@ -100,16 +100,16 @@ fn lists_are_filtered_by_state_producer_duration_and_name() {
     let mut bench = Bench::new();
     let who = bench.init().unwrap();
     assert_eq!(bench.add(who, &[0]), ErrorCode::None);
-    let all = Filter { duration_ms: -1, ..Filter::default() };
-    let count = |filter: &Filter, later_ms: i64| {
+    let all = TxnFilter { duration_ms: -1, ..TxnFilter::default() };
+    let count = |filter: &TxnFilter, later_ms: i64| {
         bench.machine.list(filter, |name| name.starts_with("pay"), Now::same(bench.now_ms + later_ms)).len()
     };
     assert_eq!(count(&all, 0), 1);
-    assert_eq!(count(&Filter { states: vec![State::Ongoing], ..all.clone() }, 0), 1);
-    assert_eq!(count(&Filter { states: vec![State::Empty], ..all.clone() }, 0), 0);
-    assert_eq!(count(&Filter { producer_ids: vec![who.id], ..all.clone() }, 0), 1);
-    assert_eq!(count(&Filter { producer_ids: vec![who.id + 1], ..all.clone() }, 0), 0);
-    assert_eq!(count(&Filter { duration_ms: 10, ..all.clone() }, 10), 0);
-    assert_eq!(count(&Filter { duration_ms: 10, ..all.clone() }, 11), 1);
+    assert_eq!(count(&TxnFilter { states: vec![TxnState::Ongoing], ..all.clone() }, 0), 1);
+    assert_eq!(count(&TxnFilter { states: vec![TxnState::Empty], ..all.clone() }, 0), 0);
+    assert_eq!(count(&TxnFilter { producer_ids: vec![who.id], ..all.clone() }, 0), 1);
+    assert_eq!(count(&TxnFilter { producer_ids: vec![who.id + 1], ..all.clone() }, 0), 0);
+    assert_eq!(count(&TxnFilter { duration_ms: 10, ..all.clone() }, 10), 0);
+    assert_eq!(count(&TxnFilter { duration_ms: 10, ..all.clone() }, 11), 1);
     assert_eq!(bench.machine.list(&all, |_| false, Now::same(bench.now_ms)).len(), 0);
 }

@@ -1,7 +1,7 @@
 //! Two-phase commit (KIP-939): a prepared transaction outlives its producer and its broker.
 use super::bench::{Bench, TIMEOUT_MS, V1, V2, producer};
-use crate::transaction::metadata::{LAST_EPOCH, Producer};
-use crate::transaction::{Settings, State};
+use crate::transaction::metadata::{LAST_EPOCH, ProducerIdentity};
+use crate::transaction::{Settings, TxnState};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
@@ -15,7 +15,7 @@ fn keep(bench: &mut Bench) -> InitProducerIdResponse {
     bench.init_with(InitProducerIdRequest { keep_prepared_txn: true, ..two_phases() })
 }
 
-fn prepared() -> (Bench, Producer) {
+fn prepared() -> (Bench, ProducerIdentity) {
     let mut bench = Bench::new();
     let who = producer(&bench.init_with(two_phases())).unwrap();
     assert_eq!(bench.add(who, &[0]), ErrorCode::None);
@@ -39,9 +39,9 @@ fn a_prepared_transaction_never_times_out() {
     bench.pass(YEAR_MS);
     bench.restart();
     bench.pass(YEAR_MS);
-    assert_eq!(bench.metadata().state, State::Ongoing);
+    assert_eq!(bench.metadata().state, TxnState::Ongoing);
     assert!(bench.end(V2, who, true).is_ok());
-    assert_eq!(bench.metadata().state, State::PrepareCommit);
+    assert_eq!(bench.metadata().state, TxnState::PrepareCommit);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_transaction_left_open_must_be_committable_after_broker_restart_from_a_new_c
         bench.pass(1_000);
         assert!(bench.end(version, who, true).is_ok());
         bench.write_markers();
-        assert_eq!(bench.metadata().state, State::CompleteCommit);
+        assert_eq!(bench.metadata().state, TxnState::CompleteCommit);
     }
 }
 
@@ -69,7 +69,7 @@ fn a_restarted_producer_keeps_its_transaction_and_ends_it() {
         let answer = keep(&mut bench);
         let reborn = producer(&answer).unwrap();
         assert_eq!((answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch), (who.id, who.epoch));
-        assert_eq!(reborn, Producer { id: who.id, epoch: who.epoch + 1 });
+        assert_eq!(reborn, ProducerIdentity { id: who.id, epoch: who.epoch + 1 });
         bench.restart();
         assert_eq!(
             bench.end(V2, who, committed),
@@ -85,7 +85,7 @@ fn a_restarted_producer_keeps_its_transaction_and_ends_it() {
         assert_eq!(bench.end(V2, reborn, committed), Err(ErrorCode::ConcurrentTransactions));
         let marker = bench.write_markers().remove(0);
         assert_eq!((marker.producer_id, marker.producer_epoch), (who.id, who.epoch + 1), "over the batches'");
-        assert_eq!(next, Producer { id: who.id, epoch: reborn.epoch + 1 });
+        assert_eq!(next, ProducerIdentity { id: who.id, epoch: reborn.epoch + 1 });
         assert_eq!(bench.end(V2, reborn, committed), Ok(next), "said again");
         assert_eq!(bench.add(next, &[1]), ErrorCode::None);
     }
@@ -119,12 +119,12 @@ fn a_producer_without_epochs_keeps_its_transaction_under_a_new_id() {
     assert_eq!(bench.add(who, &[0]), ErrorCode::None);
     let answer = keep(&mut bench);
     let reborn = producer(&answer).unwrap();
-    assert_eq!(reborn, Producer { id: who.id + 1, epoch: 0 });
+    assert_eq!(reborn, ProducerIdentity { id: who.id + 1, epoch: 0 });
     assert_eq!(answer.ongoing_txn_producer_id, who.id);
     let next = bench.end(V2, reborn, true).unwrap();
     let marker = bench.write_markers().remove(0);
     assert_eq!((marker.producer_id, marker.producer_epoch), (who.id, i16::MAX));
-    assert_eq!(next, Producer { id: reborn.id, epoch: 1 });
+    assert_eq!(next, ProducerIdentity { id: reborn.id, epoch: 1 });
     assert_eq!(bench.end(V2, reborn, true), Ok(next));
 }
 
@@ -134,7 +134,7 @@ fn who_does_not_keep_the_prepared_transaction_aborts_it() {
     let reborn = producer(&keep(&mut bench)).unwrap();
     assert_eq!(producer(&bench.init_with(two_phases())), Err(ErrorCode::ConcurrentTransactions));
     bench.write_markers();
-    assert_eq!(bench.metadata().state, State::CompleteAbort);
+    assert_eq!(bench.metadata().state, TxnState::CompleteAbort);
     let last = producer(&bench.init_with(two_phases())).unwrap();
     assert!(last.epoch > reborn.epoch);
     assert_eq!(bench.add(reborn, &[0]), ErrorCode::ProducerFenced);

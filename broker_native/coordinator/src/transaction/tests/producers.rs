@@ -1,15 +1,15 @@
 //! Who is the producer: ids, epochs, fencing.
 use super::bench::{Bench, ID, TIMEOUT_MS, V1, V2, producer};
-use crate::transaction::metadata::{LAST_EPOCH, Producer};
-use crate::transaction::{Settings, State};
+use crate::transaction::metadata::{LAST_EPOCH, ProducerIdentity};
+use crate::transaction::{Settings, TxnState};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::InitProducerIdRequest;
 
 #[test]
 fn a_new_transactional_id_gets_an_id_and_epoch_0() {
     let mut bench = Bench::new();
-    assert_eq!(bench.init(), Ok(Producer { id: 1000, epoch: 0 }));
-    assert_eq!(bench.metadata().state, State::Empty);
+    assert_eq!(bench.init(), Ok(ProducerIdentity { id: 1000, epoch: 0 }));
+    assert_eq!(bench.metadata().state, TxnState::Empty);
     assert_eq!(bench.log.len(), 1);
 }
 
@@ -18,7 +18,7 @@ fn a_second_producer_fences_the_first() {
     let mut bench = Bench::new();
     let first = bench.init().unwrap();
     let second = bench.init().unwrap();
-    assert_eq!(second, Producer { id: first.id, epoch: 1 });
+    assert_eq!(second, ProducerIdentity { id: first.id, epoch: 1 });
     assert_eq!(bench.add(first, &[0]), ErrorCode::ProducerFenced);
     assert_eq!(bench.end(V2, first, true), Err(ErrorCode::ProducerFenced));
     assert_eq!(bench.end(V1, first, true), Err(ErrorCode::ProducerFenced));
@@ -33,14 +33,14 @@ fn a_second_producer_has_the_open_transaction_aborted_before_it_gets_an_epoch() 
     let first = bench.init().unwrap();
     assert_eq!(bench.add(first, &[0, 1]), ErrorCode::None);
     assert_eq!(bench.init(), Err(ErrorCode::ConcurrentTransactions));
-    assert_eq!(bench.metadata().state, State::PrepareAbort);
+    assert_eq!(bench.metadata().state, TxnState::PrepareAbort);
     assert_eq!(bench.init(), Err(ErrorCode::ConcurrentTransactions), "the markers are not written yet");
     assert_eq!(bench.end(V2, first, true), Err(ErrorCode::ConcurrentTransactions));
     let markers = bench.write_markers();
     assert_eq!((markers.len(), markers[0].producer_epoch), (1, first.epoch + 1));
     assert_eq!(bench.end(V2, first, true), Err(ErrorCode::InvalidTxnState));
     let second = bench.init().unwrap();
-    assert_eq!(second, Producer { id: first.id, epoch: first.epoch + 2 });
+    assert_eq!(second, ProducerIdentity { id: first.id, epoch: first.epoch + 2 });
     assert_eq!(bench.end(V2, first, true), Err(ErrorCode::ProducerFenced));
 }
 
@@ -49,12 +49,12 @@ fn a_producer_that_names_its_epoch_gets_the_next_one_and_the_same_again_when_the
     let mut bench = Bench::new();
     let first = bench.init().unwrap();
     let next = bench.resume(first).unwrap();
-    assert_eq!(next, Producer { id: first.id, epoch: first.epoch + 1 });
+    assert_eq!(next, ProducerIdentity { id: first.id, epoch: first.epoch + 1 });
     assert_eq!(bench.resume(first), Ok(next));
     assert_eq!(bench.init().unwrap().epoch, next.epoch + 1);
     assert_eq!(bench.resume(first), Err(ErrorCode::ProducerFenced));
     assert_eq!(bench.resume(next), Err(ErrorCode::ProducerFenced));
-    assert_eq!(bench.resume(Producer { id: 77, epoch: 0 }), Err(ErrorCode::ProducerFenced));
+    assert_eq!(bench.resume(ProducerIdentity { id: 77, epoch: 0 }), Err(ErrorCode::ProducerFenced));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_time_out_is_positive_and_at_most_the_brokers() {
 }
 
 /// Brings the producer to its last epoch.
-fn exhausted(bench: &mut Bench) -> Producer {
+fn exhausted(bench: &mut Bench) -> ProducerIdentity {
     let mut who = bench.init().unwrap();
     while who.epoch < LAST_EPOCH {
         who = bench.init().unwrap();
@@ -97,9 +97,9 @@ fn a_producer_without_epochs_gets_a_new_id() {
     let mut bench = Bench::new();
     let last = exhausted(&mut bench);
     let fresh = bench.resume(last).unwrap();
-    assert_eq!(fresh, Producer { id: last.id + 1, epoch: 0 });
+    assert_eq!(fresh, ProducerIdentity { id: last.id + 1, epoch: 0 });
     assert_eq!(bench.resume(last), Ok(fresh), "the answer was lost");
-    assert_eq!(bench.init(), Ok(Producer { id: fresh.id, epoch: 1 }));
+    assert_eq!(bench.init(), Ok(ProducerIdentity { id: fresh.id, epoch: 1 }));
     assert_eq!(bench.resume(last), Err(ErrorCode::ProducerFenced));
 }
 
@@ -111,7 +111,7 @@ fn a_fenced_producer_without_epochs_gets_a_new_id_when_its_transaction_is_aborte
     bench.pass(i64::from(TIMEOUT_MS));
     assert_eq!(bench.write_markers()[0].producer_epoch, i16::MAX);
     let fresh = bench.resume(last).unwrap();
-    assert_eq!(fresh, Producer { id: last.id + 1, epoch: 0 });
+    assert_eq!(fresh, ProducerIdentity { id: last.id + 1, epoch: 0 });
     assert_eq!(bench.end(V2, last, true), Err(ErrorCode::InvalidProducerIdMapping));
 }
 
@@ -121,7 +121,7 @@ fn an_end_in_the_last_epoch_hands_over_a_new_id_and_can_be_repeated() {
     let last = exhausted(&mut bench);
     assert_eq!(bench.add(last, &[0]), ErrorCode::None);
     let fresh = bench.end(V2, last, true).unwrap();
-    assert_eq!(fresh, Producer { id: last.id + 1, epoch: 0 });
+    assert_eq!(fresh, ProducerIdentity { id: last.id + 1, epoch: 0 });
     assert_eq!(bench.end(V2, last, true), Err(ErrorCode::ConcurrentTransactions));
     assert_eq!(bench.add(fresh, &[1]), ErrorCode::ConcurrentTransactions, "not a wrong mapping");
     let marker = &bench.write_markers()[0];
@@ -143,7 +143,7 @@ fn a_forgotten_id_starts_again() {
     assert_eq!(bench.log.last().unwrap().value, None, "a tombstone");
     assert!(bench.replayed().transaction(ID).is_none());
     assert_eq!(bench.add(first, &[0]), ErrorCode::InvalidProducerIdMapping);
-    assert_eq!(bench.init(), Ok(Producer { id: first.id + 1, epoch: 0 }));
+    assert_eq!(bench.init(), Ok(ProducerIdentity { id: first.id + 1, epoch: 0 }));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_id_with_an_open_transaction_is_not_forgotten() {
     let answer = bench.init_with(InitProducerIdRequest { enable_2_pc: true, ..Bench::request() });
     assert_eq!(bench.add(producer(&answer).unwrap(), &[0]), ErrorCode::None);
     bench.pass(2 * bench.settings.transactional_id_expiration_ms);
-    assert_eq!(bench.metadata().state, State::Ongoing);
+    assert_eq!(bench.metadata().state, TxnState::Ongoing);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::bench::{Bench, ID, V1, V2};
 use crate::Machine;
-use crate::transaction::metadata::{Metadata, NONE, Producer};
-use crate::transaction::{State, TxnAction};
+use crate::transaction::metadata::{NONE, ProducerIdentity, TxnMetadata};
+use crate::transaction::{TxnAction, TxnState};
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 
@@ -38,14 +38,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// The partitions, as a log would see them.
 #[derive(Default)]
-struct Partitions {
+struct TxnPartitions {
     /// What each partition knows of the producer: the epoch of its last marker or batch.
     epochs: HashMap<(i64, i32), i16>,
     /// How a transaction, by id and marker's epoch, ended; with version 2 there is one for each.
     ends: HashMap<(i64, i16), Marker>,
 }
 
-impl Partitions {
+impl TxnPartitions {
     fn marker(&mut self, action: &TxnAction, partition: i32) {
         let key = (action.producer_id, partition);
         let before = self.epochs.insert(key, action.producer_epoch).unwrap_or(NONE);
@@ -59,17 +59,17 @@ impl Partitions {
 
 struct World {
     bench: Bench,
-    partitions: Partitions,
+    partitions: TxnPartitions,
     /// Everybody who ever got an epoch, newest first.
-    producers: Vec<Producer>,
+    producers: Vec<ProducerIdentity>,
 }
 
 impl World {
-    fn who(&self, index: usize) -> Option<Producer> {
+    fn who(&self, index: usize) -> Option<ProducerIdentity> {
         self.producers.get(index).copied()
     }
 
-    fn came(&mut self, outcome: Result<Producer, ErrorCode>) {
+    fn came(&mut self, outcome: Result<ProducerIdentity, ErrorCode>) {
         if let Ok(producer) = outcome {
             self.producers.retain(|one| *one != producer);
             self.producers.insert(0, producer);
@@ -102,7 +102,7 @@ impl World {
 
     fn add(&mut self, who: usize, partition: i32) {
         let Some(who) = self.who(who) else { return };
-        let speaker = self.bench.machine.transaction(ID).map(Metadata::speaker);
+        let speaker = self.bench.machine.transaction(ID).map(TxnMetadata::speaker);
         if self.bench.add(who, &[partition]) == ErrorCode::None {
             assert_eq!(Some(who), speaker, "a late request got into a transaction");
             let epoch = self.partitions.epochs.entry((who.id, partition)).or_insert(who.epoch);
@@ -117,9 +117,9 @@ impl World {
         let outcome = self.bench.end(version, who, committed);
         if let (Ok(next), Some(before)) = (outcome, before) {
             let after = self.bench.metadata();
-            if before.state == State::Ongoing {
+            if before.state == TxnState::Ongoing {
                 assert_eq!(before.speaker(), who, "a late end ended a later transaction");
-                assert_eq!(after.state == State::PrepareCommit, committed);
+                assert_eq!(after.state == TxnState::PrepareCommit, committed);
             }
             assert_eq!(next, after.successor());
             if version == V2 {
@@ -156,7 +156,7 @@ impl World {
 }
 
 /// What the log has of it: not the epoch before, and of a pending end all partitions.
-fn as_logged(metadata: Option<Metadata>) -> Option<Metadata> {
+fn as_logged(metadata: Option<TxnMetadata>) -> Option<TxnMetadata> {
     metadata.map(|mut metadata| {
         metadata.last_epoch = NONE;
         if metadata.state.is_ending() {
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn a_transaction_ends_one_way_everywhere_and_nothing_late_gets_into_a_later_one(steps in steps()) {
         let mut world =
-            World { bench: Bench::new(), partitions: Partitions::default(), producers: Vec::new() };
+            World { bench: Bench::new(), partitions: TxnPartitions::default(), producers: Vec::new() };
         for step in steps {
             world.step(step);
             world.check();

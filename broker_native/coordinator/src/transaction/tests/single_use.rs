@@ -1,8 +1,8 @@
 //! Transactional ids of one transaction each are forgotten soon after it.
 use super::bench::{Bench, ID, producer};
-use crate::transaction::metadata::Producer;
+use crate::transaction::metadata::ProducerIdentity;
 use crate::transaction::requests::{TransactionVersion, TxnReply, TxnRequest};
-use crate::transaction::{Settings, State};
+use crate::transaction::{Settings, TxnState};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use pylog_wire::messages::{EndTxnRequest, InitProducerIdRequest};
@@ -10,7 +10,7 @@ use pylog_wire::messages::{EndTxnRequest, InitProducerIdRequest};
 const ONCE: &str = "pylog-once.query.7.0.ab12cd34";
 const SOON_MS: i64 = 600_000;
 
-fn init(bench: &mut Bench, id: &str, prepares: bool) -> Producer {
+fn init(bench: &mut Bench, id: &str, prepares: bool) -> ProducerIdentity {
     let answer = bench.init_with(InitProducerIdRequest {
         transactional_id: Some(id.into()),
         enable_2_pc: prepares,
@@ -20,7 +20,7 @@ fn init(bench: &mut Bench, id: &str, prepares: bool) -> Producer {
     producer(&answer).unwrap()
 }
 
-fn add(bench: &mut Bench, id: &str, who: Producer) {
+fn add(bench: &mut Bench, id: &str, who: ProducerIdentity) {
     let transaction = AddPartitionsToTxnTransaction {
         transactional_id: id.into(),
         producer_id: who.id,
@@ -32,7 +32,7 @@ fn add(bench: &mut Bench, id: &str, who: Producer) {
     bench.ask(12, TxnRequest::AddPartitions { transaction, transaction_version, patient: false }).unwrap();
 }
 
-fn commit(bench: &mut Bench, id: &str, who: Producer) -> i16 {
+fn commit(bench: &mut Bench, id: &str, who: ProducerIdentity) -> i16 {
     let request = EndTxnRequest {
         transactional_id: id.into(),
         producer_id: who.id,
@@ -88,7 +88,7 @@ fn what_is_prepared_is_never_forgotten_and_what_nobody_began_is() {
     bench.pass(1_000 * SOON_MS);
     bench.restart();
     bench.pass(1_000 * SOON_MS);
-    assert_eq!(bench.machine.transaction(ONCE).unwrap().state, State::Ongoing);
+    assert_eq!(bench.machine.transaction(ONCE).unwrap().state, TxnState::Ongoing);
     assert!(bench.machine.transaction("pylog-once.idle").is_none());
     assert_eq!(commit(&mut bench, ONCE, reborn), 0);
 }

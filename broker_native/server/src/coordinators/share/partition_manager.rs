@@ -23,7 +23,7 @@ use crate::share_groups::group_watchers::GroupWatchers;
 use crate::state::topics::{MetadataImage, Topics};
 use crate::upkeep::background::kept_running;
 use pylog_coordinator::share::leader::{LeaderEffects, failed};
-use pylog_coordinator::share::state::Written;
+use pylog_coordinator::share::state_requests::Written;
 use pylog_coordinator::share::{
     GroupSettings, LeaderAction, ShareEvent, ShareKey, ShareLeader, ShareReply, ShareRequest,
 };

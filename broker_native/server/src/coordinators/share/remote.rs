@@ -6,7 +6,9 @@ use uuid::Uuid;
 use crate::cluster::peers::Peers;
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::merge::complete_count;
-use pylog_coordinator::share::state::{Kept, StateReply, StateRequest, Summary, UNKNOWN, Written};
+use pylog_coordinator::share::state_requests::{
+    StateReply, StateRequest, StoredState, Summary, UNKNOWN, Written,
+};
 use pylog_wire::messages::{
     DeleteShareGroupStateRequest, InitializeShareGroupStateRequest, ReadShareGroupStateRequest,
     ReadShareGroupStateSummaryRequest, WriteShareGroupStateRequest, delete_share_group_state as delete,
@@ -49,7 +51,7 @@ pub async fn ask(
             let mut partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
             let result = partitions.next().ok_or(ErrorCode::UnknownServerError)?;
             Ok(StateReply::Read(match code(result.error_code) {
-                ErrorCode::None => Ok(Kept {
+                ErrorCode::None => Ok(StoredState {
                     state_epoch: result.state_epoch,
                     start_offset: result.start_offset,
                     batches: result.state_batches,

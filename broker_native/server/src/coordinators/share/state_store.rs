@@ -18,8 +18,9 @@ use crate::notice::notice;
 use crate::state::topics::Topics;
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::leader::is_passing;
-use pylog_coordinator::share::state::{
-    Kept, StateEvent, StateMachine, StateReply, StateRequest, Summary, UNKNOWN, Written,
+use pylog_coordinator::share::state::StateMachine;
+use pylog_coordinator::share::state_requests::{
+    StateEvent, StateReply, StateRequest, StoredState, Summary, UNKNOWN, Written,
 };
 use pylog_wire::ErrorCode;
 
@@ -62,7 +63,7 @@ enum Keeper {
 impl ShareStateStore {
     /// Reads the state for the leader of `leader_epoch`, and makes it before when it is not there and that is wanted. INVALID_REQUEST
     /// says that it is not there.
-    pub fn read(self: &Arc<Self>, key: &ShareKey, leader_epoch: i32, makes: bool) -> Begun<Kept> {
+    pub fn read(self: &Arc<Self>, key: &ShareKey, leader_epoch: i32, makes: bool) -> Begun<StoredState> {
         let read = StateRequest::Read { leader_epoch };
         if !makes {
             return self.begin(key, read, kept);
@@ -261,7 +262,7 @@ fn done(answer: Result<StateReply, ErrorCode>) -> Result<(), ErrorCode> {
     }
 }
 
-fn kept(answer: Result<StateReply, ErrorCode>) -> Result<Kept, ErrorCode> {
+fn kept(answer: Result<StateReply, ErrorCode>) -> Result<StoredState, ErrorCode> {
     match answer? {
         StateReply::Read(kept) => kept,
         _ => Err(ErrorCode::UnknownServerError),

@@ -2,7 +2,7 @@
 use super::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::call::Call;
 use crate::shared::Shared;
-use pylog_coordinator::group::Kind;
+use pylog_coordinator::group::GroupKind;
 use pylog_coordinator::share::ShareKey;
 use pylog_wire::ErrorCode;
 
@@ -47,7 +47,7 @@ pub fn is_empty(call: &Call, group_id: &str) -> Result<bool, Refusal> {
     let number = groups.partition_of(group_id).ok_or_else(missing)?;
     let shard = groups.shard(number).ok_or_else(|| plain(ErrorCode::NotCoordinator))?;
     let looked = shard.look(|machine| match machine.group(group_id).map(|group| &group.kind) {
-        Some(Kind::Share(group)) => Ok(group.is_empty()),
+        Some(GroupKind::Share(group)) => Ok(group.is_empty()),
         Some(_) => Err((ErrorCode::GroupIdNotFound, format!("Group {group_id} is not a share group."))),
         None => Err(missing()),
     });

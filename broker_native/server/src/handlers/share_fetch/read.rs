@@ -12,10 +12,10 @@ use crate::handlers::common::share_call::ask;
 use crate::notice::notice;
 use crate::share_groups::sessions::{SessionPartitions, ShareSessionKey, TopicIdPartition};
 use crate::state::watch::Watchers;
-use pylog_coordinator::group::{Group, Kind};
+use pylog_coordinator::group::{Group, GroupKind};
 use pylog_coordinator::share::requests::LogRange;
 use pylog_coordinator::share::{
-    Acquired, Batch, GroupSettings, IsolationLevel, OffsetReset, ShareKey, ShareReply, ShareRequest,
+    Acquired, GroupSettings, IsolationLevel, LogBatch, OffsetReset, ShareKey, ShareReply, ShareRequest,
 };
 use pylog_record::header::BatchHeader;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo, StorageError};
@@ -221,7 +221,7 @@ fn quiet<T>(answer: Result<ShareReply, ErrorCode>) -> Result<Option<T>, ErrorCod
 /// Whether the group knows the member, which its coordinator says.
 async fn is_member(call: &Call, session: &ShareSessionKey) -> Result<bool, ErrorCode> {
     let knows = |group: &Group| match &group.kind {
-        Kind::Share(group) => group.members.contains_key(&session.member_id),
+        GroupKind::Share(group) => group.members.contains_key(&session.member_id),
         _ => false,
     };
     let groups = &call.shared.coordinators.groups;
@@ -294,7 +294,7 @@ fn code_of(error: &StorageError) -> ErrorCode {
 }
 
 /// The batches; markers, what was aborted and what compaction left empty have no records for members.
-fn batches(headers: &[BatchHeader], aborted: &[AbortedTxn]) -> Vec<Batch> {
+fn batches(headers: &[BatchHeader], aborted: &[AbortedTxn]) -> Vec<LogBatch> {
     let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
     for txn in aborted {
         by_producer.entry(txn.producer_id).or_default().push((txn.first_offset, txn.last_offset));
@@ -304,7 +304,7 @@ fn batches(headers: &[BatchHeader], aborted: &[AbortedTxn]) -> Vec<Batch> {
         header.is_transactional()
             && by_producer.get(&header.producer_id).is_some_and(|aborted| aborted.iter().any(within))
     };
-    let batch = |header: &BatchHeader| Batch {
+    let batch = |header: &BatchHeader| LogBatch {
         first_offset: header.base_offset,
         last_offset: header.last_offset(),
         is_void: header.is_control() || header.records_count == 0 || is_aborted(header),

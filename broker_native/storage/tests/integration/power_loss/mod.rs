@@ -320,9 +320,9 @@ fn ended(
 }
 
 fn durable(log: &PartitionLog, last_offset: i64) -> Result<(), StorageError> {
-    let (tell, told) = mpsc::channel();
-    log.wait_durable(last_offset, Box::new(move |result| drop(tell.send(result))));
-    told.try_recv().expect("without flusher threads the callback is called at once")
+    let (sender, receiver) = mpsc::channel();
+    log.wait_durable(last_offset, Box::new(move |result| drop(sender.send(result))));
+    receiver.try_recv().expect("without flusher threads the callback is called at once")
 }
 
 fn seeds() -> Range<u64> {

@@ -24,7 +24,7 @@ pub struct Writer {
 
 /// What the batches say.
 #[derive(Default)]
-struct Told {
+struct Expected {
     /// First offset, and first offset that was not deleted, of open transactions.
     open: HashMap<i64, (i64, Option<i64>)>,
     /// Data batches of each open transaction.
@@ -82,10 +82,10 @@ impl Run {
         let name = &self.name;
         let offsets = log.offsets();
         let (start, end) = (offsets.log_start_offset, offsets.log_end_offset);
-        let told = self.told(start);
+        let expected = self.expected(start);
         let first = |offset: i64| offset.max(start);
-        let known = told.open.values().map(|(all, _)| first(*all)).min().unwrap_or(end);
-        let left = told.open.values().filter_map(|(_, left)| left.map(first)).min().unwrap_or(end);
+        let known = expected.open.values().map(|(all, _)| first(*all)).min().unwrap_or(end);
+        let left = expected.open.values().filter_map(|(_, left)| left.map(first)).min().unwrap_or(end);
         let stable = offsets.last_stable_offset;
         assert!((known..=left).contains(&stable), "{name}: stable {stable}, not in [{known}, {left}]");
         let mut at = start;
@@ -95,42 +95,42 @@ impl Run {
             let mut filter = AbortedFilter::default();
             for txn in &slice.aborted {
                 let entry = (txn.producer_id, txn.last_offset);
-                assert!(told.aborted.contains(&entry), "{name}: {txn:?} was not aborted");
+                assert!(expected.aborted.contains(&entry), "{name}: {txn:?} was not aborted");
                 assert!(txn.last_offset >= at && txn.first_offset < slice.next_offset, "{name}: {txn:?}");
                 filter.extend([(txn.producer_id, txn.first_offset)]);
             }
             for view in batches(&slice.read().unwrap()) {
                 let view = view.unwrap();
                 let hides = filter.hides(&view).unwrap();
-                let wanted = view.0.is_control() || told.hidden.contains(&view.0.base_offset);
+                let wanted = view.0.is_control() || expected.hidden.contains(&view.0.base_offset);
                 assert_eq!(hides, wanted, "{name}: {:?} read from {at}", view.0);
             }
             at = slice.next_offset;
         }
-        self.transactional = told.writers;
+        self.transactional = expected.writers;
     }
 
-    fn told(&self, start: i64) -> Told {
-        let mut told = Told::default();
+    fn expected(&self, start: i64) -> Expected {
+        let mut expected = Expected::default();
         for tried in &self.tried {
             let (header, batch) = batches(&tried.batch).next().unwrap().unwrap();
             let Some(writer) = (0..WRITERS).find(|writer| id_of(*writer) == header.producer_id) else {
                 continue;
             };
             if header.is_control() {
-                told.end(marker(&(header, batch)).unwrap(), header.producer_id, tried.base_offset);
-                told.writers[writer] = Writer { epoch: header.producer_epoch, sequence: 0 };
+                expected.end(marker(&(header, batch)).unwrap(), header.producer_id, tried.base_offset);
+                expected.writers[writer] = Writer { epoch: header.producer_epoch, sequence: 0 };
             } else {
-                told.data(&header, tried.base_offset, tried.last_offset >= start);
+                expected.data(&header, tried.base_offset, tried.last_offset >= start);
                 let sequence = header.base_sequence + header.records_count;
-                told.writers[writer] = Writer { epoch: header.producer_epoch, sequence };
+                expected.writers[writer] = Writer { epoch: header.producer_epoch, sequence };
             }
         }
-        told
+        expected
     }
 }
 
-impl Told {
+impl Expected {
     fn data(&mut self, header: &BatchHeader, offset: i64, is_left: bool) {
         let (_, left) = self.open.entry(header.producer_id).or_insert((offset, None));
         if is_left {

@@ -6,8 +6,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
 use crate::group::classic::ClassicGroup;
-use crate::group::{GroupEvent, GroupMachine, GroupReply, GroupRequest, Kind, Settings, TopicsView};
-use crate::{Caller, Entry, Machine, Now, Record, Room, Ticket};
+use crate::group::{GroupEvent, GroupKind, GroupMachine, GroupReply, GroupRequest, Settings, TopicsView};
+use crate::{Caller, LogEntry, Machine, Now, Record, Room, Ticket};
 use pylog_wire::messages::describe_groups::DescribedGroup;
 use pylog_wire::messages::join_group::JoinGroupRequestProtocol;
 use pylog_wire::messages::leave_group::MemberIdentity;
@@ -178,7 +178,7 @@ impl Bench {
         let room = room(&other.settings);
         other.machine = GroupMachine::new(Arc::clone(&other.settings), Arc::new(NoTopics), room);
         for (offset, record) in self.log.iter().enumerate() {
-            let entry = Entry::Record {
+            let entry = LogEntry::Record {
                 offset: offset as i64,
                 timestamp_ms: self.now_ms,
                 transaction: None,
@@ -233,7 +233,7 @@ impl Bench {
 
     pub fn group(&self) -> &ClassicGroup {
         match self.machine.group(GROUP).map(|group| &group.kind) {
-            Some(Kind::Classic(group)) => group,
+            Some(GroupKind::Classic(group)) => group,
             other => panic!("there is no classic group but {other:?}"),
         }
     }
@@ -371,12 +371,12 @@ impl Bench {
     /// As [`Bench::generation`], and every member got its own id as its assignment.
     pub fn stable(&mut self, joins: Vec<Join>) -> Vec<Known> {
         let members = self.generation(joins);
-        self.settle(&members);
+        self.sync_all(&members);
         members
     }
 
     /// All sync, the leader last.
-    pub fn settle(&mut self, members: &[Known]) {
+    pub fn sync_all(&mut self, members: &[Known]) {
         let assignments: Vec<(&str, &str)> = members.iter().map(|m| (m.id.as_str(), m.id.as_str())).collect();
         let tickets: Vec<Ticket> =
             members.iter().rev().map(|member| self.sync(member, &assignments)).collect();

@@ -1,25 +1,25 @@
 //! What a classic group says when it is asked about commits, deletion and age.
 use super::bench::*;
-use crate::group::{Claim, Retention};
+use crate::group::{OffsetClaim, Retention};
 use pylog_wire::ErrorCode;
 
-fn claim<'a>(member_id: &'a str, generation_or_epoch: i32) -> Claim<'a> {
-    Claim { member_id, group_instance_id: None, generation_or_epoch, transactional: false, version: 9 }
+fn claim<'a>(member_id: &'a str, generation_or_epoch: i32) -> OffsetClaim<'a> {
+    OffsetClaim { member_id, group_instance_id: None, generation_or_epoch, transactional: false, version: 9 }
 }
 
 #[test]
 fn commits_are_fenced_by_member_and_generation() {
     let mut bench = Bench::prompt();
     let member = bench.generation(vec![join()]).remove(0);
-    let commit = |bench: &Bench, claim: Claim<'_>| bench.group().check_commit(&claim);
+    let commit = |bench: &Bench, claim: OffsetClaim<'_>| bench.group().check_commit(&claim);
     assert_eq!(
         commit(&bench, claim(&member.id, 1)),
         Err(ErrorCode::RebalanceInProgress),
         "before the assignment"
     );
-    let transactional = Claim { transactional: true, ..claim(&member.id, 1) };
+    let transactional = OffsetClaim { transactional: true, ..claim(&member.id, 1) };
     assert_eq!(commit(&bench, transactional), Ok(()), "transactions do not ask for the state");
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     assert_eq!(commit(&bench, claim(&member.id, 1)), Ok(()));
     assert_eq!(commit(&bench, claim(&member.id, 0)), Err(ErrorCode::IllegalGeneration));
     assert_eq!(commit(&bench, claim("stranger", 1)), Err(ErrorCode::UnknownMemberId));
@@ -28,7 +28,11 @@ fn commits_are_fenced_by_member_and_generation() {
         Err(ErrorCode::UnknownMemberId),
         "an admin, while it is in use"
     );
-    assert_eq!(commit(&bench, Claim { transactional: true, ..claim("", -1) }), Ok(()), "an old transaction");
+    assert_eq!(
+        commit(&bench, OffsetClaim { transactional: true, ..claim("", -1) }),
+        Ok(()),
+        "an old transaction"
+    );
     bench.enter(join());
     assert_eq!(
         commit(&bench, claim(&member.id, 1)),
@@ -48,7 +52,7 @@ fn a_commit_of_a_fenced_static_member_is_refused() {
     let mut bench = Bench::prompt();
     let member = bench.stable(vec![join().instance("a")]).remove(0);
     bench.join(join().instance("a"));
-    let claim = Claim { group_instance_id: Some("a"), ..claim(&member.id, 1) };
+    let claim = OffsetClaim { group_instance_id: Some("a"), ..claim(&member.id, 1) };
     assert_eq!(bench.group().check_commit(&claim), Err(ErrorCode::FencedInstanceId));
 }
 

@@ -81,7 +81,7 @@ fn names_from_which_no_member_id_can_be_made_are_refused() {
     let ticket = bench.join(join().instance(&"n".repeat(32_767 - 37)));
     bench.pass(0);
     let member = bench.known(ticket);
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     let ticket = bench.join(join().instance(&"n".repeat(32_767 - 36)));
     assert_eq!(bench.joined(ticket).error_code, code::INVALID_REQUEST);
 }
@@ -164,7 +164,7 @@ fn a_new_member_makes_a_stable_group_rebalance_and_the_generation_grows() {
     assert_eq!(bench.known(again), Known { id: first.id.clone(), generation: 2 });
     let answer = bench.joined(new);
     assert_eq!((answer.generation_id, answer.leader), (2, first.id));
-    assert!(answer.members.is_empty(), "followers are told of nobody");
+    assert!(answer.members.is_empty(), "the answer to a follower names no members");
 }
 
 #[test]
@@ -327,13 +327,13 @@ fn metadata_and_protocol_are_described_only_when_the_group_is_stable() {
         ("CompletingRebalance", "")
     );
     assert!(described.members[0].member_metadata.is_empty());
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     let described = bench.describe(6);
     assert_eq!((described.group_state.as_str(), described.protocol_data.as_str()), ("Stable", "range"));
     let shown = &described.members[0];
     assert_eq!((&shown.member_id, &shown.member_metadata[..]), (&member.id, &b"mine"[..]));
     assert_eq!((shown.client_id.as_str(), shown.client_host.as_str()), ("client", "/127.0.0.1"));
     assert_eq!(&shown.member_assignment[..], member.id.as_bytes());
-    let ticket = bench.ask(6, GroupRequest::DescribeGroup("elsewhere".into()));
+    let ticket = bench.ask(6, GroupRequest::DescribeGroup("other".into()));
     assert!(!bench.waits(ticket));
 }

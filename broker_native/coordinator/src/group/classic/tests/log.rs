@@ -2,7 +2,7 @@
 use bytes::Bytes;
 
 use super::bench::*;
-use crate::{Entry, Machine, Record};
+use crate::{LogEntry, Machine, Record};
 use pylog_wire::stored::Stored;
 use pylog_wire::stored::group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};
 
@@ -49,7 +49,7 @@ fn nothing_is_written_before_a_generation_has_its_assignments() {
     let mut bench = Bench::prompt();
     let member = bench.generation(vec![join()]).remove(0);
     assert_eq!(bench.log.len(), 0);
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     assert_eq!(bench.log.len(), 1);
     bench.leave(&[(&member.id, None)]);
     assert_eq!(bench.log.len(), 2, "the last member's going is written");
@@ -136,7 +136,7 @@ fn a_damaged_record_is_told_and_skipped() {
     let value = whole.value.clone().expect("not deleted");
     for cut in 0..value.len() {
         let record = Record { key: whole.key.clone(), value: Some(value.slice(..cut)) };
-        let entry = Entry::Record { offset: 0, timestamp_ms: 0, transaction: None, record };
+        let entry = LogEntry::Record { offset: 0, timestamp_ms: 0, transaction: None, record };
         assert!(bench.machine.replay(&entry).is_err(), "cut at {cut}");
     }
     assert_eq!(bench.state(), "Stable");
@@ -155,5 +155,5 @@ fn a_group_too_large_for_the_log_is_refused_and_keeps_nothing() {
     assert_eq!((bench.state(), bench.log.len()), ("PreparingRebalance", 0));
     let tickets = [0, 1].map(|at: usize| bench.join(join().id(&members[at].id)));
     let members = tickets.map(|ticket| bench.known(ticket));
-    bench.settle(&members);
+    bench.sync_all(&members);
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::bench::*;
 use crate::Ticket;
-use crate::group::classic::State;
+use crate::group::classic::ClassicState;
 use crate::group::{GroupReply, Settings};
 use pylog_wire::messages::JoinGroupResponse;
 
@@ -38,7 +38,7 @@ enum Step {
         ms: i64,
     },
     Restart,
-    /// All clients join, and time passes until they are told.
+    /// All clients join, and time passes until they are answered.
     Gather,
     /// All clients but `but` sync, the leader in its turn.
     Settle {
@@ -173,7 +173,7 @@ impl Run {
             Step::Die { client } => self.clients[client] = Client::default(),
             Step::Pass { ms } => self.bench.pass(ms),
             Step::Restart => {
-                // Whoever waited is told to look for the coordinator again.
+                // Requests that waited get NOT_COORDINATOR.
                 self.waiting.clear();
                 self.bench = self.bench.restarted();
             }
@@ -232,9 +232,9 @@ impl Run {
         let held: BTreeSet<Ticket> = joining.union(&syncing).copied().collect();
         assert_eq!(held, self.waiting.keys().copied().collect(), "who is not answered is remembered");
         assert!(joining.is_empty() || group.state().is_preparing(), "JoinGroups wait for a rebalance only");
-        assert!(syncing.is_empty() || group.state() == State::CompletingRebalance);
-        assert_eq!(group.state() == State::Empty, roster.is_empty() && !group.state().is_preparing());
-        if group.state() == State::Stable {
+        assert!(syncing.is_empty() || group.state() == ClassicState::CompletingRebalance);
+        assert_eq!(group.state() == ClassicState::Empty, roster.is_empty() && !group.state().is_preparing());
+        if group.state() == ClassicState::Stable {
             for member in roster.iter() {
                 assert!(roster.any_is_common(&member.protocols) && roster.select_protocol().is_some());
             }
@@ -246,11 +246,11 @@ impl Run {
     fn check_log(&self) {
         let group = self.bench.group();
         let replayed = self.bench.restarted();
-        if matches!(group.state(), State::Stable | State::Empty) && !self.bench.log.is_empty() {
+        if matches!(group.state(), ClassicState::Stable | ClassicState::Empty) && !self.bench.log.is_empty() {
             assert_eq!(replayed.group().to_value(), group.to_value());
             assert_eq!(replayed.group().state(), group.state());
         }
-        if group.state() == State::Stable {
+        if group.state() == ClassicState::Stable {
             for member in group.roster().iter() {
                 let known = replayed.group().roster().get(&member.member_id).expect("is in the log");
                 assert_eq!(known.assignment, member.assignment);

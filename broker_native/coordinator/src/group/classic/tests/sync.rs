@@ -123,7 +123,7 @@ fn heartbeats_tell_of_rebalances_and_are_fenced_by_member_and_generation() {
     let member = bench.generation(vec![join()]).remove(0);
     assert_eq!(bench.heartbeat(&member), code::NONE, "while assignments are awaited");
     assert_eq!(bench.heartbeat(&stranger), code::UNKNOWN_MEMBER_ID);
-    bench.settle(std::slice::from_ref(&member));
+    bench.sync_all(std::slice::from_ref(&member));
     assert_eq!(bench.heartbeat(&member), code::NONE);
     assert_eq!(bench.heartbeat(&Known { generation: 2, ..member.clone() }), code::ILLEGAL_GENERATION);
     bench.enter(join());

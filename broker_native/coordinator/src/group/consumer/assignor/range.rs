@@ -3,15 +3,15 @@
 //! Static members come first, by their names, so that they keep their runs when they come back under another member id.
 use std::collections::BTreeMap;
 
-use super::{Subscriber, by_topic};
-use crate::group::consumer::member::Partitions;
+use super::subscriber::{Subscriber, by_topic};
+use crate::group::consumer::member::AssignedPartitions;
 
 /// The targets of all members.
-pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, Partitions> {
+pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, AssignedPartitions> {
     let mut ordered = subscribers.to_vec();
     ordered.sort_by(|one, other| key(one).cmp(&key(other)));
-    let mut targets: BTreeMap<String, Partitions> =
-        ordered.iter().map(|subscriber| (subscriber.member_id.clone(), Partitions::new())).collect();
+    let mut targets: BTreeMap<String, AssignedPartitions> =
+        ordered.iter().map(|subscriber| (subscriber.member_id.clone(), AssignedPartitions::new())).collect();
     for (topic_id, (partitions, owners)) in by_topic(&ordered) {
         let members = i32::try_from(owners.len()).unwrap_or(i32::MAX).max(1);
         let (each, extra) = (partitions / members, partitions % members);

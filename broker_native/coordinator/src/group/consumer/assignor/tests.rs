@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::{Partitions, Subscriber, range, uniform};
+use super::subscriber::Subscriber;
+use super::{AssignedPartitions, range, uniform};
 
-type Assign = fn(&[Subscriber]) -> BTreeMap<String, Partitions>;
+type Assign = fn(&[Subscriber]) -> BTreeMap<String, AssignedPartitions>;
 
 fn topic(number: u128) -> Uuid {
     Uuid::from_u128(number)
@@ -21,11 +22,11 @@ fn member(id: &str, topics: &[(u128, i32)], before: &[(u128, &[i32])]) -> Subscr
     }
 }
 
-fn partitions(of: &[(u128, &[i32])]) -> Partitions {
+fn partitions(of: &[(u128, &[i32])]) -> AssignedPartitions {
     of.iter().map(|(number, partitions)| (topic(*number), partitions.iter().copied().collect())).collect()
 }
 
-fn targets<const N: usize>(assign: Assign, members: [Subscriber; N]) -> [Partitions; N] {
+fn targets<const N: usize>(assign: Assign, members: [Subscriber; N]) -> [AssignedPartitions; N] {
     let targets = assign(&members);
     assert_eq!(targets.len(), N);
     members.map(|member| targets[&member.member_id].clone())
@@ -43,7 +44,7 @@ fn one_member_gets_everything() {
 fn members_without_topics_get_nothing() {
     for assign in [uniform::assign as Assign, range::assign] {
         let [a, b] = targets(assign, [member("a", &[], &[(1, &[0])]), member("b", &[(1, 1)], &[])]);
-        assert_eq!((a, b), (Partitions::new(), partitions(&[(1, &[0])])));
+        assert_eq!((a, b), (AssignedPartitions::new(), partitions(&[(1, &[0])])));
     }
 }
 
@@ -65,7 +66,7 @@ fn uniform_moves_no_more_than_it_must_when_a_member_joins() {
         ],
     );
     assert_eq!([&a, &b, &c].map(|target| target.values().map(|p| p.len()).sum::<usize>()), [2, 2, 2]);
-    let kept = |target: &Partitions, before: &Partitions| {
+    let kept = |target: &AssignedPartitions, before: &AssignedPartitions| {
         target
             .iter()
             .all(|(id, partitions)| before.get(id).is_some_and(|before| partitions.is_subset(before)))

@@ -1,7 +1,7 @@
 //! `uniform`: equal numbers of partitions, and as few moves from the target before as that allows.
 //!
 //! 1. Every member keeps what it was to own and is still subscribed to.
-//! 2. What nobody has goes to the subscriber with the fewest partitions; topics with many partitions for each subscriber
+//! 2. Partitions without an owner go to the subscriber with the fewest; topics with many partitions for each subscriber
 //!    come first, because they leave the least choice.
 //! 3. Topic by topic, partitions move from the subscriber with the most to that with the fewest, while they differ by more
 //!    than one. Repeated until nothing moves, at most [`ROUNDS_MAX`] times.
@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::{Subscriber, by_topic};
-use crate::group::consumer::member::Partitions;
+use super::subscriber::{Subscriber, by_topic};
+use crate::group::consumer::member::AssignedPartitions;
 
 /// Members with overlapping subscriptions may need some rounds; a limit, because equality is a wish.
 const ROUNDS_MAX: usize = 16;
 
 /// The targets of all members.
-pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, Partitions> {
+pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, AssignedPartitions> {
     let topics = by_topic(subscribers);
     let mut order: Vec<Uuid> = topics.keys().copied().collect();
     // Partitions for each subscriber, compared as fractions.
@@ -51,11 +51,11 @@ pub fn assign(subscribers: &[Subscriber]) -> BTreeMap<String, Partitions> {
 
 #[derive(Default)]
 struct Row {
-    partitions: Partitions,
+    partitions: AssignedPartitions,
     load: usize,
 }
 
-/// Who has what; members by their places in the list.
+/// The partitions of each member; members by their places in the list.
 struct Table {
     rows: Vec<Row>,
     taken: BTreeSet<(Uuid, i32)>,

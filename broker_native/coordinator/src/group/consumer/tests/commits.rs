@@ -1,9 +1,9 @@
 //! Who may commit and fetch offsets.
-use super::scene::{Client, Scene, join, settle, stay};
-use crate::group::Claim;
+use super::scene::{Client, Scene, join, reconcile_all, stay};
+use crate::group::OffsetClaim;
 use pylog_wire::ErrorCode;
 
-const NOBODY: Claim<'static> = Claim {
+const NOBODY: OffsetClaim<'static> = OffsetClaim {
     member_id: "",
     group_instance_id: None,
     generation_or_epoch: -1,
@@ -16,16 +16,22 @@ fn commits_come_from_members_at_their_epoch_or_from_tools_while_nobody_is_there(
     let mut scene = Scene::with_topic(1);
     scene.beat(join("a", &["foo"]));
     let group = scene.members();
-    let a = Claim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
+    let a = OffsetClaim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
     assert_eq!(group.check_commit(&a), Ok(()));
-    assert_eq!(group.check_commit(&Claim { generation_or_epoch: 1, ..a }), Err(ErrorCode::StaleMemberEpoch));
-    assert_eq!(group.check_commit(&Claim { generation_or_epoch: 3, ..a }), Err(ErrorCode::StaleMemberEpoch));
-    assert_eq!(group.check_commit(&Claim { member_id: "b", ..a }), Err(ErrorCode::UnknownMemberId));
-    assert_eq!(group.check_commit(&Claim { version: 8, ..a }), Err(ErrorCode::UnsupportedVersion));
-    assert_eq!(group.check_commit(&Claim { version: 3, transactional: true, ..a }), Ok(()));
+    assert_eq!(
+        group.check_commit(&OffsetClaim { generation_or_epoch: 1, ..a }),
+        Err(ErrorCode::StaleMemberEpoch)
+    );
+    assert_eq!(
+        group.check_commit(&OffsetClaim { generation_or_epoch: 3, ..a }),
+        Err(ErrorCode::StaleMemberEpoch)
+    );
+    assert_eq!(group.check_commit(&OffsetClaim { member_id: "b", ..a }), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(group.check_commit(&OffsetClaim { version: 8, ..a }), Err(ErrorCode::UnsupportedVersion));
+    assert_eq!(group.check_commit(&OffsetClaim { version: 3, transactional: true, ..a }), Ok(()));
     assert_eq!(group.check_commit(&NOBODY), Err(ErrorCode::UnknownMemberId));
     assert_eq!(
-        group.check_commit(&Claim { transactional: true, ..NOBODY }),
+        group.check_commit(&OffsetClaim { transactional: true, ..NOBODY }),
         Ok(()),
         "an old producer's transaction"
     );
@@ -38,17 +44,20 @@ fn commits_come_from_members_at_their_epoch_or_from_tools_while_nobody_is_there(
 fn a_commit_of_the_epoch_before_is_taken_for_what_the_member_still_has() {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let (foo, group) = (scene.id("foo"), scene.members());
-    let late = Claim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
+    let late = OffsetClaim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
     assert_eq!(group.check_commit(&late), Err(ErrorCode::StaleMemberEpoch));
     assert_eq!(
         [0, 1, 2, 3].map(|partition| group.owned_at(&late, &foo, partition)),
         [true, true, false, false]
     );
-    let never = Claim { member_id: "b", generation_or_epoch: 2, ..NOBODY };
+    let never = OffsetClaim { member_id: "b", generation_or_epoch: 2, ..NOBODY };
     assert!(!group.owned_at(&never, &foo, 2), "b got it at epoch 3");
-    assert!(!group.owned_at(&Claim { generation_or_epoch: 4, ..late }, &foo, 0), "an epoch from the future");
+    assert!(
+        !group.owned_at(&OffsetClaim { generation_or_epoch: 4, ..late }, &foo, 0),
+        "an epoch from the future"
+    );
 }
 
 #[test]
@@ -56,11 +65,14 @@ fn who_says_that_it_is_a_member_must_be_one_to_fetch() {
     let mut scene = Scene::with_topic(1);
     scene.beat(join("a", &["foo"]));
     let group = scene.members();
-    let a = Claim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
+    let a = OffsetClaim { member_id: "a", generation_or_epoch: 2, ..NOBODY };
     assert_eq!(group.check_fetch(&a), Ok(()));
     assert_eq!(group.check_fetch(&NOBODY), Ok(()));
-    assert_eq!(group.check_fetch(&Claim { generation_or_epoch: 3, ..a }), Err(ErrorCode::StaleMemberEpoch));
-    assert_eq!(group.check_fetch(&Claim { member_id: "b", ..a }), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(
+        group.check_fetch(&OffsetClaim { generation_or_epoch: 3, ..a }),
+        Err(ErrorCode::StaleMemberEpoch)
+    );
+    assert_eq!(group.check_fetch(&OffsetClaim { member_id: "b", ..a }), Err(ErrorCode::UnknownMemberId));
 }
 
 #[test]
@@ -72,5 +84,5 @@ fn only_an_empty_group_may_be_deleted() {
     assert_eq!(scene.members().check_delete(), Ok(()));
     let tombstones = scene.members().tombstones(super::scene::GROUP);
     scene.log.extend(tombstones);
-    assert!(matches!(scene.replayed().kind, crate::group::Kind::Simple));
+    assert!(matches!(scene.replayed().kind, crate::group::GroupKind::Simple));
 }

@@ -1,12 +1,12 @@
 //! Which member epochs are taken.
-use super::scene::{Client, Scene, join, of, owning, settle, stay};
+use super::scene::{Client, Scene, join, of, owning, reconcile_all, stay};
 use pylog_wire::ErrorCode;
 
 /// Members `a` and `b` at epoch 3 with two partitions each.
 fn two() -> (Scene, [Client; 2]) {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients.each_ref().map(|client| client.epoch), [3, 3]);
     (scene, clients)
 }

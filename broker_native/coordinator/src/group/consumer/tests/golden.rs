@@ -1,8 +1,8 @@
 //! Records that Apache Kafka 4.3 wrote: a static member on one topic, a second member with a regular expression on two, the
 //! first leaving for a while, the second for good.
 use crate::Record;
-use crate::group::consumer::{self, Change, MemberState};
-use crate::group::{Group, Kind};
+use crate::group::consumer::{self, ConsumerChange, MemberState};
+use crate::group::{Group, GroupKind};
 use pylog_wire::stored::type_and_name;
 
 /// Keys and values in hexadecimal digits, in the order of the log.
@@ -91,10 +91,10 @@ fn records() -> impl Iterator<Item = Record> {
     RECORDS.iter().map(|(key, value)| Record { key: bytes(key), value: value.map(bytes) })
 }
 
-fn read(record: &Record) -> Change {
+fn read(record: &Record) -> ConsumerChange {
     let (key_type, group_id) = type_and_name(&record.key).expect("a key");
     assert_eq!(group_id, "gold");
-    Change::read(key_type, record).expect("a record of Kafka's").expect("of use")
+    ConsumerChange::read(key_type, record).expect("a record of Kafka's").expect("of use")
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn records_of_kafka_are_written_back_byte_by_byte() {
         // Kafka keeps topics in the order of a hash table, here they are sorted; and it writes the null of an absent classic
         // member, which is not read here.
         let topics = match &change {
-            Change::Target(_, Some(target)) => target.len(),
-            Change::Current(_, Some(member)) => member.assigned.len(),
-            Change::Member(_, Some(_)) => continue,
+            ConsumerChange::Target(_, Some(target)) => target.len(),
+            ConsumerChange::Current(_, Some(member)) => member.assigned.len(),
+            ConsumerChange::Member(_, Some(_)) => continue,
             _ => 0,
         };
         if topics < 2 {
@@ -128,13 +128,13 @@ fn the_log_of_kafka_is_replayed_to_the_state_that_it_had() {
     for record in records() {
         let (key_type, _) = type_and_name(&record.key).expect("a key");
         consumer::replay(&mut group, key_type, &record).expect("it can be replayed");
-        let Kind::Consumer(members) = &group.kind else { panic!("{:?}", group.kind) };
+        let GroupKind::Consumer(members) = &group.kind else { panic!("{:?}", group.kind) };
         states.push((members.group_epoch, members.state_name(), members.regexes.len()));
     }
     assert_eq!(states[4], (2, "Stable", 0), "the first has joined");
     assert_eq!(states[11], (3, "Reconciling", 1), "the second has its target");
     assert_eq!(states[14], (3, "Stable", 1), "both have what they shall have");
-    let Kind::Consumer(members) = &group.kind else { panic!("{:?}", group.kind) };
+    let GroupKind::Consumer(members) = &group.kind else { panic!("{:?}", group.kind) };
     assert_eq!((members.group_epoch, members.members.len(), members.regexes.len()), (4, 1, 0));
     let one = members.static_member("inst").expect("it left for a while");
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Joining and leaving.
-use super::scene::{Client, Scene, assigned, join, of, settle, stay};
-use crate::group::consumer::Change;
+use super::scene::{Client, Scene, assigned, join, of, reconcile_all, stay};
+use crate::group::consumer::ConsumerChange;
 use pylog_wire::ErrorCode;
 
 #[test]
@@ -13,11 +13,11 @@ fn the_first_member_gets_all_partitions_and_its_records_are_in_kafkas_order() {
     assert!(matches!(
         changes.as_slice(),
         [
-            Change::Member(..),
-            Change::Epoch { epoch: 2, .. },
-            Change::Target(..),
-            Change::Assignment(Some((2, 1_000_000))),
-            Change::Current(..)
+            ConsumerChange::Member(..),
+            ConsumerChange::Epoch { epoch: 2, .. },
+            ConsumerChange::Target(..),
+            ConsumerChange::Assignment(Some((2, 1_000_000))),
+            ConsumerChange::Current(..)
         ]
     ));
     assert_eq!(scene.state(), "Stable");
@@ -74,7 +74,7 @@ fn strangers_are_told_that_they_are() {
 fn a_member_that_leaves_frees_its_partitions_at_once() {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let answer = scene.beat(stay("a", -1));
     assert_eq!((answer.error_code, answer.member_epoch), (0, -1));
     assert_eq!(scene.state(), "Assigning");
@@ -109,7 +109,10 @@ fn a_target_too_large_for_the_log_is_refused_until_it_is_smaller() {
     let (answer, changes) = scene.beat_writing(join("a", &["foo"]), 1);
     assert_eq!(answer.error_code, ErrorCode::UnknownServerError.code());
     assert!(answer.error_message.is_some_and(|why| why.contains("more groups.")));
-    assert!(matches!(changes.as_slice(), [Change::Member(..), Change::Epoch { epoch: 2, .. }]));
+    assert!(matches!(
+        changes.as_slice(),
+        [ConsumerChange::Member(..), ConsumerChange::Epoch { epoch: 2, .. }]
+    ));
     assert_eq!(scene.state(), "Assigning");
     scene.topics.delete("foo");
     let foo = scene.topics.set("foo", 1);
@@ -140,11 +143,11 @@ fn the_assignor_that_most_members_want_is_taken_and_uniform_without_wishes() {
         Client::new(request)
     };
     let mut clients = [wants("a", Some("range")), wants("b", None)];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients.each_ref().map(Client::count), [4, 2], "range: two of each topic to the first");
     let mut clients =
         [clients[0].clone(), clients[1].clone(), wants("c", Some("uniform")), wants("d", Some("uniform"))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let mut counts = clients.each_ref().map(Client::count);
     counts.sort_unstable();
     assert_eq!(counts, [1, 1, 2, 2]);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use super::scene::{Client, Scene, join, settle, stay};
-use crate::group::Kind;
+use super::scene::{Client, Scene, join, reconcile_all, stay};
+use crate::group::GroupKind;
 use crate::group::context::TopicsView;
 
 const CLIENTS: usize = 5;
@@ -98,7 +98,7 @@ fn play(happenings: Vec<Happening>, same_topics: bool) -> (Scene, Vec<Client>) {
             client.beat(&mut scene);
         }
     }
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     (scene, clients)
 }
 
@@ -148,6 +148,6 @@ proptest! {
     ) {
         let (scene, clients) = play(happenings, false);
         prop_assert_eq!(owned(&clients), all(&scene));
-        prop_assert!(matches!(scene.group.kind, Kind::Consumer(_)));
+        prop_assert!(matches!(scene.group.kind, GroupKind::Consumer(_)));
     }
 }

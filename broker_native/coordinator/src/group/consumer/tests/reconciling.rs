@@ -1,5 +1,5 @@
 //! The way from one target to the next: nobody gets a partition before its owner gave it back.
-use super::scene::{Client, Scene, assigned, join, of, owning, settle, stay};
+use super::scene::{Client, Scene, assigned, join, of, owning, reconcile_all, stay};
 use crate::group::consumer::MemberState;
 use pylog_wire::ErrorCode;
 
@@ -13,7 +13,7 @@ fn a_partition_moves_only_after_its_owner_gave_it_back() {
     assert_eq!((answer.member_epoch, assigned(&answer)), (3, Some(of(foo, &[]))));
     assert_eq!(scene.members().members["b"].state, MemberState::UnreleasedPartitions);
     assert_eq!(scene.state(), "Reconciling");
-    // a is told to give two back, and stays in its epoch until it says that it did.
+    // a is asked to give two back, and stays in its epoch until it says that it did.
     let answer = scene.beat(stay("a", 2));
     assert_eq!((answer.member_epoch, assigned(&answer)), (2, Some(of(foo, &[0, 1]))));
     assert_eq!(scene.members().members["a"].state, MemberState::UnrevokedPartitions);
@@ -86,7 +86,7 @@ fn a_member_that_does_not_give_back_in_time_is_out() {
 fn a_member_that_gave_back_in_time_stays() {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     scene.pass(10_000);
     assert_eq!(scene.members().members.len(), 2);
 }

@@ -1,7 +1,7 @@
 //! After a restart members go on where they were.
-use super::scene::{Client, Scene, assigned, join, of, owning, settle, stay};
-use crate::group::consumer::{self, Change};
-use crate::group::{Group, Kind};
+use super::scene::{Client, Scene, assigned, join, of, owning, reconcile_all, stay};
+use crate::group::consumer::{self, ConsumerChange};
+use crate::group::{Group, GroupKind};
 use pylog_wire::ErrorCode;
 use pylog_wire::stored::type_and_name;
 
@@ -9,10 +9,10 @@ use pylog_wire::stored::type_and_name;
 fn members_go_on_with_their_epochs_after_a_restart() {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(join("a", &["foo"])), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     let written = scene.log.len();
     scene.restart();
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients.each_ref().map(|client| (client.epoch, client.count())), [(3, 2), (3, 2)]);
     assert_eq!(scene.log.len(), written, "and nothing had to be written for it");
 }
@@ -60,9 +60,9 @@ fn topics_that_changed_while_the_coordinator_was_away_are_noticed() {
 fn a_log_that_was_compacted_gives_the_same_group() {
     let mut scene = Scene::with_topic(6);
     let mut clients = ["a", "b", "c"].map(|id| Client::new(join(id, &["foo"])));
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     scene.beat(stay("b", -1));
-    settle(&mut scene, &mut clients[2..]);
+    reconcile_all(&mut scene, &mut clients[2..]);
     // The last record of every key, in the order of the log, tombstones included.
     let last = |at: usize| !scene.log[at + 1..].iter().any(|later| later.key == scene.log[at].key);
     let kept: Vec<_> = (0..scene.log.len()).filter(|at| last(*at)).map(|at| &scene.log[at]).collect();
@@ -73,7 +73,7 @@ fn a_log_that_was_compacted_gives_the_same_group() {
             let (key_type, _) = type_and_name(&record.key).expect("a key");
             consumer::replay(&mut group, key_type, record).expect("it can be replayed");
         }
-        let Kind::Consumer(group) = group.kind else { panic!("{group:?}") };
+        let GroupKind::Consumer(group) = group.kind else { panic!("{group:?}") };
         assert_eq!(group.durable(), scene.members().durable());
     }
 }
@@ -82,16 +82,16 @@ fn a_log_that_was_compacted_gives_the_same_group() {
 fn what_is_left_of_a_deleted_group_makes_no_group() {
     let mut group = Group::default();
     for change in [
-        Change::Current("a".into(), None),
-        Change::Target("a".into(), None),
-        Change::Member("a".into(), None),
-        Change::Regex("x".into(), None),
-        Change::Assignment(None),
-        Change::Deleted,
+        ConsumerChange::Current("a".into(), None),
+        ConsumerChange::Target("a".into(), None),
+        ConsumerChange::Member("a".into(), None),
+        ConsumerChange::Regex("x".into(), None),
+        ConsumerChange::Assignment(None),
+        ConsumerChange::Deleted,
     ] {
         let record = change.record("group").expect("short");
         let (key_type, _) = type_and_name(&record.key).expect("a key");
         consumer::replay(&mut group, key_type, &record).expect("it can be replayed");
-        assert!(matches!(group.kind, Kind::Simple));
+        assert!(matches!(group.kind, GroupKind::Simple));
     }
 }

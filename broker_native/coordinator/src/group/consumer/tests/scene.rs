@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::group::consumer::{self, Change, ConsumerGroup, Partitions};
-use crate::group::context::{Context, Settings, TimerKey, TopicsView};
+use crate::group::consumer::{self, AssignedPartitions, ConsumerChange, ConsumerGroup};
+use crate::group::context::{GroupContext, Settings, TimerKey, TopicsView};
 use crate::group::requests::{GroupReply, GroupRequest};
-use crate::group::{Group, Kind};
+use crate::group::{Group, GroupKind};
 use crate::{Caller, Effects, Record, Room, Ticket, Timers};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::consumer_group_heartbeat::TopicPartitions;
@@ -96,10 +96,13 @@ impl Scene {
         self.topics.topic(topic).expect("the topic exists").0
     }
 
-    fn step(&mut self, step: impl FnOnce(&mut Group, &mut Context<'_>)) -> (Vec<GroupReply>, Vec<Record>) {
+    fn step(
+        &mut self,
+        step: impl FnOnce(&mut Group, &mut GroupContext<'_>),
+    ) -> (Vec<GroupReply>, Vec<Record>) {
         let mut effects = Effects::default();
         let topics: Arc<dyn TopicsView> = Arc::clone(&self.topics) as _;
-        let mut cx = Context {
+        let mut cx = GroupContext {
             group_id: GROUP,
             now_ms: self.now_ms,
             steady_ms: self.now_ms,
@@ -118,7 +121,7 @@ impl Scene {
     /// What must hold after every step.
     fn check(&self) {
         let mut owners: BTreeMap<(Uuid, i32), &str> = BTreeMap::new();
-        if let Kind::Consumer(group) = &self.group.kind {
+        if let GroupKind::Consumer(group) = &self.group.kind {
             for member in group.members.values() {
                 for partition in member.owned() {
                     let other = owners.insert(partition, &member.member_id);
@@ -131,10 +134,10 @@ impl Scene {
         }
         let replayed = self.replayed();
         match (&self.group.kind, &replayed.kind) {
-            (Kind::Consumer(live), Kind::Consumer(replayed)) => {
+            (GroupKind::Consumer(live), GroupKind::Consumer(replayed)) => {
                 assert_eq!(live.durable(), replayed.durable())
             }
-            (Kind::Simple, Kind::Simple) => {}
+            (GroupKind::Simple, GroupKind::Simple) => {}
             (live, replayed) => panic!("{live:?} is replayed as {replayed:?}"),
         }
     }
@@ -174,7 +177,7 @@ impl Scene {
         &mut self,
         request: ConsumerGroupHeartbeatRequest,
         version: i16,
-    ) -> (ConsumerGroupHeartbeatResponse, Vec<Change>) {
+    ) -> (ConsumerGroupHeartbeatResponse, Vec<ConsumerChange>) {
         self.fresh += 1;
         let fresh_member_id = format!("fresh-{}", self.fresh);
         let (reply, records) =
@@ -182,7 +185,7 @@ impl Scene {
         let GroupReply::ConsumerHeartbeat(answer) = reply else { panic!("{reply:?}") };
         let changes = records.iter().map(|record| {
             let (key_type, _) = type_and_name(&record.key).expect("a key");
-            Change::read(key_type, record).expect("a record").expect("of use")
+            ConsumerChange::read(key_type, record).expect("a record").expect("of use")
         });
         let changes = changes.collect();
         (answer, changes)
@@ -214,7 +217,7 @@ impl Scene {
 
     pub fn members(&self) -> &ConsumerGroup {
         match &self.group.kind {
-            Kind::Consumer(group) => group,
+            GroupKind::Consumer(group) => group,
             other => panic!("{other:?}"),
         }
     }
@@ -259,16 +262,16 @@ pub fn owning(member_id: &str, member_epoch: i32, owned: &[(Uuid, &[i32])]) -> C
 }
 
 /// What an answer assigns.
-pub fn assigned(answer: &ConsumerGroupHeartbeatResponse) -> Option<Partitions> {
+pub fn assigned(answer: &ConsumerGroupHeartbeatResponse) -> Option<AssignedPartitions> {
     assert_eq!(answer.error_code, 0, "{answer:?}");
     let topics = &answer.assignment.as_ref()?.topic_partitions;
     Some(topics.iter().map(|topic| (topic.topic_id, topic.partitions.iter().copied().collect())).collect())
 }
 
 /// Partitions of one topic.
-pub fn of(topic_id: Uuid, partitions: &[i32]) -> Partitions {
+pub fn of(topic_id: Uuid, partitions: &[i32]) -> AssignedPartitions {
     if partitions.is_empty() {
-        Partitions::new()
+        AssignedPartitions::new()
     } else {
         [(topic_id, partitions.iter().copied().collect())].into()
     }
@@ -279,19 +282,19 @@ pub fn of(topic_id: Uuid, partitions: &[i32]) -> Partitions {
 pub struct Client {
     pub join: ConsumerGroupHeartbeatRequest,
     pub epoch: i32,
-    pub owned: Partitions,
+    pub owned: AssignedPartitions,
     /// What it said last that it owns; `None`: it does not know what was heard, and says all.
-    said: Option<Partitions>,
+    said: Option<AssignedPartitions>,
 }
 
 impl Client {
     pub fn new(join: ConsumerGroupHeartbeatRequest) -> Self {
-        Self { join, epoch: 0, owned: Partitions::new(), said: None }
+        Self { join, epoch: 0, owned: AssignedPartitions::new(), said: None }
     }
 
     pub fn beat(&mut self, scene: &mut Scene) {
         let request = if self.epoch == 0 {
-            self.said = Some(Partitions::new());
+            self.said = Some(AssignedPartitions::new());
             self.join.clone()
         } else {
             let mut request = stay(&self.join.member_id, self.epoch);
@@ -340,7 +343,7 @@ impl Client {
 }
 
 /// All clients heartbeat until nothing moves.
-pub fn settle(scene: &mut Scene, clients: &mut [Client]) {
+pub fn reconcile_all(scene: &mut Scene, clients: &mut [Client]) {
     for _ in 0..50 {
         let before = scene.log.len();
         for client in clients.iter_mut() {
@@ -350,5 +353,5 @@ pub fn settle(scene: &mut Scene, clients: &mut [Client]) {
             return;
         }
     }
-    panic!("it does not settle: {:?}", scene.members());
+    panic!("it never becomes stable: {:?}", scene.members());
 }

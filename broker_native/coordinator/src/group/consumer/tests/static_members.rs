@@ -1,5 +1,5 @@
 //! Static members: they leave for a while, and come back to what they had.
-use super::scene::{Client, Scene, assigned, join, of, settle, stay};
+use super::scene::{Client, Scene, assigned, join, of, reconcile_all, stay};
 use crate::group::consumer::MemberState;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::ConsumerGroupHeartbeatRequest;
@@ -13,7 +13,7 @@ fn named(mut request: ConsumerGroupHeartbeatRequest, instance_id: &str) -> Consu
 fn scene() -> Scene {
     let mut scene = Scene::with_topic(4);
     let mut clients = [Client::new(named(join("a", &["foo"]), "one")), Client::new(join("b", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     scene
 }
 

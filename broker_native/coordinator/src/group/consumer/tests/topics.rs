@@ -1,6 +1,6 @@
 //! Topics come, grow and go; regular expressions.
-use super::scene::{Client, Scene, assigned, join, of, settle, stay};
-use crate::group::consumer::Change;
+use super::scene::{Client, Scene, assigned, join, of, reconcile_all, stay};
+use crate::group::consumer::ConsumerChange;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::ConsumerGroupHeartbeatRequest;
 
@@ -42,12 +42,12 @@ fn topics_that_nobody_is_subscribed_to_do_not_matter() {
 fn a_topic_made_anew_under_its_name_is_another_topic() {
     let mut scene = Scene::with_topic(1);
     let mut clients = [Client::new(join("a", &["foo"]))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     scene.topics.delete("foo");
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients[0].count(), 0);
     let anew = scene.topics.set("foo", 1);
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients[0].owned, of(anew, &[0]));
 }
 
@@ -58,7 +58,7 @@ fn a_regular_expression_matches_whole_names_now_and_later() {
     let (answer, changes) = scene.beat_writing(matching("m", "log-.*"), 1);
     assert_eq!(assigned(&answer), Some(of(a, &[0])));
     let resolved = changes.iter().find_map(|change| match change {
-        Change::Regex(regex, Some(resolved)) => {
+        ConsumerChange::Regex(regex, Some(resolved)) => {
             Some((regex.as_str(), resolved.topics.iter().collect::<Vec<_>>()))
         }
         _ => None,
@@ -66,12 +66,12 @@ fn a_regular_expression_matches_whole_names_now_and_later() {
     assert_eq!(resolved.map(|(regex, topics)| (regex, topics.len())), Some(("log-.*", 1)));
     let b = scene.topics.set("log-b", 1);
     let mut clients = [Client::new(matching("m", "log-.*"))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients[0].owned.keys().copied().collect::<Vec<_>>(), [a, b]);
     assert!(scene.members().is_subscribed_to("log-b"));
     assert!(!scene.members().is_subscribed_to("catalog-a"));
     scene.topics.delete("log-a");
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients[0].owned, of(b, &[0]));
 }
 
@@ -82,7 +82,7 @@ fn names_and_an_expression_together_are_both_subscribed_to() {
     let mut request = matching("m", "log-.*");
     request.subscribed_topic_names = Some(vec!["foo".into()]);
     let mut clients = [Client::new(request)];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     assert_eq!(clients[0].count(), 2);
 }
 
@@ -91,7 +91,7 @@ fn an_expression_is_forgotten_with_its_last_member() {
     let mut scene = Scene::new();
     scene.topics.set("log-a", 2);
     let mut clients = [Client::new(matching("a", "log-.*")), Client::new(matching("b", "log-.*"))];
-    settle(&mut scene, &mut clients);
+    reconcile_all(&mut scene, &mut clients);
     scene.beat(stay("a", -1));
     assert_eq!(scene.members().regexes.len(), 1);
     let mut none = stay("b", clients[1].epoch);

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use crate::group::consumer::tests::scene::FakeTopics;
 use crate::group::share::Membership;
-use crate::group::{Context, Group, GroupReply, GroupRequest, Kind, Settings, TimerKey, TopicsView, share};
+use crate::group::{
+    Group, GroupContext, GroupKind, GroupReply, GroupRequest, Settings, TimerKey, TopicsView, share,
+};
 use crate::{Caller, Effects, Record, Room, Ticket, Timers};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::share_group_describe::DescribedGroup;
@@ -38,10 +40,10 @@ impl Stage {
         }
     }
 
-    fn step(&mut self, step: impl FnOnce(&mut Group, &mut Context<'_>)) -> Vec<GroupReply> {
+    fn step(&mut self, step: impl FnOnce(&mut Group, &mut GroupContext<'_>)) -> Vec<GroupReply> {
         let mut effects = Effects::default();
         let topics: Arc<dyn TopicsView> = Arc::clone(&self.topics) as _;
-        let mut cx = Context {
+        let mut cx = GroupContext {
             group_id: GROUP,
             now_ms: self.now_ms,
             steady_ms: self.now_ms,
@@ -54,8 +56,10 @@ impl Stage {
         step(&mut self.group, &mut cx);
         self.log.extend(effects.records);
         match (&self.group.kind, &self.replayed().kind) {
-            (Kind::Share(live), Kind::Share(replayed)) => assert_eq!(live.durable(), replayed.durable()),
-            (Kind::Simple, Kind::Simple) => {}
+            (GroupKind::Share(live), GroupKind::Share(replayed)) => {
+                assert_eq!(live.durable(), replayed.durable())
+            }
+            (GroupKind::Simple, GroupKind::Simple) => {}
             (live, replayed) => panic!("{live:?} is replayed as {replayed:?}"),
         }
         effects.replies.into_iter().map(|(_, reply)| reply).collect()

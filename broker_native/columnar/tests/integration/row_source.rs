@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Fields};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use pylog_columnar::{BatchDecoder, Column, DecodeOptions, EncodeError, Row, RowSource};
+use pylog_columnar::{BatchDecoder, Column, DecodeOptions, Row, RowError, RowSource};
 use pylog_record::{BatchBuilder, Codec, batches};
 
 type Headers = Option<Vec<(String, Option<Vec<u8>>)>>;
@@ -30,7 +30,7 @@ fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
 }
 
-fn rows<'a>(source: &RowSource<'a>) -> Result<Vec<Row<'a>>, EncodeError> {
+fn rows<'a>(source: &RowSource<'a>) -> Result<Vec<Row<'a>>, RowError> {
     (0..source.len()).map(|row| source.row(row, &mut Vec::new())).collect()
 }
 

@@ -13,48 +13,8 @@
 use arrow_array::{Array, RecordBatch};
 
 use super::input::{BytesColumn, HeadersColumn, IntColumn, TextColumn, TimeColumn};
+use super::row_error::RowError;
 use pylog_record::{BatchBuilder, BatchError, HeaderRef};
-
-/// Why an Arrow batch cannot be written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
-    /// No `value` column.
-    #[error("the data has no column \"value\"; select one, e.g. to_json(struct(*)) as value")]
-    NoValue,
-    /// No topic at all.
-    #[error("no topic to write to: set the option \"topic\" or add a column \"topic\"")]
-    NoTopic,
-    /// A row without topic.
-    #[error("row {row} has a null \"topic\"; set the option \"topic\" or fill the column")]
-    NullTopic {
-        /// Row in the Arrow batch.
-        row: usize,
-    },
-    /// A column of a type that cannot be written.
-    #[error("column {column:?} has type {found}, it must be {accepted}")]
-    WrongType {
-        /// Column.
-        column: &'static str,
-        /// Its Arrow type.
-        found: String,
-        /// What would do.
-        accepted: &'static str,
-    },
-    /// A partition that cannot be.
-    #[error("row {row} has partition {value}; it must be null or from 0 to the topic's partitions - 1")]
-    Partition {
-        /// Row in the Arrow batch.
-        row: usize,
-        /// What stands there.
-        value: i64,
-    },
-    /// A header without key.
-    #[error("row {row} has a header without key; every header needs a key")]
-    HeaderKey {
-        /// Row in the Arrow batch.
-        row: usize,
-    },
-}
 
 /// One row to be written; its headers are apart, see [`RowSource::row`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,15 +67,15 @@ impl<'a> RowSource<'a> {
     /// Looks the columns up and checks their types. A given `topic` wins over the column.
     ///
     /// # Errors
-    /// [`EncodeError::NoValue`], [`EncodeError::NoTopic`], [`EncodeError::WrongType`].
-    pub fn new(batch: &'a RecordBatch, topic: Option<&'a str>) -> Result<Self, EncodeError> {
+    /// [`RowError::NoValue`], [`RowError::NoTopic`], [`RowError::WrongType`].
+    pub fn new(batch: &'a RecordBatch, topic: Option<&'a str>) -> Result<Self, RowError> {
         let column = |name: &str| batch.column_by_name(name).map(|array| array.as_ref() as &dyn Array);
         let topic = match (topic, column("topic")) {
             (Some(topic), _) => Topic::Given(topic),
             (None, Some(array)) => Topic::Column(TextColumn::new("topic", array)?),
-            (None, None) => return Err(EncodeError::NoTopic),
+            (None, None) => return Err(RowError::NoTopic),
         };
-        let value = column("value").ok_or(EncodeError::NoValue)?;
+        let value = column("value").ok_or(RowError::NoValue)?;
         Ok(Self {
             len: batch.num_rows(),
             topic,
@@ -142,14 +102,14 @@ impl<'a> RowSource<'a> {
     /// Row `row` (< [`RowSource::len`]); `headers` is emptied and takes its headers.
     ///
     /// # Errors
-    /// [`EncodeError::NullTopic`], [`EncodeError::Partition`], [`EncodeError::HeaderKey`].
+    /// [`RowError::NullTopic`], [`RowError::Partition`], [`RowError::HeaderKey`].
     #[inline]
-    pub fn row(&self, row: usize, headers: &mut Vec<HeaderRef<'a>>) -> Result<Row<'a>, EncodeError> {
+    pub fn row(&self, row: usize, headers: &mut Vec<HeaderRef<'a>>) -> Result<Row<'a>, RowError> {
         headers.clear();
         if let Some(column) = &self.headers {
             for item in column.items(row) {
                 let (key, value) = column.item(item);
-                let key = key.ok_or(EncodeError::HeaderKey { row })?.as_bytes();
+                let key = key.ok_or(RowError::HeaderKey { row })?.as_bytes();
                 headers.push(HeaderRef { key, value });
             }
         }
@@ -163,20 +123,20 @@ impl<'a> RowSource<'a> {
     }
 
     #[inline(always)]
-    fn topic(&self, row: usize) -> Result<&'a str, EncodeError> {
+    fn topic(&self, row: usize) -> Result<&'a str, RowError> {
         match &self.topic {
             Topic::Given(topic) => Ok(topic),
-            Topic::Column(column) => column.get(row).ok_or(EncodeError::NullTopic { row }),
+            Topic::Column(column) => column.get(row).ok_or(RowError::NullTopic { row }),
         }
     }
 
     #[inline(always)]
-    fn partition(&self, row: usize) -> Result<Option<i32>, EncodeError> {
+    fn partition(&self, row: usize) -> Result<Option<i32>, RowError> {
         match self.partition.get(row) {
             None => Ok(None),
             Some(value) => match i32::try_from(value) {
                 Ok(partition) if partition >= 0 => Ok(Some(partition)),
-                _ => Err(EncodeError::Partition { row, value }),
+                _ => Err(RowError::Partition { row, value }),
             },
         }
     }
