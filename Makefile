@@ -22,13 +22,13 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 preflight:
-	@PYTHON=$(PYTHON) scripts/preflight build
+	@PYTHON=$(PYTHON) .ci/preflight build
 
 preflight-test:
-	@PYTHON=$(PYTHON) scripts/preflight test
+	@PYTHON=$(PYTHON) .ci/preflight test
 
 $(VENV)/bin/python:
-	@scripts/stage "Making a virtual environment in $(VENV)" $(PYTHON) -m venv $(VENV)
+	@.ci/stage "Making a virtual environment in $(VENV)" $(PYTHON) -m venv $(VENV)
 
 # A module is compiled when it is first imported: most of them never are.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -51,8 +51,8 @@ $(VENV)/.compiled-$(PROFILE): $(RUST_SOURCES) pyproject.toml $(VENV)/.build-tool
 # Packages are fetched while Rust compiles; neither needs the other.
 $(VENV)/.native-$(PROFILE): $(RUST_SOURCES) pyproject.toml requirements-dev.txt examples/flights/requirements.txt | $(VENV)/bin/python
 	@rm -f $(VENV)/.native-*
-	@scripts/stage "Compiling the native half, installing Spark (4 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
-	@scripts/stage "Installing pylog into $(VENV)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
+	@.ci/stage "Compiling the native half, installing Spark (4 minutes)" $(MAKE) --jobs 2 $(VENV)/.compiled-$(PROFILE) $(VENV)/.dependencies
+	@.ci/stage "Installing pylog into $(VENV)" env PIP_QUIET=1 $(BIN)/maturin develop --quiet --locked --profile $(PROFILE)
 	@touch $@
 
 develop: preflight ## Build everything into .venv (quick when nothing changed)

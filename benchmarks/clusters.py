@@ -89,7 +89,7 @@ class Peers:
             json.loads((broker.data_dir / "__cluster_metadata-0" / "quorum-state").read_text())
             for broker in self._cluster.brokers
         ]
-        return int(max(known, key=lambda one: int(one["leaderEpoch"]))["leaderId"])
+        return int(max(known, key=lambda state: int(state["leaderEpoch"]))["leaderId"])
 
 
 class Ours:
@@ -261,6 +261,6 @@ def leaders_of(servers: str, topics: list[str]) -> list[int]:
     """The leaders of all partitions of `topics`, -1 for nobody."""
     client = Client({"bootstrap.servers": servers, "default.api.timeout.ms": "5000"})
     try:
-        return [one["leader"] for topic in client.describe_topics(topics) for one in topic["partitions"]]
+        return [partition["leader"] for topic in client.describe_topics(topics) for partition in topic["partitions"]]
     finally:
         client.close()

@@ -78,8 +78,8 @@ def _gaps_ms(bench: Bench, side: str, how: str) -> dict[str, float]:
             until(lambda: _is_over(ending, [*writers.values()] if how == "kill" else [], writing))
         finally:
             enough.set()
-        for one in (ending, *writing):
-            one.result()
+        for future in (ending, *writing):
+            future.result()
         gaps = {name: writer.longest for name, writer in writers.items()}
         less = SESSION_S if how == "kill" else 0.0
         return {name: (gap - less) * _THOUSAND for name, gap in {**gaps, "told": told}.items()}
@@ -92,7 +92,7 @@ def _write(writer: Writer, enough: Event) -> None:
 
 def _is_over(ending: "Future[None]", writers: Sequence[Writer], writing: Sequence["Future[None]"]) -> bool:
     time.sleep(_LOOK_S)
-    failed = any(one.done() for one in writing)
+    failed = any(future.done() for future in writing)
     return failed or (ending.done() and all(writer.longest > SESSION_S / 2 for writer in writers))
 
 
@@ -159,6 +159,6 @@ def _in_sync(server: str, topics: list[str]) -> bool:
         return False
     finally:
         client.close()
-    everywhere = all(len(one["isr"]) == BROKERS for one in found)
-    leaders = {one["leader"] for one in found}
+    everywhere = all(len(partition["isr"]) == BROKERS for partition in found)
+    leaders = {partition["leader"] for partition in found}
     return everywhere and len(found) == len(topics) * _TOPIC_PARTITIONS and leaders == set(range(1, BROKERS + 1))

@@ -47,7 +47,7 @@ def draw(results: Path, picture: Path) -> None:
     cut = 12.0
     longest = max([min(advantage, cut) for _, advantage in rows], default=1.0)
     height = _TOP + len(rows) * _ROW + 20
-    one = _LABEL + _BAR_MAX / longest
+    width_of_one = _LABEL + _BAR_MAX / longest
     bars = "".join(_bar(number, row, advantage, longest) for number, (row, advantage) in enumerate(rows))
     picture.parent.mkdir(exist_ok=True)
     picture.write_text(
@@ -58,6 +58,6 @@ def draw(results: Path, picture: Path) -> None:
         f"Spark's own connector</text>"
         f'<text x="20" y="42" class="small">{document["cores"]} cores, {document["rounds"]} rounds, medians, '
         f"page-cache durability on both sides; measured {document['measured_at'][:10]}</text>"
-        f'<line x1="{one:.1f}" x2="{one:.1f}" y1="{_TOP - 4}" y2="{height - 12}" stroke="{_AXIS}" stroke-dasharray="3 3"/>'
-        f'<text x="{one + 4:.1f}" y="{height - 4}" class="small">1 x: the same</text>{bars}</svg>\n'
+        f'<line x1="{width_of_one:.1f}" x2="{width_of_one:.1f}" y1="{_TOP - 4}" y2="{height - 12}" stroke="{_AXIS}" stroke-dasharray="3 3"/>'
+        f'<text x="{width_of_one + 4:.1f}" y="{height - 4}" class="small">1 x: the same</text>{bars}</svg>\n'
     )

@@ -56,12 +56,13 @@ def stream(spark: SparkSession, side: str, job: dict[str, Any]) -> dict[str, flo
         finally:
             query.stop()
     counted = progress[job["warm"] : job["batches"]]
-    short = [one for one in counted if one["numInputRows"] != job["trigger"]]
+    short = [batch for batch in counted if batch["numInputRows"] != job["trigger"]]
     if short:
         raise RuntimeError(f"a micro-batch read {short[0]['numInputRows']} rows instead of {job['trigger']}")
-    durations = [one["durationMs"] for one in counted]
+    durations = [batch["durationMs"] for batch in counted]
     return {
-        part: median(sum(one.get(name, 0) for name in names) for one in durations) for part, names in _PARTS.items()
+        part: median(sum(duration.get(name, 0) for name in names) for duration in durations)
+        for part, names in _PARTS.items()
     }
 
 
@@ -86,4 +87,4 @@ def _wait_for(query: StreamingQuery, batches: int) -> list[dict[str, Any]]:
         if time.monotonic() > until:
             raise RuntimeError(f"{batches} micro-batches took more than {_DEADLINE_S} s; the last progress is {last}")
         time.sleep(_LOOK_S)
-    return [one for one in query.recentProgress if one["numInputRows"]]
+    return [progress for progress in query.recentProgress if progress["numInputRows"]]

@@ -50,7 +50,9 @@ def main() -> None:
         writer = writer.option("checkpointLocation", str(Path(folder, "checkpoint"))).trigger(availableNow=True)
         query = writer.start()
         query.awaitTermination()
-        print(f"Streamed {sum(one['numInputRows'] for one in query.recentProgress)} rows of {stream.columns}.")
+        print(
+            f"Streamed {sum(progress['numInputRows'] for progress in query.recentProgress)} rows of {stream.columns}."
+        )
 
         result = spark.read.format(WORD).options(subscribe="audited-orders", **servers).load()
         print(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-    from pylog_spark.sink.task import Target
+    from pylog_spark.sink.task import WritePlan
     from pylog_spark.source.partition import RangeSource
 
 
@@ -113,7 +113,7 @@ class PylogDataSource(DataSource):
             )
         from pylog_spark.sink.batch import PylogWriter
 
-        return PylogWriter(self._target(schema, streaming=False))
+        return PylogWriter(self._write_plan(schema, streaming=False))
 
     @sentence_first
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
@@ -121,7 +121,7 @@ class PylogDataSource(DataSource):
         appended all the same, as Spark's Kafka connector does."""
         from pylog_spark.sink.stream import stream_writer
 
-        return stream_writer(self._target(schema, streaming=True))
+        return stream_writer(self._write_plan(schema, streaming=True))
 
     def _range_source(self, schema: StructType, scope: str) -> RangeSource:
         from pylog_spark.source.partition import RangeSource
@@ -141,15 +141,15 @@ class PylogDataSource(DataSource):
             options.rack,
         )
 
-    def _target(self, schema: StructType, *, streaming: bool) -> Target:
+    def _write_plan(self, schema: StructType, *, streaming: bool) -> WritePlan:
         from pylog_spark.sink.identity import batch_write
-        from pylog_spark.sink.task import Target
+        from pylog_spark.sink.task import WritePlan
 
         freeze_imports()
         options = write_options(self.options, streaming=streaming)
         names = columns.write_columns(schema, options.topic)
         batch = None if streaming else batch_write(options.named, options.topic)
-        return Target(
+        return WritePlan(
             options.client,
             options.topic,
             names,

@@ -136,16 +136,18 @@ def run_to_the_end(
     query = stream(counts, Upserts(servers), checkpoint)
     while not query.awaitTermination(_LOOK_S):
         shown.reached(before + _events_read(query), events)
-    late = sum(int(state["numRowsDroppedByWatermark"]) for one in _progress(query) for state in one["stateOperators"])
+    late = sum(
+        int(state["numRowsDroppedByWatermark"]) for progress in _progress(query) for state in progress["stateOperators"]
+    )
     return _events_read(query), late
 
 
 def _progress(query: StreamingQuery) -> list[dict[str, Any]]:
-    return [json.loads(one.json) for one in query.recentProgress]
+    return [json.loads(progress.json) for progress in query.recentProgress]
 
 
 def _events_read(query: StreamingQuery) -> int:
-    return sum(int(one["numInputRows"]) for one in _progress(query))
+    return sum(int(progress["numInputRows"]) for progress in _progress(query))
 
 
 def final_counts(spark: SparkSession, servers: str) -> dict[Day, Count]:

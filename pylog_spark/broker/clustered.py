@@ -1,9 +1,9 @@
-"""A broker that shares a ZooKeeper with others: what it has more than a broker alone, from its start to its stop.
+"""A broker that shares a ZooKeeper with others: what it does more than a broker alone, from its start to its stop.
 
-Start: connect, agree on the cluster's id, lock and open the data directory, wait until the broker id is free, give up what cannot
-be kept over a restart, serve, register, take the lease, run for controller. Stop: announce it, move leadership away, close the native
-server, and only then end the session. One thread at a time calls this: the one that starts the broker, then the control loop. Only
-`Heard` is called by others.
+Start: connect, agree on the cluster's id, lock and open the data directory, wait until the broker id is free, give up the leadership
+and ISRs that cannot be kept over a restart, serve, register, take the lease, take part in the controller's election. Stop: announce it,
+move leadership away, close the native server, and only then end the session. One thread at a time calls this: the one that starts the
+broker, then the control loop. Only `ChangeQueue` is called by other threads.
 """
 
 import contextlib
@@ -12,10 +12,10 @@ import logging
 import os
 import queue
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from pylog_spark.broker import partitions, strays
+from pylog_spark.broker import partitions, stray_logs
 from pylog_spark.broker.config import BrokerConfig, parse_listener
 from pylog_spark.broker.controller import Controller
 from pylog_spark.broker.lease import Lease
@@ -36,16 +36,17 @@ from pylog_spark.cluster.store import RevisionConflict, SharedStore, Store, Stor
 
 log = logging.getLogger("pylog.broker")
 
-# A registration of another broker with the same id goes when its session ends; a little later than that it is refused.
+# How many session time-outs to wait for another registration with the same broker id to end, before the start fails.
 _SESSIONS_AWAITED = 1.5
 _RETRY_S = 0.2
 BOOT = os.path.join(".pylog", "boot")
-#: In the data directory from its first log on.
+#: A file that is in the data directory from its first log on.
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
-class Heard:
-    """Takes what kazoo's threads report: puts it into a queue and wakes the control loop. Nothing else may happen in those threads."""
+class ChangeQueue:
+    """Takes the changes that kazoo's threads report: puts them into a queue and wakes the control loop. Nothing else may happen in
+    those threads."""
 
     def __init__(self) -> None:
         self.queue: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -56,7 +57,7 @@ class Heard:
         self.wake()
 
 
-def connect(broker: BrokerConfig, heard: Heard) -> SharedStore:
+def connect(broker: BrokerConfig, changes: ChangeQueue) -> SharedStore:
     """The store that `broker` shares with others. Raises `StoreError`, `MembershipError`."""
     address = broker.text("zookeeper.connect")
     assert address is not None
@@ -69,11 +70,11 @@ def connect(broker: BrokerConfig, heard: Heard) -> SharedStore:
     session_ms = broker.number("zookeeper.session.timeout.ms")
     connection_ms = broker["zookeeper.connection.timeout.ms"] or session_ms
     assert isinstance(connection_ms, int)
-    return ZooKeeperStore(address, session_ms, connection_ms, heard)
+    return ZooKeeperStore(address, session_ms, connection_ms, changes)
 
 
 def agreed_cluster_id(store: Store) -> str:
-    """The id of the cluster, made by its first broker. Raises `MembershipError` when this pylog does not fit it."""
+    """The id of the cluster, made by its first broker. Raises `MembershipError` when this pylog does not understand the cluster's level."""
     stored = store.get(documents.FEATURES)
     if stored is None:
         _make(store, documents.FEATURES, documents.encode_number("level", documents.LEVEL_MAX))
@@ -95,7 +96,7 @@ def _make(store: Store, path: str, data: bytes) -> None:
 
 
 class NativeCluster(NativeMember, Protocol):
-    """What a broker of a cluster needs of `NativeBroker`."""
+    """The methods of `NativeBroker` that a broker of a cluster calls."""
 
     def offline_partitions(self) -> list[tuple[str, int]]: ...
     def was_clean(self) -> bool: ...
@@ -104,12 +105,12 @@ class NativeCluster(NativeMember, Protocol):
 
 
 class Clustered:
-    """A broker of a cluster. Made with its data directory open; `join` when it listens."""
+    """A broker of a cluster. Made when its data directory is open; `join` is called when it listens."""
 
     def __init__(
         self,
         store: SharedStore,
-        heard: Heard,
+        changes: ChangeQueue,
         native: NativeCluster,
         registry: TopicRegistry,
         broker: BrokerConfig,
@@ -122,24 +123,24 @@ class Clustered:
         self._session_s = broker.number("zookeeper.session.timeout.ms") / 1000
         self._data_dir = data_dir
         self._lease: Lease | None = None
-        self._open: list[tuple[int, str, dict[str, Any]]] = []
+        self._open: list[tuple[int, str, Mapping[str, object]]] = []
         self._ask_again_at = 0.0
         me = BrokerInfo(
             broker.number("node.id"), rack=broker.text("broker.rack"),
             level_min=documents.LEVEL_MIN, level_max=documents.LEVEL_MAX, min_isr=broker.number("min.insync.replicas"),
         )  # fmt: skip
-        self.membership = Membership(store, heard.queue, registry, me, directory_name(data_dir), cluster_id)
+        self.membership = Membership(store, changes.queue, registry, me, directory_name(data_dir), cluster_id)
         self.controller = Controller(self.membership, registry)
-        heard.wake = native.wake
+        changes.wake = native.wake
 
     def prepare(self) -> None:
         """Before serving: wait for the broker id, and give up the leadership and ISRs that a restart does not keep. Raises `MembershipError`..."""
         kept = self._kept()
         self.membership.wait_for_id(self._session_s * _SESSIONS_AWAITED)
         self.membership.read_all()
-        strays.put_aside(self._data_dir, self._registry.topics, self.membership.me.id)
+        stray_logs.put_aside(self._data_dir, self._registry.topics, self.membership.me.id)
         if not os.path.exists(os.path.join(self._data_dir, RECOVERY_POINTS)):
-            # A data directory that never had a log, of a broker that has replicas: whatever was theirs is gone. Before any is served.
+            # The data directory never had a log, and the broker has replicas: their records are gone. Known before any is served.
             self._registry.expect_all()
         self.membership.rejoin(kept)
         self._registry.set_throttles()
@@ -147,8 +148,8 @@ class Clustered:
         self.membership.give_up(self._native.offline_partitions())
 
     def join(self, host: str, port: int) -> None:
-        """Register with the address `host`:`port`, and lead from now on."""
-        self.membership.reached_at(host, port)
+        """Register with the address `host`:`port`; from now on this broker may lead."""
+        self.membership.set_address(host, port)
         self._lease = Lease(self._store, self._native, self._session_s)
         self.membership.register(self._native, self._lease)
         self._remember_boot()
@@ -169,8 +170,8 @@ class Clustered:
         asked = max(0.0, self._ask_again_at - time.monotonic()) if self._open else otherwise
         return min(asked, self.membership.wait_s(otherwise), self.controller.wait_s(otherwise))
 
-    def answer(self, event_id: int, kind: str, request: dict[str, Any]) -> None:
-        """Answer a request of `partitions`. While the store is away the request waits."""
+    def answer(self, event_id: int, kind: str, request: Mapping[str, object]) -> None:
+        """Answer a request of `partitions`. While the store does not answer, the request waits."""
         try:
             answer = partitions.HANDLERS[kind](self._registry, request)
         except StoreError as error:
@@ -206,10 +207,11 @@ class Clustered:
         self._store.close()
 
     def _kept(self) -> bool:
-        """Whether the logs are what they were when this broker registered last.
+        """Whether the logs are the same as when this broker last registered.
 
-        A file in the data directory says so: after a clean stop, or when the machine has not been started anew since, nothing is lost.
-        Otherwise the file is removed at once, since a start that fails may still stop cleanly; registering writes it again.
+        A file in the data directory has the machine's boot id of that time. After a clean stop, or when the machine has not been booted
+        since, nothing is lost. Otherwise the file is removed at once, since a start that fails may still stop cleanly; the next
+        registration writes it again.
         """
         path = os.path.join(self._data_dir, BOOT)
         with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
@@ -221,7 +223,7 @@ class Clustered:
         return False
 
     def _remember_boot(self) -> None:
-        # Without the note, which a full disk may not take, the logs are not believed to be what they were.
+        # Without the file, which a full disk may prevent, the next start treats the logs as changed.
         try:
             with open(os.path.join(self._data_dir, BOOT), "w", encoding="ascii") as file:
                 file.write(boot_id())
@@ -229,10 +231,11 @@ class Clustered:
             log.warning("The file that notes this start of the machine cannot be written: %s", error)
 
 
-def reached_at(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:
-    """Where others reach this broker: advertised.listeners, else where it listens.
+def advertised_address(broker: BrokerConfig, host: str, port: int, *, alone: bool) -> tuple[str, int] | None:
+    """The address by which others reach this broker: advertised.listeners, or the address on which it listens.
 
-    None for a broker that is `alone` and listens on every address: each client knows how. In a cluster that is a `ConfigError`.
+    None for a broker that is `alone` and listens on every address: each client uses the address that it has. In a cluster that raises
+    `ConfigError`.
     """
     advertised = broker.text("advertised.listeners")
     if advertised is not None:

@@ -1,10 +1,11 @@
-"""The controller of a cluster, as in Kafka: the one broker that is elected to watch who lives and to elect leaders.
+"""The controller of a cluster, as in Kafka: the one broker that is elected to watch which brokers live and to elect leaders.
 
-The broker that made the ephemeral `controller` is elected; the same write raises the number in `controller_epoch` by one. Every
-write of the controller checks that number, so one that was deposed without knowing it (paused, cut off) changes nothing any more.
+The broker that made the ephemeral document `controller` is elected; the same write raises the number in `controller_epoch` by one.
+Every write of the controller checks that number, so an old controller that does not know of the next election (because it was paused
+or cut off) can change nothing any more.
 
-`cluster.election` takes the decisions; this file says when: for all topics when this broker becomes the controller and when brokers
-come or go, otherwise for the topics that changed. Only the control loop calls it.
+`cluster.election` makes the decisions; this file says when: for all topics when this broker becomes the controller and when brokers
+start or stop, otherwise for the topics that changed. Only the control loop calls it.
 """
 
 import logging
@@ -21,7 +22,7 @@ from pylog_spark.cluster.store import Guard, RevisionConflict, StoreError, Write
 
 log = logging.getLogger("pylog.broker")
 
-#: The newest change notifications stay, whatever their age. Older ones are deleted by the second purge that sees them.
+#: This many of the newest change notifications are kept. Older ones are deleted by the second purge that sees them.
 _NOTIFICATIONS_KEPT = 100
 PURGE_EVERY_S = 150.0
 _PURGED_AT_ONCE = 500
@@ -29,7 +30,7 @@ _RETRY_S = 0.5
 
 
 class Controller:
-    """Runs for controller, and does the controller's work while it is elected. The control loop calls `turn` again and again."""
+    """Takes part in the controller's election, and does the controller's work while elected. The control loop calls `turn` repeatedly."""
 
     def __init__(self, membership: Membership, registry: TopicRegistry) -> None:
         self._membership = membership
@@ -52,19 +53,19 @@ class Controller:
         return self._guard is not None
 
     def turn(self) -> None:
-        """Do what is due. What fails is tried again soon."""
+        """Do what is due. Work that fails is repeated soon."""
         if time.monotonic() < self._retry_at:
             return
         try:
             self._turn()
         except RevisionConflict:
-            self._resign("another broker controls the cluster by now")
+            self._resign("another broker is the controller by now")
         except StoreError as error:
             log.warning("The controller's work waits: %s", error)
             self._retry_at = time.monotonic() + _RETRY_S
 
     def wait_s(self, otherwise: float) -> float:
-        """How long the control loop may wait when nothing happens."""
+        """Give how many seconds the control loop may wait when nothing happens."""
         now = time.monotonic()
         if self._retry_at > now:
             return min(otherwise, self._retry_at - now)
@@ -83,11 +84,11 @@ class Controller:
         if session is None:
             return
         if self._guard is None and controller_id == self._membership.me.id:
-            # This broker was elected in a session that it then took for lost: nobody else could be elected until it lets go.
+            # This broker was elected in a session that it then considered lost: nobody can be elected until it releases the document.
             self._store.release(documents.CONTROLLER)
-            self._membership.hear(documents.CONTROLLER)
+            self._membership.read_again(documents.CONTROLLER)
         if self._guard is None and self._membership.controller_id == -1:
-            self._run_for_it(session)
+            self._try_to_be_elected(session)
         if self._guard is None:
             self._to_reconcile.clear()
             return
@@ -102,9 +103,9 @@ class Controller:
             except StoreError:
                 self._to_reconcile.update(names)
                 raise
-        self._on_time()
+        self._do_periodic_work()
 
-    def _run_for_it(self, session: int) -> None:
+    def _try_to_be_elected(self, session: int) -> None:
         stored = self._store.get(documents.CONTROLLER_EPOCH)
         epoch = 0 if stored is None else documents.decode_number(documents.CONTROLLER_EPOCH, stored.data, "epoch")
         write = Write(
@@ -116,11 +117,11 @@ class Controller:
         try:
             self._store.claim(documents.CONTROLLER, documents.encode_number("broker_id", me), write)
         except RevisionConflict:
-            # Another broker was faster; the watch says which.
-            self._membership.hear(documents.CONTROLLER)
+            # Another broker was faster; read which one.
+            self._membership.read_again(documents.CONTROLLER)
             return
         self._guard, self._elected_in, self._live = Guard(documents.CONTROLLER_EPOCH, write.revision + 1), session, None
-        self._membership.hear(documents.CONTROLLER)
+        self._membership.read_again(documents.CONTROLLER)
         self._to_reconcile.update(self._registry.topics)
         log.info("Broker %d is the controller, epoch %d.", me, epoch + 1)
 
@@ -128,7 +129,7 @@ class Controller:
         log.info("This broker is the controller no more: %s.", why)
         self._guard, self._elected_in, self._live = None, None, None
         self._to_reconcile.clear()
-        self._membership.hear(documents.CONTROLLER)
+        self._membership.read_again(documents.CONTROLLER)
 
     def _reconcile(self, names: Iterable[str], live: Liveness) -> None:
         started = time.perf_counter()
@@ -143,12 +144,12 @@ class Controller:
         return self._registry.revise(names, decide, self._guard, self._check_guard)
 
     def _check_guard(self) -> None:
-        """Raise `RevisionConflict` when this broker was deposed."""
+        """Raise `RevisionConflict` when another controller was elected."""
         stored = self._store.get(documents.CONTROLLER_EPOCH)
         if self._guard is None or stored is None or stored.revision != self._guard.revision:
-            raise RevisionConflict("The controller's epoch went on.")
+            raise RevisionConflict("The controller's epoch has changed.")
 
-    def _on_time(self) -> None:
+    def _do_periodic_work(self) -> None:
         now = time.monotonic()
         if now >= self._balance_at:
             self._balance_at = now + self._balance_every_s()
@@ -164,14 +165,14 @@ class Controller:
     def _balance(self) -> None:
         live = self._membership.liveness()
         percentage = self._registry.broker.number("leader.imbalance.per.broker.percentage")
-        astray: dict[str, list[int]] = defaultdict(list)
+        not_preferred: dict[str, list[int]] = defaultdict(list)
         for name, partition in imbalanced(list(self._registry.topics.values()), live, percentage):
-            astray[name].append(partition)
+            not_preferred[name].append(partition)
 
         def given_back(topic: Topic) -> Topic:
-            return elect_preferred(topic, astray[topic.name], live, self._registry.partition_rules(topic))[0]
+            return elect_preferred(topic, not_preferred[topic.name], live, self._registry.partition_rules(topic))[0]
 
-        changed = self._decide(astray, given_back)
+        changed = self._decide(not_preferred, given_back)
         if changed:
             log.info("Leadership was given back to preferred replicas in %d topics.", len(changed))
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs entries: the value of a setting, where it comes from, and what would hold without it. Pure.
+"""DescribeConfigs entries: the value of a setting, its source, and the values of the other sources. Pure.
 
 Entries are in the shape of the wire's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
 Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's or group's own value, the broker's changed
@@ -7,10 +7,10 @@ one, the one given at the broker's start, the default.
 
 import enum
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pylog_spark.broker.config import BROKER, BROKER_SETTINGS, TOPIC_SETTINGS, BrokerConfig, topic_value
 from pylog_spark.broker.group_config import GROUP_SETTINGS
+from pylog_spark.broker.messages import DescribeConfigsEntry, DescribeConfigsSynonym
 from pylog_spark.broker.setting import Setting, Value, show
 
 
@@ -29,8 +29,8 @@ Layer = tuple[str, Value, Source]
 
 def topic_entries(
     broker: BrokerConfig, overrides: Mapping[str, Value], synonyms: bool, docs: bool
-) -> list[dict[str, Any]]:
-    """One entry for every topic setting."""
+) -> list[DescribeConfigsEntry]:
+    """Give one entry for every topic setting."""
     entries = []
     for setting in TOPIC_SETTINGS:
         layers = list(_override_layers(broker, setting, overrides, Source.DYNAMIC_TOPIC_CONFIG))
@@ -40,8 +40,8 @@ def topic_entries(
 
 def group_entries(
     broker: BrokerConfig, overrides: Mapping[str, Value], synonyms: bool, docs: bool
-) -> list[dict[str, Any]]:
-    """One entry for every setting that a group may have."""
+) -> list[DescribeConfigsEntry]:
+    """Give one entry for every setting that a group may have."""
     entries = []
     for setting in GROUP_SETTINGS:
         layers = list(_override_layers(broker, setting, overrides, Source.GROUP_CONFIG))
@@ -49,8 +49,8 @@ def group_entries(
     return entries
 
 
-def broker_entries(broker: BrokerConfig, synonyms: bool, docs: bool) -> list[dict[str, Any]]:
-    """One entry for every broker setting."""
+def broker_entries(broker: BrokerConfig, synonyms: bool, docs: bool) -> list[DescribeConfigsEntry]:
+    """Give one entry for every broker setting."""
     entries = []
     for setting in BROKER_SETTINGS:
         layers = list(_broker_layers(broker, setting))
@@ -90,9 +90,9 @@ def _broker_layers(broker: BrokerConfig, setting: Setting) -> Iterator[Layer]:
 
 def _entry(
     setting: Setting, value: Value, layers: list[Layer], read_only: bool, synonyms: bool, docs: bool
-) -> dict[str, Any]:
+) -> DescribeConfigsEntry:
     source = layers[0][2] if layers else Source.DEFAULT_CONFIG
-    shown = (
+    shown: list[DescribeConfigsSynonym] = (
         [{"name": name, "value": show(layer_value), "source": int(origin)} for name, layer_value, origin in layers]
         if synonyms
         else []

@@ -1,12 +1,13 @@
 """UpdateFeatures: the cluster's level is raised, by compare-and-set, when every registered broker understands it.
 
-Features whose level never changes do not come here: the native server answers for them.
+The native server answers for features whose level never changes.
 
-A registration writes the document of the level, too (`membership`), so when a broker registers
-meanwhile the write conflicts, and the decision is taken again with it.
+A registration writes the document of the level, too (`membership`). So when a broker registers
+meanwhile, the write conflicts, and the decision is made again with that broker.
 """
 
-from pylog_spark.broker.answers import Json, error_of
+from pylog_spark.broker import messages
+from pylog_spark.broker.answers import error_of
 from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, change_notification
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import ErrorCode, Refusal
@@ -14,24 +15,28 @@ from pylog_spark.cluster.features import FEATURE, UpgradeType, raised
 from pylog_spark.cluster.store import RevisionConflict, Write
 
 
-def update_features(registry: TopicRegistry, request: Json) -> Json:
-    """UpdateFeatures: all that is asked, or nothing. The wire's JSON in, the wire's JSON out."""
+def update_features(
+    registry: TopicRegistry, request: messages.UpdateFeaturesRequest
+) -> messages.UpdateFeaturesResponse:
+    """UpdateFeatures: make all changes of the request, or none."""
     updates = request["feature_updates"]
     outcome = _outcome(registry, updates, bool(request.get("validate_only")))
-    # As in Kafka: one error is that of all, and only without it each feature is mentioned.
-    results = [] if outcome else [{"feature": update["feature"], **error_of(None)} for update in updates]
+    # As in Kafka: an error is one for the whole request, and only without an error each feature has an entry.
+    results: list[messages.UpdatableFeatureResult] = (
+        [] if outcome else [{"feature": update["feature"], **error_of(None)} for update in updates]
+    )
     return {"throttle_time_ms": 0, **error_of(outcome), "results": results}
 
 
-def _outcome(registry: TopicRegistry, updates: list[Json], validate_only: bool) -> Refusal | None:
+def _outcome(registry: TopicRegistry, updates: list[messages.FeatureUpdate], validate_only: bool) -> Refusal | None:
     unknown = next((update["feature"] for update in updates if update["feature"] != FEATURE), None)
     if unknown is not None:
-        sentence = f"There is no feature {unknown!r} here: pylog cluster features shows those that there are."
+        sentence = f"There is no feature {unknown!r}: pylog cluster features shows the features there are."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     if not updates:
         return None
     if not registry.shared:
-        sentence = "This broker is alone: only brokers of a cluster have a level."
+        sentence = "This broker is alone: only a cluster has a level."
         return Refusal(ErrorCode.INVALID_UPDATE_VERSION, sentence)
     for _ in range(CONFLICTS_MAX):
         try:
@@ -41,7 +46,7 @@ def _outcome(registry: TopicRegistry, updates: list[Json], validate_only: bool) 
     return CONFLICT
 
 
-def _raise(registry: TopicRegistry, update: Json, validate_only: bool) -> Refusal | None:
+def _raise(registry: TopicRegistry, update: messages.FeatureUpdate, validate_only: bool) -> Refusal | None:
     store, wanted = registry.store, update["max_version_level"]
     # The older versions of the request have a flag instead of the type.
     asked = UpgradeType.SAFE_DOWNGRADE if update.get("allow_downgrade") else update.get("upgrade_type", 1)

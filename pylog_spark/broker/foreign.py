@@ -1,8 +1,8 @@
 """Refuse a data directory of Apache Kafka, before anything is written into it.
 
 Apache Kafka keeps records in the same files, but topics, settings and ids in a log of its own, so its directory is refused with
-a sentence that says what to do instead. It is recognised by its ``meta.properties``, which pylog's brokers begin with their name. A
-file that says nothing of any broker is nobody's: the native half refuses it by its name.
+a sentence that says what to do instead. It is recognised by its ``meta.properties``, which begins with another comment when pylog wrote
+it. The native half refuses a directory whose ``meta.properties`` names no broker at all.
 """
 
 import os
@@ -25,7 +25,7 @@ def belongs_to_kafka(data_dir: str) -> bool:
 def sentence_for_kafka(data_dir: str) -> str:
     """Give the sentence that says what to do with such a directory."""
     return (
-        f"The data directory {data_dir} is Apache Kafka's, which keeps its topics and settings in other files than pylog; nothing in "
-        'it was changed. Start Kafka on it and read it with format("pylog") at its address, or copy its topics from there '
+        f"The data directory {data_dir} belongs to Apache Kafka, which keeps topics and settings in other files than pylog; nothing in "
+        'it was changed. Start Kafka on it and read it with format("pylog") at Kafka\'s address, or copy the topics from there '
         "to a pylog broker; give pylog a directory of its own."
     )

@@ -1,8 +1,8 @@
 """The topics in which brokers keep groups, transactions and the like: how each is created when it is first needed.
 
-In a cluster each has as many replicas as its setting says, and is made when so many brokers are known, as in Kafka: made by the
-first broker of three alone it would stay on that one for ever. Until then clients get an error that says to try again. A broker without a
-cluster is all there will be, so what it makes has one replica.
+In a cluster each has as many replicas as its setting says, and is created when so many brokers are known, as in Kafka: if the first
+of three brokers created it alone, it would stay on that one for ever. Until then clients get an error after which they try again. A
+broker without a cluster creates it with one replica.
 """
 
 from dataclasses import replace
@@ -12,11 +12,11 @@ from pylog_spark.cluster.topics import NewTopic
 
 GROUPS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
-# What share groups did with records.
+# The state of share groups: which records are delivered and acknowledged.
 SHARES = "__share_group_state"
-# Decisions of exactly-once writes: made by a client, which leaves the factor to the broker.
+# Decisions of exactly-once writes: created by a client, which leaves the replication factor to the broker.
 SINK = "__pylog_sink"
-#: The settings that say how many replicas those have that nobody asks for by name.
+#: The settings of the replication factor, for the topics that the broker itself creates.
 FACTORS = {
     GROUPS: "offsets.topic.replication.factor",
     TRANSACTIONS: "transaction.state.log.replication.factor",
@@ -25,9 +25,16 @@ FACTORS = {
 
 
 def new_topic(broker: BrokerConfig, name: str, alone: bool) -> NewTopic:
-    """The topic as the broker makes it when somebody needs it: of an internal one also its settings, as Kafka sets them.
+    """Give the topic as the broker creates it on its own; an internal topic has the settings that Kafka gives it.
 
-    `alone`: there is no cluster.
+    Parameters
+    ----------
+    broker : BrokerConfig
+        The broker's settings.
+    name : str
+        The topic's name.
+    alone : bool
+        Whether the broker runs without a cluster.
     """
     if name == GROUPS:
         prefix, configs = "offsets.topic", [("cleanup.policy", "compact"), ("compression.type", "producer")]
@@ -49,7 +56,7 @@ def new_topic(broker: BrokerConfig, name: str, alone: bool) -> NewTopic:
 
 
 def with_factor(broker: BrokerConfig, asked: NewTopic, alone: bool) -> NewTopic:
-    """The topic as it is made when a client asks for it and leaves the replication factor open."""
+    """Give the topic as it is created when a client asks for it and leaves the replication factor to the broker."""
     if asked.name == SINK and asked.replication_factor == -1 and not asked.assignments:
         return replace(asked, replication_factor=_factor(broker, "offsets.topic", alone))
     return asked

@@ -1,9 +1,9 @@
 """The thread that extends the native server's lease to lead. It is not the control loop, which may be busy.
 
-The lease lasts until the moment at which an answered request was SENT, plus the session's time-out, less a margin: until
-then ZooKeeper surely keeps the session, so nobody else was elected. It is passed on as a moment of the lease's own clock, never as a
-duration: a broker that is paused in between would lead for longer than its session lives. Requests count only in the
-session under which this broker is registered.
+The lease lasts until the time at which an answered request was SENT, plus the session's time-out, less a margin: until
+then ZooKeeper surely keeps the session, so nobody else was elected. It is passed on as a time of the lease's own clock, never as a
+duration, because a broker that is paused in between would lead for longer than its session lives. Requests count only in the
+session in which this broker is registered.
 """
 
 import logging
@@ -15,20 +15,20 @@ from pylog_spark.cluster.store import Session, StoreError
 
 log = logging.getLogger("pylog.broker")
 
-# Requests in one time-out of the session, and what is left of it for clocks that do not run alike.
+# Requests in one time-out of the session, and the fraction of it that is kept as a margin for clocks that run at different speeds.
 _RENEWALS = 6
 _MARGIN = 0.05
 
 
 class NativeLease(Protocol):
-    """What the lease needs of `NativeBroker`."""
+    """The methods of `NativeBroker` that the lease calls."""
 
     def lease_clock_ms(self) -> int: ...
     def lease_until(self, clock_ms: int) -> None: ...
 
 
 class Renewing(Protocol):
-    """What the lease needs of the store."""
+    """The method of the store that the lease calls."""
 
     def renew(self) -> Session: ...
 
@@ -47,7 +47,7 @@ class Lease:
         self._thread.start()
 
     def grant(self, session: int) -> None:
-        """Lead from now on while `session` lives. Returns when the first renewal is through, or failed."""
+        """Let this broker lead from now on while `session` lives. Returns when the first renewal has succeeded or failed."""
         self._session = session
         self.renew_once()
         self._look.set()
@@ -58,19 +58,19 @@ class Lease:
         self._native.lease_until(0)
 
     def stop(self) -> None:
-        """End the thread; the lease runs out by itself."""
+        """End the thread; the lease ends by itself."""
         self._session = None
         self._stopped = True
         self._look.set()
 
     def renew_once(self) -> None:
-        """Ask the store whether the session lives, and extend the lease by what it answers."""
+        """Ask the store whether the session lives, and extend the lease accordingly."""
         granted = self._session
         try:
             session = self._store.renew()
         except StoreError:
             return
-        # In this order: a pause between the two readings makes the lease shorter.
+        # Read the clocks in this order: a pause between the two readings makes the lease shorter, not longer.
         clock_ms, now = self._native.lease_clock_ms(), time.monotonic()
         left_s = session.until - self._timeout_s * _MARGIN - now
         if session.number == granted == self._session and left_s > 0:
@@ -84,5 +84,5 @@ class Lease:
                 try:
                     self.renew_once()
                 except Exception:
-                    # Without renewals the lease runs out: safe, but the reason should be known.
+                    # Without renewals the lease ends: safe, but the reason should be logged.
                     log.exception("The lease to lead was not renewed.")

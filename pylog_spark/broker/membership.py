@@ -1,9 +1,10 @@
-"""One broker as a member of a cluster: its session and registration, who else lives, what the others changed.
+"""One broker as a member of a cluster: its session and registration, which other brokers live, what they have changed.
 
-Only the control loop calls it. kazoo's threads put what they hear into a queue and wake the loop; `turn` takes it out. A watch
-fires once and is lost with its connection: so after each the list is read again, and after a lost session everything.
+Only the control loop calls it. kazoo's threads put the paths that changed into a queue and wake the loop; `turn` takes them out. A watch
+fires once and is lost with its connection. So the list is read again after each watch, and everything after a lost session.
 
-Session loss: the lease ends at once; then this broker registers under the new session and reads everything anew. It lives on.
+When the session is lost, the lease ends at once; then this broker registers in the new session and reads everything again. It keeps
+running.
 """
 
 import contextlib
@@ -36,34 +37,34 @@ _LOOK_S = 0.05
 
 
 class MembershipError(Exception):
-    """This broker cannot be a member. `args[0]` is one sentence that says what to do."""
+    """This broker cannot be a member of the cluster. `args[0]` is one sentence that says what to do."""
 
 
 class NativeMember(NativeLease, Protocol):
-    """What membership needs of `NativeBroker`."""
+    """The methods of `NativeBroker` that the membership calls."""
 
     def apply_cluster(self, view_json: str) -> None: ...
 
 
 class Membership:
-    """See the module.
+    """The membership of one broker; see the module.
 
     Attributes
     ----------
     me : BrokerInfo
-        This broker as it registers; its epoch is 0 until it has.
+        This broker as it registers; its epoch is 0 before that.
     brokers : dict of int to BrokerInfo
-        Those that live, this one included once it has registered.
+        The live brokers, including this one when it has registered.
     known : dict of int to BrokerInfo
-        Those that belong to the cluster by its document; the live ones do in any case.
+        The brokers that the cluster's document lists; live ones belong to the cluster even if it does not list them.
     controller_id, controller_epoch : int
-        Who controls the cluster, -1 for nobody, and how often somebody was elected to.
+        The controller, -1 for none, and how many elections there were.
     """
 
     def __init__(
         self,
         store: SharedStore,
-        heard: "queue.SimpleQueue[str]",
+        changes: "queue.SimpleQueue[str]",
         registry: TopicRegistry,
         me: BrokerInfo,
         directory: str,
@@ -77,7 +78,7 @@ class Membership:
         self.controller_epoch = 0
         self.store = store
         self.session: int | None = None
-        self._heard = heard
+        self._changes = changes
         self._registry = registry
         self._directory = directory
         self.cluster_id = cluster_id
@@ -90,12 +91,12 @@ class Membership:
     # Start
 
     def read_all(self) -> None:
-        """Read every document anew, and watch for the next change of each.
+        """Read every document again, and watch for the next change of each.
 
         Raises
         ------
         MembershipError
-            The store is not this cluster's any more. A topic that is not there would be taken for a deleted one.
+            When the store is no longer that of this cluster: its missing topics would look like deleted ones.
         """
         self.store.sync()
         known = stored_cluster_id(self.store)
@@ -110,12 +111,12 @@ class Membership:
         self._registry.read_all()
 
     def wait_for_id(self, timeout_s: float) -> None:
-        """Wait until no other broker with this id lives. A registration from this very data directory is of a process that is dead for sure.
+        """Wait until no other broker with this id is registered. A registration from this data directory is removed: its process is dead.
 
         Raises
         ------
         MembershipError
-            The other broker goes on living.
+            When the other broker is still registered after `timeout_s`.
         """
         path, give_up = documents.registration_path(self.me.id), time.monotonic() + timeout_s
         while (stored := self.store.get(path)) is not None:
@@ -133,7 +134,7 @@ class Membership:
             time.sleep(_LOOK_S)
 
     def give_up(self, lost: Collection[tuple[str, int]]) -> None:
-        """Before registering: leave the ISRs of partitions whose logs are damaged. Raises `StoreError`..."""
+        """Leave the ISRs of partitions whose logs are damaged; called before registering. Raises `StoreError`."""
         by_topic: dict[str, set[int]] = {}
         for topic, partition in lost:
             by_topic.setdefault(topic, set()).add(partition)
@@ -144,9 +145,10 @@ class Membership:
         )
 
     def rejoin(self, clean: bool) -> None:
-        """Before registering: give up what cannot be kept over a restart. `clean`: the logs are what they were.
+        """Give up the leadership and ISRs that cannot be kept over a restart; called before registering.
 
-        Raises `StoreError` when not all of it could be given up, `MembershipError` when the brokers do not agree.
+        `clean` says that the logs are the same as before. Raises `StoreError` when not all could be given up, `MembershipError` when the
+        brokers have different settings.
         """
         self._agree()
         rules = self._registry.partition_rules
@@ -156,20 +158,21 @@ class Membership:
         )
 
     def _agree(self) -> None:
-        """The leader commits, and the controller elects, by the same min.insync.replicas where the topic has none."""
+        """Check that all brokers have the same min.insync.replicas: for topics without that setting the leader commits, and the
+        controller elects, by it."""
         for other in self.brokers.values():
             if other.id != self.me.id and other.min_isr != self.me.min_isr:
                 raise MembershipError(
                     f"min.insync.replicas is {self.me.min_isr} here, but {other.min_isr} at broker {other.id}: "
-                    "give all brokers the same, and set another one per topic."
+                    "give all brokers the same value, and set others per topic."
                 )
 
-    def reached_at(self, host: str, port: int) -> None:
-        """Set the address that the registration will give."""
+    def set_address(self, host: str, port: int) -> None:
+        """Set the address of the registration."""
         self.me = replace(self.me, host=host, port=port)
 
     def register(self, native: NativeMember, lease: Lease) -> None:
-        """Register: the other brokers see this one from now on, and it may lead. Raises `StoreError`, `MembershipError`."""
+        """Register: from now on the other brokers know that this one lives, and it may lead. Raises `StoreError`, `MembershipError`."""
         self._native, self._lease = native, lease
         while (session := self.store.session()) is None:
             # Between two connections, or two sessions; raises when that takes too long.
@@ -183,50 +186,50 @@ class Membership:
     # The control loop
 
     def turn(self) -> None:
-        """Read what changed since the last turn. What fails is tried again soon."""
+        """Read what has changed since the last turn. Reads that fail are repeated soon."""
         while True:
             try:
-                self._due.add(self._heard.get_nowait())
+                self._due.add(self._changes.get_nowait())
             except queue.Empty:  # noqa: PERF203
                 break
         if not self._due or time.monotonic() < self._retry_at or self.store.session() is None:
-            # Without a connection nothing can be read, and the lease runs out by itself; its return is heard.
+            # Without a connection nothing can be read, and the lease ends by itself. A new connection is reported to the queue.
             return
         try:
-            self._take_in()
+            self._read_due()
             self._retry_at = 0.0
         except (StoreError, DocumentError, MembershipError) as error:
-            log.warning("What changed in the cluster cannot be read yet, and is read again soon: %s", error)
+            log.warning("The changes of the cluster cannot be read and are read again soon: %s", error)
             self._retry_at = time.monotonic() + _RETRY_S
 
-    def hear(self, path: str) -> None:
-        """Read this again in the next turn."""
+    def read_again(self, path: str) -> None:
+        """Read `path` again in the next turn."""
         self._due.add(path)
 
     def wait_s(self, otherwise: float) -> float:
-        """How long the control loop may wait when nothing happens."""
+        """Give how many seconds the control loop may wait when nothing happens."""
         if not self._due or self.store.session() is None:
             return otherwise
         return min(otherwise, max(0.0, self._retry_at - time.monotonic()))
 
-    def _take_in(self) -> None:
+    def _read_due(self) -> None:
         if SESSION in self._due:
-            self._look_after_session()
+            self._check_session()
             self._due.discard(SESSION)
-        for path, take_in in (
+        for path, read in (
             (documents.REGISTRATIONS, self._read_brokers),
             (documents.CONTROLLER, self._read_controller),
             (documents.CHANGES, self._read_changes),
         ):
             if path in self._due and self.session is not None:
-                take_in()
+                read()
                 self._due.discard(path)
 
-    def _look_after_session(self) -> None:
+    def _check_session(self) -> None:
         now = self.store.session()
         if now is not None and now != self.session:
             self._register_again(now)
-        # The watches went with the connection.
+        # The watches were lost with the connection.
         self._due.update((documents.REGISTRATIONS, documents.CONTROLLER, documents.CHANGES))
 
     def _register_again(self, session: int) -> None:
@@ -238,7 +241,7 @@ class Membership:
         self._lease.revoke()
         self.wait_for_id(0)
         self.read_all()
-        # The process lived on, so its logs are what they were; what it led is led on only as somebody decides anew.
+        # The process kept running, so its logs are unchanged; but it leads a partition again only after a new election.
         self.rejoin(clean=True)
         self._put_registration()
         self.session = session
@@ -248,9 +251,10 @@ class Membership:
         log.info("Registered again as broker %d, epoch %d.", self.me.id, self.me.epoch)
 
     def _put_registration(self) -> None:
-        """Register, and write the level as it is: whoever raises it at the same moment finds a conflict, or is found here.
+        """Register, and write the level unchanged in the same request: if it is being raised at the same moment, one of the two writes
+        conflicts.
 
-        The others know this broker from then on, also when it is dead.
+        From then on the others know this broker, also when it is dead.
         """
         path, data = (
             documents.registration_path(self.me.id),
@@ -275,7 +279,7 @@ class Membership:
                 ) from error
             self.me = replace(self.me, epoch=epoch)
             return
-        raise StoreError("Too many brokers register at the same moment: start again.")
+        raise StoreError("Too many brokers register at the same moment: start this one again.")
 
     def _read_brokers(self) -> None:
         names = self.store.watch_children(documents.REGISTRATIONS)
@@ -302,7 +306,7 @@ class Membership:
 
     def _read_controller(self) -> None:
         stored = self.store.watch(documents.CONTROLLER)
-        # Read after it, so the epoch is this controller's or a newer one's; of a newer one the watch tells.
+        # Read after the controller, so the epoch is that of this controller or of a newer one, which the watch reports.
         epoch = self.store.get(documents.CONTROLLER_EPOCH)
         before = (self.controller_id, self.controller_epoch)
         self.controller_id = (
@@ -346,12 +350,12 @@ class Membership:
     # What others ask
 
     def liveness(self) -> Liveness:
-        """Which brokers live, and which of them are being stopped."""
+        """Give the brokers that live, and those of them that are being stopped."""
         epochs = {broker.id: broker.epoch for broker in self.brokers.values()}
         return Liveness(frozenset(self.brokers), self.leaving, epochs, frozenset(self.known))
 
     def announce_leaving(self) -> None:
-        """Announce that this broker is being stopped, so that it gets nothing new to lead. Raises `StoreError`."""
+        """Announce that this broker is being stopped, so that it gets no new partitions to lead. Raises `StoreError`."""
         path = documents.registration_path(self.me.id)
         stored = self.store.get(path)
         if stored is None or stored.created != self.me.epoch:
@@ -368,7 +372,7 @@ class Membership:
             self._native.apply_cluster(view(controller, self.brokers, self.known, self._registry.level))
 
     def _delete(self, path: str, stored: Stored) -> None:
-        # A conflict: it went by itself.
+        # A conflict: it is gone already.
         with contextlib.suppress(RevisionConflict):
             self.store.delete(path, stored.revision)
 
@@ -387,7 +391,7 @@ def understood_level(stored: Stored | None) -> int:
 def view(
     controller: tuple[int, int], brokers: Mapping[int, BrokerInfo], known: Mapping[int, BrokerInfo], level: int
 ) -> str:
-    """The controller's id and epoch, the live brokers, the dead ones of `known`, and the level, as the native server takes them."""
+    """Give the controller's id and epoch, the live brokers, the dead ones of `known`, and the level, as JSON for the native server."""
 
     def shown(some: Iterable[BrokerInfo]) -> list[dict[str, object]]:
         return [
@@ -410,7 +414,7 @@ def view(
 
 
 def boot_id() -> str:
-    """What names this start of the machine; empty where the system does not say."""
+    """Give the id of the machine's current boot; empty where the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -419,7 +423,7 @@ def boot_id() -> str:
 
 
 def directory_name(data_dir: str) -> str:
-    """A name of the data directory that no other one has; made at its first use, and durable.
+    """Give the unique name of the data directory, which is made at its first use and stored in it.
 
     Raises `MembershipError` when it cannot be read or written.
     """

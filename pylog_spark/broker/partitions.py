@@ -1,26 +1,28 @@
 """Requests of the native server to the control loop in a cluster: ISRs that its leaders propose, and blocks of producer ids.
 
-An answer of `alter_partition` is final: 0 says that it is stored and was applied here, anything else that it is not stored and
-never will be. So a question whose write may or may not have happened is not answered; it stays open, and is judged by
-what is stored once the store can be read again.
+An answer of `alter_partition` is final: 0 says that the ISR is stored and was applied here, any other code that it is not stored and
+never will be. So while it is unknown whether a write happened, the request is not answered; it stays open until the store can be read
+again, and is decided from what is stored then.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
-from pylog_spark.broker.answers import Json
+from pylog_spark.broker import messages
 from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry
 from pylog_spark.cluster import documents, isr
 from pylog_spark.cluster.errors import ErrorCode, Refusal
 from pylog_spark.cluster.isr import IsrProposal
+from pylog_spark.cluster.model import Partition
 from pylog_spark.cluster.store import RevisionConflict, Store
 
 #: Ids that a broker takes at once, as Kafka does.
 PRODUCER_ID_BLOCK = 1_000
 
 
-def alter_partition(registry: TopicRegistry, request: Json) -> Json:
+def alter_partition(
+    registry: TopicRegistry, request: messages.AlterPartitionRequest
+) -> messages.AlterPartitionResponse:
     """AlterPartition. Raises `StoreError` while the outcome is not known: ask again with the same request."""
     by_topic: dict[str, list[IsrProposal]] = defaultdict(list)
     for partition in request["partitions"]:
@@ -44,7 +46,7 @@ def alter_partition(registry: TopicRegistry, request: Json) -> Json:
         registry.refresh(list(open_topics))
     for name, proposals in open_topics.items():
         answers.update({(name, proposal.partition): ErrorCode.INVALID_UPDATE_VERSION for proposal in proposals})
-    shown = [
+    shown: list[messages.AlteredPartition] = [
         {"topic": topic, "partition": partition, "error_code": int(code)}
         for (topic, partition), code in answers.items()
     ]
@@ -52,7 +54,7 @@ def alter_partition(registry: TopicRegistry, request: Json) -> Json:
 
 
 def _decided(registry: TopicRegistry, asked: dict[str, list[IsrProposal]]) -> dict[str, dict[int, ErrorCode]]:
-    """The answers for each topic whose change is stored or refused; those that somebody else changed are left out."""
+    """The answers for each topic whose change is stored or refused; topics that another broker changed are left out."""
     answers: dict[str, dict[int, ErrorCode]] = {}
     wanted = {}
     me = registry.broker.number("node.id")
@@ -78,7 +80,7 @@ def _decided(registry: TopicRegistry, asked: dict[str, list[IsrProposal]]) -> di
     return answers
 
 
-def _is_stored(partitions: Any, proposal: IsrProposal) -> bool:
+def _is_stored(partitions: Sequence[Partition], proposal: IsrProposal) -> bool:
     """Whether `proposal` was stored by an earlier try whose answer was lost."""
     if not 0 <= proposal.partition < len(partitions):
         return False
@@ -90,8 +92,10 @@ def _is_stored(partitions: Any, proposal: IsrProposal) -> bool:
     )
 
 
-def allocate_producer_ids(registry: TopicRegistry, _request: Json) -> Json:
-    """AllocateProducerIds: a block that nobody else has; one whose write is in doubt is given up."""
+def allocate_producer_ids(
+    registry: TopicRegistry, _request: messages.AllocateProducerIdsRequest
+) -> messages.AllocateProducerIdsResponse:
+    """AllocateProducerIds: take a block of ids that no other broker has. A block whose write may have failed is never used."""
     store: Store = registry.store
     while True:
         stored = store.get(documents.PRODUCER_IDS)
@@ -104,7 +108,7 @@ def allocate_producer_ids(registry: TopicRegistry, _request: Json) -> Json:
         return {"first": first, "count": PRODUCER_ID_BLOCK}
 
 
-HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
+HANDLERS: dict[str, messages.Handler] = {
     "alter_partition": alter_partition,
     "allocate_producer_ids": allocate_producer_ids,
 }

@@ -4,8 +4,8 @@ The native server's threads do everything that touches a record. One Python thre
 that need a decision (create a topic, describe configs...), and is the only one that touches the store and the topic registry.
 
 Start: read the cluster's documents, lock and open the data directory, apply all topics, listen. Stop (`Broker.close`):
-answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `registry`. What a
-broker does besides that shares a ZooKeeper with others: `clustered`.
+answer what is in flight, sync, write the clean-stop marker, unlock. A kill at any moment is safe: see `registry`. A
+broker that shares a ZooKeeper with others does more: see `clustered`.
 """
 
 import atexit
@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import cast
 
 from pylog_spark.broker import config, partitions, requests
-from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id, connect, reached_at
+from pylog_spark.broker.clustered import ChangeQueue, Clustered, advertised_address, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
 from pylog_spark.broker.membership import MembershipError
@@ -35,19 +35,19 @@ from pylog_spark.cluster.store.file import FileStore
 
 log = logging.getLogger("pylog.broker")
 
-# The control loop looks up this often even when nothing happens; closing wakes it at once.
+# The longest wait of the control loop when nothing happens; closing wakes it at once.
 _EVENT_WAIT_MS = 60_000
 CLOSE_TIMEOUT_MS = 30_000
-#: What the native server asks when a log that it leads cannot be written, and others could lead it.
+#: The native server's request when it cannot write a log that it leads, and others could lead it.
 STORAGE_FAILED = "storage_failed"
-# What could not be opened (mostly: no file descriptor was left) is tried again so often.
+# Seconds before topics are opened again that could not be opened, mostly because no file descriptor was left.
 _OPEN_AGAIN_S = 5.0
-# What went wrong once may do so again and again.
+# Pause of the control loop after an error, which may repeat.
 _ERROR_PAUSE_S = 0.2
 
 
 class BrokerError(Exception):
-    """The broker cannot start or went wrong. `args[0]` is one sentence that says what to do."""
+    """The broker cannot start, or failed. `args[0]` is one sentence that says what to do."""
 
 
 class Broker:
@@ -56,9 +56,9 @@ class Broker:
     Attributes
     ----------
     bootstrap_servers : str
-        What clients connect to, ``HOST:PORT``.
+        The address that clients connect to, ``HOST:PORT``.
     failure : str or None
-        Why it has handed over to the others of its cluster and is to be closed; see `when_failed`.
+        Why it has handed its leadership to the other brokers of its cluster and is to be closed; see `when_failed`.
     """
 
     def __init__(self, data_dir: str, host: str, port: int, given: BrokerConfig) -> None:
@@ -74,12 +74,12 @@ class Broker:
         self._on_failure: Callable[[], None] = lambda: None
         self._open_again_at = 0.0
         shared = given.text("zookeeper.connect") is not None
-        heard = Heard() if shared else None
+        changes = ChangeQueue() if shared else None
         try:
             if belongs_to_kafka(self.data_dir):
                 raise BrokerError(sentence_for_kafka(self.data_dir))
             os.makedirs(self.data_dir, exist_ok=True)
-            store: Store = connect(given, heard) if heard is not None else FileStore(self.data_dir)
+            store: Store = connect(given, changes) if changes is not None else FileStore(self.data_dir)
         except (StoreError, MembershipError) as error:
             raise BrokerError(str(error)) from error
         except OSError as error:
@@ -99,10 +99,10 @@ class Broker:
             raise BrokerError(str(error)) from error
         try:
             self._registry = TopicRegistry(store, self._native, broker, NativeError, shared=shared)
-            if heard is not None:
+            if changes is not None:
                 self._cluster = Clustered(
                     cast(SharedStore, store),
-                    heard,
+                    changes,
                     self._native,
                     self._registry,
                     broker,
@@ -115,7 +115,7 @@ class Broker:
                     store.compare_and_set(documents.CLUSTER, documents.encode_cluster(self.cluster_id), 0)
                 self._registry.start()
             self.host, self.port = host, self._native.listen(host, port)
-            advertised = reached_at(broker, host, self.port, alone=self._cluster is None)
+            advertised = advertised_address(broker, host, self.port, alone=self._cluster is None)
             if self._cluster is not None and advertised is not None:
                 self._cluster.join(*advertised)
         except (NativeError, StoreError, DocumentError, ConfigError, MembershipError) as error:
@@ -129,7 +129,7 @@ class Broker:
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
-            self._registry.warn_of_strays(self.data_dir)
+            self._registry.warn_of_stray_logs(self.data_dir)
         atexit.register(self.close)
 
     @property
@@ -138,12 +138,12 @@ class Broker:
 
     @property
     def topic_count(self) -> int:
-        """Topics that are served, those of the system included."""
+        """Number of topics that are served, including internal ones."""
         return len(self._registry.topics)
 
     @property
     def partition_count(self) -> int:
-        """Partitions that are served."""
+        """Number of partitions that are served."""
         return sum(len(topic.partitions) for topic in self._registry.topics.values())
 
     def stats(self) -> dict[str, int]:
@@ -151,7 +151,8 @@ class Broker:
         return self._native.stats()
 
     def when_failed(self, notify: Callable[[], None]) -> None:
-        """Call `notify` when there is a `failure`, at once if there is one already: by any thread, once or twice. It should have the broker closed."""
+        """Call `notify` when there is a `failure`, at once if there is one already. It may be called by any thread, once or twice, and
+        should close the broker."""
         self._on_failure = notify
         if self.failure is not None:
             notify()
@@ -169,7 +170,7 @@ class Broker:
         self._closing.set()
         atexit.unregister(self.close)
         if self._cluster is not None:
-            # The control loop leaves the cluster: it is the one that may.
+            # Only the control loop may leave the cluster.
             self._native.wake()
             self._thread.join(CLOSE_TIMEOUT_MS / 1000)
         failure: Exception | None = None
@@ -222,7 +223,7 @@ class Broker:
                 log.error("The control loop goes on after an error of the native server: %s", message_of(error))
                 self._closing.wait(_ERROR_PAUSE_S)
         except Exception:
-            # Without this loop nobody would take in what the cluster decides, while the lease to lead goes on.
+            # Without this loop the broker would not learn of the cluster's decisions, while it keeps its lease to lead.
             log.exception("The control loop goes on after an error of its own.")
             self._closing.wait(_ERROR_PAUSE_S)
 
@@ -246,7 +247,7 @@ class Broker:
         self._native.complete(event_id, json.dumps(answer))
 
     def _hand_over(self, cluster: Clustered, reason: str) -> None:
-        """What others can lead, they lead from now on."""
+        """Let other brokers lead all partitions that they can lead."""
         self.failure = (
             f"Stopped, so that other brokers lead what this one could not write ({reason}): give it room or another disk, "
             "and start it again."
@@ -269,25 +270,25 @@ def start_broker(
     Parameters
     ----------
     data_dir : path
-        Where the log is kept; made when missing. One broker at a time.
-    host, port
-        Where to listen; port 0 takes a free one, see `Broker.bootstrap_servers`.
+        The directory of the log; created when missing. Only one broker can use it at a time.
+    host, port : str, int
+        The address to listen on; port 0 takes a free port, see `Broker.bootstrap_servers`.
     allow_plaintext : bool
-        Needed to listen on an address that other machines can reach: everybody who reaches it can read and write.
+        Needed to listen on an address that other machines can reach: all of them can read and write then.
     **settings
-        Kafka's settings with underscores: ``num_partitions=4, log_retention_hours=24``.
+        Settings by Kafka's names, with underscores: ``num_partitions=4, log_retention_hours=24``.
 
     Returns
     -------
     Broker
-        Running; close it or use it in a ``with`` statement.
+        The running broker; close it or use it in a ``with`` statement.
 
     Raises
     ------
     ConfigError
-        A setting is unknown or refused.
+        When a setting is unknown or refused.
     BrokerError
-        The directory is in use or cannot be read, the port is taken...
+        When the broker cannot start, such as when the directory is in use or the port is taken.
 
     Examples
     --------
@@ -300,7 +301,7 @@ def start_broker(
 def open_broker(
     data_dir: str | os.PathLike[str], host: str, port: int, settings: Iterable[tuple[str, str]], allow_plaintext: bool
 ) -> Broker:
-    """As `start_broker`, with settings as (Kafka's name, text)."""
+    """Start a broker as `start_broker` does, with settings as (Kafka's name, text)."""
     given = config.broker_config(settings)
     if not (is_loopback(host) or allow_plaintext):
         raise ConfigError(
@@ -318,9 +319,9 @@ def is_loopback(host: str) -> bool:
 def _shown(
     broker: BrokerConfig, data_dir: str, listens: tuple[str, int], advertised: tuple[str, int] | None
 ) -> BrokerConfig:
-    """The settings as DescribeConfigs shows them: with the directory and addresses really used.
+    """The settings as DescribeConfigs shows them, with the directory and the addresses that are in use.
 
-    `advertised`: the address that clients are given; None when it is the one that each of them dialled.
+    `advertised` is the address that clients are given; None when each client is given the address that it connected to.
     """
     used = {"log.dirs": data_dir, "listeners": f"PLAINTEXT://{_address(*listens)}"}
     if advertised is not None:

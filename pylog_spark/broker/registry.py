@@ -1,4 +1,4 @@
-"""The topics and settings that one broker knows: its decisions, made durable and handed to the native server.
+"""The topics and settings that one broker knows: decisions about them are stored and handed to the native server.
 
 Not thread-safe: the control loop is the only caller.
 
@@ -13,10 +13,11 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from pylog_spark.broker import config, group_config
 from pylog_spark.broker.config import BrokerConfig
+from pylog_spark.broker.messages import NativeTopic
 from pylog_spark.broker.setting import ConfigError, Value, show
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.changes import ConfigRules
@@ -39,13 +40,14 @@ from pylog_spark.cluster.topics import Rules, unknown_topic
 log = logging.getLogger("pylog.broker")
 
 _PARTITION_DIRECTORY = re.compile(r"(.+)-(\d+)")
-_NAMED_STRAYS = 5
+_NAMED_MAX = 5
 # One request to ZooKeeper takes 1 MiB; the documents in it are JSON of about this size.
 _BATCH_BYTES = 512 * 1024
 _PARTITION_BYTES = 200
 _TOPIC_BYTES = 1000
 
-#: Somebody else changed the topic first: read it again and decide again. After so many times the client gets an error that says to try again.
+#: Another broker changed the topic first: read it again and decide again. After `CONFLICTS_MAX` times the client gets this error, after
+#: which it tries again.
 CONFLICT = Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Other brokers keep changing the same topics: try again.")
 CONFLICTS_MAX = 50
 
@@ -54,7 +56,7 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 class NativeTopics(Protocol):
-    """What the registry needs of `NativeBroker`."""
+    """The methods of `NativeBroker` that the registry calls."""
 
     def expect_topics(self, topics_json: str) -> None: ...
     def apply_topics(self, topics_json: str) -> None: ...
@@ -71,7 +73,7 @@ def stored_cluster_id(store: Store) -> str | None:
 
 
 def stored_config(store: Store, given: BrokerConfig) -> BrokerConfig:
-    """`given` and above it what was changed while the broker ran earlier."""
+    """`given`, and above it the settings that were changed while the broker ran earlier."""
     path = documents.broker_config_path(given.number("node.id"))
     stored = store.get(path)
     if stored is None:
@@ -86,21 +88,21 @@ class TopicRegistry:
     Attributes
     ----------
     topics : dict of str to Topic
-        What is stored, by name, topics being deleted included.
+        The stored topics by name, including those that are being deleted.
     brokers : tuple of BrokerInfo
-        Those that may have replicas, dead ones too; empty when this broker is alone.
+        The brokers that may have replicas, including dead ones; empty when this broker is alone.
     liveness : Liveness
-        Who lives in the cluster; nobody but this broker when it is alone.
+        The live brokers of the cluster; only this broker when it is alone.
     level : int
-        The cluster's: what is written is understood by all its brokers.
-    groups : dict of str to dict
-        Settings that single groups have, as text.
+        The cluster's level: all its brokers understand what is written.
+    groups : dict of str to dict of str to str
+        The settings that single groups have, as text.
     warned : dict of str to str
-        Why an internal topic cannot be made yet, as it was logged last.
+        Internal topic -> the last logged reason why it cannot be created yet.
 
-    `native_error` is what `native` raises; it is handed in so that decisions can be tested without the native module. `shared`
-    says that other brokers write the same store: each change is then stored together with a change notification for them, and a write
-    that another broker was faster than comes back as `CONFLICT`: the caller reads again (`refresh`) and decides again.
+    `native_error` is the exception that `native` raises; it is a parameter so that decisions can be tested without the native module.
+    `shared` says that other brokers write the same store: each change is then stored together with a change notification for them, and if
+    another broker wrote first, the result is `CONFLICT`: the caller reads again (`refresh`) and decides again.
     """
 
     def __init__(
@@ -123,11 +125,11 @@ class TopicRegistry:
         self.shared = shared
         self._revisions: dict[str, int] = {}
         self._groups_revision = 0
-        # Topics of which a log could not be opened, because something is missing that may be there later.
+        # Topics with a log that could not be opened and may be later, such as when file descriptors are free again.
         self._unopened: set[str] = set()
         self._native = native
         self._native_error = native_error
-        #: Called with the names of topics that changed here, whoever changed them.
+        #: Called with the names of topics that changed, by this broker or another one.
         self.on_change: Callable[[Iterable[str]], None] = lambda _names: None
 
     def start(self) -> None:
@@ -140,7 +142,7 @@ class TopicRegistry:
             self.remove(topic)
 
     def read_all(self) -> None:
-        """Read every stored topic, and the settings of groups; those that are gone are forgotten. No topic is served yet that was not."""
+        """Read every stored topic, and the settings of groups; drop topics that are gone. New topics are not served yet."""
         self.read_groups()
         paths = self.store.paths(documents.TOPICS)
         gone = set(self.topics) - {path.removeprefix(documents.TOPICS) for path in paths}
@@ -171,7 +173,7 @@ class TopicRegistry:
         self.on_change(list(self.topics))
 
     def _take(self, path: str, stored: Stored | None) -> bool:
-        """Remember what is stored; True when it is another one than before. A topic that is gone is not served any more."""
+        """Keep a stored topic. Returns whether it differs from the one before. A topic that is gone is no longer served."""
         name = path.removeprefix(documents.TOPICS)
         known = self.topics.get(name)
         topic = None if stored is None else documents.decode_topic(path, stored.data)
@@ -185,7 +187,7 @@ class TopicRegistry:
         return topic != known
 
     def _serve(self, topics: Sequence[Topic]) -> None:
-        """As `_apply`; a log that cannot be opened takes only its own partition out of service, and is logged."""
+        """`_apply`, but in a cluster a log that cannot be opened is only logged: just its partition is not served."""
         try:
             self._apply(topics)
         except self._native_error as error:
@@ -193,12 +195,12 @@ class TopicRegistry:
                 raise
             log.error(
                 "Some partitions of %s cannot be served: %s",
-                [topic.name for topic in topics][:_NAMED_STRAYS],
+                [topic.name for topic in topics][:_NAMED_MAX],
                 message_of(error),
             )
 
     def rules(self) -> Rules:
-        """What the settings say about topics now."""
+        """Give the settings about topics, as they are now."""
         return Rules(
             node_id=self.broker.number("node.id"),
             num_partitions=self.broker.number("num.partitions"),
@@ -210,11 +212,11 @@ class TopicRegistry:
         )
 
     def live(self) -> Liveness:
-        """Which brokers live, and which of them are being stopped; only this one when it is alone."""
+        """Give the brokers that live, and those of them that are being stopped; only this one when it is alone."""
         return self.liveness
 
     def partition_rules(self, topic: Topic) -> PartitionRules:
-        """What the settings say about electing leaders of `topic`."""
+        """Give the settings about electing leaders of `topic`."""
         values = self.overrides(topic)
 
         def value(name: str) -> Value:
@@ -225,7 +227,7 @@ class TopicRegistry:
     def change(
         self, name: str, decide: Callable[[Topic], tuple[Topic, Mapping[int, Refusal]]]
     ) -> Refusal | Mapping[int, Refusal]:
-        """Store and serve topic `name` as `decide` wants it; why all of it, or some partitions, are refused."""
+        """Store and serve topic `name` as `decide` wants it. Returns why the topic, or some of its partitions, are refused."""
         for _ in range(CONFLICTS_MAX):
             topic = self.topics.get(name)
             if topic is None or topic.deleting:
@@ -238,16 +240,16 @@ class TopicRegistry:
         return CONFLICT
 
     def overrides(self, topic: Topic) -> dict[str, Value]:
-        """The topic's own settings as values."""
+        """Give the topic's own settings as values."""
         return config.parse(config.TOPIC, topic.configs.items())
 
     def commit(self, topics: Sequence[Topic], guard: Guard | None = None) -> list[Refusal | None]:
-        """Store new or changed topics and serve them; for each, None, why the disk refused it, or `CONFLICT`.
+        """Store new or changed topics and serve them. Returns for each None, why the disk refused it, or `CONFLICT`.
 
         Raises
         ------
         OutcomeUnknown
-            The shared store went away: what is stored has to be read.
+            When the shared store stopped answering: the topics have to be read again to know whether they are stored.
         """
         outcomes: dict[str, Refusal | None] = {}
         for batch in self._batches([topic for topic in topics if self.topics.get(topic.name) != topic]):
@@ -269,17 +271,17 @@ class TopicRegistry:
         guard: Guard | None = None,
         on_conflict: Callable[[], None] = lambda: None,
     ) -> list[str]:
-        """Change topics as `decide` says (it gives the same object for no change), deciding again where others were faster.
+        """Change topics as `decide` says (it gives the same object for no change), deciding again where other brokers were faster.
 
         Returns
         -------
         list of str
-            The names of those that changed. `on_conflict` is called before each further try; it may raise.
+            The names of the topics that changed. `on_conflict` is called before each further try; it may raise.
 
         Raises
         ------
         StoreError
-            Not all of what was decided is stored.
+            When not all changes are stored.
         """
         left, changed = list(names), []
         for _ in range(CONFLICTS_MAX):
@@ -295,10 +297,10 @@ class TopicRegistry:
                 return changed
             on_conflict()
             self.refresh(left)
-        raise StoreError(f"Topics {left[:_NAMED_STRAYS]} keep being changed by other brokers: try again later.")
+        raise StoreError(f"Topics {left[:_NAMED_MAX]} keep being changed by other brokers: try again later.")
 
     def remove(self, topic: Topic) -> Refusal | None:
-        """Make the deletion of `topic` (marked so) durable, stop serving it, delete its directories, forget it."""
+        """Store that `topic`, which is marked as deleted, is deleted; stop serving it, delete its directories, drop it."""
         if self.shared:
             return self._remove_everywhere(topic)
         refused = self._write([topic])[topic.name] if self.topics.get(topic.name) != topic else None
@@ -318,7 +320,7 @@ class TopicRegistry:
         return None
 
     def _remove_everywhere(self, topic: Topic) -> Refusal | None:
-        """Delete the document. Every broker that hears of it, or comes back and does not find it, removes the topic's directories."""
+        """Delete the document. Every broker that learns of it, or starts and does not find it, removes the topic's directories."""
         write = Write(documents.topic_path(topic.name), None, self._revisions[topic.name])
         try:
             self.store.write_all([write], None, change_notification([topic.name]))
@@ -332,12 +334,12 @@ class TopicRegistry:
         return None
 
     def change_broker(self, configs: Mapping[str, str]) -> Refusal | None:
-        """Store the changed broker settings (all of them) and let every topic feel them."""
+        """Store the changed broker settings (all of them) and apply them to every topic."""
         wanted = BrokerConfig(self.broker.given, config.parse(config.BROKER, configs.items()))
         if self.shared and wanted.number(_MIN_ISR) != self.broker.number(_MIN_ISR):
             sentence = (
                 f"{_MIN_ISR} is the same at all brokers of a cluster, so it cannot change at one of them: set it per topic, "
-                "or start all brokers anew with another one."
+                "or restart all brokers with another value."
             )
             return Refusal(ErrorCode.INVALID_CONFIG, sentence)
         path = documents.broker_config_path(self.broker.number("node.id"))
@@ -353,7 +355,7 @@ class TopicRegistry:
         return None
 
     def read_groups(self) -> None:
-        """Read the settings of single groups and let them feel them."""
+        """Read the settings of single groups and apply them."""
         stored = self.store.get(documents.GROUPS)
         groups = {} if stored is None else documents.decode_groups(stored.data)
         self._groups_revision = 0 if stored is None else stored.revision
@@ -362,9 +364,9 @@ class TopicRegistry:
             self._apply_groups()
 
     def change_group(self, group: str, configs: Mapping[str, str]) -> Refusal | None:
-        """Store the settings of one group (all of them) and let it feel them, here and at the other brokers.
+        """Store the settings of one group (all of them) and apply them, here and at the other brokers.
 
-        `CONFLICT`: another broker changed some meanwhile; `read_groups` reads what there is now.
+        Returns `CONFLICT` when another broker changed some meanwhile; `read_groups` reads them.
         """
         if self.shared and self.level < documents.LEVEL_OF_SHARE_GROUPS:
             sentence = (
@@ -378,9 +380,7 @@ class TopicRegistry:
             else {other: own for other, own in self.groups.items() if other != group}
         )
         if len(wanted) > group_config.GROUPS_MAX:
-            sentence = (
-                f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of others first."
-            )
+            sentence = f"{group_config.GROUPS_MAX} groups have settings of their own already: delete those of other groups first."
             return Refusal(ErrorCode.POLICY_VIOLATION, sentence)
         write = Write(documents.GROUPS, documents.encode_groups(wanted), self._groups_revision)
         try:
@@ -400,15 +400,15 @@ class TopicRegistry:
         self._native.apply_group_configs(json.dumps(configs))
 
     def set_throttles(self) -> None:
-        """Let the native server copy replicas as fast as the settings say. Alone there are none."""
+        """Hand the limits for copying replicas to the native server. A broker without a cluster copies none."""
         if self.shared:
             leader, follower = (
                 self.broker.number(f"{role}.replication.throttled.rate") for role in ("leader", "follower")
             )
             self._native.set_throttles(leader, follower)
 
-    def strays(self, data_dir: str) -> list[str]:
-        """Partition directories that belong to no stored topic: never touched, only named."""
+    def stray_logs(self, data_dir: str) -> list[str]:
+        """Give the partition directories that belong to no stored topic. They are never touched."""
         found = []
         with os.scandir(data_dir) as entries:
             for entry in entries:
@@ -417,15 +417,15 @@ class TopicRegistry:
                     found.append(entry.name)
         return sorted(found)
 
-    def warn_of_strays(self, data_dir: str) -> None:
-        """One line in the log when there are directories that nobody is served from."""
-        found = self.strays(data_dir)
+    def warn_of_stray_logs(self, data_dir: str) -> None:
+        """Log one line when there are partition directories that belong to no stored topic."""
+        found = self.stray_logs(data_dir)
         if found:
-            named = ", ".join(found[:_NAMED_STRAYS]) + (" ..." if len(found) > _NAMED_STRAYS else "")
+            named = ", ".join(found[:_NAMED_MAX]) + (" ..." if len(found) > _NAMED_MAX else "")
             log.warning("%d directories belong to no known topic and are not served: %s.", len(found), named)
 
     def _batches(self, topics: Sequence[Topic]) -> Iterator[list[Topic]]:
-        """What is stored in one go: alone each topic by itself; shared, as many as ZooKeeper takes in one request."""
+        """Divide topics into those that are stored in one request: one topic each without a cluster, else as many as ZooKeeper takes."""
         batch: list[Topic] = []
         room = _BATCH_BYTES
         for topic in topics:
@@ -458,7 +458,7 @@ class TopicRegistry:
             log.log(logging.DEBUG if self.shared else logging.ERROR, "Topic %s is not stored: %s", names[0], error)
             return {names[0]: CONFLICT}
         except StoreError as error:
-            log.error("Topics %s are not stored: %s", names[:_NAMED_STRAYS], error)
+            log.error("Topics %s are not stored: %s", names[:_NAMED_MAX], error)
             return dict.fromkeys(names, Refusal(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
         for topic, revision in zip(topics, revisions, strict=True):
             self.topics[topic.name], self._revisions[topic.name] = topic, revision
@@ -466,20 +466,18 @@ class TopicRegistry:
 
     @property
     def has_unopened(self) -> bool:
-        """Whether a log of a topic could not be opened and may be later: see `open_again`."""
+        """Whether a log could not be opened and may be later: see `open_again`."""
         return bool(self._unopened)
 
     def open_again(self) -> None:
-        """Open what could not be opened before, as far as it can be now; nothing else changes."""
+        """Open the logs that could not be opened before, as far as they can be now; nothing else changes."""
         names, self._unopened = self._unopened, set()
         known = (self.topics.get(name) for name in sorted(names))
         topics = [topic for topic in known if topic is not None and not topic.deleting]
         try:
             self._apply(topics)
         except self._native_error as error:
-            log.debug(
-                "Some partitions of %s cannot be served yet: %s", sorted(names)[:_NAMED_STRAYS], message_of(error)
-            )
+            log.debug("Some partitions of %s cannot be served yet: %s", sorted(names)[:_NAMED_MAX], message_of(error))
 
     def _apply(self, topics: Sequence[Topic]) -> None:
         names = {topic.name for topic in topics}
@@ -491,7 +489,7 @@ class TopicRegistry:
             raise
         self._unopened -= names
 
-    def _native_topic(self, topic: Topic) -> dict[str, Any]:
+    def _native_topic(self, topic: Topic) -> NativeTopic:
         return {
             "name": topic.name,
             "topic_id": str(topic_id_uuid(topic.topic_id)),
@@ -515,18 +513,19 @@ class TopicRegistry:
 
 
 def change_notification(names: Sequence[str], *, brokers: bool = False, groups: bool = False) -> bytes:
-    """Make the document from which other brokers learn of a write: the topics that it changed, and whether what all brokers share changed."""
+    """Make the document from which other brokers learn of a write: the topics that it changed, and whether it changed the brokers' or the
+    groups' documents."""
     return documents.encode_change_notification(names, brokers, uuid.uuid4().hex, groups=groups)
 
 
 def check_topic_config(name: str, text: str) -> str:
-    """The text to store for a topic setting. Raises `ConfigError`."""
+    """Give the text to store for a topic setting. Raises `ConfigError`."""
     setting = config.find(config.TOPIC, name)
     return show(setting.parse(text)) or ""
 
 
 def topic_config_rules(broker: BrokerConfig) -> ConfigRules:
-    """How the configs of a topic may change."""
+    """Give the rules by which the configs of a topic may change."""
 
     def listed(name: str, present: Mapping[str, str]) -> Sequence[str] | None:
         setting = config.find(config.TOPIC, name)
@@ -537,7 +536,7 @@ def topic_config_rules(broker: BrokerConfig) -> ConfigRules:
 
 
 def broker_config_rules(broker: BrokerConfig) -> ConfigRules:
-    """How the settings of this broker may change while it runs."""
+    """Give the rules by which the settings of this broker may change while it runs."""
 
     def check(name: str, text: str) -> str:
         setting = config.find(config.BROKER, name)
@@ -554,5 +553,5 @@ def broker_config_rules(broker: BrokerConfig) -> ConfigRules:
 
 
 def message_of(error: BaseException) -> str:
-    """The sentence of an error; native errors carry (kind, sentence)."""
+    """Give the sentence of an error; native errors carry (kind, sentence)."""
     return str(error.args[1]) if len(error.args) == 2 else str(error)

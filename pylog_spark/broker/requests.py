@@ -1,7 +1,7 @@
-"""The requests that need a decision: the wire's JSON in, the wire's JSON out. One function for each kind.
+"""The handlers of requests that need a decision, one function for each kind.
 
-Requests and answers are the bodies of Kafka's messages with their field names in snake_case; each item of a request gets
-its own answer, and a refusal of one never stops another. Called by the control loop only.
+Requests and answers are Kafka's messages (`messages`); each item of a request gets its own answer, and the refusal of one item
+never stops another. Called by the control loop only.
 """
 
 from collections import Counter
@@ -9,8 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests, unregister
-from pylog_spark.broker.answers import Json, error_of
+from pylog_spark.broker import (
+    config,
+    describe,
+    features,
+    group_config,
+    internal_topics,
+    messages,
+    replica_requests,
+    unregister,
+)
+from pylog_spark.broker.answers import error_of
 from pylog_spark.broker.config import BROKER
 from pylog_spark.broker.registry import (
     CONFLICT,
@@ -33,11 +42,11 @@ RESOURCE_GROUP = 32
 NO_TOPIC_ID = "00000000-0000-0000-0000-000000000000"
 #: The setting that bounds how much one DescribeConfigs request may ask for.
 DESCRIBED_MAX = "describe.configs.max.resources"
-#: So many topics of one request that cannot be created have a line of their own in the log.
-SAID_MAX = 10
+#: Most topics of one request that are logged one by one when they cannot be created.
+LOGGED_MAX = 10
 
 
-def create_topics(registry: TopicRegistry, request: Json) -> Json:
+def create_topics(registry: TopicRegistry, request: messages.CreateTopicsRequest) -> messages.CreateTopicsResponse:
     """CreateTopics."""
     alone = not registry.shared
     wanted = [internal_topics.with_factor(registry.broker, _new_topic(topic), alone) for topic in request["topics"]]
@@ -45,7 +54,7 @@ def create_topics(registry: TopicRegistry, request: Json) -> Json:
     decisions = _created_all(registry, wanted, request["validate_only"])
     return {
         "throttle_time_ms": 0,
-        # One that is named twice is refused, once.
+        # A topic that is named twice is refused, with one answer.
         "topics": [
             *(
                 _created(registry, topic.name, decision)
@@ -57,7 +66,7 @@ def create_topics(registry: TopicRegistry, request: Json) -> Json:
     }
 
 
-def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
+def auto_create_topics(registry: TopicRegistry, request: messages.AutoCreateTopicsRequest) -> messages.Answer:
     """Create topics that a Metadata request asked for and that do not exist. The answer does not say what could not be created; the log does."""
     missing = [name for name in dict.fromkeys(request["topics"]) if name not in registry.topics]
     wanted = [internal_topics.new_topic(registry.broker, name, not registry.shared) for name in missing]
@@ -67,31 +76,33 @@ def auto_create_topics(registry: TopicRegistry, request: Json) -> Json:
         for topic, decision in zip(wanted, decisions, strict=True)
         if isinstance(decision, Refusal) and decision.code is not ErrorCode.TOPIC_ALREADY_EXISTS
     ]
-    for name, refusal in refused[:SAID_MAX]:
-        _say_not_created(registry, name, refusal)
-    if len(refused) > SAID_MAX:
-        log.warning("%d more topics of the same request are not created.", len(refused) - SAID_MAX)
+    for name, refusal in refused[:LOGGED_MAX]:
+        _log_not_created(registry, name, refusal)
+    if len(refused) > LOGGED_MAX:
+        log.warning("%d more topics of the same request are not created.", len(refused) - LOGGED_MAX)
     return {}
 
 
-def _say_not_created(registry: TopicRegistry, name: str, refusal: Refusal) -> None:
-    """Log why a topic is not created; of an internal topic, for which clients ask again and again, once for each reason."""
+def _log_not_created(registry: TopicRegistry, name: str, refusal: Refusal) -> None:
+    """Log why a topic is not created. Clients ask for internal topics again and again, so each reason is logged once for those."""
     why = refusal.message
     setting = internal_topics.FACTORS.get(name)
     if setting is not None:
         if refusal.code is ErrorCode.INVALID_REPLICATION_FACTOR:
-            why = f"{why} Start more brokers, or set {setting} to what there is."
+            why = f"{why} Start more brokers, or lower {setting}."
         if registry.warned.get(name) == why:
             return
         registry.warned[name] = why
     log.warning("Topic %r is not created for a client that asked for it: %s", name, why)
 
 
-def delete_topics(registry: TopicRegistry, request: Json) -> Json:
+def delete_topics(registry: TopicRegistry, request: messages.DeleteTopicsRequest) -> messages.DeleteTopicsResponse:
     """DeleteTopics, by name or by id."""
     asked = request.get("topics") or [{"name": name, "topic_id": None} for name in request.get("topic_names", [])]
-    twice = _more_than_once(item["name"] for item in asked if item.get("name") is not None)
-    responses = [{"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice]
+    twice = _more_than_once(name for item in asked if (name := item.get("name")) is not None)
+    responses: list[messages.DeletableTopicResult] = [
+        {"name": name, "topic_id": NO_TOPIC_ID, **error_of(_named_twice(name))} for name in twice
+    ]
     names = topics.names_by_id(registry.topics) if any(item.get("topic_id") for item in asked) else {}
     for item in asked:
         if item.get("name") in twice:
@@ -107,17 +118,23 @@ def delete_topics(registry: TopicRegistry, request: Json) -> Json:
     return {"throttle_time_ms": 0, "responses": responses}
 
 
-def create_partitions(registry: TopicRegistry, request: Json) -> Json:
+def create_partitions(
+    registry: TopicRegistry, request: messages.CreatePartitionsRequest
+) -> messages.CreatePartitionsResponse:
     """CreatePartitions."""
     twice = _more_than_once(topic["name"] for topic in request["topics"])
-    results = [{"name": name, **error_of(_named_twice(name))} for name in twice]
+    results: list[messages.CreatePartitionsTopicResult] = [
+        {"name": name, **error_of(_named_twice(name))} for name in twice
+    ]
     for topic in request["topics"]:
         if topic["name"] in twice:
             continue
         assigned = topic["assignments"]
         brokers = None if assigned is None else [each["broker_ids"] for each in assigned]
 
-        def decide(asked: Sequence[Json], brokers: Any = brokers) -> list[Topic | Refusal]:
+        def decide(
+            asked: Sequence[messages.CreatePartitionsTopic], brokers: list[list[int]] | None = brokers
+        ) -> list[Topic | Refusal]:
             return [
                 topics.add_partitions(registry.topics, item["name"], item["count"], brokers, registry.rules())
                 for item in asked
@@ -128,13 +145,15 @@ def create_partitions(registry: TopicRegistry, request: Json) -> Json:
     return {"throttle_time_ms": 0, "results": results}
 
 
-def describe_configs(registry: TopicRegistry, request: Json) -> Json:
-    """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with all
-    their keys."""
+def describe_configs(
+    registry: TopicRegistry, request: messages.DescribeConfigsRequest
+) -> messages.DescribeConfigsResponse:
+    """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with the
+    keys of all mentions."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
     most = registry.broker.number(DESCRIBED_MAX)
     asked = _asked_about(request["resources"])
-    results = []
+    results: list[messages.DescribeConfigsResult] = []
     for number, ((kind, name), keys) in enumerate(asked.items()):
         entries = _too_many_described(most) if number >= most else _entries(registry, kind, name, synonyms, docs)
         found = entries if isinstance(entries, list) else []
@@ -147,8 +166,9 @@ def describe_configs(registry: TopicRegistry, request: Json) -> Json:
     return {"throttle_time_ms": 0, "results": results}
 
 
-def _asked_about(resources: Iterable[Json]) -> dict[tuple[int, str], set[str]]:
-    """The keys that are asked for of each resource; none: all. Clients make a map of the answers, so one for each is enough."""
+def _asked_about(resources: Iterable[messages.DescribeConfigsResource]) -> dict[tuple[int, str], set[str]]:
+    """The keys that are asked for of each resource; an empty set means all. Clients make a map of the answers, so one answer for each
+    resource is enough."""
     asked: dict[tuple[int, str], set[str]] = {}
     for item in resources:
         resource, keys = (item["resource_type"], item["resource_name"]), set(item.get("configuration_keys") or ())
@@ -167,26 +187,32 @@ def _too_many_described(most: int) -> Refusal:
     )
 
 
-def incremental_alter_configs(registry: TopicRegistry, request: Json) -> Json:
-    """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from."""
+def incremental_alter_configs(
+    registry: TopicRegistry, request: messages.AlterConfigsRequest
+) -> messages.AlterConfigsResponse:
+    """IncrementalAlterConfigs: set, delete, append to or subtract from single settings."""
 
-    def decide(present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
+    def decide(
+        present: dict[str, str], resource: messages.AlterConfigsResource, rules: ConfigRules
+    ) -> dict[str, str] | Refusal:
         asked = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
         return changes.incremental(present, asked, rules)
 
     return _altered(registry, request, decide)
 
 
-def alter_configs(registry: TopicRegistry, request: Json) -> Json:
-    """AlterConfigs (older): all settings of a resource replaced."""
+def alter_configs(registry: TopicRegistry, request: messages.AlterConfigsRequest) -> messages.AlterConfigsResponse:
+    """AlterConfigs, the older request: replace all settings of a resource."""
 
-    def decide(_present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
+    def decide(
+        _present: dict[str, str], resource: messages.AlterConfigsResource, rules: ConfigRules
+    ) -> dict[str, str] | Refusal:
         return changes.full([(config["name"], config["value"]) for config in resource["configs"]], rules)
 
     return _altered(registry, request, decide)
 
 
-HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
+HANDLERS: dict[str, messages.Handler] = {
     "create_topics": create_topics,
     "auto_create_topics": auto_create_topics,
     "delete_topics": delete_topics,
@@ -201,7 +227,7 @@ HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
     "unregister_broker": unregister.unregister_broker,
 }
 
-# Those whose answer has one error for all.
+# Kinds whose answer has one error for the whole request.
 _WITH_ONE_ERROR = (
     "elect_leaders",
     "alter_partition_reassignments",
@@ -211,8 +237,10 @@ _WITH_ONE_ERROR = (
 )
 
 
-def failed(kind: str, request: Json, why: str = "The broker failed at this request; its log says why.") -> Json:
-    """The answer when deciding itself went wrong: UNKNOWN_SERVER_ERROR for each item (the log has the cause)."""
+def failed(
+    kind: str, request: Mapping[str, Any], why: str = "The broker failed at this request; its log says why."
+) -> messages.Answer:
+    """The answer when a handler raises: UNKNOWN_SERVER_ERROR for each item (the log has the cause)."""
     error = error_of(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, why))
     if kind == "auto_create_topics":
         return {}
@@ -231,7 +259,7 @@ def failed(kind: str, request: Json, why: str = "The broker failed at this reque
 Named = TypeVar("Named")
 
 
-def _new_topic(topic: Json) -> topics.NewTopic:
+def _new_topic(topic: messages.CreatableTopic) -> topics.NewTopic:
     return topics.NewTopic(
         topic["name"],
         topic["num_partitions"],
@@ -242,7 +270,7 @@ def _new_topic(topic: Json) -> topics.NewTopic:
 
 
 def _more_than_once(names: Iterable[Named]) -> Collection[Named]:
-    """What a request names twice or more, each once, in order; quick to look up. Kafka refuses such a topic with one answer."""
+    """The names that a request has twice or more, each once, in order. Kafka refuses such a topic with one answer."""
     return {name: times for name, times in Counter(names).items() if times > 1}.keys()
 
 
@@ -256,10 +284,11 @@ Asked = TypeVar("Asked")
 def _stored(
     registry: TopicRegistry, asked: Sequence[Asked], decide: Callable[[Sequence[Asked]], list[Topic | Refusal]]
 ) -> list[Topic | Refusal]:
-    """Decide, store and apply. What the store refuses becomes a `Refusal`; what another broker changed meanwhile is decided again."""
+    """Decide, store and apply. A write that the store refuses becomes a `Refusal`; what another broker has changed meanwhile is decided
+    again."""
     outcomes: list[Topic | Refusal] = [CONFLICT] * len(asked)
     for _ in range(CONFLICTS_MAX):
-        still = [index for index, one in enumerate(outcomes) if one is CONFLICT]
+        still = [index for index, outcome in enumerate(outcomes) if outcome is CONFLICT]
         if not still:
             break
         decisions = decide([asked[index] for index in still])
@@ -291,7 +320,7 @@ def _created_all(
 def _deleted(
     registry: TopicRegistry, name: str | None, topic_id: str | None, names: Mapping[str, str]
 ) -> tuple[Topic | Refusal, Refusal | None]:
-    """Delete a topic: the topic or why it may not be deleted; and, if so, why the store refused."""
+    """Delete a topic. Returns the topic, or why it may not be deleted; and why the store refused, if it did."""
     for _ in range(CONFLICTS_MAX):
         decision = topics.delete(registry.topics, name, topic_id, names, registry.rules())
         refused = registry.remove(decision) if isinstance(decision, Topic) else decision
@@ -301,12 +330,28 @@ def _deleted(
     return decision, refused
 
 
-def _created(registry: TopicRegistry, name: str, decision: Topic | Refusal) -> Json:
+def _created(registry: TopicRegistry, name: str, decision: Topic | Refusal) -> messages.CreatableTopicResult:
     if isinstance(decision, Refusal):
-        blank = {"topic_id": NO_TOPIC_ID, "num_partitions": -1, "replication_factor": -1, "configs": []}
-        return {"name": name, **error_of(decision), "topic_config_error_code": 0, **blank}
+        return {
+            "name": name,
+            **error_of(decision),
+            "topic_config_error_code": 0,
+            "topic_id": NO_TOPIC_ID,
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "configs": [],
+        }
     entries = describe.topic_entries(registry.broker, registry.overrides(decision), False, False)
-    shown = ("name", "value", "read_only", "config_source", "is_sensitive")
+    configs: list[messages.CreatedTopicConfig] = [
+        {
+            "name": entry["name"],
+            "value": entry["value"],
+            "read_only": entry["read_only"],
+            "config_source": entry["config_source"],
+            "is_sensitive": entry["is_sensitive"],
+        }
+        for entry in entries
+    ]
     return {
         "name": name,
         "topic_id": _wire_id(decision.topic_id),
@@ -314,11 +359,13 @@ def _created(registry: TopicRegistry, name: str, decision: Topic | Refusal) -> J
         "topic_config_error_code": 0,
         "num_partitions": len(decision.partitions),
         "replication_factor": len(decision.partitions[0].replicas),
-        "configs": [{key: entry[key] for key in shown} for entry in entries],
+        "configs": configs,
     }
 
 
-def _entries(registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs: bool) -> list[Json] | Refusal:
+def _entries(
+    registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs: bool
+) -> list[messages.DescribeConfigsEntry] | Refusal:
     if kind == RESOURCE_TOPIC:
         topic = registry.topics.get(name)
         if topic is None or topic.deleting:
@@ -335,11 +382,13 @@ def _entries(registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs
     return _no_such_resource(kind)
 
 
-Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
+Decide = Callable[[dict[str, str], messages.AlterConfigsResource, ConfigRules], dict[str, str] | Refusal]
 
 
-def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
-    responses = []
+def _altered(
+    registry: TopicRegistry, request: messages.AlterConfigsRequest, decide: Decide
+) -> messages.AlterConfigsResponse:
+    responses: list[messages.AlterConfigsResourceResponse] = []
     keys = [(resource["resource_type"], resource["resource_name"]) for resource in request["resources"]]
     twice = _more_than_once(keys)
     for resource, key in zip(request["resources"], keys, strict=True):
@@ -349,18 +398,21 @@ def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
             )
         else:
             refused = _alter(registry, resource, decide, request["validate_only"])
-        named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
-        responses.append({**error_of(refused), **named})
+        responses.append({**error_of(refused), "resource_type": key[0], "resource_name": key[1]})
     return {"throttle_time_ms": 0, "responses": responses}
 
 
 def _alter(
-    registry: TopicRegistry, resource: Json, decide: Decide, validate_only: bool, again: int = CONFLICTS_MAX
+    registry: TopicRegistry,
+    resource: messages.AlterConfigsResource,
+    decide: Decide,
+    validate_only: bool,
+    again: int = CONFLICTS_MAX,
 ) -> Refusal | None:
     kind, name = resource["resource_type"], resource["resource_name"]
     if kind == RESOURCE_TOPIC:
         if name == "":
-            return Refusal(ErrorCode.INVALID_REQUEST, "Configs can only be changed for a topic: name one.")
+            return Refusal(ErrorCode.INVALID_REQUEST, "The request names no topic: configs are changed topic by topic.")
         topic = registry.topics.get(name)
         if topic is None or topic.deleting:
             return _no_topic(name)
@@ -409,13 +461,15 @@ def _other_broker(registry: TopicRegistry, name: str) -> Refusal | None:
     node_id = registry.broker.number("node.id")
     if name == str(node_id):
         return None
-    return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, so configs of broker {name!r} are not here.")
+    return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}: ask broker {name!r} itself for its configs.")
 
 
 def _no_group(name: str) -> Refusal | None:
     if name:
         return None
-    return Refusal(ErrorCode.INVALID_REQUEST, "Configs of a group can only be asked for and changed for one: name it.")
+    return Refusal(
+        ErrorCode.INVALID_REQUEST, "The request names no group: configs are read and changed group by group."
+    )
 
 
 def _no_topic(name: str) -> Refusal:
@@ -426,7 +480,7 @@ def _no_topic(name: str) -> Refusal:
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_REQUEST,
-        f"Resource type {kind} has no configs here: ask for topics (2), brokers (4) or groups (32).",
+        f"Resources of type {kind} have no configs: name topics (2), brokers (4) or groups (32).",
     )
 
 

@@ -6,7 +6,8 @@ conflicts, and the decision is taken again with it. Replicas that it has stay wh
 
 import logging
 
-from pylog_spark.broker.answers import Json, error_of
+from pylog_spark.broker import messages
+from pylog_spark.broker.answers import error_of
 from pylog_spark.broker.registry import CONFLICT, CONFLICTS_MAX, TopicRegistry, change_notification
 from pylog_spark.cluster import documents
 from pylog_spark.cluster.errors import Refusal
@@ -16,8 +17,10 @@ from pylog_spark.cluster.store import Guard, RevisionConflict, Write
 log = logging.getLogger("pylog.broker")
 
 
-def unregister_broker(registry: TopicRegistry, request: Json) -> Json:
-    """UnregisterBroker. The wire's JSON in, the wire's JSON out."""
+def unregister_broker(
+    registry: TopicRegistry, request: messages.UnregisterBrokerRequest
+) -> messages.UnregisterBrokerResponse:
+    """UnregisterBroker."""
     return {"throttle_time_ms": 0, **error_of(_outcome(registry, request["broker_id"]))}
 
 
@@ -36,7 +39,7 @@ def _outcome(registry: TopicRegistry, broker_id: int) -> Refusal | None:
 
 def _forget(registry: TopicRegistry, broker_id: int) -> Refusal | None:
     store = registry.store
-    # In this order: who registers after the first is read changes it.
+    # Read first: a broker that registers after this read changes the document, and the write conflicts.
     level = store.get(documents.FEATURES)
     assert level is not None, "the first broker made it"
     stored, registration = store.get_all([documents.KNOWN_BROKERS, documents.registration_path(broker_id)])
@@ -47,5 +50,5 @@ def _forget(registry: TopicRegistry, broker_id: int) -> Refusal | None:
     assert stored is not None, "the broker is known by it"
     write = Write(documents.KNOWN_BROKERS, documents.encode_known_brokers(left), stored.revision)
     store.write_all([write], Guard(documents.FEATURES, level.revision), change_notification([], brokers=True))
-    log.info("Broker %d is forgotten: it gets no replicas any more.", broker_id)
+    log.info("Broker %d is unregistered: it gets no replicas any more.", broker_id)
     return None

@@ -25,9 +25,9 @@ Examples:
   pylog broker --data-dir ./1 --listen 127.0.0.1:9092 --zookeeper 127.0.0.1:2181/pylog --broker-id 1
   pylog broker --data-dir ./2 --listen 127.0.0.1:9093 --zookeeper 127.0.0.1:2181/pylog --broker-id 2
 
-It prints one line on standard output when it serves; its log goes to standard error. SIGTERM or
-Ctrl-C stops it cleanly; a kill at any moment loses nothing that was acknowledged. For a log that
-also survives power loss, set durability=flushed on the topic, or log.durability=flushed here.
+It prints one line on standard output when it is ready; its log goes to standard error. SIGTERM or
+Ctrl-C stops it cleanly; a kill at any moment loses no acknowledged record. For topics that also
+survive power loss, set durability=flushed on the topic, or log.durability=flushed on the broker.
 """
 
 
@@ -40,12 +40,12 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--data-dir", "-d", metavar="DIR", help="Where the log is kept; made when missing.")
+@click.option("--data-dir", "-d", metavar="DIR", help="The directory of the log; created when missing.")
 @click.option(
     "--listen",
     "-l",
     metavar="HOST:PORT",
-    help=f"Where to serve; port 0 takes a free one.  [default: {_DEFAULT_LISTEN}]",
+    help=f"The address to serve on; port 0 takes a free port.  [default: {_DEFAULT_LISTEN}]",
 )
 @click.option(
     "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
@@ -56,14 +56,14 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
     "--config-file", "-f", metavar="FILE", help="Settings as a properties file, like Kafka's server.properties."
 )
 @click.option(
-    "--allow-plaintext", is_flag=True, help="Serve on an address that other machines reach, without encryption."
+    "--allow-plaintext", is_flag=True, help="Serve without encryption on an address that other machines can reach."
 )
 @click.option("--zookeeper", "-z", metavar="HOST:PORT[/CHROOT]",
-              help="The ZooKeeper that the brokers of a cluster share. Without it this broker is alone.")  # fmt: skip
+              help="The ZooKeeper that the brokers of a cluster share. Without it the broker runs alone.")  # fmt: skip
 @click.option("--broker-id", "-i", type=click.IntRange(0), metavar="N",
-              help="Number of this broker, its own in the cluster.  [default: 1]")  # fmt: skip
+              help="Number of this broker, which no other broker of the cluster has.  [default: 1]")  # fmt: skip
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True,
-              help="How much the log says.")  # fmt: skip
+              help="The lowest level that is logged.")  # fmt: skip
 @click.option("--list-settings", is_flag=True, is_eager=True, expose_value=False, callback=_list_settings,
               help="Print all settings of brokers and topics, as Markdown, and exit.")  # fmt: skip
 def broker(
@@ -128,7 +128,7 @@ def _serve(running: Broker) -> None:
 
 
 def _take_all_descriptors() -> None:
-    """A connection and an open segment take a file descriptor each: use as many as the system allows this process."""
+    """Raise the limit of open files as far as the system allows: each connection and each open segment takes a descriptor."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -9,7 +9,7 @@ from pylog_spark.cli.local_cluster import start
 
 @click.group()
 def cluster() -> None:
-    """Start a cluster on this machine, show brokers and replicas, move replicas, elect leaders, raise its level, forget brokers."""
+    """Start a cluster on this machine, show brokers and replicas, move replicas, elect leaders, raise its level, unregister brokers."""
 
 
 for command in (

@@ -1,4 +1,4 @@
-"""What verbs share: the option that says which broker, NAME=VALUE options, tables, JSON."""
+"""What the commands share: the option that names the broker, NAME=VALUE options, tables, JSON."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 _COLUMN_GAP = 2
-#: So wide that no row of a table is folded, where a program reads it.
+#: Width of tables that a program reads, so large that no row is folded.
 _LINE_WITHOUT_END = 1_000_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -76,8 +76,8 @@ def client_config_option(command: _Command) -> _Command:
 
 
 def execute_option(command: _Command) -> _Command:
-    """Add --execute, without which a command that destroys only says what it would do."""
-    return click.option("--execute", is_flag=True, help="Do it; without this it is only shown.")(command)
+    """Add --execute, without which a command that deletes or moves something only says what it would do."""
+    return click.option("--execute", is_flag=True, help="Do it; without --execute it is only shown.")(command)
 
 
 def admin_of(bootstrap: str, client_config: Iterable[tuple[str, str]]) -> "Admin":
@@ -116,14 +116,14 @@ def named_values(_ctx: click.Context, parameter: click.Parameter, given: Sequenc
 
 
 def partitions_of(admin: "Admin", text: str) -> list[tuple[str, int]]:
-    """The partitions that TOPIC or TOPIC:0,1 names. Raises `LogError` when the topic is not there."""
+    """The partitions that TOPIC or TOPIC:0,1 names. Raises `LogError` when the topic does not exist."""
     from pylog_spark.offsets.reset import selected
 
     try:
         ((topic, numbers),) = selected([text])
     except ValueError as error:
         raise click.BadParameter(f"{error}.") from None
-    there = [one.partition for one in admin.topic(topic).partitions]
+    there = [partition.partition for partition in admin.topic(topic).partitions]
     return [(topic, number) for number in (there if numbers is None else numbers)]
 
 
@@ -143,7 +143,7 @@ def document(result: "DataclassInstance") -> dict[str, Any]:
 
 
 def echo_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table: columns aligned, numbers to the right. On a terminal long cells fold; in a pipe or file each row is one line."""
+    """Print a table with aligned columns, numbers to the right. On a terminal long cells fold; in a pipe or file each row is one line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -170,7 +170,7 @@ def _is_number(text: str) -> bool:
 
 
 def open_for_s(*described: "TransactionDescription") -> int | None:
-    """For how many seconds the oldest of some transactions is open; None when not known."""
+    """For how many seconds the oldest of some transactions has been open; None when not known."""
     from pylog_spark.sink.protocol import open_for_ms
 
     age_ms = open_for_ms(described, time.time_ns() // 1_000_000)
@@ -178,7 +178,7 @@ def open_for_s(*described: "TransactionDescription") -> int | None:
 
 
 def refuse_failed(results: Iterable["Result"]) -> None:
-    """Raise the first error among admin results, with how many more there are."""
+    """Raise the first error among admin results, and say how many more there are."""
     from pylog_spark.client.errors import LogError
 
     failed = [

@@ -33,7 +33,7 @@ Examples:
 """)  # fmt: skip
 @click.argument("kind", type=_KIND, metavar="topic|broker")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("--all", "everything", is_flag=True, help="Also settings that have their default.")
+@click.option("--all", "everything", is_flag=True, help="Also show settings that have their defaults.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -47,18 +47,18 @@ def describe(
 ) -> None:
     """Show settings, and where each value comes from.
 
-    Without a NAME, those of every broker; a broker is named by its number.
+    Without a NAME, the settings of every broker; the NAME of a broker is its number.
     """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, kind, name, everything) for name in names or _all_of(admin, kind)]
     if as_json:
         echo_json(described)
         return
-    for index, one in enumerate(described):
+    for index, resource in enumerate(described):
         if index:
             click.echo()
-        click.echo(f"{kind.capitalize()} {one['name']}")
-        rows = [(each["name"], _shown(each["value"]), each["source"]) for each in one["configs"]]
+        click.echo(f"{kind.capitalize()} {resource['name']}")
+        rows = [(each["name"], _shown(each["value"]), each["source"]) for each in resource["configs"]]
         if rows:
             echo_table(["NAME", "VALUE", "SOURCE"], rows)
         else:
@@ -107,9 +107,9 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
 def _described(admin: Admin, kind: str, name: str, everything: bool) -> dict[str, Any]:
     found = admin.configs(kind, [name])[0]
     raise_if_failed(found)
-    configs = [one for one in found.configs if everything or one.source != _DEFAULT]
+    configs = [config for config in found.configs if everything or config.source != _DEFAULT]
     kept = ("name", "value", "source", "type", "read_only", "is_sensitive", "synonyms")
-    return {"kind": kind, "name": name, "configs": [{key: getattr(one, key) for key in kept} for one in configs]}
+    return {"kind": kind, "name": name, "configs": [{key: getattr(config, key) for key in kept} for config in configs]}
 
 
 def _shown(value: str | None) -> str:

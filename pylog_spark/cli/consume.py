@@ -1,4 +1,4 @@
-"""``pylog consume``: print records as they come."""
+"""``pylog consume``: print records as they arrive."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ Examples:
   pylog consume events --timestamp 2026-01-31T12:00 --format key-value
 
 Without a start it begins with new records; with --exit-at-end, at the beginning. JSON shows bytes
-that are not UTF-8 as {"base64": "..."}. Nothing is committed: it joins no group.
+that are not UTF-8 as {"base64": "..."}. It joins no group and commits no offsets.
 """
 
 
@@ -35,12 +35,12 @@ that are not UTF-8 as {"base64": "..."}. Nothing is committed: it joins no group
     "--partition", "-p", "partitions", type=click.IntRange(0), multiple=True, help="Only this partition. Repeatable."
 )
 @click.option("--max-messages", "-n", type=click.IntRange(1), help="Stop after this many records.")
-@click.option("--exit-at-end", "-e", is_flag=True, help="Stop at the records that are there now.")
+@click.option("--exit-at-end", "-e", is_flag=True, help="Stop after the records that are there now.")
 @click.option("--format", "-f", "form", type=click.Choice(["value", "key-value", "json"]), default="value", show_default=True,
               help="How a record is printed.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @click.option("--isolation", type=click.Choice(["read_committed", "read_uncommitted"]), default="read_committed",
-              show_default=True, help="Whether records of open and aborted transactions are left out, or shown too.")  # fmt: skip
+              show_default=True, help="read_uncommitted also shows records of open and aborted transactions.")  # fmt: skip
 @click.option("--key-separator", "-k", default="\t", help="What is printed between key and value.  [default: a tab]")
 @bootstrap_option
 @client_config_option
@@ -59,7 +59,7 @@ def consume(
     bootstrap: str,
     client_config: list[tuple[str, str]],
 ) -> None:
-    """Print the records of TOPIC, a line each, as they come."""
+    """Print the records of TOPIC as they arrive, each on a line."""
     if sum((from_beginning, offset is not None, timestamp is not None)) > 1:
         raise click.UsageError("Give one of --from-beginning, --offset and --timestamp.")
     start: int | str = "earliest" if from_beginning or exit_at_end else "latest"
@@ -73,7 +73,7 @@ def consume(
         config={"isolation.level": isolation, **client_settings(bootstrap, client_config)},
     )
     if start == "latest" and offset is None and timestamp is None and sys.stderr.isatty():
-        click.echo("Waiting for new records (--from-beginning shows those there already). Ctrl-C ends.", err=True)
+        click.echo("Waiting for new records (--from-beginning shows the old ones too). Ctrl-C ends.", err=True)
     _print(consumer, _formatter("json" if as_json else form, key_separator), max_messages)
 
 

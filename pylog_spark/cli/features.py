@@ -1,4 +1,4 @@
-"""``pylog cluster features``: what all brokers of a cluster understand, and raising it after an upgrade."""
+"""``pylog cluster features``: the cluster's level, and raising it after an upgrade."""
 
 import click
 
@@ -17,7 +17,7 @@ from pylog_spark.cluster.features import FEATURE
 @click.command(epilog="""\b
 Examples:
   pylog cluster features
-  pylog cluster features --level 2 --execute     after every broker runs the newer pylog; there is no way back
+  pylog cluster features --level 2 --execute     when every broker runs the newer pylog; it cannot be undone
 """)  # fmt: skip
 @click.option("--level", type=click.IntRange(1), help=f"Raise {FEATURE} to this.")
 @execute_option
@@ -38,5 +38,5 @@ def features(
     elif as_json:
         echo_json(found)
     else:
-        rows = [(one.feature, one.level, one.min, one.max) for one in found]
+        rows = [(feature.feature, feature.level, feature.min, feature.max) for feature in found]
         echo_table(["FEATURE", "LEVEL", "UNDERSTOOD-FROM", "TO"], rows)

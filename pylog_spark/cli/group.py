@@ -1,4 +1,4 @@
-"""``pylog group list | describe | reset-offsets | delete``. What destroys is only shown until --execute is given."""
+"""``pylog group list | describe | reset-offsets | delete``. Resets and deletions are only shown until --execute is given."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,14 @@ from pylog_spark.cli.common import (
 )
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
-from pylog_spark.offsets.reset import How, Known, Target, duration_ms, new_offset, selected
+from pylog_spark.offsets.reset import How, Known, ResetScenario, duration_ms, new_offset, selected
 from pylog_spark.results.groups import GroupDescription, MemberDescription
 
-# A group in one of these has no members.
+# A group in one of these states has no members.
 _INACTIVE = frozenset({"Empty", "Dead"})
 
 _SHARE = "share"
-#: Of a group as it is described.
+#: The fields of a group's description that are shown.
 _KEPT = ("group_id", "type", "state", "protocol_type", "assignor", "coordinator", "members")
 
 Partition = tuple[str, int]
@@ -35,7 +35,7 @@ Partition = tuple[str, int]
 
 @click.group()
 def group() -> None:
-    """List and describe consumer groups and share groups, move and delete them."""
+    """List and describe consumer groups and share groups, reset their offsets, delete them."""
 
 
 @group.command("list")
@@ -57,7 +57,7 @@ def list_(
     if as_json:
         echo_json(found)
     elif found:
-        rows = [(one.group_id, one.state, one.type, one.protocol_type or "-") for one in found]
+        rows = [(group.group_id, group.state, group.type, group.protocol_type or "-") for group in found]
         echo_table(["GROUP", "STATE", "TYPE", "PROTOCOL"], rows)
     else:
         click.echo("There are no groups.", err=True)
@@ -65,23 +65,23 @@ def list_(
 
 @group.command(epilog="Example: pylog group describe my-group --members")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--members", is_flag=True, help="Also who is in the group.")
+@click.option("--members", is_flag=True, help="Also list the members.")
 @bootstrap_option
 @client_config_option
 @json_option
 def describe(
     names: tuple[str, ...], members: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
-    """Show where groups stand, how far behind they are, and who is in them."""
+    """Show the committed offsets of groups, their lag, and who reads which partition."""
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, name) for name in names]
     if as_json:
         echo_json(described)
         return
-    for index, one in enumerate(described):
+    for index, group in enumerate(described):
         if index:
             click.echo()
-        _show(one, members)
+        _show(group, members)
 
 
 @group.command("reset-offsets", epilog="""\b
@@ -96,12 +96,12 @@ Examples:
 )
 @click.option("--all-topics", is_flag=True, help="Every partition that the group has an offset for.")
 @click.option("--to-earliest", is_flag=True, help="To the first record.")
-@click.option("--to-latest", is_flag=True, help="Behind the last record.")
-@click.option("--to-current", is_flag=True, help="Where it stands (useful with partitions without an offset).")
+@click.option("--to-latest", is_flag=True, help="To the end, after the last record.")
+@click.option("--to-current", is_flag=True, help="To the committed offset; to the end where there is none.")
 @click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To this offset.")
-@click.option("--shift-by", type=int, metavar="N", help="So many offsets on, or back when negative.")
+@click.option("--shift-by", type=int, metavar="N", help="N offsets further, or back when N is negative.")
 @click.option("--to-datetime", metavar="TIME", help="To the first record of this time, such as 2026-01-31T12:00 (UTC).")
-@click.option("--by-duration", metavar="PERIOD", help="To the first record of so long ago, such as PT1H or P7D.")
+@click.option("--by-duration", metavar="PERIOD", help="To the first record of the last PERIOD, such as PT1H or P7D.")
 @execute_option
 @bootstrap_option
 @client_config_option
@@ -117,28 +117,28 @@ def reset_offsets(
     **ways: Any,
 ) -> None:
     """Reset the offsets of the group NAME, which must have no members."""
-    target = _target(ways)
+    scenario = _scenario(ways)
     if bool(topics) == all_topics:
         raise click.UsageError("Say which partitions: --topic TOPIC[:0,1], or --all-topics.")
     wanted = _selection(topics)
     with admin_of(bootstrap, client_config) as admin:
         is_share = _refuse_active(admin, name) == _SHARE
         current = (
-            {one: at.start_offset for one, at in admin.share_group_offsets(name).items()}
+            {partition: at.start_offset for partition, at in admin.share_group_offsets(name).items()}
             if is_share
             else admin.group_offsets(name)
         )
         partitions = sorted(current) if all_topics else _expanded(admin, wanted)
         if not partitions:
             raise LogError("GROUP_ID_NOT_FOUND", f"Group '{name}' has no offsets: name the topics with --topic.")
-        moves = _moves(admin, partitions, current, target)
+        moves = _moves(admin, partitions, current, scenario)
         if execute:
             alter = admin.alter_share_group_offsets if is_share else admin.alter_group_offsets
-            alter(name, {(one["topic"], one["partition"]): one["new_offset"] for one in moves})
+            alter(name, {(move["topic"], move["partition"]): move["new_offset"] for move in moves})
     if as_json:
         echo_json({"group_id": name, "executed": execute, "offsets": moves})
         return
-    rows = [(one["topic"], one["partition"], _or_dash(one["offset"]), one["new_offset"]) for one in moves]
+    rows = [(move["topic"], move["partition"], _or_dash(move["offset"]), move["new_offset"]) for move in moves]
     echo_table(["TOPIC", "PARTITION", "OFFSET", "NEW-OFFSET"], rows)
     _say(execute, f"moved group {name} in {plural(len(moves), 'partition')}")
 
@@ -152,7 +152,7 @@ def reset_offsets(
 def delete(
     names: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
 ) -> None:
-    """Forget groups without members, with their offsets; share groups with all that they did."""
+    """Delete groups without members, with their offsets; of share groups also which records they have acknowledged."""
     with admin_of(bootstrap, client_config) as admin:
         if execute:
             refuse_failed(admin.delete_groups(names))
@@ -186,11 +186,11 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
     partitions = sorted({*committed, *owners})
     bounds = _bounds(admin, partitions)
     rows = []
-    for one in partitions:
-        offset, end = committed.get(one), bounds[one][1] if one in bounds else None
-        member = owners.get(one)
+    for partition in partitions:
+        offset, end = committed.get(partition), bounds[partition][1] if partition in bounds else None
+        member = owners.get(partition)
         rows.append({
-            "topic": one[0], "partition": one[1], "offset": offset, "end_offset": end,
+            "topic": partition[0], "partition": partition[1], "offset": offset, "end_offset": end,
             "lag": None if offset is None or end is None else max(end - offset, 0),
             **{key: getattr(member, key, None) for key in ("member_id", "client_id", "host")},
         })  # fmt: skip
@@ -198,26 +198,33 @@ def _described(admin: Admin, name: str) -> dict[str, Any]:
 
 
 def _shared(admin: Admin, found: GroupDescription) -> dict[str, Any]:
-    """A share group: no partition belongs to one member, and records are done with out of order."""
+    """Describe a share group: no partition belongs to one member, and records are acknowledged out of order."""
     begun = admin.share_group_offsets(found.group_id)
     read = {partition for member in found.members for partition in member.partitions}
     partitions = sorted({*begun, *read})
     bounds = _bounds(admin, partitions)
     rows = []
-    for one in partitions:
-        at = begun.get(one)
+    for partition in partitions:
+        at = begun.get(partition)
         start, lag = (at.start_offset, at.lag) if at else (None, None)
-        end = bounds[one][1] if one in bounds else None
-        members = sum(one in member.partitions for member in found.members)
+        end = bounds[partition][1] if partition in bounds else None
+        members = sum(partition in member.partitions for member in found.members)
         rows.append(
-            {"topic": one[0], "partition": one[1], "offset": start, "end_offset": end, "lag": lag, "members": members}
+            {
+                "topic": partition[0],
+                "partition": partition[1],
+                "offset": start,
+                "end_offset": end,
+                "lag": lag,
+                "members": members,
+            }
         )
     return {**{key: getattr(found, key) for key in _KEPT}, "partitions": rows}
 
 
 def _show(described: dict[str, Any], members: bool) -> None:
     rows = described["partitions"]
-    lag = sum(one["lag"] or 0 for one in rows)
+    lag = sum(row["lag"] or 0 for row in rows)
     how = f", {described['type']}" + (f", {described['assignor']}" if described["assignor"] else "")
     click.echo(f"Group {described['group_id']} ({described['state']}{how})")
     click.echo(f"{plural(len(described['members']), 'member')}, {plural(len(rows), 'partition')}, lag {lag}")
@@ -225,19 +232,20 @@ def _show(described: dict[str, Any], members: bool) -> None:
         shown = ["topic", "partition", "offset", "end_offset", "lag"]
         heads = ["TOPIC", "PARTITION", "OFFSET", "END", "LAG"]
         of_kind = {"MEMBERS": "members"} if described["type"] == _SHARE else {"CLIENT": "client_id", "HOST": "host"}
-        echo_table([*heads, *of_kind], [[_or_dash(one[key]) for key in (*shown, *of_kind.values())] for one in rows])
+        echo_table([*heads, *of_kind], [[_or_dash(row[key]) for key in (*shown, *of_kind.values())] for row in rows])
     if members and described["members"]:
         echo_table(
             ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"],
             [
-                (one.member_id, _or_dash(one.instance_id), one.client_id, one.host, len(one.partitions))
-                for one in described["members"]
+                (member.member_id, _or_dash(member.instance_id), member.client_id, member.host, len(member.partitions))
+                for member in described["members"]
             ],
         )
 
 
 def _refuse_active(admin: Admin, name: str) -> str:
-    """The group's type. One that does not exist yet has no members either; a request that needs it to exist fails by itself."""
+    """Refuse a group that has members; returns the group's type. A group that does not exist has no members either, and a request that
+    needs it to exist fails by itself."""
     found = admin.describe_groups([name])[0]
     if found.error is None and found.state not in _INACTIVE:
         sentence = f"Group '{name}' has members (state {found.state}): stop its consumers first."
@@ -245,20 +253,20 @@ def _refuse_active(admin: Admin, name: str) -> str:
     return found.type
 
 
-def _target(ways: dict[str, Any]) -> Target:
+def _scenario(ways: dict[str, Any]) -> ResetScenario:
     given = {key: value for key, value in ways.items() if value is not None and value is not False}
     if len(given) != 1:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in ways)
-        raise click.UsageError(f"Say where to go, by one of {names}.")
+        raise click.UsageError(f"Say which offsets to set, with one of {names}.")
     way, value = next(iter(given.items()))
     if way == "by_duration":
         try:
-            return Target(How.TIME, int(time.time() * 1000) - duration_ms(value))
+            return ResetScenario(How.TIME, int(time.time() * 1000) - duration_ms(value))
         except ValueError as error:
             raise click.BadParameter(f"{error}.", param_hint="--by-duration") from None
     if way == "to_datetime":
-        return Target(How.TIME, milliseconds(value))
-    return Target(How(way.replace("_", "-")), 0 if value is True else value)
+        return ResetScenario(How.TIME, milliseconds(value))
+    return ResetScenario(How(way.replace("_", "-")), 0 if value is True else value)
 
 
 def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
@@ -271,7 +279,7 @@ def _selection(topics: Sequence[str]) -> list[tuple[str, list[int] | None]]:
 def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> list[Partition]:
     partitions: set[Partition] = set()
     for topic, numbers in wanted:
-        there = [one.partition for one in admin.topic(topic).partitions]
+        there = [partition.partition for partition in admin.topic(topic).partitions]
         missing = sorted(set(numbers or []) - set(there))
         if missing:
             sentence = f"Topic '{topic}' has no partition {missing[0]}; it has {len(there)}."
@@ -283,27 +291,29 @@ def _expanded(admin: Admin, wanted: Iterable[tuple[str, list[int] | None]]) -> l
 def _bounds(admin: Admin, partitions: Sequence[Partition]) -> dict[Partition, tuple[int, int]]:
     """First and end offset of each partition whose topic is still there."""
     topics = admin.topics(sorted({topic for topic, _ in partitions})) if partitions else []
-    there = {(one.name, each.partition) for one in topics for each in one.partitions}
-    known = [one for one in partitions if one in there]
-    starts = admin.offsets([(*one, EARLIEST) for one in known]) if known else []
-    ends = admin.offsets([(*one, LATEST) for one in known]) if known else []
-    return {one: (start[2], end[2]) for one, start, end in zip(known, starts, ends, strict=True)}
+    there = {(topic.name, each.partition) for topic in topics for each in topic.partitions}
+    known = [partition for partition in partitions if partition in there]
+    starts = admin.offsets([(*partition, EARLIEST) for partition in known]) if known else []
+    ends = admin.offsets([(*partition, LATEST) for partition in known]) if known else []
+    return {partition: (start.offset, end.offset) for partition, start, end in zip(known, starts, ends, strict=True)}
 
 
 def _moves(
-    admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], target: Target
+    admin: Admin, partitions: Sequence[Partition], current: dict[Partition, int], scenario: ResetScenario
 ) -> list[dict[str, Any]]:
     bounds = _bounds(admin, partitions)
     at_time: dict[Partition, int] = {}
-    if target.how is How.TIME:
-        found = admin.offsets([(*one, target.value) for one in bounds])
-        at_time = {(topic, number): offset for topic, number, offset, _ in found if offset >= 0}
+    if scenario.how is How.TIME:
+        found = admin.offsets([(*partition, scenario.value) for partition in bounds])
+        at_time = {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
     moves = []
-    for one in bounds:
-        start, end = bounds[one]
-        offset = new_offset(target, Known(start, end, current.get(one), at_time.get(one)))
+    for partition in bounds:
+        start, end = bounds[partition]
+        offset = new_offset(scenario, Known(start, end, current.get(partition), at_time.get(partition)))
         if offset is None:
-            sentence = f"The group has no offset in {one[0]}-{one[1]} to shift: name where to go instead."
+            sentence = f"The group has no offset in {partition[0]}-{partition[1]} to shift: use another option, such as --to-offset."
             raise LogError("INVALID_ARGUMENT", sentence)
-        moves.append({"topic": one[0], "partition": one[1], "offset": current.get(one), "new_offset": offset})
+        moves.append(
+            {"topic": partition[0], "partition": partition[1], "offset": current.get(partition), "new_offset": offset}
+        )
     return moves

@@ -13,18 +13,18 @@ Example:
   pylog topic create events --partitions 6 --bootstrap-server HOST:PORT
   pylog cluster describe --bootstrap-server HOST:PORT
 
-For first steps and for trying out what happens when a broker dies (each one's process id is printed). On several machines
-start ZooKeeper and `pylog broker --zookeeper HOST:PORT/pylog --broker-id N` on each. It needs Java and PySpark, which brings
-ZooKeeper.
+For first steps, and to try out what happens when a broker dies (the process ids are printed). For a cluster on several
+machines, start ZooKeeper and then `pylog broker --zookeeper HOST:PORT/pylog --broker-id N` on each machine. It needs Java and
+PySpark, which brings ZooKeeper.
 """
 
-# How often it looks whether somebody ended a broker.
+# Seconds between two checks whether a broker has ended.
 _LOOK_S = 1.0
 
 
 @click.command("start", epilog=_EPILOG)
 @click.option("--dir", "-d", "directory", required=True, metavar="DIR",
-              help="Where everything is kept; the same cluster starts again from it.")  # fmt: skip
+              help="The directory of all data; a later start with it continues the same cluster.")  # fmt: skip
 @click.option("--brokers", "-n", default=3, show_default=True, type=click.IntRange(1, 16), help="How many brokers.")
 @click.option("--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
               shell_complete=completing("broker"),
@@ -57,6 +57,6 @@ def start(directory: str, brokers: int, settings: list[tuple[str, str]]) -> None
         for broker in cluster.brokers:
             if not broker.running and broker.broker_id not in gone:
                 gone.add(broker.broker_id)
-                click.echo(f"broker {broker.broker_id} has ended; stop and start the cluster to have it back")
+                click.echo(f"broker {broker.broker_id} has ended; stop and start the cluster to run it again")
     cluster.close()
     click.echo("stopped")

@@ -1,7 +1,7 @@
-"""The command ``pylog``: finds the verb's file, and turns what goes wrong into one sentence and an exit code.
+"""The command ``pylog``: imports the verb's file, and turns errors into one sentence and an exit code.
 
 Exit codes: 0 done; 1 it could not be done (the sentence says why); 2 the command line or a setting is wrong; 130 stopped by
-Ctrl-C; 141 the reader of our output went away. Only the verb that is called is imported: ``pylog broker`` must be serving
+Ctrl-C; 141 the reader of the output closed it. Only the verb that is called is imported: ``pylog broker`` must be serving
 within 0.3 s of its start.
 """
 
@@ -27,8 +27,8 @@ _VERBS = {
     "topic": "Create, list, describe, alter and delete topics.",
     "config": "Show and change settings of topics and brokers.",
     "transaction": "List and describe transactions, end one that hangs.",
-    "sink": "List Spark's exactly-once writes, end what a dead driver has left open.",
-    "group": "List and describe consumer groups, move and delete them.",
+    "sink": "List Spark's exactly-once writes, end those that a dead driver has left open.",
+    "group": "List and describe consumer groups, reset their offsets, delete them.",
     "produce": "Write lines of a file or of standard input into a topic.",
     "consume": "Print the records of a topic.",
 }
@@ -78,7 +78,7 @@ def main() -> NoReturn:
 
         sys.exit(shell_complete(pylog, {}, "pylog", _COMPLETE, os.environ[_COMPLETE]))
     try:
-        # Not pylog.main(): that one answers a broken pipe by itself.
+        # Not pylog.main(), which handles a broken pipe itself.
         with pylog.make_context("pylog", sys.argv[1:]) as context:
             pylog.invoke(context)
         sys.stdout.flush()
@@ -104,7 +104,7 @@ def main() -> NoReturn:
 
 
 def _sentence(error: Exception) -> str | None:
-    """The sentence of an error that is the user's or the world's; None for a bug of ours, which shows its traceback."""
+    """The sentence of an error that the user or the system caused; None for a bug of pylog, which shows its traceback."""
     from pylog_spark.client.errors import LogError
 
     if isinstance(error, LogError):

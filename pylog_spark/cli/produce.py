@@ -14,9 +14,9 @@ from pylog_spark.client.producer import Producer
 from pylog_spark.results.writes import FlushResult
 
 _CHUNK_BYTES = 256 * 1024
-# Input that pauses for so long is sent and acknowledged at once.
+# After a pause of the input of so many seconds, the records so far are sent and acknowledged.
 _PAUSE_S = 0.05
-# Shorter work than this needs no progress bar.
+# Smaller files need no progress bar.
 _PROGRESS_FROM_BYTES = 4 * 1024 * 1024
 
 _EPILOG = """\b
@@ -43,7 +43,7 @@ Examples:
 @click.option("--partition", "-p", type=click.IntRange(0), help="Write to this partition only.")
 @click.option("--compression", "-z", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none",
               show_default=True, help="How batches are compressed.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON how much was written, and where.")
 @bootstrap_option
 @client_config_option
 def produce(
@@ -63,7 +63,7 @@ def produce(
     Lines are taken as bytes, whatever their encoding. It returns when every record is acknowledged.
     """
     if file is None and sys.stdin.isatty():
-        click.echo("Type a record a line; Ctrl-D ends.", err=True)
+        click.echo("Type one record on each line; Ctrl-D ends.", err=True)
     settings = client_settings(bootstrap, [("compression.type", compression), *client_config])
     encoded = [(name, value.encode()) for name, value in headers]
     split = _splitter(key_separator, null_value)
@@ -97,7 +97,7 @@ def _splitter(separator: str | None, null_value: str | None) -> Callable[[bytes]
 
 
 def _chunks_of_lines(file: str | None) -> Iterator[tuple[list[bytes], bool]]:
-    """Whole lines as they arrive, and whether nothing more is there for the moment (a slow pipe, a person typing)."""
+    """Whole lines as they arrive, and whether the input pauses after them (a slow pipe, a person typing)."""
     source = os.open(file, os.O_RDONLY) if file is not None else sys.stdin.fileno()
     size = os.fstat(source).st_size if file is not None else 0
     watched = size >= _PROGRESS_FROM_BYTES and sys.stderr.isatty()

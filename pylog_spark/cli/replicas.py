@@ -1,7 +1,7 @@
-"""``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, where replicas are, moving them, leaders.
+"""``pylog cluster describe | reassign | moves | cancel | elect | unregister``: brokers, their replicas, moving those, leaders.
 
-What moves or loses records is only shown until --execute is given. A move goes on when the command is stopped. Nothing is decided
-here: `cluster.placement` says which replicas Kafka's request is to name, and the controller judges them.
+Changes that move or lose records are only shown until --execute is given. A move goes on when the command is stopped. Nothing is
+decided here: `cluster.placement` chooses the replicas that the request names, and the controller accepts or refuses them.
 """
 
 import json
@@ -34,7 +34,9 @@ from pylog_spark.topic_partition import TopicPartition
 _POLL_S = 0.2
 _RATE = "follower.replication.throttled.rate"
 _THROTTLED = "follower.replication.throttled.replicas"
-_PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which partition, the preferred leader first."
+_PLAN_HELP = (
+    "A file in the format of kafka-reassign-partitions: the brokers of each partition, the preferred leader first."
+)
 
 
 @click.command(epilog="Example: pylog cluster describe")
@@ -42,27 +44,31 @@ _PLAN_HELP = "A file in the format of kafka-reassign-partitions: who has which p
 @client_config_option
 @json_option
 def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Show the live brokers, what each leads and holds, dead ones, and partitions that lack replicas or a leader."""
+    """Show the brokers that run with their leaders and replicas, dead brokers, and partitions that lack replicas or a leader."""
     with admin_of(bootstrap, client_config) as admin:
         cluster, topics, dead = admin.cluster(), admin.topics(), admin.dead_brokers()
-    partitions = [(topic.name, one) for topic in topics for one in topic.partitions]
-    leads = Counter(one.leader for _, one in partitions)
-    holds = Counter(broker for _, one in partitions for broker in one.replicas)
-    in_sync = Counter(broker for _, one in partitions for broker in one.isr)
+    partitions = [(topic.name, partition) for topic in topics for partition in topic.partitions]
+    leads = Counter(partition.leader for _, partition in partitions)
+    holds = Counter(broker for _, partition in partitions for broker in partition.replicas)
+    in_sync = Counter(broker for _, partition in partitions for broker in partition.isr)
     brokers = [
         {
-            **document(one),
-            "controller": one.node_id == cluster.controller_id,
-            "leads": leads[one.node_id],
-            "replicas": holds[one.node_id],
-            "in_sync": in_sync[one.node_id],
+            **document(broker),
+            "controller": broker.node_id == cluster.controller_id,
+            "leads": leads[broker.node_id],
+            "replicas": holds[broker.node_id],
+            "in_sync": in_sync[broker.node_id],
         }
-        for one in sorted(cluster.brokers, key=lambda one: one.node_id)
+        for broker in sorted(cluster.brokers, key=lambda broker: broker.node_id)
     ]
-    troubled = [(topic, one) for topic, one in partitions if one.leader < 0 or len(one.isr) < len(one.replicas)]
+    troubled = [
+        (topic, partition)
+        for topic, partition in partitions
+        if partition.leader < 0 or len(partition.isr) < len(partition.replicas)
+    ]
     if as_json:
         kept = ("partition", "leader", "replicas", "isr")
-        shown = [{"topic": topic, **{key: getattr(one, key) for key in kept}} for topic, one in troubled]
+        shown = [{"topic": topic, **{key: getattr(partition, key) for key in kept}} for topic, partition in troubled]
         echo_json({"cluster_id": cluster.cluster_id, "brokers": brokers, "dead": dead, "not_in_sync": shown})
         return
     click.echo(
@@ -70,15 +76,15 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     )
     rows = [
         (
-            one["node_id"],
-            f"{one['host']}:{one['port']}",
-            one["rack"] or "-",
-            "yes" if one["controller"] else "",
-            one["leads"],
-            one["replicas"],
-            one["in_sync"],
+            broker["node_id"],
+            f"{broker['host']}:{broker['port']}",
+            broker["rack"] or "-",
+            "yes" if broker["controller"] else "",
+            broker["leads"],
+            broker["replicas"],
+            broker["in_sync"],
         )
-        for one in brokers
+        for broker in brokers
     ]
     echo_table(["BROKER", "ADDRESS", "RACK", "CONTROLLER", "LEADS", "REPLICAS", "IN-SYNC"], rows)
     for node in dead:
@@ -87,8 +93,14 @@ def describe(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool
     if troubled:
         click.echo(f"\n{plural(len(troubled), 'partition')} not in sync:")
         lacking = [
-            (topic, one.partition, one.leader if one.leader >= 0 else "none", _ids(one.replicas), _ids(one.isr))
-            for topic, one in troubled
+            (
+                topic,
+                partition.partition,
+                partition.leader if partition.leader >= 0 else "none",
+                _ids(partition.replicas),
+                _ids(partition.isr),
+            )
+            for topic, partition in troubled
         ]
         echo_table(["TOPIC", "PARTITION", "LEADER", "REPLICAS", "ISR"], lacking)
 
@@ -100,7 +112,7 @@ Examples:
   pylog cluster reassign --plan plan.json --throttle 10000000 --execute
 """)  # fmt: skip
 @click.argument("topics", nargs=-1, metavar="[TOPIC[:0,1]]...")
-@click.option("--brokers", metavar="ID,ID...", help="Who may have replicas; all live brokers when left out.")
+@click.option("--brokers", metavar="ID,ID...", help="Brokers that may have replicas; all live brokers when left out.")
 @click.option(
     "--replication-factor", "-r", type=click.IntRange(1), help="How many replicas; as many as now when left out."
 )
@@ -129,7 +141,7 @@ def reassign(
     if bool(topics) == bool(plan_file):
         raise click.UsageError("Name topics, or give a plan with --plan.")
     if throttle is not None and not wait:
-        raise click.UsageError("--throttle needs --wait: the throttle is taken away when all is moved.")
+        raise click.UsageError("--throttle needs --wait: the throttle is removed when all replicas are moved.")
     with admin_of(bootstrap, client_config) as admin:
         present = _present(admin)
         if plan_file:
@@ -164,7 +176,16 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
     if as_json:
         echo_json(found)
     elif found:
-        rows = [(one.topic, one.partition, _ids(one.replicas), _ids(one.adding), _ids(one.removing)) for one in found]
+        rows = [
+            (
+                reassignment.topic,
+                reassignment.partition,
+                _ids(reassignment.replicas),
+                _ids(reassignment.adding),
+                _ids(reassignment.removing),
+            )
+            for reassignment in found
+        ]
         echo_table(["TOPIC", "PARTITION", "REPLICAS", "ADDING", "REMOVING"], rows)
     else:
         click.echo("No replica is being moved.", err=True)
@@ -176,14 +197,14 @@ def moves(bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -
 @bootstrap_option
 @client_config_option
 def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
-    """End moves that are under way, of TOPICs or all: the replicas stay where they were."""
+    """Cancel moves that are under way, of TOPICs or of all topics: the replicas stay where they were."""
     with admin_of(bootstrap, client_config) as admin:
-        wanted = {one for text in topics for one in partitions_of(admin, text)}
-        under_way = [(one.topic, one.partition) for one in admin.reassignments()]
-        chosen = [one for one in under_way if not topics or one in wanted]
+        wanted = {partition for text in topics for partition in partitions_of(admin, text)}
+        under_way = [(reassignment.topic, reassignment.partition) for reassignment in admin.reassignments()]
+        chosen = [partition for partition in under_way if not topics or partition in wanted]
         if execute and chosen:
             refuse_failed(admin.reassign(dict.fromkeys(chosen)))
-            # A throttle of a command that was stopped ends with its move.
+            # The throttle of a command that was stopped is removed when its move is cancelled.
             _unthrottle(admin, {topic for topic, _ in chosen})
     done = "Ended" if execute else "Would end"
     click.echo(f"{done} {plural(len(chosen), 'move')}." + ("" if execute or not chosen else " Say --execute to do it."))
@@ -198,11 +219,11 @@ def cancel(topics: tuple[str, ...], execute: bool, bootstrap: str, client_config
 def elect(
     topics: tuple[str, ...], unclean: bool, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]
 ) -> None:
-    """Let the preferred replica of each partition lead, of TOPICs or of all."""
+    """Make the preferred replica of each partition its leader, of TOPICs or of all topics."""
     if unclean and not execute:
         raise click.UsageError("--unclean may lose committed records: say --execute to do it.")
     with admin_of(bootstrap, client_config) as admin:
-        chosen = [one for text in topics for one in partitions_of(admin, text)] if topics else None
+        chosen = [partition for text in topics for partition in partitions_of(admin, text)] if topics else None
         results = admin.elect_leaders(chosen, unclean=unclean)
     refuse_failed(results)
     click.echo(f"Elected {plural(len(results), 'leader')}.")
@@ -214,12 +235,12 @@ def elect(
 @bootstrap_option
 @client_config_option
 def unregister(broker: int, execute: bool, bootstrap: str, client_config: list[tuple[str, str]]) -> None:
-    """Forget BROKER, which is dead and will not come back: no replica is placed on it any more."""
+    """Unregister BROKER, which is dead and will not come back: no replica is placed on it any more."""
     with admin_of(bootstrap, client_config) as admin:
         left = sum(broker in replicas for replicas in _present(admin).values())
         if execute:
             admin.unregister_broker(broker)
-    done = "is forgotten" if execute else "would be forgotten; say --execute to do it"
+    done = "is unregistered" if execute else "would be unregistered; say --execute to do it"
     click.echo(f"Broker {broker} {done}.")
     if left:
         click.echo(f"It still has {plural(left, 'replica')}: move them with pylog cluster reassign.", err=True)
@@ -236,7 +257,7 @@ def _present(admin: Admin) -> Placement:
 def _plan(
     admin: Admin, present: Placement, topics: Sequence[str], brokers: str | None, factor: int | None
 ) -> Placement:
-    """Ask the cluster what there is, and `cluster.placement` where it should be."""
+    """Ask the cluster for its brokers and partitions, and `cluster.placement` for the moves."""
     live = [BrokerInfo(broker.node_id, rack=broker.rack) for broker in admin.cluster().brokers]
     chosen = {TopicPartition(*partition) for text in topics for partition in partitions_of(admin, text)}
     broker_ids = None if brokers is None else _numbers(brokers)
@@ -250,8 +271,8 @@ def _read_plan(plan_file: TextIO) -> Placement:
     try:
         body = json.load(plan_file)
         found = {
-            TopicPartition(str(one["topic"]), int(one["partition"])): tuple(map(int, one["replicas"]))
-            for one in body["partitions"]
+            TopicPartition(str(partition["topic"]), int(partition["partition"])): tuple(map(int, partition["replicas"]))
+            for partition in body["partitions"]
         }
     except (ValueError, KeyError, TypeError) as error:
         sentence = f'{plan_file.name} is no plan ({error!r}): write {{"version": 1, "partitions": [{{"topic", "partition", "replicas"}}]}}.'
@@ -261,7 +282,7 @@ def _read_plan(plan_file: TextIO) -> Placement:
 
 def _numbers(text: str) -> set[int]:
     try:
-        return {int(one) for one in text.split(",")}
+        return {int(number) for number in text.split(",")}
     except ValueError:
         raise click.BadParameter(f"{text!r} is no list of brokers such as 1,2,3.") from None
 
@@ -279,12 +300,12 @@ def _move(admin: Admin, moves: Placement, throttle: int | None, wait: bool) -> N
         if wait:
             _watch(admin, set(moves))
     finally:
-        if throttle is not None and not (topics & {one.topic for one in admin.reassignments()}):
+        if throttle is not None and not (topics & {reassignment.topic for reassignment in admin.reassignments()}):
             _unthrottle(admin, topics)
 
 
 def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
-    """Wait until all is moved; with a bar where there is a terminal, and one line at the end."""
+    """Wait until all replicas are moved; with a progress bar on a terminal, and one line at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -293,7 +314,7 @@ def _watch(admin: Admin, moves: set[TopicPartition]) -> None:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("partitions moved", total=len(moves))
         while True:
-            left = len(moves & {(one.topic, one.partition) for one in admin.reassignments()})
+            left = len(moves & {(reassignment.topic, reassignment.partition) for reassignment in admin.reassignments()})
             progress.update(task, completed=len(moves) - left)
             if not left:
                 break

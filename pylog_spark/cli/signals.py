@@ -8,9 +8,9 @@ from types import FrameType, TracebackType
 
 
 class StopSignal:
-    """From here on SIGTERM and SIGINT are only remembered; `wait` returns when one came.
+    """Catches SIGTERM and SIGINT from its creation on; `wait` returns when one has arrived.
 
-    A byte in a pipe, written by the interpreter's own handler, says so. Waiting for a `threading.Event` instead can last for
+    The interpreter's own handler writes a byte into a pipe. Waiting for a `threading.Event` instead could last for
     ever: a signal that is delivered just before the wait begins, or to another thread, does not interrupt it.
     """
 
@@ -22,12 +22,12 @@ class StopSignal:
         self._come = come
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Whether one came, within `timeout_s`."""
+        """Wait up to `timeout_s` seconds, or without a limit. Returns whether a signal has arrived."""
         return bool(select.select([self._came], [], [], timeout_s)[0])
 
     def come(self) -> None:
-        """As if a signal had come; from any thread."""
-        # A pipe that is full says it already.
+        """Behave as if a signal had arrived. May be called from any thread."""
+        # A full pipe wakes the waiting thread already.
         with contextlib.suppress(BlockingIOError):
             os.write(self._come, b"\0")
 
@@ -45,4 +45,4 @@ class StopSignal:
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """The byte in the pipe is what counts."""
+    """Do nothing: the byte in the pipe wakes the waiting thread."""

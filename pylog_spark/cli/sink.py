@@ -1,4 +1,4 @@
-"""``pylog sink list | finish | abort``: Spark's exactly-once writes from outside. An abort is only shown until --execute is given."""
+"""``pylog sink list | finish | abort``: Spark's exactly-once writes for administrators. An abort is only shown until --execute is given."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from pylog_spark.sink import overview
 
 @click.group()
 def sink() -> None:
-    """List Spark's exactly-once writes, end what a dead driver has left open."""
+    """List Spark's exactly-once writes, end those that a dead driver has left open."""
 
 
 @sink.command("list", epilog="Example: pylog sink list --open")
@@ -37,24 +37,24 @@ def sink() -> None:
 def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """List writes: decided (finished, unfinished), undecided, left over.
 
-    KEY is the id of a streaming query, or TOPIC/txnAppId of a batch. Open transactions hold back readers of
-    committed data in TOPICS, those that they have written to.
+    KEY is the id of a streaming query, or TOPIC/txnAppId of a batch. TOPICS are the topics that open transactions
+    have written to; readers of committed data have to wait there.
     """
     with _sentences():
         found = overview.survey(client_settings(bootstrap, client_config))
-    described = _described(bootstrap, client_config, [name for one in found for name in one.open])
-    rows = [_row(one, described) for one in found if one.open or not only_open]
+    described = _described(bootstrap, client_config, [name for status in found for name in status.open])
+    rows = [_row(status, described) for status in found if status.open or not only_open]
     if as_json:
         echo_json(rows)
     elif rows:
         shown = ("key", "version", "state", "transactions", "open_for_s")
         cells = [
-            [*("-" if one[name] is None else one[name] for name in shown), ",".join(one["topics"]) or "-"]
-            for one in rows
+            [*("-" if row[name] is None else row[name] for name in shown), ",".join(row["topics"]) or "-"]
+            for row in rows
         ]
         echo_table(["KEY", "VERSION", "STATE", "OPEN", "OPEN-FOR-S", "TOPICS"], cells)
     else:
-        click.echo("There are no such writes.", err=True)
+        click.echo("There are no exactly-once writes.", err=True)
 
 
 @sink.command(epilog="Example: pylog sink finish 8a5ae1a5-7bf4-4d5c-a1b4-0d2b8f1a7f5e")
@@ -63,21 +63,22 @@ def list_(only_open: bool, bootstrap: str, client_config: list[tuple[str, str]],
 @client_config_option
 @json_option
 def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Commit what is decided and still open, and abort what was left over: what the next run of the query would do.
+    """Commit transactions that are decided and still open, and abort those left over, as the next run of the query would.
 
-    Of all writes when no KEY is given.
+    Without a KEY, of all writes.
     """
     settings = client_settings(bootstrap, client_config)
     with _sentences():
         found = overview.survey(settings)
-        known = {one.key for one in found}
+        known = {status.key for status in found}
         for key in keys:
             if key not in known:
                 raise LogError(
-                    "INVALID_ARGUMENT", f"There is no write {key!r}: 'pylog sink list' shows those there are."
+                    "INVALID_ARGUMENT", f"There is no write {key!r}: 'pylog sink list' shows the writes there are."
                 )
         ended = sorted(
-            {one.key for one in found if one.state in (overview.UNFINISHED, overview.LEFT_OVER)} & set(keys or known)
+            {status.key for status in found if status.state in (overview.UNFINISHED, overview.LEFT_OVER)}
+            & set(keys or known)
         )
         for key in ended:
             overview.finish_decided(settings, key)
@@ -93,9 +94,9 @@ def finish(keys: tuple[str, ...], bootstrap: str, client_config: list[tuple[str,
 @client_config_option
 @json_option
 def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Abort the open transactions of a write that nobody has decided and nobody will: its rows are never seen.
+    """Abort the open transactions of an undecided write: its rows are never seen.
 
-    For a query that was given up. One that still runs fails, and writes the same rows again when it is started again.
+    For a query that will not run again. A query that still runs fails, and writes the same rows when it is started again.
     """
     settings = client_settings(bootstrap, client_config)
     with _sentences():
@@ -108,17 +109,17 @@ def abort(key: str, execute: bool, bootstrap: str, client_config: list[tuple[str
     )
 
 
-def _row(one: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
-    own = [described[name] for name in one.open if name in described]
+def _row(status: overview.WriteStatus, described: Mapping[str, TransactionDescription]) -> dict[str, Any]:
+    own = [described[name] for name in status.open if name in described]
     return {
-        "key": one.key,
-        "version": one.version,
-        "kind": one.kind,
-        "state": one.state,
-        "transactions": len(one.open),
+        "key": status.key,
+        "version": status.version,
+        "kind": status.kind,
+        "state": status.state,
+        "transactions": len(status.open),
         "open_for_s": open_for_s(*own),
         "topics": sorted({topic for each in own for topic, _ in each.partitions}),
-        "transactional_ids": list(one.open),
+        "transactional_ids": list(status.open),
     }
 
 
@@ -129,12 +130,16 @@ def _described(
     if not names:
         return {}
     with admin_of(bootstrap, client_config) as admin:
-        return {one.transactional_id: one for one in admin.describe_transactions(names) if not one.error}
+        return {
+            description.transactional_id: description
+            for description in admin.describe_transactions(names)
+            if not description.error
+        }
 
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """The sink's errors as the command line's."""
+    """Turn the sink's errors into those that the command line prints."""
     try:
         with translated():
             yield

@@ -1,6 +1,7 @@
 """``pylog topic create | list | describe | alter | delete``."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from pylog_spark.cli.common import (
 )
 from pylog_spark.client.admin import EARLIEST, LATEST, Admin
 from pylog_spark.client.errors import LogError
+from pylog_spark.results.topics import PartitionOffset
 
 _TOPIC_CONFIG = click.option(
     "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
@@ -37,7 +39,7 @@ def topic() -> None:
 @click.option("--partitions", "-p", type=int, default=-1, help="How many; the broker's num.partitions when left out.")
 @click.option("--replication-factor", "-r", type=int, default=-1, help="Copies of each partition (one broker: 1).")
 @_TOPIC_CONFIG
-@click.option("--if-not-exists", is_flag=True, help="Succeed when the topic is there already.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed when the topic exists already.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -67,27 +69,31 @@ def create(
 
 
 @topic.command("list")
-@click.option("--internal", is_flag=True, help="Also topics of the system.")
+@click.option("--internal", is_flag=True, help="Also internal topics, such as __consumer_offsets.")
 @bootstrap_option
 @client_config_option
 @json_option
 def list_(internal: bool, bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
     """List topics."""
     with admin_of(bootstrap, client_config) as admin:
-        found = sorted(admin.topics(), key=lambda one: one.name)
-    shown = [one for one in found if internal or not one.is_internal]
+        found = sorted(admin.topics(), key=lambda topic: topic.name)
+    shown = [topic for topic in found if internal or not topic.is_internal]
     if as_json:
         kept = ("name", "topic_id", "is_internal")
-        echo_json([{**{key: getattr(one, key) for key in kept}, "partitions": len(one.partitions)} for one in shown])
+        echo_json(
+            [{**{key: getattr(topic, key) for key in kept}, "partitions": len(topic.partitions)} for topic in shown]
+        )
     elif shown:
-        echo_table(["TOPIC", "PARTITIONS", "ID"], [(one.name, len(one.partitions), one.topic_id) for one in shown])
+        echo_table(
+            ["TOPIC", "PARTITIONS", "ID"], [(topic.name, len(topic.partitions), topic.topic_id) for topic in shown]
+        )
     else:
         click.echo("There are no topics yet: create one with 'pylog topic create NAME'.", err=True)
 
 
 @topic.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--all-configs", is_flag=True, help="Also settings that have their default.")
+@click.option("--all-configs", is_flag=True, help="Also show settings that have their defaults.")
 @bootstrap_option
 @client_config_option
 @json_option
@@ -96,23 +102,27 @@ def describe(
 ) -> None:
     """Show partitions, offsets and settings of topics.
 
-    STABLE is where readers of committed data end: before END while a transaction is open ('pylog transaction list').
+    STABLE is the last stable offset, up to which readers of committed data read; it is before END while a transaction is
+    open ('pylog transaction list').
     """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, name, all_configs) for name in names]
     if as_json:
         echo_json(described)
         return
-    for index, one in enumerate(described):
+    for index, topic in enumerate(described):
         if index:
             click.echo()
-        _show(one)
+        _show(topic)
 
 
 @topic.command(epilog="Example: pylog topic alter events --partitions 16 --config retention.ms=3600000")
 @click.argument("name")
 @click.option(
-    "--partitions", "-p", type=int, help="Grow to this many; records with keys go to other partitions from then on."
+    "--partitions",
+    "-p",
+    type=int,
+    help="Grow to this many. Later records of a key may go to another partition than earlier ones.",
 )
 @_TOPIC_CONFIG
 @click.option(
@@ -120,7 +130,7 @@ def describe(
     multiple=True,
     metavar="NAME",
     shell_complete=completing("topic", ending=""),
-    help="Send a setting back to its default. Repeatable.",
+    help="Reset a setting to its default. Repeatable.",
 )
 @bootstrap_option
 @client_config_option
@@ -146,8 +156,8 @@ def alter(
 
 @topic.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option("--if-exists", is_flag=True, help="Succeed when a topic is not there.")
+@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
+@click.option("--if-exists", is_flag=True, help="Succeed when a topic does not exist.")
 @bootstrap_option
 @client_config_option
 def delete(
@@ -156,53 +166,55 @@ def delete(
     """Delete topics with all their records."""
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Deleting a topic deletes its records: add --yes to do so without being asked.")
+            raise click.UsageError("Deleting a topic deletes its records: add --yes to delete it without being asked.")
         click.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
     with admin_of(bootstrap, client_config) as admin:
         results = admin.delete_topics(names)
     gone = {"UNKNOWN_TOPIC_OR_PARTITION"} if if_exists else set()
-    refuse_failed(one for one in results if one.error not in gone)
-    deleted = [one.name for one in results if not one.error]
+    refuse_failed(result for result in results if result.error not in gone)
+    deleted = [result.name for result in results if not result.error]
     if deleted:
         click.echo(f"Deleted {', '.join(deleted)}.")
 
 
+def _by_partition(offsets: Iterable[PartitionOffset]) -> dict[int, int]:
+    return {offset.partition: offset.offset for offset in offsets}
+
+
 def _described(admin: Admin, name: str, all_configs: bool) -> dict[str, Any]:
     found = admin.topic(name)
-    numbers = sorted(one.partition for one in found.partitions)
-    starts = {
-        number: offset for _, number, offset, _ in admin.offsets([(name, number, EARLIEST) for number in numbers])
-    }
+    numbers = sorted(partition.partition for partition in found.partitions)
     latest = [(name, number, LATEST) for number in numbers]
-    ends = {number: offset for _, number, offset, _ in admin.offsets(latest)}
-    stable = {number: offset for _, number, offset, _ in admin.offsets(latest, "read_committed")}
+    starts = _by_partition(admin.offsets([(name, number, EARLIEST) for number in numbers]))
+    ends = _by_partition(admin.offsets(latest))
+    stable = _by_partition(admin.offsets(latest, "read_committed"))
     configs = admin.configs("topic", [name])[0].configs
-    by_number = {one.partition: one for one in found.partitions}
+    by_number = {partition.partition: partition for partition in found.partitions}
     partitions = [
         {**{key: getattr(by_number[number], key) for key in ("partition", "leader", "leader_epoch", "replicas", "isr")},
          "start_offset": starts[number], "stable_offset": min(stable[number], ends[number]), "end_offset": ends[number]}
         for number in numbers
     ]  # fmt: skip
-    shown = {one.name: one.value for one in configs if all_configs or one.source != "DEFAULT_CONFIG"}
+    shown = {config.name: config.value for config in configs if all_configs or config.source != "DEFAULT_CONFIG"}
     return {"name": name, "topic_id": found.topic_id, "partitions": partitions, "configs": shown}
 
 
 def _show(described: dict[str, Any]) -> None:
     partitions = described["partitions"]
-    span = sum(one["end_offset"] - one["start_offset"] for one in partitions)
+    span = sum(partition["end_offset"] - partition["start_offset"] for partition in partitions)
     click.echo(f"Topic {described['name']} (id {described['topic_id']})")
     click.echo(f"{plural(len(partitions), 'partition')}, {plural(span, 'offset')}")
     for name, value in described["configs"].items():
         click.echo(f"  {name}={value}")
     rows = [
         (
-            one["partition"],
-            one["leader"],
-            one["start_offset"],
-            one["stable_offset"],
-            one["end_offset"],
-            ",".join(map(str, one["isr"])),
+            partition["partition"],
+            partition["leader"],
+            partition["start_offset"],
+            partition["stable_offset"],
+            partition["end_offset"],
+            ",".join(map(str, partition["isr"])),
         )
-        for one in partitions
+        for partition in partitions
     ]
     echo_table(["PARTITION", "LEADER", "START", "STABLE", "END", "ISR"], rows)

@@ -26,7 +26,7 @@ from pylog_spark.sink.protocol import OPEN, is_prepared
 
 _NO_TRANSACTION = -1
 
-# States in which no transaction is under way, though the brokers still give the last one's times.
+# States in which no transaction is under way, although the brokers still give the times of the last one.
 _ENDED = ("Empty", "CompleteCommit", "CompleteAbort")
 
 
@@ -37,9 +37,18 @@ def transaction() -> None:
 
 @transaction.command("list", epilog="Example: pylog transaction list --state Ongoing --open-longer-than PT15M")
 @click.option(
-    "--state", "states", multiple=True, metavar="STATE", help="Only those in it, such as Ongoing. Repeatable."
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    help="Only transactions in this state, such as Ongoing. Repeatable.",
 )
-@click.option("--open-longer-than", "duration", metavar="PERIOD", help="Only those, such as PT15M.")
+@click.option(
+    "--open-longer-than",
+    "duration",
+    metavar="PERIOD",
+    help="Only transactions open for longer than PERIOD, such as PT15M.",
+)
 @bootstrap_option
 @client_config_option
 @json_option
@@ -50,30 +59,34 @@ def list_(
     client_config: list[tuple[str, str]],
     as_json: bool,
 ) -> None:
-    """List transactional ids, and since when their open transactions hold back readers of committed data.
+    """List transactional ids, and for how long their open transactions have held back readers of committed data.
 
-    One that is PREPARED waits for its program to decide, and no broker ends it. Of a TRANSACTIONAL-ID that begins
-    with pylog-once. Spark's write is the rest up to the last three dots: key and version, see 'pylog sink list'.
+    A PREPARED transaction waits for its program to decide, and no broker ends it. A TRANSACTIONAL-ID that begins with
+    pylog-once. belongs to a write of Spark: the text up to the last two dots has its key and version, see 'pylog sink list'.
     """
     open_for_ms = ANY_DURATION if duration is None else _duration(duration)
     with admin_of(bootstrap, client_config) as admin:
         found = admin.transactions(states, duration_ms=open_for_ms)
-        names = [one.transactional_id for one in found if one.state == OPEN]
-        described = {one.transactional_id: one for one in admin.describe_transactions(names)} if names else {}
-    listed = [{**document(one), **_openness(described.get(one.transactional_id))} for one in found]
+        names = [listing.transactional_id for listing in found if listing.state == OPEN]
+        described = (
+            {description.transactional_id: description for description in admin.describe_transactions(names)}
+            if names
+            else {}
+        )
+    listed = [{**document(listing), **_openness(described.get(listing.transactional_id))} for listing in found]
     if as_json:
         echo_json(listed)
     elif listed:
         rows = [
             (
-                one["transactional_id"],
-                one["state"],
-                "yes" if one["prepared"] else "-",
-                "-" if one["open_for_s"] is None else one["open_for_s"],
-                one["producer_id"],
-                one["coordinator"],
+                row["transactional_id"],
+                row["state"],
+                "yes" if row["prepared"] else "-",
+                "-" if row["open_for_s"] is None else row["open_for_s"],
+                row["producer_id"],
+                row["coordinator"],
             )
-            for one in listed
+            for row in listed
         ]
         echo_table(["TRANSACTIONAL-ID", "STATE", "PREPARED", "OPEN-FOR-S", "PRODUCER", "COORDINATOR"], rows)
     else:
@@ -92,10 +105,10 @@ def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[s
     if as_json:
         echo_json(found)
         return
-    for index, one in enumerate(found):
+    for index, description in enumerate(found):
         if index:
             click.echo()
-        _show(one)
+        _show(description)
 
 
 @transaction.command(epilog="Example: pylog transaction producers events:0")
@@ -104,23 +117,23 @@ def describe(names: tuple[str, ...], bootstrap: str, client_config: list[tuple[s
 @client_config_option
 @json_option
 def producers(topics: tuple[str, ...], bootstrap: str, client_config: list[tuple[str, str]], as_json: bool) -> None:
-    """Show who writes to partitions, and where their open transactions begin."""
+    """Show the producers that write to partitions, and where their open transactions begin."""
     with admin_of(bootstrap, client_config) as admin:
-        partitions = [one for text in topics for one in partitions_of(admin, text)]
+        partitions = [partition for text in topics for partition in partitions_of(admin, text)]
         found = admin.producers(partitions)
     refuse_failed(found)
-    rows = [{**document(one), "topic": each.topic, "partition": each.partition}
-            for each in found for one in each.producers]  # fmt: skip
+    rows = [{**document(producer), "topic": each.topic, "partition": each.partition}
+            for each in found for producer in each.producers]  # fmt: skip
     if as_json:
         echo_json(rows)
     elif rows:
         shown = ("topic", "partition", "producer_id", "producer_epoch", "last_sequence", "transaction_start_offset")
         cells = [
-            ["-" if key == shown[-1] and one[key] == _NO_TRANSACTION else one[key] for key in shown] for one in rows
+            ["-" if key == shown[-1] and row[key] == _NO_TRANSACTION else row[key] for key in shown] for row in rows
         ]
         echo_table(["TOPIC", "PARTITION", "PRODUCER", "EPOCH", "LAST-SEQUENCE", "START-OFFSET"], cells)
     else:
-        click.echo("Nobody with a producer id writes there.", err=True)
+        click.echo("No producer with an id writes there.", err=True)
 
 
 @transaction.command(epilog="""\b
@@ -128,8 +141,8 @@ Examples:
   pylog transaction abort my-sink-0 --execute
   pylog transaction abort --topic events --partition 0 --start-offset 4711 --execute
 
-The first also locks out the producer that holds the id. The second is for a transaction that no
-coordinator knows of any more; 'pylog transaction producers events' shows where it begins.
+The first also fences the producer that has the id. The second is for a transaction that no
+coordinator knows any more; 'pylog transaction producers events' shows where it begins.
 """)  # fmt: skip
 @click.argument("name", required=False, metavar="[TRANSACTIONAL-ID]")
 @click.option("--topic", help="The topic of a transaction that hangs.")
@@ -185,7 +198,7 @@ def _abort_by_id(admin: Admin, name: str, execute: bool) -> dict[str, Any]:
 def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, execute: bool) -> dict[str, Any]:
     found = admin.producers([(topic, partition)])
     refuse_failed(found)
-    begun = [one for one in found[0].producers if one.transaction_start_offset == start]
+    begun = [producer for producer in found[0].producers if producer.transaction_start_offset == start]
     if not begun:
         sentence = (
             f"No transaction begins at offset {start} of {topic}-{partition}: 'pylog transaction producers {topic}:{partition}' "
@@ -200,15 +213,21 @@ def _abort_in_partition(admin: Admin, topic: str, partition: int, start: int, ex
     return {"topic": topic, "partition": partition, "start_offset": start, "producer_id": producer.producer_id}
 
 
-def _show(one: TransactionDescription) -> None:
-    click.echo(f"Transactional id {one.transactional_id} ({one.state})")
-    click.echo(f"producer {one.producer_id} epoch {one.producer_epoch}, coordinator {one.coordinator}")
-    age_s = open_for_s(one)
-    if age_s is not None and one.state not in _ENDED:
-        limit = ", prepared: no broker ends it" if is_prepared(one) else f" of {one.timeout_ms / 1000:.0f} s"
+def _show(description: TransactionDescription) -> None:
+    click.echo(f"Transactional id {description.transactional_id} ({description.state})")
+    click.echo(
+        f"producer {description.producer_id} epoch {description.producer_epoch}, coordinator {description.coordinator}"
+    )
+    age_s = open_for_s(description)
+    if age_s is not None and description.state not in _ENDED:
+        limit = (
+            ", prepared: no broker ends it"
+            if is_prepared(description)
+            else f" of {description.timeout_ms / 1000:.0f} s"
+        )
         click.echo(f"open for {age_s} s{limit}")
-    if one.partitions:
-        echo_table(["TOPIC", "PARTITION"], sorted(one.partitions))
+    if description.partitions:
+        echo_table(["TOPIC", "PARTITION"], sorted(description.partitions))
 
 
 def _duration(text: str) -> int:

@@ -1,6 +1,6 @@
-"""The Python face of the native client, for programs without Spark: `Admin`, `Consumer`, `Producer`.
+"""The Python client, for programs without Spark: `Admin`, `Consumer`, `Producer`, on top of the native client.
 
-All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. What they give are frozen
+All of them speak Kafka's protocol, so they work with Apache Kafka too. Settings have Kafka's names. Results are frozen
 dataclasses, with Kafka's names where Kafka has some.
 
 >>> from pylog_spark.client import Consumer, Producer
@@ -24,6 +24,7 @@ from pylog_spark.results.topics import (
     NamedResult,
     Node,
     PartitionDescription,
+    PartitionOffset,
     PartitionResult,
     TopicDescription,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "Node",
     "OffsetSpan",
     "PartitionDescription",
+    "PartitionOffset",
     "PartitionProducers",
     "PartitionReassignment",
     "PartitionResult",

@@ -1,6 +1,6 @@
-"""A cluster as an administrator sees it: the native client's requests with its errors as `LogError`.
+"""Requests of an administrator, made by the native client; its errors are raised as `LogError`.
 
-Topics, offsets by time and settings are here; groups, replicas and transactions in the classes that `Admin` is made of.
+Topics, offsets and settings are here; groups, replicas and transactions are in the base classes of `Admin`.
 """
 
 import json
@@ -20,6 +20,7 @@ from pylog_spark.results.topics import (
     CreateTopicResult,
     DeleteTopicResult,
     NamedResult,
+    PartitionOffset,
     TopicDescription,
 )
 
@@ -31,10 +32,17 @@ LATEST = -1
 
 
 class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
-    """Admin requests to one cluster. Thread-safe; not to be used after a fork.
+    """Admin requests to one cluster. Thread-safe; must not be used after a fork.
 
-    Each method raises `LogError` when the broker cannot be reached. What concerns a single topic comes back in its result:
+    Each method raises `LogError` when no broker can be reached. Requests about several topics give a result for each:
     ``error`` is None or Kafka's name of the error, ``message`` its sentence.
+
+    Parameters
+    ----------
+    bootstrap_servers : str
+        ``HOST:PORT``, several separated by commas.
+    config : mapping of str to str, optional
+        Settings of the client by Kafka's names.
     """
 
     def __init__(self, bootstrap_servers: str, config: Mapping[str, str] | None = None) -> None:
@@ -66,7 +74,7 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
             return all_decoded(TopicDescription, self._client.describe_topics(names))
 
     def topic(self, name: str) -> TopicDescription:
-        """Describe one topic. Raises `LogError` when it is not there."""
+        """Describe one topic. Raises `LogError` when it does not exist."""
         described = self.topics([name])[0]
         if described.error:
             sentence = f"Topic '{name}' does not exist: create it with 'pylog topic create {name}'."
@@ -84,7 +92,21 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
         *,
         validate_only: bool = False,
     ) -> CreateTopicResult:
-        """Create a topic; -1 takes the broker's default. Raises `LogError` when it is refused."""
+        """Create a topic; -1 takes the broker's default. Raises `LogError` when the brokers refuse it.
+
+        Parameters
+        ----------
+        name : str
+            The topic's name.
+        partitions : int
+            Number of partitions.
+        replication_factor : int
+            Replicas of each partition.
+        config : mapping of str to str, optional
+            Settings of the topic by Kafka's names.
+        validate_only : bool
+            Only check whether the brokers would create it.
+        """
         wanted: _NewTopic = {
             "name": name,
             "num_partitions": partitions,
@@ -100,29 +122,39 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
             return all_decoded(DeleteTopicResult, self._client.delete_topics(names))
 
     def create_partitions(self, name: str, count: int) -> NamedResult:
-        """Grow a topic to `count` partitions. Raises `LogError` when it is refused."""
+        """Grow a topic to `count` partitions. Raises `LogError` when the brokers refuse it."""
         with translated():
             return sole(all_decoded(NamedResult, self._client.create_partitions({name: count})))
 
     def offsets(
         self, wanted: Sequence[tuple[str, int, int]], isolation_level: str = "read_uncommitted"
-    ) -> list[tuple[str, int, int, int]]:
-        """(topic, partition, timestamp in ms, `EARLIEST` or `LATEST`) -> (topic, partition, offset, timestamp).
+    ) -> list[PartitionOffset]:
+        """Find offsets of partitions, by time or at the ends of their logs.
 
-        The latest offset for ``read_committed`` is that of the oldest open transaction, when there is one.
+        Parameters
+        ----------
+        wanted : sequence of (str, int, int)
+            Topic, partition, and a timestamp in milliseconds since 1970, `EARLIEST` or `LATEST`.
+        isolation_level : str
+            With ``read_committed`` the latest offset is that of the oldest open transaction, if there is one.
+
+        Returns
+        -------
+        list of PartitionOffset
+            In the order of `wanted`: of each partition the first offset at or after the timestamp.
         """
         with translated():
-            return self._client.list_offsets(wanted, isolation_level)
+            return [PartitionOffset(*found) for found in self._client.list_offsets(wanted, isolation_level)]
 
     def configs(self, resource_type: str, names: Sequence[str]) -> list[ConfigDescription]:
-        """Settings of topics or brokers (`resource_type`: ``topic``, ``broker``)."""
+        """Describe the settings of topics, brokers or groups (`resource_type`: ``topic``, ``broker``, ``group``)."""
         with translated():
             return all_decoded(ConfigDescription, self._client.describe_configs(resource_type, names))
 
     def alter_configs(
         self, resource_type: str, name: str, changes: Mapping[str, str | None], *, validate_only: bool = False
     ) -> None:
-        """Set each named setting, or with None send it back to its default. Raises `LogError` when refused."""
+        """Set each named setting, or reset it to its default with None. Raises `LogError` when the brokers refuse one."""
         with translated():
             answers = self._client.alter_configs(resource_type, name, changes, validate_only)
             for result in all_decoded(NamedResult, answers):

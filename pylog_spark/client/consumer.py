@@ -1,6 +1,6 @@
 """Records of a topic, one by one, for programs without Spark. (Spark reads whole Arrow batches: see `source`.)
 
-Offsets are the caller's business: nothing is committed and no group is joined. Not thread-safe.
+It commits no offsets and joins no group: the caller keeps track of them. Not thread-safe.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pylog_spark._native import RangeReader
 
 _COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
-# How long an empty partition is waited on: the only one, and one of several before the next is asked. Ctrl-C takes as long.
+# How long to wait for records of an empty partition: when it is the only one, and when there are others to ask. Ctrl-C takes as long.
 _WAIT_MS = 200
 _POLL_MS = 10
 
@@ -27,7 +27,25 @@ Start = str | int | Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record. `timestamp_ms` is since 1970 UTC; `timestamp_type` 0: set by the producer, 1: by the broker."""
+    """One record.
+
+    Attributes
+    ----------
+    topic : str
+        The topic.
+    partition : int
+        The number of the partition.
+    offset : int
+        Its offset there.
+    timestamp_ms : int
+        Milliseconds since 1970 UTC; -1 when it has none.
+    timestamp_type : int
+        Who set the timestamp: 0 the producer (CreateTime), 1 the broker (LogAppendTime).
+    key, value : bytes or None
+        Key and value.
+    headers : tuple of (str, bytes or None)
+        Its headers, in their order.
+    """
 
     topic: str
     partition: int
@@ -46,19 +64,23 @@ class Consumer:
     ----------
     bootstrap_servers : str
         ``HOST:PORT``, several separated by commas.
-    start : str, int or mapping
+    topic : str
+        The topic to read.
+    partitions : sequence of int, optional
+        The partitions to read; all when not given.
+    start : str, int or mapping of int to int
         ``earliest``, ``latest``, an offset, or an offset for each partition.
     start_timestamp_ms : int, optional
-        Begin at the first record at or after this time; wins over `start`.
+        Begin at the first record at or after this time, in milliseconds since 1970; `start` is then ignored.
     follow : bool
-        True waits for new records for ever. False ends at the records that are there now, partition after partition.
-    config : mapping, optional
+        True waits for new records without end. False ends at the records that are there now, partition after partition.
+    config : mapping of str to str, optional
         Settings of the client by Kafka's names.
 
     Raises
     ------
     LogError
-        The broker cannot be reached, the topic or partition is not there, the offset is gone.
+        When no broker can be reached, the topic or partition does not exist, or the log does not hold the offset.
     """
 
     def __init__(
@@ -89,7 +111,7 @@ class Consumer:
             yield from records
 
     def batches(self) -> Iterator[list[Record]]:
-        """Records in the portions in which they arrive, none of them empty."""
+        """Iterate over the records in lists, as they arrive; no list is empty."""
         return self._followed() if self._follow else self._ranges()
 
     def __enter__(self) -> "Consumer":
@@ -147,7 +169,7 @@ def record_reader(
     topic_id: str = "",
     max_rows: int = 10_000,
 ) -> "RangeReader":
-    """A reader of a partition from `start` up to `end`, or without end, for `read_records`. Raises `LogError`."""
+    """Give a reader of a partition from `start` up to `end`, or without an end, for `read_records`. Raises `LogError`."""
     from pylog_spark._native import RangeReader
 
     stop = start if end is None else end
@@ -158,7 +180,7 @@ def record_reader(
 
 
 def read_records(topic: str, reader: "RangeReader", timeout_ms: int) -> list[Record]:
-    """The next records of `reader`, none when none come within `timeout_ms`. Raises `LogError`."""
+    """Give the next records of `reader`; an empty list when none come within `timeout_ms`. Raises `LogError`."""
     import pyarrow as pa
 
     with translated():
@@ -173,14 +195,14 @@ def _records(topic: str, batch: "pa.RecordBatch") -> list[Record]:
     headers = batch.column("headers").to_pylist()
     records = []
     for i, offset in enumerate(offsets):
-        pairs = tuple((one["key"], one["value"]) for one in headers[i] or ())
+        pairs = tuple((header["key"], header["value"]) for header in headers[i] or ())
         stamp = -1 if micros[i] is None else micros[i] // 1000
         records.append(Record(topic, partitions[i], offset, stamp, types[i], keys[i], values[i], pairs))
     return records
 
 
 def _chosen(topic: str, described: TopicDescription, wanted: Sequence[int] | None) -> list[int]:
-    present = sorted(one.partition for one in described.partitions)
+    present = sorted(partition.partition for partition in described.partitions)
     if wanted is None:
         return present
     missing = sorted(set(wanted) - set(present))
@@ -210,7 +232,7 @@ def _starts(
         return earliest
     if isinstance(start, str):
         raise ValueError(f"start={start!r} is not earliest, latest or a number.")
-    starts = {one: start if isinstance(start, int) else start.get(one, earliest[one]) for one in partitions}
+    starts = {number: start if isinstance(start, int) else start.get(number, earliest[number]) for number in partitions}
     for partition, offset in starts.items():
         if not earliest[partition] <= offset <= ends[partition]:
             have = f"it has {earliest[partition]} to {ends[partition]}"

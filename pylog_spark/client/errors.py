@@ -12,8 +12,8 @@ class LogError(Exception):
     Attributes
     ----------
     kind : str
-        A Kafka error name (``UNKNOWN_TOPIC_OR_PARTITION``...), one of `pylog_spark._native.NativeError`'s, or
-        ``MISMATCHED_BUILDS``: the native module is not of this build.
+        Kafka's name of an error (``UNKNOWN_TOPIC_OR_PARTITION``...), a kind of `pylog_spark._native.NativeError`, or
+        ``MISMATCHED_BUILDS``: the native module is of another build than this package.
     sentence : str
         What happened, where, and what to do.
     """

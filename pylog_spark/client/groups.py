@@ -1,4 +1,4 @@
-"""Consumer groups and share groups as an administrator sees them; a part of `Admin`."""
+"""An administrator's requests about consumer groups and share groups; a base class of `Admin`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,18 +18,18 @@ Partition = tuple[str, int]
 
 
 class GroupAdmin(Requests):
-    """Groups and their offsets. What concerns a single group or partition comes back in its result, as in `Admin`."""
+    """Groups and their offsets. Requests about several groups or partitions give a result for each, as in `Admin`."""
 
     def groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[GroupListing]:
-        """List groups by name; `states` and `types` are Kafka's words."""
+        """List groups, sorted by name; all, or those in the given `states` and of the given `types`, which have Kafka's names."""
         return self._request(GroupListing, "list_groups", states=list(states), types=list(types))
 
     def group(self, name: str) -> GroupDescription:
-        """Describe one group. Raises `LogError` when it is not there."""
+        """Describe one group. Raises `LogError` when it does not exist."""
         return sole(self.describe_groups([name]))
 
     def describe_groups(self, names: Sequence[str]) -> list[GroupDescription]:
-        """As `group`, for several; each has ``error`` and ``message``."""
+        """Describe several groups; each description has ``error`` and ``message``."""
         return self._request(GroupDescription, "describe_groups", names=list(names))
 
     def delete_groups(self, names: Sequence[str]) -> list[NamedResult]:
@@ -37,39 +37,41 @@ class GroupAdmin(Requests):
         return self._request(NamedResult, "delete_groups", names=list(names))
 
     def group_offsets(self, name: str, *, stable: bool = False) -> dict[Partition, int]:
-        """The offset at which the group goes on in each partition. Raises `LogError` for an error of the group.
+        """Give the committed offset of each partition. Raises `LogError` for an error of the group.
 
-        With `stable`, an offset that an open transaction may change is an error instead of the last known one.
+        With `stable`, an offset that an open transaction may change is an error; otherwise the last committed one is given.
         """
         found = self._request(GroupOffset, "group_offsets", group=name, stable=stable)
-        for one in found:
-            raise_if_failed(one)
-        return {(one.topic, one.partition): one.offset for one in found if one.offset != NO_OFFSET}
+        for offset in found:
+            raise_if_failed(offset)
+        return {(offset.topic, offset.partition): offset.offset for offset in found if offset.offset != NO_OFFSET}
 
     def alter_group_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:
-        """Set the offsets of a group without members. Raises `LogError` when the group or a partition refuses."""
+        """Set the committed offsets of a group without members. Raises `LogError` when an offset is refused."""
         wanted = [(topic, partition, offset, "") for (topic, partition), offset in offsets.items()]
         for result in self._request(PartitionResult, "alter_group_offsets", group=name, offsets=wanted):
             raise_if_failed(result)
 
     def share_group_offsets(self, name: str) -> dict[Partition, SharePartitionOffsetInfo]:
-        """Where a share group goes on in each partition. Raises `LogError` for an error of the group."""
+        """Give a share group's start offset of each partition. Raises `LogError` for an error of the group."""
         found = self._request(ShareGroupOffset, "share_group_offsets", group=name)
-        for one in found:
-            raise_if_failed(one)
+        for offset in found:
+            raise_if_failed(offset)
         return {
-            (one.topic, one.partition): SharePartitionOffsetInfo(one.offset, None if one.lag < 0 else one.lag)
-            for one in found
-            if one.offset != NO_OFFSET
+            (offset.topic, offset.partition): SharePartitionOffsetInfo(
+                offset.offset, None if offset.lag < 0 else offset.lag
+            )
+            for offset in found
+            if offset.offset != NO_OFFSET
         }
 
     def alter_share_group_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:
-        """Set the start offsets of a share group without members; what is before is done with, what is behind is delivered as if for the first
-        time. Raises `LogError` when the group or a partition refuses."""
+        """Set the start offsets of a share group without members: it delivers no earlier records, and delivers the records from there on
+        as if for the first time. Raises `LogError` when an offset is refused."""
         wanted = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         for result in self._request(PartitionResult, "alter_share_group_offsets", group=name, offsets=wanted):
             raise_if_failed(result)
 
     def delete_group_offsets(self, name: str, partitions: Sequence[Partition]) -> list[PartitionResult]:
-        """Forget where the group stands in `partitions`."""
+        """Delete the group's committed offsets of `partitions`."""
         return self._request(PartitionResult, "delete_group_offsets", group=name, partitions=list(partitions))

@@ -28,11 +28,15 @@ class Producer:
     """Appends records to one topic.
 
     Keys choose the partition as in Kafka (murmur2); records without a key go to one partition after the other, a batch
-    at a time. Raises `LogError`: at `send` for an earlier record that could not be delivered, at the latest at `flush`.
+    at a time. A record that cannot be delivered raises `LogError` at a later `send`, or at the latest at `flush`.
 
     Parameters
     ----------
-    config : mapping, optional
+    bootstrap_servers : str
+        ``HOST:PORT``, several separated by commas.
+    topic : str
+        The topic to write to.
+    config : mapping of str to str, optional
         Kafka's producer settings: ``acks``, ``compression.type``, ``linger.ms``...
     """
 
@@ -65,27 +69,39 @@ class Producer:
         timestamp_ms: int | None = None,
         headers: Headers = (),
     ) -> None:
-        """Queue one record; `timestamp_ms` None means now. Blocks while the native buffer is full."""
+        """Queue one record. Blocks while the native buffer is full.
+
+        Parameters
+        ----------
+        value, key : bytes or None
+            Value and key; a None value is a tombstone in a compacted topic.
+        partition : int, optional
+            The partition; chosen by the key when not given.
+        timestamp_ms : int, optional
+            Milliseconds since 1970; now when not given.
+        headers : sequence of (str, bytes or None)
+            Headers.
+        """
         self._rows.append((key, value, partition, timestamp_ms, headers))
         self._bytes += len(key or b"") + len(value or b"")
         if len(self._rows) >= _ROWS_MAX or self._bytes >= _BYTES_MAX:
             self.hand_over()
 
     def hand_over(self) -> None:
-        """Give what was gathered to the native writer, which sends each batch that is full; does not wait."""
+        """Hand the gathered records to the native writer, which sends each full batch. Does not wait for acknowledgements."""
         if self._rows:
             rows, self._rows, self._bytes = self._rows, [], 0
             with translated():
                 self._writer.write(_batch(rows))
 
     def flush(self) -> FlushResult:
-        """Wait until every record is acknowledged; what was written since this producer was made."""
+        """Wait until every record is acknowledged. Returns counts and offsets of all records since this producer was made."""
         self.hand_over()
         with translated():
             return decoded(FlushResult, self._writer.flush())
 
     def close(self) -> None:
-        """Give up what is not acknowledged and close the connections."""
+        """Close the connections. Records that are not acknowledged yet may be lost."""
         self._writer.close()
 
 
@@ -94,12 +110,12 @@ def _batch(rows: Sequence[_Row]) -> "pa.RecordBatch":
 
     keys, values, partitions, stamps, headers = zip(*rows, strict=True)
     columns = {"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())}
-    if any(one is not None for one in partitions):
+    if any(partition is not None for partition in partitions):
         columns["partition"] = pa.array(partitions, pa.int32())
-    if any(one is not None for one in stamps):
+    if any(stamp is not None for stamp in stamps):
         columns["timestamp"] = pa.array(stamps, pa.timestamp("ms", "UTC"))
     if any(headers):
         kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-        listed = [[{"key": name, "value": value} for name, value in one] or None for one in headers]
+        listed = [[{"key": name, "value": value} for name, value in header] or None for header in headers]
         columns["headers"] = pa.array(listed, kind)
     return pa.record_batch(columns)

@@ -9,15 +9,15 @@ from pylog_spark.results.decoding import Decoded
 
 
 class Result(Protocol):
-    """What became of one topic, group, partition or id that a request names."""
+    """The result for one topic, group, partition or transactional id of a request."""
 
     @property
     def error(self) -> str | None:
-        """Kafka's name of why it failed."""
+        """Kafka's name of the error; None without one."""
 
     @property
     def message(self) -> str | None:
-        """The sentence."""
+        """The error's sentence."""
 
 
 AnyResult = TypeVar("AnyResult", bound=Result)
@@ -31,7 +31,7 @@ class Requests(ABC):
 
 
 def sole(results: Sequence[AnyResult]) -> AnyResult:
-    """The only result. Raises `LogError` when it is an error."""
+    """Give the only result. Raises `LogError` when it is an error."""
     (result,) = results
     raise_if_failed(result)
     return result

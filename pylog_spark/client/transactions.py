@@ -1,4 +1,4 @@
-"""Transactions as an administrator sees them; a part of `Admin`."""
+"""An administrator's requests about transactions; a base class of `Admin`."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from pylog_spark.results.transactions import (
     TransactionListing,
 )
 
-# A duration filter that lets all through.
+# A duration filter that leaves out no transaction.
 ANY_DURATION = -1
 
 
 class TransactionAdmin(Requests):
-    """Transactional ids, the producers of partitions, and ending a transaction from outside."""
+    """Transactional ids, the producers of partitions, and ending a transaction in place of its producer."""
 
     def transactions(
         self,
@@ -25,8 +25,19 @@ class TransactionAdmin(Requests):
         duration_ms: int = ANY_DURATION,
         pattern: str | None = None,
     ) -> list[TransactionListing]:
-        """List transactional ids by name. `duration_ms`: only those whose transaction is open for longer; `pattern`: only ids
-        that match this regular expression as a whole."""
+        """List transactional ids, sorted by name.
+
+        Parameters
+        ----------
+        states : sequence of str
+            Only transactions in these states, by Kafka's names; all when empty.
+        producer_ids : sequence of int
+            Only transactions of these producers; all when empty.
+        duration_ms : int
+            Only transactions that have been open for longer than this.
+        pattern : str, optional
+            Only ids that match this regular expression as a whole.
+        """
         return self._request(
             TransactionListing,
             "list_transactions",
@@ -37,22 +48,22 @@ class TransactionAdmin(Requests):
         )
 
     def transaction(self, transactional_id: str) -> TransactionDescription:
-        """Describe one. Raises `LogError` when it is not there."""
+        """Describe one transaction. Raises `LogError` when the brokers do not know the id."""
         return sole(self.describe_transactions([transactional_id]))
 
     def describe_transactions(self, transactional_ids: Sequence[str]) -> list[TransactionDescription]:
-        """As `transaction`, for several; each has ``error`` and ``message``."""
+        """Describe several transactions; each description has ``error`` and ``message``."""
         return self._request(TransactionDescription, "describe_transactions", names=list(transactional_ids))
 
     def producers(self, partitions: Sequence[tuple[str, int]]) -> list[PartitionProducers]:
-        """Who writes to each partition."""
+        """Describe the producers that write to each partition."""
         return self._request(PartitionProducers, "describe_producers", partitions=list(partitions))
 
     def abort_transaction(
         self, topic: str, partition: int, producer_id: int, producer_epoch: int, coordinator_epoch: int = 0
     ) -> None:
-        """Write an abort marker into one partition, for a transaction that hangs because no coordinator knows of it.
-        Raises `LogError` when it is refused."""
+        """Write an abort marker into one partition, for a transaction that hangs because no coordinator knows it.
+        Raises `LogError` when the broker refuses it."""
         sole(
             self._request(
                 PartitionResult,
@@ -61,11 +72,11 @@ class TransactionAdmin(Requests):
                 partition=partition,
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
-                # A producer that never had a marker has no epoch of a coordinator.
+                # A producer without any marker has no coordinator epoch.
                 coordinator_epoch=max(coordinator_epoch, 0),
             )
         )
 
     def fence_producer(self, transactional_id: str) -> FenceProducerResult:
-        """Abort the id's open transaction and lock out the producer that holds it. Raises `LogError` when it is refused."""
+        """Abort the id's open transaction and fence its producer. Raises `LogError` when the brokers refuse it."""
         return sole(self._request(FenceProducerResult, "fence_producers", names=[transactional_id]))

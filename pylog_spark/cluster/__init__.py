@@ -1,1 +1,1 @@
-"""What the cluster is made of and how it may change: pure values and decisions; `store` keeps them."""
+"""The cluster as values, and the decisions that change it: pure, except `store`, which stores them."""

@@ -1,8 +1,9 @@
 """Where the replicas of new partitions go: a pure, deterministic decision. No IO, no clock, no randomness.
 
-In this order of weight: the replicas of a partition are on different brokers, the leader on one that is not absent; over as many racks
-as there are, evenly; on brokers that are not absent; each broker leads as many partitions as the others; each broker has as many
-replicas as the others; the followers of one broker's partitions are spread over all the others, so that its death burdens all of them. A broker that names no rack stands in one with its like.
+The rules, the most important first: the replicas of a partition are on different brokers, and its leader on one that is not absent; they
+are spread evenly over the racks; they are on brokers that are not absent; all brokers lead equally many partitions; all have equally many
+replicas; the followers of one broker's partitions are spread over all other brokers, so that these share its load when it dies. Brokers
+without a rack count as one rack.
 """
 
 from collections import Counter, defaultdict
@@ -21,10 +22,22 @@ def assign(
     first_partition: int = 0,
     absent: Collection[int] = (),
 ) -> tuple[tuple[int, ...], ...] | Refusal:
-    """Replicas of `partitions` partitions on `factor` brokers each, the preferred leader first.
+    """Give the replicas of new partitions, the preferred leader of each first.
 
-    `start` is where to begin: topics with different ones burden different brokers when they have few partitions.
-    `first_partition` is how many partitions the topic has already; it goes on where those ended. `absent` brokers lead nothing.
+    Parameters
+    ----------
+    brokers : sequence of BrokerInfo
+        The brokers that may have replicas.
+    partitions : int
+        How many partitions to place.
+    factor : int
+        How many replicas each partition gets.
+    start : int
+        Where to begin among the brokers: topics with few partitions and different starts use different brokers.
+    first_partition : int
+        How many partitions the topic has already; the placement continues after those.
+    absent : collection of int
+        Brokers that are dead or being stopped, and so cannot lead.
     """
     refused = _refused(brokers, factor, absent)
     if refused is not None:
@@ -34,14 +47,14 @@ def assign(
     begin = start + first_partition
     racks = {broker.id: broker.rack for broker in brokers}
     led: Counter[int] = Counter()
-    # Whoever is there has less.
+    # Absent brokers count as the fullest ones.
     held: Counter[int] = Counter(dict.fromkeys(absent, partitions + 1))
     placed = []
     for index in range(partitions):
         turn = begin + index
         order = {broker: (place - turn) % len(ring) for place, broker in enumerate(ring)}
         leader = min(leaders, key=lambda broker: (led[broker], held[broker], order[broker]))
-        # After each round over all brokers the followers of the same leader are others.
+        # In each round over all brokers a leader gets other followers.
         order = {broker: (place - turn - 1 - turn // len(ring)) % len(ring) for place, broker in enumerate(ring)}
         replicas = _with_followers(leader, ring, factor, racks, held, order)
         led[leader] += 1
@@ -66,7 +79,7 @@ def _refused(brokers: Sequence[BrokerInfo], factor: int, absent: Collection[int]
 
 
 def _ring(brokers: Sequence[BrokerInfo]) -> list[int]:
-    """The brokers in a circle in which neighbours stand in different racks."""
+    """The brokers in a circle in which neighbours are in different racks."""
     racks: defaultdict[str, list[int]] = defaultdict(list)
     for broker in sorted(brokers, key=lambda broker: broker.id):
         racks[broker.rack or ""].append(broker.id)

@@ -8,7 +8,7 @@ from pylog_spark.cluster.errors import ErrorCode, Refusal
 
 
 class Operation(enum.IntEnum):
-    """What one change does; the numbers are the protocol's (KIP-339)."""
+    """The kind of a change, with the protocol's numbers (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -27,14 +27,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRules:
-    """What may be set, and to what.
+    """The settings that may be changed, and their values.
 
     Attributes
     ----------
     check : callable
         Takes a name and text, returns the text to store; raises ValueError with a sentence (unknown name, bad value).
     listed : callable
-        Takes a name and the present mapping; returns the elements that hold now, None when it is not a list.
+        Takes a name and the present mapping; returns the elements of the setting's value, None when it is not a list.
     """
 
     check: Callable[[str, str], str]
@@ -42,7 +42,7 @@ class ConfigRules:
 
 
 def incremental(present: Mapping[str, str], changes: Sequence[Change], rules: ConfigRules) -> dict[str, str] | Refusal:
-    """Apply `changes` to `present`; all of them or, with a `Refusal`, none."""
+    """Apply all `changes` to `present`, or none of them and give the `Refusal`."""
     names = [change.name for change in changes]
     if len(set(names)) < len(names):
         return Refusal(ErrorCode.INVALID_REQUEST, "The request changes a config twice: name each one once.")
@@ -55,7 +55,7 @@ def incremental(present: Mapping[str, str], changes: Sequence[Change], rules: Co
 
 
 def full(wanted: Sequence[tuple[str, str | None]], rules: ConfigRules) -> dict[str, str] | Refusal:
-    """Replace everything by `wanted` (the older AlterConfigs request); what is not named goes back to its default."""
+    """Replace all settings by `wanted` (the older AlterConfigs request); settings that are not named are reset to their defaults."""
     return incremental({}, [Change(name, Operation.SET, value) for name, value in wanted], rules)
 
 

@@ -11,24 +11,24 @@ path                        JSON
 ``groups``                  {"version": 1, "groups": {id: {name: text}}}: settings of single groups; in a cluster from level 2 on
 ==========================  =====================================================================================
 
-Only where several brokers share a store (the ephemeral ones last as long as their broker's session):
+Only in a store that several brokers share (an ephemeral document exists as long as its broker's session):
 
 ==========================  =====================================================================================
 ``features``                {"version": 1, "level"}: what all brokers of the cluster must understand (`cluster.features`)
 ``brokers/ids/<id>``        ephemeral {"version": 1, "host", "port", "rack", "level_min", "level_max", "min_isr",
                             "directory", "leaving"}; its creation is the broker's epoch
 ``controller``              ephemeral {"version": 1, "broker_id"}
-``controller_epoch``        {"version": 1, "epoch"}: one more with each elected controller
-``producer_ids``            {"version": 1, "next"}: the first id that no broker has
-``known_brokers``           {"version": 1, "brokers": {id: {"host", "port", "rack"}}}: who has been registered, and was not
-                            forgotten (`cluster.known`); it may be missing, or lack brokers of an older pylog
+``controller_epoch``        {"version": 1, "epoch"}: grows by one with each elected controller
+``producer_ids``            {"version": 1, "next"}: the first id that no broker has taken
+``known_brokers``           {"version": 1, "brokers": {id: {"host", "port", "rack"}}}: the brokers that have registered and were not
+                            unregistered by hand (`cluster.known`); it may be missing, or lack brokers of an older pylog
 ``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "groups": bool, "token"}: what a write changed; kept
-                            a while
+                            for a while
 ==========================  =====================================================================================
 
 Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
 unknown field of a known version is refused too, because dropping it at the next write would lose it silently. Fields of
-registrations and change notifications that a newer broker adds are passed over: nobody writes them again.
+registrations and change notifications that a newer broker adds are ignored: nobody writes those documents again.
 """
 
 import json
@@ -40,14 +40,14 @@ from pylog_spark.cluster.model import BrokerInfo, Partition, Topic
 
 VERSION = 1
 TOPIC_VERSION = 2
-# Of a partition in version 1.
+# How many fields a partition has in version 1.
 _PARTITION_FIELDS = 5
 
 #: For each level that this pylog understands, the newest version of a topic's document that such a cluster may hold.
 TOPIC_VERSIONS = {1: TOPIC_VERSION, 2: TOPIC_VERSION}
 #: From this level on brokers keep share groups together: requests 83 to 87 between them, `groups` in the shared store.
 LEVEL_OF_SHARE_GROUPS = 2
-#: What its brokers store and say to each other. `features` holds the cluster's level.
+#: The levels that this pylog understands, of stored documents and of requests between brokers. `features` has the cluster's level.
 LEVEL_MIN = min(TOPIC_VERSIONS)
 LEVEL_MAX = max(TOPIC_VERSIONS)
 
@@ -89,7 +89,7 @@ def decode_cluster(data: bytes) -> str:
 
 
 def encode_topic(topic: Topic, level: int = LEVEL_MAX) -> bytes:
-    """The document of one topic, in the oldest version that has room for it; a cluster of `level` reads it."""
+    """Encode a topic in the oldest version that has all its fields. Raises `DocumentError` when a cluster of `level` cannot read it."""
     partitions = [_partition_body(partition) for partition in topic.partitions]
     version = TOPIC_VERSION if any(len(body) > _PARTITION_FIELDS for body in partitions) else VERSION
     if version > TOPIC_VERSIONS[level]:
@@ -178,7 +178,7 @@ def decode_groups(data: bytes) -> dict[str, dict[str, str]]:
     """The settings of single groups. Raises `DocumentError`."""
     groups = _decode(GROUPS, data, {"groups"})["groups"]
     try:
-        return {str(group): {str(key): str(one) for key, one in own.items()} for group, own in groups.items()}
+        return {str(group): {str(key): str(text) for key, text in own.items()} for group, own in groups.items()}
     except AttributeError as error:
         raise DocumentError(f"The document {GROUPS} is damaged ({error!r}): restore it from a copy.") from error
 
@@ -247,16 +247,16 @@ def encode_known_brokers(brokers: Mapping[int, BrokerInfo]) -> bytes:
 
 
 def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
-    """The brokers that belong to the cluster; nobody where there is no such document. Raises `DocumentError`."""
+    """The brokers that belong to the cluster; none when there is no such document. Raises `DocumentError`."""
     if data is None:
         return {}
     body = _decode(KNOWN_BROKERS, data, {"brokers"})["brokers"]
     try:
         found = {}
-        for number, one in body.items():
-            if one.keys() != {"host", "port", "rack"}:
-                raise KeyError(*one)
-            found[int(number)] = BrokerInfo(int(number), str(one["host"]), int(one["port"]), one["rack"])
+        for number, broker in body.items():
+            if broker.keys() != {"host", "port", "rack"}:
+                raise KeyError(*broker)
+            found[int(number)] = BrokerInfo(int(number), str(broker["host"]), int(broker["port"]), broker["rack"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(
             f"The document {KNOWN_BROKERS} is damaged ({error!r}): restore it from a copy, or delete it and restart the brokers."
@@ -265,7 +265,8 @@ def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
 
 
 def encode_change_notification(topics: Iterable[str], brokers: bool, token: str, *, groups: bool = False) -> bytes:
-    """Say what a write changed: `topics`, whether what all `brokers` share, whether `groups`. No other notification has this `token`."""
+    """Encode what a write changed: `topics`, whether the documents about `brokers`, whether the settings of `groups`. The `token` is
+    unique."""
     more = {"groups": True} if groups else {}
     return _encode({"topics": list(topics), "brokers": brokers, **more, "token": token})
 

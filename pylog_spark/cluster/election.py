@@ -1,18 +1,18 @@
-"""Who leads each partition: decided from the topic, the live brokers and the topic's rules. Pure; no IO, no clock.
+"""Which broker leads each partition: decided from the topic, the live brokers and the topic's rules. Pure; no IO, no clock.
 
 Promises, whatever the order of calls:
 
-- A leader comes from the ISR, else from the ELR; from among other replicas only where unclean elections are allowed.
-- Each change of leader, to nobody too, has a leader_epoch of its own, and each change of a partition a partition_epoch.
-- An ISR is never empty: the last ones stay until somebody of them is back, so that nobody else can lead without being asked for.
-- The same topic object comes back when nothing is to be done; `reconcile` of its own result does nothing.
+- A leader comes from the ISR, else from the ELR; from the other replicas only where unclean elections are allowed.
+- Each change of the leader, also to none, has a leader_epoch of its own, and each change of a partition a partition_epoch.
+- An ISR is never empty: its last members stay in it until one of them is back, so that no other replica leads without an unclean election.
+- When there is nothing to do, the same topic object is given; `reconcile` of its own result does nothing.
 
-The ELR (KIP-966) are replicas outside the ISR that have every committed record all the same: they left when the ISR fell below
-min.insync.replicas, and below it nothing is committed. So whoever changes min.insync.replicas of a topic runs `reconfigured` on
-it before it is stored, in the same write, and the default of it is the same at all brokers.
+The ELR (KIP-966) are replicas outside the ISR that nevertheless have every committed record: they left when the ISR fell below
+min.insync.replicas, and below it nothing is committed. So a change of a topic's min.insync.replicas must run `reconfigured` on
+it in the same write, and the default of that setting is the same at all brokers.
 
-Not guaranteed: with records only in the page cache, the last replica of ISR and ELR can lose its tail with its power; it
-leads again all the same, because nobody else has more of what was committed.
+Not guaranteed: when records are only in the page cache, the last replica of ISR and ELR can lose its newest records in a power failure;
+it leads again nevertheless, because no other replica has more of the committed records.
 """
 
 from collections import defaultdict
@@ -28,9 +28,18 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Which brokers are there. `leaving`: alive, but being stopped, so they lead nothing new and leave every ISR.
+    """Which brokers live.
 
-    `epochs` are those of their registrations, as far as they are known. `known`: belong to the cluster, though they may be dead.
+    Attributes
+    ----------
+    alive : frozenset of int
+        The brokers that are registered.
+    leaving : frozenset of int
+        Those of them that are being stopped: they get no new partitions to lead and leave every ISR.
+    epochs : mapping of int to int
+        The epochs of their registrations, as far as they are known.
+    known : frozenset of int
+        The brokers that belong to the cluster, including dead ones.
     """
 
     alive: frozenset[int]
@@ -40,18 +49,18 @@ class Liveness:
 
     @property
     def active(self) -> frozenset[int]:
-        """Alive and here to stay."""
+        """The brokers that live and are not being stopped."""
         return self.alive - self.leaving
 
     @property
     def registered(self) -> frozenset[int]:
-        """Who may have replicas: the dead ones that are to come back too."""
+        """The brokers that may have replicas, including dead ones."""
         return self.alive | self.known
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRules:
-    """What a topic's settings say (or the brokers' defaults): min.insync.replicas, unclean.leader.election.enable."""
+    """A topic's min.insync.replicas and unclean.leader.election.enable, or the brokers' defaults of these."""
 
     min_isr: int
     unclean: bool
@@ -66,9 +75,9 @@ def reconcile(topic: Topic, live: Liveness, rules: PartitionRules) -> Topic:
 
 
 def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -> Topic:
-    """Before `broker_id` stops in good order: give up its leadership, and its place in every ISR that has another member.
+    """Take away the leadership of `broker_id`, and its place in every ISR that has another member; called before it stops cleanly.
 
-    It never makes an unclean election: its partitions that nobody else may lead have no leader until the controller sees it gone.
+    Without unclean elections: partitions that no other broker may lead have no leader until the controller finds the broker gone.
     """
     if topic.deleting:
         return topic
@@ -82,11 +91,11 @@ def leave(topic: Topic, broker_id: int, live: Liveness, rules: PartitionRules) -
 
 
 def rejoin(topic: Topic, broker_id: int, clean: bool, live: Liveness, rules: PartitionRules) -> Topic:
-    """Before `broker_id` registers again: it leads nothing, because what it knew as a leader is gone.
+    """Take away the leadership of `broker_id`, since its knowledge as a leader is lost; called before it registers again.
 
-    `clean` says that its logs surely are what they were: it was stopped in good order, or its machine has not lost power since.
-    Else it leaves ISR and ELR, unless it is the last of them, and each partition that it has a replica of gets a new
-    leader_epoch: no leader may go on counting what it had fetched before.
+    `clean` says that its logs are surely unchanged: it was stopped cleanly, or its machine has not lost power since.
+    Otherwise it leaves ISR and ELR, unless it is the last member, and each partition of which it has a replica gets a new
+    leader_epoch, so that no leader counts records that the broker had fetched before.
     """
     if topic.deleting:
         return topic
@@ -99,8 +108,9 @@ def rejoin(topic: Topic, broker_id: int, clean: bool, live: Liveness, rules: Par
 def without_log(
     topic: Topic, broker_id: int, partitions: Collection[int], live: Liveness, rules: PartitionRules
 ) -> Topic:
-    """Before `broker_id` registers again without the logs of these partitions: it leads none of them and leaves ISR and ELR, unless it
-    is the last. Then the leader sends it the records; the last one serves nothing until its files are back."""
+    """Take `broker_id`, which has lost the logs of these partitions, out of their leadership, ISR and ELR; called before it registers
+    again. It copies the records from the leader. If it is the last member, it stays one and does not serve the partition until its files
+    are back."""
     if topic.deleting:
         return topic
     others = live.active - {broker_id}
@@ -112,9 +122,10 @@ def without_log(
 
 
 def reconfigured(topic: Topic, rules: PartitionRules) -> Topic:
-    """Before a topic with other settings is stored, in the same write: take out of the ELR who does not belong there by new rules.
+    """Remove replicas from the ELR that do not belong there under new settings; stored in the same write as these.
 
-    Once the leader sees laxer settings it may commit records that an eligible replica lacks, and nobody could know that later.
+    When the leader learns of a lower min.insync.replicas, it may commit records that an eligible replica lacks, and that could not be
+    found out later.
     """
     partitions = [changed(partition, elr=eligible(partition, partition.isr, rules)) for partition in topic.partitions]
     return with_partitions(topic, partitions)
@@ -123,7 +134,7 @@ def reconfigured(topic: Topic, rules: PartitionRules) -> Topic:
 def elect_preferred(
     topic: Topic, partitions: Iterable[int], live: Liveness, rules: PartitionRules
 ) -> tuple[Topic, dict[int, Refusal]]:
-    """Let the first replica of each of `partitions` lead; the topic and why some of them stay as they are."""
+    """Let the first replica of each of `partitions` lead. Returns the topic, and why some partitions keep their leaders."""
 
     def elected(partition: Partition) -> Partition | Refusal:
         preferred = partition.replicas[0]
@@ -132,7 +143,7 @@ def elect_preferred(
                 ErrorCode.ELECTION_NOT_NEEDED, f"Its preferred leader, broker {preferred}, leads it already."
             )
         if preferred not in live.active or preferred not in partition.isr:
-            sentence = f"Its preferred leader, broker {preferred}, is not there or not in sync: ask again later."
+            sentence = f"Its preferred leader, broker {preferred}, is not alive or not in sync: ask again later."
             return Refusal(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, sentence)
         return changed(partition, leader=preferred)
 
@@ -142,7 +153,7 @@ def elect_preferred(
 def elect_unclean(
     topic: Topic, partitions: Iterable[int], live: Liveness, rules: PartitionRules
 ) -> tuple[Topic, dict[int, Refusal]]:
-    """Give each of `partitions` that has no leader one, even one that lacks committed records (they are lost then)."""
+    """Give each of `partitions` without a leader a new one, even a replica that lacks committed records, which are then lost."""
 
     def elected(partition: Partition) -> Partition | Refusal:
         if partition.leader != NOBODY:
@@ -150,7 +161,7 @@ def elect_unclean(
         reconciled = _reconciled(partition, live.alive, live.active, replace(rules, unclean=True))
         if reconciled.leader == NOBODY:
             return Refusal(
-                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "None of its replicas is there: start one of them."
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No broker with a replica of it is alive: start one of them."
             )
         return reconciled
 
@@ -176,21 +187,21 @@ def _elected(
 
 
 def imbalanced(topics: Collection[Topic], live: Liveness, percentage: int) -> list[tuple[str, int]]:
-    """The partitions that `elect_preferred` should move, as (topic, partition).
+    """Give the partitions whose leadership `elect_preferred` should give back, as (topic, partition).
 
-    Those of each broker that prefers to lead more than `percentage` per cent (leader.imbalance.per.broker.percentage) of
-    partitions that it does not lead; without those it cannot lead now and those whose replicas are being moved.
+    They belong to brokers that do not lead more than `percentage` per cent (leader.imbalance.per.broker.percentage) of the partitions of
+    which they are the preferred leaders. Partitions that the broker cannot lead now, or whose replicas are being moved, are left out.
     """
     preferred: defaultdict[int, int] = defaultdict(int)
-    astray: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    not_preferred: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
     for topic in topics:
         for partition in () if topic.deleting else topic.partitions:
             preferred[partition.replicas[0]] += 1
             if partition.leader != partition.replicas[0]:
-                astray[partition.replicas[0]].append((topic.name, partition.partition))
+                not_preferred[partition.replicas[0]].append((topic.name, partition.partition))
     by_name = {topic.name: topic for topic in topics}
     found = []
-    for broker, partitions in astray.items():
+    for broker, partitions in not_preferred.items():
         if broker in live.active and len(partitions) * 100 > percentage * preferred[broker]:
             found += [
                 (name, index)
@@ -202,31 +213,32 @@ def imbalanced(topics: Collection[Topic], live: Liveness, percentage: int) -> li
 
 
 def effective_min_isr(replicas: Sequence[int], rules: PartitionRules) -> int:
-    """min.insync.replicas, at most the number of replicas: below it the high watermark stands still."""
+    """Give min.insync.replicas, or the number of replicas if that is lower. With a smaller ISR the high watermark does not advance."""
     return min(rules.min_isr, len(replicas))
 
 
 def eligible(
     partition: Partition, isr: Collection[int], rules: PartitionRules, unclean: Collection[int] = ()
 ) -> tuple[int, ...]:
-    """The ELR of `partition` once its ISR is `isr`. `unclean`: may have lost records, so never in it."""
+    """Give the ELR of `partition` when its ISR becomes `isr`. Brokers in `unclean` may have lost records and are never in it."""
     if len(isr) >= effective_min_isr(partition.replicas, rules):
         return ()
     return in_order(partition.replicas, {*partition.isr, *partition.elr}.difference(isr, unclean))
 
 
 def in_order(replicas: Sequence[int], brokers: Collection[int]) -> tuple[int, ...]:
-    """Those of `brokers` that have a replica, in the order of `replicas`."""
+    """Give those of `brokers` that have a replica, in the order of `replicas`."""
     return tuple(broker for broker in replicas if broker in brokers)
 
 
 def first_of(replicas: Sequence[int], *sets: Collection[int]) -> int:
-    """The first of `replicas` that is in all of `sets`, `NOBODY` when there is none."""
+    """Give the first of `replicas` that is in all of `sets`, `NOBODY` when there is none."""
     return next((broker for broker in replicas if all(broker in members for members in sets)), NOBODY)
 
 
 def changed(partition: Partition, /, *, bump: bool = False, **fields: Any) -> Partition:
-    """`partition` with these fields and its epochs: another leader, or `bump`, makes a leader_epoch; no change, the same object."""
+    """Give `partition` with these fields and new epochs: another leader, or `bump`, raises the leader_epoch. The same object when nothing
+    changes."""
     after = replace(partition, **fields)
     elected = bump or after.leader != partition.leader
     if after == partition and not elected:
@@ -235,7 +247,7 @@ def changed(partition: Partition, /, *, bump: bool = False, **fields: Any) -> Pa
 
 
 def with_partitions(topic: Topic, partitions: Sequence[Partition]) -> Topic:
-    """`topic` with these partitions; the same object when each of them is the one it has."""
+    """Give `topic` with these partitions; the same object when none of them has changed."""
     if all(new is old for new, old in zip(partitions, topic.partitions, strict=True)):
         return topic
     return replace(topic, partitions=tuple(partitions))
@@ -250,7 +262,7 @@ def _reconciled(
         and not (partition.adding or partition.removing or partition.elr)
     ):
         return partition
-    # What the rules of now say about it first: under laxer ones something may have been committed without them.
+    # First the ELR under the present rules: under a lower min.insync.replicas records may have been committed without some members.
     current = replace(partition, elr=eligible(partition, partition.isr, rules))
     isr, unclean = _surviving(current, alive, active, rules)
     target = tuple(broker for broker in partition.replicas if broker not in partition.removing)
@@ -266,7 +278,7 @@ def _reconciled(
         leader = partition.leader
     return changed(
         partition,
-        # A leader that missed the change, and one that brings a replica back, would count what it had once.
+        # With the old epoch, a leader that missed the change or that gets the replica back would count records it had before.
         bump=len(replicas) < len(partition.replicas),
         replicas=replicas,
         adding=() if moved else partition.adding,
@@ -280,7 +292,7 @@ def _reconciled(
 def _surviving(
     partition: Partition, alive: frozenset[int], active: frozenset[int], rules: PartitionRules
 ) -> tuple[tuple[int, ...], bool]:
-    """The ISR without the brokers that are gone, and whether it took one that may lack committed records."""
+    """The ISR without the brokers that are gone, and whether it now has one that may lack committed records."""
     for there in (active.intersection(partition.isr), {first_of(partition.replicas, partition.elr, active)} - {NOBODY}):
         if there:
             return in_order(partition.replicas, there), False

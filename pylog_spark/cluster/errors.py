@@ -38,7 +38,7 @@ class ErrorCode(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A decision not to do what was asked: the code for the client and one sentence that says why."""
+    """A decision not to do what a request asks for: the error code for the client, and one sentence that says why."""
 
     code: ErrorCode
     message: str

@@ -1,6 +1,6 @@
-"""A leader proposes another ISR: whether it is accepted. Pure; no IO, no clock.
+"""Whether the ISR that a leader proposes is accepted. Pure; no IO, no clock.
 
-A proposal is accepted only when it was made on exactly what is stored: another leader_epoch or partition_epoch refuses it.
+A proposal is accepted only when it was made from exactly the stored state: with another leader_epoch or partition_epoch it is refused.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from pylog_spark.cluster.model import Partition, Topic
 
 @dataclass(frozen=True, slots=True)
 class IsrProposal:
-    """The ISR that the leader of a partition wants, and the epochs of the state it decided on.
+    """The ISR that the leader of a partition wants, and the epochs of the state from which it decided.
 
-    `epochs` are those of the members' registrations, in the order of `new_isr`; -1 where none matters. Who was registered anew
-    since the leader looked may have lost what the leader counted (KIP-903).
+    `epochs` are those of the members' registrations, in the order of `new_isr`; -1 where the epoch does not matter. A member that has
+    registered again since the leader decided may have lost records that the leader counted (KIP-903).
     """
 
     partition: int
@@ -29,27 +29,28 @@ class IsrProposal:
 def alter(
     topic: Topic, broker_id: int, proposals: Sequence[IsrProposal], live: Liveness, rules: PartitionRules
 ) -> tuple[Topic, dict[int, ErrorCode]]:
-    """Apply what `broker_id` proposes as leader; the topic, the same object when nothing changes, and an answer each.
+    """Apply the proposals of the leader `broker_id`. Returns the topic (the same object when nothing changes), and an answer for each
+    partition.
 
-    Anything but `ErrorCode.NONE` is final: the proposal is not in the topic.
+    Any answer but `ErrorCode.NONE` is final: the proposal is not in the topic.
     """
     partitions = {partition.partition: partition for partition in topic.partitions}
     answers: dict[int, ErrorCode] = {}
     for proposal in proposals:
-        one = None if topic.deleting else partitions.get(proposal.partition)
-        if one is None:
+        stored = None if topic.deleting else partitions.get(proposal.partition)
+        if stored is None:
             answers[proposal.partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
-        answer = _refused(one, broker_id, proposal, live)
+        answer = _refused(stored, broker_id, proposal, live)
         answers[proposal.partition] = answer
-        if answer is ErrorCode.NONE and set(proposal.new_isr) != set(one.isr):
-            isr = in_order(one.replicas, proposal.new_isr)
-            partitions[one.partition] = changed(one, isr=isr, elr=eligible(one, isr, rules))
+        if answer is ErrorCode.NONE and set(proposal.new_isr) != set(stored.isr):
+            isr = in_order(stored.replicas, proposal.new_isr)
+            partitions[stored.partition] = changed(stored, isr=isr, elr=eligible(stored, isr, rules))
     return with_partitions(topic, [partitions[partition.partition] for partition in topic.partitions]), answers
 
 
 def _refused(partition: Partition, broker_id: int, proposal: IsrProposal, live: Liveness) -> ErrorCode:
-    """Why `proposal` cannot be accepted; NONE when it can. In Kafka's order of checks."""
+    """The error code when `proposal` cannot be accepted; NONE when it can. The checks are in Kafka's order."""
     if proposal.leader_epoch > partition.leader_epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     if proposal.leader_epoch < partition.leader_epoch:
@@ -61,7 +62,7 @@ def _refused(partition: Partition, broker_id: int, proposal: IsrProposal, live: 
     isr = set(proposal.new_isr)
     if len(isr) < len(proposal.new_isr) or broker_id not in isr:
         return ErrorCode.INVALID_REQUEST
-    # A member that is gone but not yet dropped may stay: only who comes in has to be there.
+    # A dead member that is not dropped yet may stay: only new members have to be alive.
     come = isr.difference(partition.isr)
     if not isr.issubset(partition.replicas) or not live.active.issuperset(come):
         return ErrorCode.INELIGIBLE_REPLICA

@@ -1,7 +1,7 @@
 """Which brokers belong to a cluster, also while they are dead. Pure; no IO, no clock.
 
-A broker belongs to it from its first registration until it is forgotten by hand: new replicas may be placed on it, and wait for it.
-A cluster that an older pylog began knows those that live, and whoever registers with this one.
+A broker belongs to it from its first registration until it is unregistered by hand: new replicas may be placed on it also while it is
+dead. A cluster that an older pylog began knows only its live brokers, and those that register with a newer pylog.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,15 +13,15 @@ Known = Mapping[int, BrokerInfo]
 
 
 def remembered(known: Known, broker: BrokerInfo) -> Known:
-    """`known` with `broker` as it registers now; the same object when it is known so already."""
+    """Give `known` with `broker` as it registers now; the same object when nothing changes."""
     shown = BrokerInfo(broker.id, broker.host, broker.port, broker.rack)
     return known if known.get(broker.id) == shown else {**known, broker.id: shown}
 
 
 def forgotten(known: Known, broker_id: int, alive: Collection[int]) -> Known | Refusal:
-    """`known` without that broker; a live one would be back at once, so it is refused."""
+    """Give `known` without that broker. Refused for a live broker, which would be back at once."""
     if broker_id in alive:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Broker {broker_id} lives: stop it, then unregister it.")
     if broker_id not in known:
         return Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker {broker_id} is not registered.")
-    return {number: one for number, one in known.items() if number != broker_id}
+    return {number: broker for number, broker in known.items() if number != broker_id}

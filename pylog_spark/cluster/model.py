@@ -1,4 +1,4 @@
-"""The cluster as plain, immutable values. Kafka's words; no IO, no clock, no randomness but `new_topic_id`."""
+"""The cluster as plain, immutable values, with Kafka's names. No IO, no clock, no randomness except in `new_topic_id`."""
 
 import base64
 import uuid
@@ -18,9 +18,9 @@ class BrokerInfo:
     Attributes
     ----------
     epoch : int
-        Of its registration; a broker that registers again has a larger one.
+        The epoch of its registration; a broker that registers again has a larger one.
     level_min, level_max : int
-        The feature levels it understands: of stored documents and of requests between brokers.
+        The cluster levels that it understands: of stored documents and of requests between brokers.
     min_isr : int
         Its default of min.insync.replicas; all brokers of a cluster have the same.
     """
@@ -37,21 +37,21 @@ class BrokerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition of a topic: who holds it and who leads it (-1: nobody).
+    """One partition of a topic: its replicas and its leader (-1: none).
 
     Attributes
     ----------
     replicas : tuple of int
         Broker ids, the preferred leader first; while replicas move, the old and the new ones.
     isr : tuple of int
-        Those that have every committed record.
+        The in-sync replicas: they have every committed record.
     partition_epoch : int
-        One more with each change of anything here.
+        Grows by one with each change of the partition.
     adding, removing : tuple of int
-        Of `replicas`, those that come and go while replicas move.
+        While replicas move, those of `replicas` that are added and removed.
     elr : tuple of int
-        Replicas outside the ISR that have every committed record all the same, because none was committed since they left:
-        the ISR was smaller than min.insync.replicas (KIP-966).
+        The eligible leader replicas: outside the ISR, but with every committed record, because none was committed since they left
+        (the ISR was smaller than min.insync.replicas, KIP-966).
     """
 
     partition: int
@@ -74,9 +74,9 @@ class Topic:
     topic_id : str
         Kafka's text form of a UUID: 22 characters of URL-safe base64. A recreated topic has a new one.
     configs : mapping of str to str
-        Only what was set for this topic, as text.
+        The settings that were set for this topic, as text.
     deleting : bool
-        True from the decision to delete until its directories are gone; such a topic is served to nobody.
+        True from the decision to delete it until its directories are gone; it is no longer served.
     """
 
     name: str

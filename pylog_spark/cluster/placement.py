@@ -1,14 +1,13 @@
-"""Where the replicas of partitions should be when brokers come, go or get more of them. Pure; no IO, no clock, deterministic.
+"""Where the replicas of existing partitions should be after brokers were added or removed. Pure; no IO, no clock, deterministic.
 
-Who calls it: the client that asks for a reassignment. Kafka's request AlterPartitionReassignments (KIP-455) names the replicas that
-each partition is to have, and no version of it leaves the choice to the brokers; Kafka's own tool decides beside its client, too
+Called by the client that asks for a reassignment. Kafka's request AlterPartitionReassignments (KIP-455) names the replicas that
+each partition is to have, and no version of it leaves the choice to the brokers; Kafka's own tool makes the plan in the client, too
 (`kafka-reassign-partitions --generate`). So `pylog cluster reassign` reads the present replicas and the live brokers, calls `plan` and
-sends the plan as it stands. The controller judges each partition of the request anew (`reassignment`): a plan that is out of date,
-because a broker or a partition came or went meanwhile, is refused for the partitions concerned and does no harm to the others.
-Replicas of new partitions are placed by the brokers themselves: `assignment`.
+sends the plan unchanged. The controller checks each partition of the request (`reassignment`). If a broker or a partition was added or
+removed meanwhile, it refuses the partitions concerned and moves the others. For new partitions the brokers choose: `assignment`.
 
-As few replicas as possible move: those on brokers that stay keep their place, unless one broker would have at least two more than
-another. Then leadership is spread by the order of the replicas, which moves no record.
+As few replicas as possible move: those on remaining brokers stay, unless one broker would have at least two replicas more than
+another. Then leadership is balanced by the order of the replicas, which moves no records.
 """
 
 from collections import Counter
@@ -32,24 +31,24 @@ def plan(
 
     Parameters
     ----------
-    replicas : mapping
-        Partitions that may be moved, with their replicas now.
+    replicas : mapping of TopicPartition to sequence of int
+        The partitions that may be moved, with their present replicas.
     live : sequence of BrokerInfo
         All live brokers.
     broker_ids : collection of int, optional
-        Those of them that may have replicas; all when None.
+        The brokers that may have replicas; all live ones when None.
     factor : int, optional
         How many replicas each partition gets; as many as it has when None.
 
     Returns
     -------
-    dict or Refusal
-        The new replicas of every partition for which they differ; or why there is no such plan.
+    dict of TopicPartition to tuple of int, or Refusal
+        The new replicas of every partition whose replicas change; or why there is no such plan.
     """
     unknown = set(broker_ids or ()) - {broker.id for broker in live}
     if unknown:
         ids = ",".join(str(broker.id) for broker in live)
-        sentence = f"Broker {min(unknown)} is not among the live ones: {ids}."
+        sentence = f"Broker {min(unknown)} is not alive; the live brokers are {ids}."
         return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
     chosen = [broker for broker in live if broker_ids is None or broker.id in broker_ids]
     placed = spread(replicas, chosen, factor)
@@ -57,21 +56,21 @@ def plan(
 
 
 def changes(replicas: Mapping[TopicPartition, Sequence[int]], wanted: Placement) -> Placement:
-    """Those of `wanted` that are not what the partition has now."""
+    """Give those of `wanted` that differ from the present replicas."""
     return {partition: to for partition, to in wanted.items() if tuple(replicas.get(partition, ())) != to}
 
 
 def spread(
     present: Mapping[TopicPartition, Sequence[int]], brokers: Sequence[BrokerInfo], factor: int | None = None
 ) -> Placement | Refusal:
-    """New replicas of each (topic, partition), the preferred leader first.
+    """Give new replicas for each partition, the preferred leader first.
 
     Parameters
     ----------
-    present : mapping
-        The replicas now.
+    present : mapping of TopicPartition to sequence of int
+        The present replicas.
     brokers : sequence of BrokerInfo
-        Who may have replicas.
+        The brokers that may have replicas.
     factor : int, optional
         How many replicas each partition gets; as many as it has when None.
     """
@@ -98,7 +97,7 @@ def spread(
 
 
 def _least(taken: Sequence[int], held: Counter[int], racks: Mapping[int, str | None]) -> int:
-    """Choose the next broker for a partition on `taken`: in a rack that it is not in, if there is one, and with the fewest replicas."""
+    """Choose another broker for a partition that is on `taken`: in another rack, if there is one, and with the fewest replicas."""
     used = {racks[broker] for broker in taken if racks[broker] is not None}
     return min(
         (broker for broker in racks if broker not in taken),
@@ -107,7 +106,7 @@ def _least(taken: Sequence[int], held: Counter[int], racks: Mapping[int, str | N
 
 
 def _even_out(placed: Mapping[TopicPartition, list[int]], held: Counter[int], racks: Mapping[int, str | None]) -> None:
-    """Move replicas from the most to the least burdened broker while they differ by more than one and a partition can move."""
+    """Move replicas from the broker with the most to that with the fewest, while they differ by more than one and a replica can move."""
     stuck: set[tuple[int, int]] = set()
     while True:
         pairs = [

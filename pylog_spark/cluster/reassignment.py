@@ -1,10 +1,10 @@
-"""Moving replicas to other brokers: beginning a move, cancelling it, listing what is under way. Pure; no IO, no clock.
+"""Moving replicas to other brokers: beginning a move, cancelling it, listing the moves under way. Pure; no IO, no clock.
 
-A move has three steps. `start` adds the new replicas and says which ones are to go; the new ones fetch until the leader takes them
-into the ISR; `election.reconcile` completes it: when all replicas that stay are in sync, the others leave. Until then it can be
-cancelled or replaced by another one; both count from the replicas before the first of them.
+A move has three steps. `start` adds the new replicas and marks the ones to remove; the new ones fetch until the leader takes them
+into the ISR; `election.reconcile` completes the move: when all replicas that stay are in sync, the others are removed. Until then it can
+be cancelled or replaced by another move; both start from the replicas before the first move.
 
-Not guaranteed: the order of the replicas before, after a cancelled move; those that both have keep the order of the target.
+Not guaranteed: that a cancelled move restores the order of the replicas; those that are in both keep the order of the target.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,10 @@ from pylog_spark.cluster.model import Partition, Topic
 def start(
     topic: Topic, targets: Mapping[int, Sequence[int] | None], live: Liveness, rules: PartitionRules | None = None
 ) -> tuple[Topic, dict[int, Refusal]]:
-    """Begin to move partitions to the replicas of `targets` (None: cancel); the topic and why some are not moved.
+    """Begin to move partitions to the replicas of `targets` (None: cancel). Returns the topic, and why some partitions are not moved.
 
     A target may have brokers that are dead, but known: the move waits for them. `reconcile` the topic before it is stored: a change
-    of the order alone is complete at once. With `rules` nothing is given up that
-    would leave fewer than min.insync.replicas in sync.
+    of the order alone is complete at once. With `rules` a move that would leave fewer than min.insync.replicas in sync is refused.
     """
     after = list(topic.partitions)
     refused: dict[int, Refusal] = {}
@@ -47,12 +46,12 @@ def start(
 
 
 def listing(topic: Topic) -> tuple[Partition, ...]:
-    """The partitions whose replicas are being moved; `replicas`, `adding` and `removing` say from where to where."""
+    """Give the partitions whose replicas are being moved; `replicas`, `adding` and `removing` describe the move."""
     return tuple(partition for partition in topic.partitions if partition.adding or partition.removing)
 
 
 def original(partition: Partition) -> tuple[int, ...]:
-    """The replicas before the move that is going on, if any."""
+    """Give the replicas of the partition before the move under way, if there is one."""
     return tuple(broker for broker in partition.replicas if broker not in partition.adding)
 
 
@@ -85,7 +84,7 @@ def _moving(
     removing = tuple(broker for broker in before if broker not in target)
     replicas = (*target, *removing)
     isr = in_order(replicas, partition.isr)
-    # What was committed is on that many replicas; giving up a move must not leave it on fewer.
+    # Committed records are on that many replicas; cancelling a move must not leave them on fewer.
     whole = {*partition.isr, *partition.elr}
     staying = in_order(replicas, whole)
     if not isr or len(staying) < min(len(whole), effective_min_isr(replicas, rules)):
@@ -96,7 +95,7 @@ def _moving(
     dropped = not set(replicas).issuperset(partition.replicas)
     return changed(
         partition,
-        # As when a move completes: no leader may go on counting what a replica had that comes back later.
+        # As when a move completes: a leader must not count the records of a removed replica that is added again later.
         bump=dropped,
         replicas=replicas,
         adding=tuple(broker for broker in target if broker not in before),

@@ -1,9 +1,9 @@
-"""What may happen to topics: pure decisions of the present topics, the request and the rules. Nothing is stored here.
+"""Creating, deleting and growing topics: pure decisions from the present topics, the request and the rules. Nothing is stored here.
 
-Each function answers with the new `Topic` or with a `Refusal` that carries Kafka's error code; a refused topic never
+Each function gives the new `Topic` or a `Refusal` with Kafka's error code; a refused topic never
 affects another one of the same request. Codes and conditions are Apache Kafka's (ReplicationControlManager, Topic).
-Replicas are placed on brokers that are known, dead ones too where the live ones are not enough; leaders and in sync are live ones
-only, since a dead one has not even made the log. It comes in like any follower that was away.
+Replicas are placed on known brokers, also on dead ones when the live ones are not enough. Leaders and in-sync replicas are only live
+brokers, since a dead one has not created the log; it joins the ISR later like any follower that was down.
 """
 
 import string
@@ -27,16 +27,16 @@ Topics = Mapping[str, Topic]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the broker's settings say about topics.
+    """The broker's settings about topics.
 
     Attributes
     ----------
     check_config : callable
         Takes a topic setting's name and text, returns the text to store; raises ValueError with a sentence.
     brokers : sequence of BrokerInfo
-        Those that may have replicas. Nobody named: this broker alone.
+        The brokers that may have replicas; only this broker when empty.
     absent : frozenset of int
-        Of those, who is dead or being stopped: they get replicas where nobody else can, and are not in sync with them.
+        Those of them that are dead or being stopped: they get replicas only when the others are not enough, and are not in sync.
     """
 
     node_id: int

@@ -1,8 +1,8 @@
 """Which member of a consumer group owns which partition: Algorithm 1 of the Kafka paper (NetDB 2011). Pure.
 
-Every member works its own share out from the same two registries (members, partitions), so nobody assigns it. Members
-may see different states of the registries for a while; what keeps two of them off one partition is that a partition is
-owned by creating a node that only one can create, and that a member claims nothing that it has not seen released.
+Every member computes its own share from the same two registries (members, partitions), so there is no leader that assigns. Members
+may see different states of the registries for a while. Still no two of them own a partition: a member owns it by creating a node,
+which only one member can create, and it claims a partition only after its release.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,15 +14,15 @@ from pylog_spark.topic_partition import TopicPartition
 def share(
     member: str, members: Mapping[str, Collection[str]], partitions: Mapping[str, Collection[int]]
 ) -> set[TopicPartition]:
-    """Give the partitions that are `member`'s.
+    """Give the partitions that belong to `member`.
 
-    Of each topic, both partitions and the members that subscribe to it are sorted; each member takes as many partitions in
-    a row, and the first ones take one more when it does not come out even.
+    Of each topic, both the partitions and the members that subscribe to it are sorted. Each member takes the same number of
+    consecutive partitions; when they cannot be divided evenly, the first members take one more.
 
     Parameters
     ----------
     member : str
-        Whose share. One that is not in `members` has none.
+        The member. If it is not in `members`, its share is empty.
     members : mapping of str to collection of str
         The topics that each member subscribes to.
     partitions : mapping of str to collection of int
@@ -41,7 +41,7 @@ def share(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a member does next: first it releases, then it claims. What is in neither stays as it is."""
+    """What a member does next: first it releases partitions, then it claims others. All other partitions stay as they are."""
 
     release: frozenset[TopicPartition]
     claim: frozenset[TopicPartition]
@@ -60,8 +60,8 @@ def next_step(
 ) -> Step:
     """Say what `member` has to release and to claim to own its share.
 
-    The paper releases everything and claims the share anew. Here a member keeps what stays its own. For the others that is the
-    same: they may not claim it in either case.
+    In the paper a member releases all partitions and claims its whole share anew. Here it keeps the partitions that stay in its share.
+    For the other members that makes no difference: they may not claim these in either case.
     """
     mine = share(member, members, partitions)
     return Step(frozenset(owned) - mine, frozenset(mine) - frozenset(owned))

@@ -1,14 +1,14 @@
-"""The registries of consumer groups that keep themselves in a shared store (Kafka paper, NetDB 2011, section 3.2).
+"""The documents of consumer groups without a coordinator in the shared store (Kafka paper, NetDB 2011, section 3.2).
 
 =============================================  ===========================================================================
-path                                           what is there
+path                                           document
 =============================================  ===========================================================================
-``consumers/<group>/ids/<consumer>``           ephemeral {"version": 1, "topics": [names]}: a member and what it subscribes to
-``consumers/<group>/owners/<topic>/<part>``    ephemeral: the text of the consumer that owns the partition
+``consumers/<group>/ids/<consumer>``           ephemeral {"version": 1, "topics": [names]}: a member and its topics
+``consumers/<group>/owners/<topic>/<part>``    ephemeral: the name of the consumer that owns the partition
 ``consumers/<group>/offsets/<topic>/<part>``   the offset of the next record to read, in decimal digits; stays
 =============================================  ===========================================================================
 
-The texts are those of Kafka's first consumers, so that tools of that time and people with a ZooKeeper shell can read them.
+The format is that of Kafka's first consumers, so that tools of that time and people with a ZooKeeper shell can read it.
 """
 
 import json
@@ -19,7 +19,7 @@ from pylog_spark.cluster.documents import DocumentError
 from pylog_spark.topic_partition import TopicPartition
 
 _VERSION = 1
-# As for a topic: it becomes one segment of a path.
+# The same rule as for a topic's name, since it becomes one segment of a path.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
@@ -29,37 +29,37 @@ def is_name(text: str) -> bool:
 
 
 def members_path(group: str) -> str:
-    """Where the members of a group are registered."""
+    """The parent of the registrations of a group's members."""
     return f"consumers/{group}/ids"
 
 
 def member_path(group: str, consumer: str) -> str:
-    """Where one member is registered."""
+    """The path of a member's registration."""
     return f"{members_path(group)}/{consumer}"
 
 
 def owners_path(group: str, topic: str) -> str:
-    """Where the owners of a topic's partitions are."""
+    """The parent of the owners of a topic's partitions."""
     return f"consumers/{group}/owners/{topic}"
 
 
 def owner_path(group: str, partition: TopicPartition) -> str:
-    """Where the owner of a partition is."""
+    """The path of a partition's owner."""
     return f"{owners_path(group, partition.topic)}/{partition.partition}"
 
 
 def offset_path(group: str, partition: TopicPartition) -> str:
-    """Where a group's offset of a partition is."""
+    """The path of a group's offset of a partition."""
     return f"consumers/{group}/offsets/{partition.topic}/{partition.partition}"
 
 
 def encode_member(topics: Collection[str]) -> bytes:
-    """A member's registration."""
+    """Encode a member's registration."""
     return json.dumps({"version": _VERSION, "topics": sorted(topics)}, separators=(",", ":")).encode()
 
 
 def decode_member(path: str, data: bytes) -> frozenset[str]:
-    """The topics of a registration; further fields are passed over. Raises `DocumentError`."""
+    """Decode the topics of a registration; unknown fields are ignored. Raises `DocumentError`."""
     try:
         body = json.loads(data)
         version, topics = body["version"], body["topics"]
@@ -71,17 +71,17 @@ def decode_member(path: str, data: bytes) -> frozenset[str]:
 
 
 def encode_owner(consumer: str) -> bytes:
-    """An owner."""
+    """Encode an owner."""
     return consumer.encode()
 
 
 def encode_offset(offset: int) -> bytes:
-    """An offset."""
+    """Encode an offset."""
     return str(offset).encode()
 
 
 def decode_offset(path: str, data: bytes) -> int:
-    """The offset stored at `path`. Raises `DocumentError`."""
+    """Decode the offset stored at `path`. Raises `DocumentError`."""
     if not data.isdigit():
         raise DocumentError(f"The offset {path} is {data[:40]!r} and not a number: correct or delete it.")
     return int(data)

@@ -1,18 +1,18 @@
 """Consumers that divide the partitions of topics among themselves, as in the Kafka paper (NetDB 2011, section 3.2).
 
-Everything a group knows stands in ZooKeeper (`documents` lists it); there is no coordinator. Each member watches the
-group's members, the brokers and its topics; when something changes it works its share out (`assignment`), commits and
-releases what is not its own any more, and claims what is, waiting for whoever still owns it.
+All state of a group is stored in ZooKeeper (`documents` lists it); there is no coordinator. Each member watches the
+group's members, the brokers and its topics. When something changes it computes its share (`assignment`), commits and
+releases the partitions that are no longer in it, and claims the new ones, for which it may have to wait until their owners release them.
 
 What is promised:
 
-- *At least once.* A record counts as done when the next one is asked for. Only what is done is committed: now and then, and
-  before a partition is released. Who owns a partition next begins at the last commit. So a member that dies has its records
-  since the last commit handed out again, by another.
-- *One owner.* No partition has two owners, whatever fails. A member hands out nothing unless its session surely lives, by an
-  answer of ZooKeeper that is younger than the session time-out; its work on a record that it was handed before may overlap
-  with the next owner's, when it was paused for longer than that.
-- A member gives up partitions only while it is asked for records: one that works on a record for long keeps them.
+- *At least once.* A record counts as processed when the program asks for the next one. Only processed records are committed: at
+  intervals, and before a partition is released. The next owner of a partition begins at the last commit. So after a member dies,
+  another one delivers its records since the last commit again.
+- *One owner.* No partition has two owners, whatever fails. A member delivers records only while an answer of ZooKeeper that is
+  younger than the session time-out proves that its session lives. If the program was paused for longer than that, its work on a
+  record that was delivered before may overlap with the work of the next owner.
+- A member releases partitions only inside `poll`: while the program works on a record, it keeps them.
 """
 
 import logging
@@ -42,9 +42,9 @@ from pylog_spark.topic_partition import TopicPartition
 
 _log = logging.getLogger("pylog_spark")
 
-# ZooKeeper tells of the release of a partition that another member owns; this is for news that were missed.
+# ZooKeeper's watches report when another member releases a partition; the claim is also repeated, in case a report was missed.
 _CLAIM_AGAIN_S = 1.0
-# Where no broker keeps its topics in the same ZooKeeper, a topic that grows is seen by asking.
+# If the brokers' topics are not in the same ZooKeeper, new partitions of a topic are found by asking the brokers.
 _LOOK_AGAIN_S = 30.0
 _READ_WAIT_MS = 10
 _WITHOUT_MS = 100
@@ -52,13 +52,13 @@ _WITHOUT_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """What happens to a member's partitions.
+    """A change of a member's partitions.
 
     Attributes
     ----------
     what : str
-        ``releasing``: they are still this member's, and about to be given up: the time to finish and commit.
-        ``claimed``: they are this member's from now on. ``lost``: the session with ZooKeeper ended, they are another's already.
+        ``releasing``: the member still owns them and is about to release them; finish the work on their records and commit.
+        ``claimed``: the member owns them from now on. ``lost``: the session with ZooKeeper ended, others may own them already.
     partitions : frozenset of (str, int)
         Topics and partitions.
     """
@@ -68,7 +68,7 @@ class Rebalance:
 
 
 class ConsumerGroup:
-    """One member of a consumer group: iterate over it, or `poll`. Not thread-safe; not to be used after a fork.
+    """One member of a consumer group: iterate over it, or `poll`. Not thread-safe; must not be used after a fork.
 
     >>> with ConsumerGroup("zk1:2181/logs", "billing", ["orders"]) as group:  # doctest: +SKIP
     ...     for record in group:
@@ -77,34 +77,36 @@ class ConsumerGroup:
     Parameters
     ----------
     zookeeper : str
-        ``HOST:PORT,HOST:PORT/chroot``: where the group keeps itself.
+        ``HOST:PORT,HOST:PORT/chroot``: the ZooKeeper that stores the group.
     group : str
-        Its name.
+        The group's name.
     topics : collection of str
-        What this member reads; members of a group may read different topics.
+        The topics that this member reads; members of a group may read different topics.
     bootstrap_servers : str, optional
-        Brokers; those that are registered in the same ZooKeeper when it is left out.
+        The brokers; by default those that are registered in the same ZooKeeper.
     start : str
-        ``earliest``, ``latest`` (records that come later), or ``none`` (an error): where to begin a partition of which the
-        group has no offset, or one that the log does not hold any more.
+        Where to begin a partition when the group has no offset of it, or one that the log does not hold any more: ``earliest``,
+        ``latest`` (only records that come later), or ``none`` (an error).
     auto_commit : bool
-        Whether what is done is committed every `auto_commit_interval_ms`, before partitions are released, and at the end.
-        Without it `commit` is the caller's, best also in `on_rebalance`.
+        Whether offsets of processed records are committed every `auto_commit_interval_ms`, before partitions are released, and at
+        the end. Without it the program calls `commit`, best also in `on_rebalance`.
+    auto_commit_interval_ms : int
+        Milliseconds between two commits.
     on_rebalance : callable, optional
         Is called with a `Rebalance`, inside `poll`; it may call `commit`.
     session_timeout_ms : int
-        How long after a member died its partitions go to others. ZooKeeper may grant another time.
+        How many milliseconds after a member's death its partitions go to others. ZooKeeper may grant another time.
     connection_timeout_ms : int, optional
-        How long to wait for ZooKeeper's first answer; as long as a session lasts when it is left out.
+        How many milliseconds to wait for ZooKeeper's first answer; by default as long as `session_timeout_ms`.
     consumer_id : str, optional
-        Name of this member; host, process and a random number when it is left out.
-    config : mapping, optional
+        Name of this member; by default made of the host, the process id and a random number.
+    config : mapping of str to str, optional
         Settings of the client by Kafka's names.
 
     Raises
     ------
     LogError
-        ZooKeeper or the brokers cannot be reached, a topic does not exist, or kazoo is not installed.
+        When ZooKeeper or the brokers cannot be reached, a topic does not exist, or kazoo is not installed.
     """
 
     def __init__(
@@ -144,11 +146,11 @@ class ConsumerGroup:
         self._readers = Readers(settings, start)
         self._waiting: deque[Record] = deque()
         self._owned: set[TopicPartition] = set()
-        #: Not read any more, and not known to be released.
+        #: Partitions that are not read any more, and whose release is not confirmed yet.
         self._leaving: set[TopicPartition] = set()
-        #: The offset after the last record handed out, after the last one done, and as committed.
-        self._handed: dict[TopicPartition, int] = {}
-        self._done: dict[TopicPartition, int] = {}
+        #: The offset after the last record that was delivered, after the last one that was processed, and the committed offset.
+        self._delivered: dict[TopicPartition, int] = {}
+        self._processed: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._look_at = self._commit_at = 0.0
         self._closed = False
@@ -159,60 +161,70 @@ class ConsumerGroup:
         return frozenset(self._owned)
 
     def __iter__(self) -> Iterator[Record]:
-        """Give records one by one, without an end; wait for new ones."""
+        """Iterate over records without an end, waiting for new ones."""
         while True:
             yield from self.poll(max_records=1)
 
     def poll(self, timeout_s: float = 1.0, max_records: int = 500) -> list[Record]:
-        """Give up to `max_records` records, none when none came within `timeout_s`. What was given before counts as done.
+        """Give the next records. Those of earlier calls then count as processed.
 
-        The first call joins the group. While ZooKeeper is away for longer than the session lasts, nothing is given.
+        The first call joins the group. When ZooKeeper does not answer for longer than the session lasts, no records are given.
+
+        Parameters
+        ----------
+        timeout_s : float
+            How many seconds to wait for records.
+        max_records : int
+            Most records to give.
+
+        Returns
+        -------
+        list of Record
+            Empty when no record came in time.
 
         Raises
         ------
         LogError
-            The brokers do not answer, or ``OFFSET_OUT_OF_RANGE`` with ``start="none"``. The next call tries again.
+            When the brokers do not answer, or ``OFFSET_OUT_OF_RANGE`` with ``start="none"``. The next call tries again.
         """
         if self._closed:
-            raise LogError("CLOSED", f"This member of group {self.group} is closed: make a new one.")
-        self._done.update(self._handed)
+            raise LogError("CLOSED", f"This member of group {self.group} is closed: create a new one.")
+        self._processed.update(self._delivered)
         until = time.monotonic() + timeout_s
         while True:
-            tended = self._tend()
-            if tended and not self._waiting:
-                # One partition is waited on for a moment, so that others have their turn.
+            may_deliver = self._maintain()
+            if may_deliver and not self._waiting:
+                # Wait only briefly for one partition, so that the others have their turn.
                 self._waiting.extend(self._readers.next(_READ_WAIT_MS))
-            if tended and self._waiting and self._lives():
-                return self._hand_out(max_records)
+            if may_deliver and self._waiting and self._lives():
+                return self._deliver(max_records)
             left_s = until - time.monotonic()
             if left_s <= 0:
                 return []
-            if not tended or self._readers.count == 0:
+            if not may_deliver or self._readers.count == 0:
                 self._changed.wait(min(left_s, _WITHOUT_MS / 1000))
 
     def commit(self) -> None:
-        """Store the offsets of everything handed out so far, so that it is not handed out again.
+        """Commit the offsets of all records delivered so far, so that they are not delivered again.
 
         Raises
         ------
         LogError
-            ``UNKNOWN_MEMBER_ID``: the session with ZooKeeper is over, others have the partitions, nothing was stored.
-            ``UNREACHABLE``: ZooKeeper is away; another `commit` may store it.
+            ``UNKNOWN_MEMBER_ID``: the session with ZooKeeper is over, others may own the partitions, nothing was committed.
+            ``UNREACHABLE``: ZooKeeper does not answer; another `commit` may succeed.
         """
-        self._done.update(self._handed)
+        self._processed.update(self._delivered)
         try:
             self._commit()
         except SessionLost as error:
-            sentence = (
-                f"{error} Records since the last commit are handed out again, by whoever owns their partitions now."
-            )
+            sentence = f"{error} The next owners of its partitions deliver the records since the last commit again."
             raise LogError("UNKNOWN_MEMBER_ID", sentence) from error
         except StoreError as error:
             raise LogError("UNREACHABLE", str(error)) from error
 
     def close(self) -> None:
-        """Commit what was handed out when `auto_commit` is on, and leave the group. Idempotent."""
-        self._close(self._handed)
+        """Commit the delivered records' offsets when `auto_commit` is on, and leave the group. Idempotent."""
+        self._close(self._delivered)
 
     def __enter__(self) -> "ConsumerGroup":
         return self
@@ -220,14 +232,14 @@ class ConsumerGroup:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A record whose handling failed is not done.
-        self._close(self._handed if error is None else {})
+        # The last records are not processed when the program failed.
+        self._close(self._delivered if error is None else {})
 
     def _close(self, done: Mapping[TopicPartition, int]) -> None:
         if self._closed:
             return
         self._closed = True
-        self._done.update(done)
+        self._processed.update(done)
         try:
             if self._auto_commit_s is not None and self._membership.registered:
                 with suppress(StoreError):
@@ -237,10 +249,10 @@ class ConsumerGroup:
             self._admin.close()
             self._membership.close()
 
-    def _hand_out(self, most: int) -> list[Record]:
+    def _deliver(self, most: int) -> list[Record]:
         records = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         for record in records:
-            self._handed[TopicPartition(record.topic, record.partition)] = record.offset + 1
+            self._delivered[TopicPartition(record.topic, record.partition)] = record.offset + 1
         return records
 
     def _lives(self) -> bool:
@@ -250,8 +262,8 @@ class ConsumerGroup:
             self._forget()
             return False
 
-    def _tend(self) -> bool:
-        """Join, rebalance and commit as due. True when this member may hand out records now."""
+    def _maintain(self) -> bool:
+        """Join, rebalance and commit when it is time to. Returns whether this member may deliver records now."""
         try:
             if not self._membership.registered:
                 self._join()
@@ -279,7 +291,7 @@ class ConsumerGroup:
         self._commit_at = time.monotonic() + (self._auto_commit_s or 0.0)
 
     def _forget(self) -> None:
-        """Forget everything that was owned: the session is over, and others may own it by now."""
+        """Drop all partitions: the session is over, and others may own them by now."""
         lost, self._owned, self._leaving = frozenset(self._owned), set(), set()
         self._drop(lost)
         if lost:
@@ -287,10 +299,10 @@ class ConsumerGroup:
             self._on_rebalance(Rebalance("lost", lost))
 
     def _drop(self, partitions: frozenset[TopicPartition]) -> None:
-        """Read and hand out nothing more of `partitions`."""
+        """Stop reading `partitions`, and deliver no more of their records."""
         self._readers.end(partitions)
         self._waiting = deque(record for record in self._waiting if (record.topic, record.partition) not in partitions)
-        for offsets in (self._handed, self._done, self._committed):
+        for offsets in (self._delivered, self._processed, self._committed):
             for partition in partitions:
                 offsets.pop(partition, None)
 
@@ -303,7 +315,7 @@ class ConsumerGroup:
             raise
 
     def _balance(self) -> bool:
-        """Release and claim until this member owns its share. True when it owns all of it."""
+        """Release and claim partitions. Returns whether this member owns its whole share now."""
         self._store.watch_children(documents.REGISTRATIONS)
         for topic in self._topics:
             self._store.watch(documents.topic_path(topic))
@@ -329,11 +341,11 @@ class ConsumerGroup:
         try:
             offsets = self._readers.begin(stored)
         except LogError:
-            # The brokers do not say where to begin. A partition that is owned and not read would be read by nobody.
+            # The brokers do not say where to begin. Without the release nobody would read these partitions.
             self._membership.release(stored)
             self._owned.difference_update(stored)
             raise
-        # Where a group begins is kept: what comes from now on is read, whoever owns the partition then.
+        # Commit where the group begins, so that the next owner also reads the records that come from now on.
         self._membership.commit(
             {partition: offset for partition, offset in offsets.items() if stored[partition] is None}
         )
@@ -342,7 +354,7 @@ class ConsumerGroup:
             self._on_rebalance(Rebalance("claimed", frozenset(stored)))
 
     def _commit(self) -> None:
-        news = {partition: at for partition, at in self._done.items() if self._committed.get(partition) != at}
+        news = {partition: at for partition, at in self._processed.items() if self._committed.get(partition) != at}
         self._membership.commit(news)
         self._committed.update(news)
 
@@ -357,6 +369,6 @@ def _check(group: str, consumer: str, topics: Collection[str], start: str) -> No
         if not is_name(name):
             raise ValueError(f"{what}={name!r} must be 1 to 249 letters, digits, dots, underscores and hyphens.")
     if not topics:
-        raise ValueError("topics is empty: name what to read.")
+        raise ValueError("topics is empty: name the topics to read.")
     if start not in ("earliest", "latest", "none"):
         raise ValueError(f"start={start!r} is not earliest, latest or none.")

@@ -1,8 +1,8 @@
 """What one member of a group writes into ZooKeeper: its registration, its claims, offsets and releases.
 
-A member owns what it claimed in the session in which it is registered, and nothing else. ZooKeeper removes its registration
-and its ownerships together when that session ends; so every commit and every release happens only together with a look at the
-registration (a `Guard`), and somebody whose session is over can neither move an offset nor release what is another's now.
+A member owns exactly the partitions that it claimed in the session in which it is registered. ZooKeeper removes its registration
+and its ownerships together when that session ends. Every commit and every release checks the registration in the same transaction
+(a `Guard`), so a member whose session is over can neither change an offset nor release a partition that another member owns now.
 """
 
 import time
@@ -12,7 +12,7 @@ from pylog_spark.cluster.store import Guard, RevisionConflict, SessionLost, Shar
 from pylog_spark.consumer_group import documents
 from pylog_spark.topic_partition import TopicPartition
 
-#: How much of its time a session may have left before ZooKeeper is asked again.
+#: ZooKeeper is asked again when a session has less than this fraction of its time left.
 _RENEW_BELOW = 0.5
 
 
@@ -22,7 +22,13 @@ class GroupMembership:
     Parameters
     ----------
     store : SharedStore
-        Belongs to this object; `close` closes it.
+        The shared store; `close` closes it.
+    group : str
+        The group's name.
+    consumer : str
+        The member's name.
+    topics : collection of str
+        The topics that the member reads.
     """
 
     def __init__(self, store: SharedStore, group: str, consumer: str, topics: Collection[str]) -> None:
@@ -36,13 +42,13 @@ class GroupMembership:
         self._revisions: dict[TopicPartition, int] = {}
 
     def register(self) -> None:
-        """Become a member in the session that is there now. Raises `StoreError`."""
+        """Register the member in the current session. Raises `StoreError`."""
         self._session, self._until, self._revisions = None, 0.0, {}
         for path in (documents.members_path(self._group), *(self._owners(topic) for topic in self._topics)):
             self._make(path)
         session = self._store.session()
         self._store.put_ephemeral(self._mine, documents.encode_member(self._topics))
-        # A session that began in between would have no registration.
+        # If another session has begun meanwhile, the registration is gone.
         if session is None or self._store.session() != session:
             raise SessionLost(f"The session with ZooKeeper ended while consumer {self._consumer} registered.")
         self._session = session
@@ -50,18 +56,18 @@ class GroupMembership:
 
     @property
     def registered(self) -> bool:
-        """Whether there is a registration, as far as known."""
+        """Whether the member is registered, as far as known."""
         return self._session is not None
 
     def lives(self) -> bool:
-        """Whether the session surely lives now, asking ZooKeeper when the last answer does not prove enough.
+        """Whether the session is known to be alive now. Asks ZooKeeper when its last answer is too old.
 
-        False while ZooKeeper cannot be asked and the last answer proves nothing any more: the session may live or not.
+        False when ZooKeeper does not answer and its last answer is too old: the session may be alive or not.
 
         Raises
         ------
         SessionLost
-            The session in which this member registered is over.
+            When the session in which this member registered is over.
         """
         left_s = self._until - time.monotonic()
         if self._session is not None and left_s > self._length_s * _RENEW_BELOW:
@@ -77,29 +83,31 @@ class GroupMembership:
         return True
 
     def members(self) -> dict[str, frozenset[str]]:
-        """The members of the group with their topics. The next change calls the store's `notify`, once.
+        """Give the members of the group with their topics. The next change calls the store's `notify`, once.
 
         Raises
         ------
         SessionLost
-            This member is not among them any more.
+            When this member is no longer one of them.
         """
         names = self._store.watch_children(documents.members_path(self._group))
         if self._consumer not in names:
             self._check_registration()
         paths = [documents.member_path(self._group, name) for name in names]
         found = zip(names, paths, self._store.get_all(paths), strict=True)
-        return {name: documents.decode_member(path, one.data) for name, path, one in found if one is not None}
+        return {
+            name: documents.decode_member(path, document.data) for name, path, document in found if document is not None
+        }
 
     def claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """Own those of `partitions` that nobody owns, and give the group's offset of each, None where there is none.
+        """Claim those of `partitions` that nobody owns, and give the group's offset of each, None where there is none.
 
-        When a partition that another member owns is released, the store's `notify` is called, once. Raises `StoreError`.
+        When another member releases one of the others, the store's `notify` is called, once. Raises `StoreError`.
         """
         owned = [partition for partition in sorted(partitions) if self._own(partition)]
         if not owned:
             return {}
-        # What the one before committed must be seen.
+        # Read the offsets that the last owner committed.
         self._store.sync()
         paths = [documents.offset_path(self._group, partition) for partition in owned]
         offsets: dict[TopicPartition, int | None] = {}
@@ -114,9 +122,9 @@ class GroupMembership:
         Raises
         ------
         SessionLost
-            The session is over, nothing was stored.
+            When the session is over; nothing was stored.
         StoreError
-            ZooKeeper is away; whether they were stored is not known, and storing them again does no harm.
+            When ZooKeeper does not answer. Whether the offsets were stored is not known; it is safe to store them again.
         """
         if not offsets:
             return
@@ -124,21 +132,21 @@ class GroupMembership:
             self._write(offsets)
         except RevisionConflict:
             self._check_registration()
-            # Somebody wrote offsets by hand; who owns a partition has the last word.
+            # Somebody wrote offsets by hand; the owner's offsets replace them.
             for partition in offsets:
                 stored = self._store.get(documents.offset_path(self._group, partition))
                 self._revisions[partition] = 0 if stored is None else stored.revision
             self._write(offsets)
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
-        """Let others own `partitions`. After `SessionLost` they can already; after `StoreError` call it again."""
+        """Release `partitions`, so that others can claim them. After `SessionLost` they can already; after `StoreError` call it again."""
         for partition in partitions:
             self._revisions.pop(partition, None)
         try:
             self._delete_owners(partitions)
         except RevisionConflict:
             self._check_registration()
-            # An earlier call whose answer was lost did it, or somebody by hand: release what is left.
+            # An earlier call whose answer was lost released some, or somebody did by hand: release the others.
             self._delete_owners([partition for partition in partitions if self._is_mine(partition)])
 
     def close(self) -> None:
@@ -166,7 +174,7 @@ class GroupMembership:
         try:
             self._store.put_ephemeral(path, documents.encode_owner(self._consumer))
         except RevisionConflict:
-            # Released in between: then it is free at the next try, which need not wait for news.
+            # If it was released meanwhile, claim it at once instead of waiting for the watch.
             return self._store.watch(path) is None and self._own(partition)
         return True
 

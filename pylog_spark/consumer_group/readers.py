@@ -1,4 +1,4 @@
-"""The native readers of the partitions that one member owns: one each, read in turn."""
+"""The native readers of the partitions that one member owns: one for each partition, read in turn."""
 
 from collections import deque
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ class Readers:
 
     Parameters
     ----------
-    config : mapping
+    config : mapping of str to str
         Settings of the native client.
     reset : str
         ``earliest``, ``latest`` or ``none``: where to begin when the log does not hold an offset.
@@ -36,7 +36,7 @@ class Readers:
         self._offsets: dict[TopicPartition, int] = {}
 
     def begin(self, offsets: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, int]:
-        """Read from these offsets on, from where `reset` says for None; give the offsets. Raises `LogError`."""
+        """Begin to read at these offsets, or where `reset` says for None. Returns the offsets. Raises `LogError`."""
         unset = [partition for partition, offset in offsets.items() if offset is None]
         resolved = {partition: offset for partition, offset in offsets.items() if offset is not None}
         resolved.update(self._resolved(unset))
@@ -46,7 +46,7 @@ class Readers:
         return resolved
 
     def end(self, partitions: Collection[TopicPartition]) -> None:
-        """Read no more from `partitions`."""
+        """Stop reading `partitions`."""
         for partition in partitions:
             self._offsets.pop(partition, None)
             reader = self._open.pop(partition, None)
@@ -55,12 +55,12 @@ class Readers:
         self._turn = deque(partition for partition in self._turn if partition in self._offsets)
 
     def next(self, wait_ms: int) -> list[Record]:
-        """Records of the partition whose turn it is, none when it has none within `wait_ms`.
+        """Give records of the partition whose turn it is, an empty list when none come within `wait_ms`.
 
         Raises
         ------
         LogError
-            What the reader failed with. The next call goes on at the same offset.
+            When the reader fails. The next call of that partition goes on at the same offset.
         """
         if not self._turn:
             return []
@@ -103,4 +103,4 @@ class Readers:
         servers = self._config["bootstrap.servers"]
         with Admin(servers, self._config) as admin:
             found = admin.offsets([(*partition, mark) for partition in sorted(partitions)])
-        return {TopicPartition(topic, number): offset for topic, number, offset, _ in found}
+        return {TopicPartition(offset.topic, offset.partition): offset.offset for offset in found}

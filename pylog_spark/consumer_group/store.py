@@ -10,7 +10,7 @@ from pylog_spark.cluster.store import SharedStore, StoreError
 def open_store(
     zookeeper: str, session_timeout_ms: int, connection_timeout_ms: int, notify: Callable[[str], None]
 ) -> SharedStore:
-    """Connect to ZooKeeper. Raises `LogError` when it is not there or its client is not installed."""
+    """Connect to ZooKeeper. Raises `LogError` when it does not answer or its client library is not installed."""
     try:
         from pylog_spark.cluster.store.zookeeper import ZooKeeperStore
     except ModuleNotFoundError as error:
@@ -26,7 +26,11 @@ def brokers_of(store: SharedStore, zookeeper: str) -> str:
     """The addresses of the brokers that are registered in `store`. Raises `LogError` when there are none."""
     paths = store.paths(documents.REGISTRATIONS)
     found = zip(paths, store.get_all(paths), strict=True)
-    brokers = [documents.decode_registration(path, one.data, one.created)[0] for path, one in found if one is not None]
+    brokers = [
+        documents.decode_registration(path, document.data, document.created)[0]
+        for path, document in found
+        if document is not None
+    ]
     if not brokers:
         sentence = f"No broker is registered in ZooKeeper at {zookeeper}: start one, or give bootstrap_servers."
         raise LogError("UNREACHABLE", sentence)

@@ -47,7 +47,7 @@ class BytesTest:
 
 
 class NativeFilter(TypedDict, total=False):
-    """The arguments of the native reader that leave rows out; one that leaves out none is not there."""
+    """The arguments of the native reader that leave rows out; an argument that would leave out none is absent."""
 
     timestamps: list[tuple[int, int]]
     keys: list[tuple[str, list[bytes | None]]]
@@ -55,7 +55,7 @@ class NativeFilter(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class RecordFilter:
-    """What a query wants; all of it must hold."""
+    """Which records a query wants: those for which all of these conditions hold."""
 
     partitions: Spans = EVERY
     offsets: Spans = EVERY
@@ -74,7 +74,7 @@ class RecordFilter:
         )
 
     def cut(self, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-        """Leave out partitions that are not wanted, and of the others keep the offsets that are."""
+        """Leave out partitions that are not wanted, and keep the wanted offsets of the others."""
         if not self.timestamps:
             return []
         return [part for offsets in ranges if self._takes(offsets) for part in self._parts(offsets)]
@@ -120,7 +120,7 @@ def _keys(text: str, *, null: bool) -> list[bytes | None]:
         items = json.loads(text)
     except ValueError:
         raise ValueError(
-            f'begins with [ and is not a JSON array, {text!r}; write a key that begins so as ["[..."]'
+            f'begins with [ and is not a JSON array, {text!r}; write a key that begins with [ as ["[..."]'
         ) from None
     return [_key(item, null=null) for item in items]
 

@@ -1,4 +1,4 @@
-"""Where to start and where to end, as the user says it: a closed set of types, and their parsing from option texts.
+"""Where reading starts and ends, as the user says it: a closed set of types, and their parsing from option texts.
 
 -1 (latest) and -2 (earliest) exist only in JSON texts and on the wire; `Specific` keeps them as they were written, because
 they mix with plain offsets there.
@@ -42,7 +42,7 @@ class Ago:
     ms: int
 
 
-#: What may be said of a whole topic.
+#: What a user may say of a whole topic.
 Word = Earliest | Latest | Back | Ago
 
 

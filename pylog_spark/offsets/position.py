@@ -3,8 +3,8 @@
     {"@pylog": {"topic_ids": {"flights": "Qm1..."}, "version": 1}, "flights": {"0": 12, "1": 7}}
 
 The topics look as in the offsets of Spark's Kafka connector; ``@`` cannot begin a topic's name. The connector's own
-documents, which are the same without ``@pylog``, are read too: a query may go on with pylog from its checkpoint. An offset is that of the
-next record to read. Spark compares offsets as JSON TEXT, so the document is canonical: topics sorted, partitions sorted
+documents, which are the same without ``@pylog``, are read too: a query may go on with pylog from such a checkpoint. An offset is that of
+the next record to read. Spark compares offsets as JSON TEXT, so the document is canonical: topics sorted, partitions sorted
 by number, always written by `to_document`. Topic ids are absent where the brokers have none (Kafka before 2.8).
 """
 

@@ -33,7 +33,7 @@ def in_words(ranges: Iterable[OffsetRange], most: int = 5) -> str:
 def _topic_in_words(topic: str, ranges: list[OffsetRange], most: int) -> str:
     named = ", ".join(f"{part.partition.partition}: [{part.start}, {part.end})" for part in ranges[:most])
     more = f" and {len(ranges) - most} more" if len(ranges) > most else ""
-    return f"{topic}, {sum(one.size for one in ranges)} offsets in {named}{more}"
+    return f"{topic}, {sum(offset_range.size for offset_range in ranges)} offsets in {named}{more}"
 
 
 def plan(

@@ -26,7 +26,7 @@ class How(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResetScenario:
     """The wanted position. `value`: the offset, the shift, or milliseconds since 1970."""
 
     how: How
@@ -51,20 +51,20 @@ class Known:
     at_time: int | None = None
 
 
-def new_offset(target: Target, known: Known) -> int | None:
+def new_offset(scenario: ResetScenario, known: Known) -> int | None:
     """The offset to go on at; None when it depends on where the group stands and the group stands nowhere."""
-    if target.how is How.EARLIEST:
+    if scenario.how is How.EARLIEST:
         return known.start
-    if target.how is How.LATEST:
+    if scenario.how is How.LATEST:
         return known.end
-    if target.how is How.TIME:
+    if scenario.how is How.TIME:
         return known.end if known.at_time is None else known.at_time
-    if target.how is How.OFFSET:
-        return _within(target.value, known)
+    if scenario.how is How.OFFSET:
+        return _within(scenario.value, known)
     if known.current is None:
         # Kafka's tool sends the current position of nobody to the end, and refuses to shift it.
-        return known.end if target.how is How.CURRENT else None
-    return _within(known.current + (target.value if target.how is How.SHIFT else 0), known)
+        return known.end if scenario.how is How.CURRENT else None
+    return _within(known.current + (scenario.value if scenario.how is How.SHIFT else 0), known)
 
 
 def _within(offset: int, known: Known) -> int:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """One of the places that a setting's value may come from.
+    """One of the sources that a setting's value may come from.
 
     Attributes
     ----------
     name, value : str, str or None
-        The setting there, and its value; None when it is not shown.
+        The setting's name in that source, and its value; None when it is not shown.
     source : str
         As in `ConfigEntry`.
     """
@@ -37,7 +37,7 @@ class ConfigEntry:
     documentation : str or None
         What it means.
     synonyms : tuple of ConfigSynonym
-        Where its value may come from; the first that is there wins.
+        Where its value may come from; the first one that has a value wins.
     """
 
     name: str
@@ -57,11 +57,11 @@ class ConfigDescription:
     Attributes
     ----------
     name : str
-        Of the topic, or the broker's number.
+        The topic's name, or the broker's number.
     configs : tuple of ConfigEntry
         All of them; none where there is an error.
     error, message : str or None
-        Kafka's name of why they cannot be described, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     name: str

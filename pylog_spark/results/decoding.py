@@ -1,8 +1,8 @@
 """Documents of the native half become dataclasses here, and nowhere else.
 
-A document is what JSON can say, as Python values: dict, list, str, int, bool, None. It fits a class when it has exactly the
+A document consists of JSON's values in Python: dict, list, str, int, bool, None. It fits a class when it has exactly the
 class's fields, each with a value of the field's type; anything else means that the two halves are of different builds, and is
-a `DocumentError` that names the class and the field. The classes' annotations are all there is to say about a document. Pure;
+a `DocumentError` that names the class and the field. The class's annotations are the whole description of a document. Pure;
 thread-safe.
 """
 
@@ -57,16 +57,16 @@ def decoded(kind: type[Decoded], document: object) -> Decoded:
 
 
 def all_decoded(kind: type[Decoded], documents: Iterable[object]) -> list[Decoded]:
-    """As `decoded`, for each of `documents`."""
+    """Make a `kind` of each of `documents`; see `decoded`."""
     return [decoded(kind, document) for document in documents]
 
 
-#: By type: there are only as many as the classes and their fields name.
+#: The decoder of each type that a class or a field has.
 _known: dict[object, _Decoder] = {}
 
 
 def _decoder(kind: object) -> _Decoder:
-    """What makes a value of the type `kind`, made once for each type."""
+    """Give the decoder of the type `kind`, which is made once for each type."""
     decode = _known.get(kind)
     if decode is None:
         decode = _known[kind] = _new_decoder(kind)
@@ -101,7 +101,7 @@ def _scalar(kind: object) -> _Decoder:
 
 
 def _optional(arguments: tuple[object, ...]) -> _Decoder:
-    (kind,) = (one for one in arguments if one is not types.NoneType)
+    (kind,) = (argument for argument in arguments if argument is not types.NoneType)
     decode = _decoder(kind)
     return lambda value: None if value is None else decode(value)
 

@@ -16,7 +16,7 @@ class GroupListing:
     protocol_type : str
         ``consumer``, ``share``, ``connect``...; empty when it has none.
     state, type : str
-        Kafka's words, such as ``Stable`` and ``classic``.
+        Kafka's names, such as ``Stable`` and ``classic``.
     """
 
     group_id: str
@@ -32,11 +32,11 @@ class MemberDescription:
     Attributes
     ----------
     member_id, client_id, host : str
-        Who it is, what it calls itself, and where it connects from.
+        The id that the coordinator gave it, its client.id, and the address that it connects from.
     instance_id : str or None
-        Of a static member.
+        The group.instance.id of a static member.
     partitions : tuple of TopicPartition
-        What it reads.
+        The partitions that it reads.
     """
 
     member_id: str
@@ -48,7 +48,7 @@ class MemberDescription:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group, of whichever kind.
+    """One group, of any type.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class GroupDescription:
     type : str
         ``classic``, ``consumer`` or ``share``; members of a share group may read the same partition.
     state, protocol_type, assignor : str
-        Kafka's words.
+        Kafka's names.
     coordinator : int
-        The broker that looks after it.
+        The broker that is its coordinator.
     members : tuple of MemberDescription
-        Who is in it.
+        Its members.
     error, message : str or None
-        Kafka's name of why it cannot be described, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     group_id: str
@@ -79,18 +79,18 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
-    """Where a group goes on in a partition; -1 where it has no offset.
+    """A group's committed offset of a partition.
 
     Attributes
     ----------
     topic, partition : str, int
-        Which.
+        The topic, and the number of the partition.
     offset : int
-        The offset of the next record.
+        The offset of the next record to read; -1 when none is committed.
     metadata : str or None
-        What the consumer stored with it.
+        The text that the consumer stored with it.
     error : str or None
-        Kafka's name of why it is not known.
+        Kafka's name of the error; None without one.
     """
 
     topic: str
@@ -107,16 +107,16 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupOffset:
-    """Where a share group goes on in a partition, as brokers say it; see `SharePartitionOffsetInfo`.
+    """A share group's start offset of a partition, as brokers give it; see `SharePartitionOffsetInfo`.
 
     Attributes
     ----------
     topic, partition : str, int
-        Which.
+        The topic, and the number of the partition.
     offset, lag : int
         -1 where they are not known.
     error, message : str or None
-        Kafka's name of why they are not known, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     topic: str
@@ -129,14 +129,14 @@ class ShareGroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class SharePartitionOffsetInfo:
-    """Where a share group goes on in a partition.
+    """A share group's start offset of a partition.
 
     Attributes
     ----------
     start_offset : int
-        The first offset that it has not done with.
+        The first offset that may still be delivered.
     lag : int or None
-        How many records from there on it has not done with; None when the brokers do not tell.
+        How many records from there on are not acknowledged yet; None when the brokers do not say.
     """
 
     start_offset: int

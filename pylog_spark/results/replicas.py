@@ -10,9 +10,9 @@ class PartitionReassignment:
     Attributes
     ----------
     topic, partition : str, int
-        What moves.
+        The topic, and the number of the partition.
     replicas, adding, removing : tuple of int
-        The brokers that have it or will, those of them that get it, and those that give it away.
+        The brokers that hold the partition or will hold it, those of them that get it, and those that give it away.
     """
 
     topic: str
@@ -31,9 +31,9 @@ class FeatureLevel:
     feature : str
         Its name.
     level : int
-        What the whole cluster does; 0 when it is off.
+        The level that the whole cluster uses; 0 when the feature is off.
     min, max : int
-        What the broker that was asked understands.
+        The lowest and the highest level that the answering broker understands.
     """
 
     feature: str
@@ -44,14 +44,14 @@ class FeatureLevel:
 
 @dataclass(frozen=True, slots=True)
 class UpdateFeatureResult:
-    """What became of a level to raise.
+    """The result of raising the level of a feature.
 
     Attributes
     ----------
     feature : str
         Its name.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     feature: str
@@ -61,14 +61,14 @@ class UpdateFeatureResult:
 
 @dataclass(frozen=True, slots=True)
 class UnregisterBrokerResult:
-    """What became of a broker to forget.
+    """The result of unregistering a broker.
 
     Attributes
     ----------
     broker : int
         Its number.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     broker: int

@@ -1,6 +1,7 @@
-"""Topics, their partitions, the brokers, and what became of a change to them."""
+"""Topics, their partitions and offsets, the brokers, and the results of changes to them."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,11 +13,11 @@ class PartitionDescription:
     partition : int
         Its number.
     leader : int
-        The broker that leads it; -1 while nobody does.
+        The broker that leads it; -1 while there is no leader.
     leader_epoch : int
         How often the leader changed; -1 when the brokers do not say.
     replicas, isr : tuple of int
-        The brokers that have it, the preferred leader first; and those that are in sync.
+        The brokers that hold it, the preferred leader first; and those of them that are in sync.
     error : str or None
         Kafka's name of what is wrong with it, such as ``LEADER_NOT_AVAILABLE``.
     """
@@ -29,6 +30,27 @@ class PartitionDescription:
     error: str | None
 
 
+class PartitionOffset(NamedTuple):
+    """An offset of a partition, found by time or by its place in the log. Unpacks as a tuple.
+
+    Attributes
+    ----------
+    topic : str
+        The topic.
+    partition : int
+        The number of the partition.
+    offset : int
+        The offset; -1 when no record has the wanted timestamp or a later one.
+    timestamp_ms : int
+        The timestamp of the record at that offset, in milliseconds since 1970; -1 for the earliest and the latest offset.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
     """One topic.
@@ -38,11 +60,11 @@ class TopicDescription:
     name : str
         Its name.
     topic_id : str
-        Its id, another one when it is made again; empty where brokers have none, or the topic is not there.
+        Its id, a new one when it is deleted and created again; empty where brokers have none, or the topic does not exist.
     is_internal : bool
         Whether it belongs to the brokers.
     error : str or None
-        Kafka's name of why it cannot be described, such as ``UNKNOWN_TOPIC_OR_PARTITION``.
+        Kafka's name of the error, such as ``UNKNOWN_TOPIC_OR_PARTITION``; None without one.
     partitions : tuple of PartitionDescription
         By number; none where there is an error.
     """
@@ -65,7 +87,7 @@ class Node:
     host, port : str, int
         Where clients reach it.
     rack : str or None
-        Where it stands, if it says so.
+        Its rack, if it has the setting.
     """
 
     node_id: int
@@ -83,9 +105,9 @@ class ClusterDescription:
     cluster_id : str or None
         None where brokers have none.
     controller_id : int
-        The broker that is the controller; -1 while nobody is.
+        The broker that is the controller; -1 while there is none.
     brokers : tuple of Node
-        Those that live.
+        The brokers that run.
     """
 
     cluster_id: str | None
@@ -95,18 +117,18 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicResult:
-    """What became of a topic to create.
+    """The result of creating a topic.
 
     Attributes
     ----------
     name : str
-        Of the topic.
+        The topic's name.
     topic_id : str
         Its id; empty where brokers have none, or it was not made.
     num_partitions, replication_factor : int
         As they are; -1 when the brokers do not say.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     name: str
@@ -119,16 +141,16 @@ class CreateTopicResult:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopicResult:
-    """What became of a topic to delete.
+    """The result of deleting a topic.
 
     Attributes
     ----------
     name : str
-        Of the topic.
+        The topic's name.
     topic_id : str
         Its id; empty where brokers have none, or it was not there.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     name: str
@@ -139,14 +161,14 @@ class DeleteTopicResult:
 
 @dataclass(frozen=True, slots=True)
 class NamedResult:
-    """What became of a change to a topic, a group or a broker.
+    """The result of a change to a topic, a group or a broker.
 
     Attributes
     ----------
     name : str
         What was to be changed.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     name: str
@@ -156,14 +178,14 @@ class NamedResult:
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What became of a change to a partition.
+    """The result of a change to a partition.
 
     Attributes
     ----------
     topic, partition : str, int
-        Which.
+        The topic, and the number of the partition.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     topic: str
@@ -174,16 +196,16 @@ class PartitionResult:
 
 @dataclass(frozen=True, slots=True)
 class DeletedRecords:
-    """What became of records to delete.
+    """The result of deleting the first records of a partition.
 
     Attributes
     ----------
     topic, partition : str, int
-        Where.
+        The topic, and the number of the partition.
     low_watermark : int
         The first offset that is left; -1 with an error.
     error : str or None
-        Kafka's name of why it was refused.
+        Kafka's name of the error; None without one.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""Transactional ids, the producers of partitions, and what became of a transaction to end."""
+"""Transactional ids, the producers of partitions, and the results of ending a transaction."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ class TransactionListing:
     transactional_id : str
         The id.
     producer_id : int
-        Of the producer that holds it.
+        The id of its producer.
     state : str
-        Kafka's word, such as ``Ongoing``.
+        Kafka's name, such as ``Ongoing``.
     coordinator : int
-        The broker that looks after it.
+        The broker that is its coordinator.
     """
 
     transactional_id: str
@@ -36,19 +36,19 @@ class TransactionDescription:
     transactional_id : str
         The id.
     state : str
-        Kafka's word, such as ``Ongoing``.
+        Kafka's name, such as ``Ongoing``.
     producer_id, producer_epoch : int
-        Of the producer that holds it.
+        The id and the epoch of its producer.
     timeout_ms : int
-        After how long the brokers abort it.
+        After how many milliseconds the brokers abort it.
     start_time_ms : int
-        When it began, by its coordinator's clock; -1 when it has not.
+        When it began, by its coordinator's clock, in milliseconds since 1970; -1 when it has not begun.
     partitions : tuple of TopicPartition
-        What it has written to.
+        The partitions that it has written to.
     coordinator : int
-        The broker that looks after it.
+        The broker that is its coordinator.
     error, message : str or None
-        Kafka's name of why it cannot be described, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     transactional_id: str
@@ -70,15 +70,15 @@ class ProducerState:
     Attributes
     ----------
     producer_id, producer_epoch : int
-        Who.
+        The producer's id and epoch.
     last_sequence : int
-        Of the last record it wrote.
+        The sequence number of the last record that it wrote.
     last_timestamp_ms : int
-        Of the last batch it wrote.
+        The timestamp of the last batch that it wrote, in milliseconds since 1970.
     coordinator_epoch : int
-        Of the coordinator that ended its last transaction; -1 when none has.
+        The epoch of the coordinator that ended its last transaction; -1 when none has ended.
     transaction_start_offset : int
-        Where its open transaction begins; -1 when it has none.
+        The first offset of its open transaction; -1 when it has none.
     """
 
     producer_id: int
@@ -91,16 +91,16 @@ class ProducerState:
 
 @dataclass(frozen=True, slots=True)
 class PartitionProducers:
-    """Who writes to one partition.
+    """The producers that write to one partition.
 
     Attributes
     ----------
     topic, partition : str, int
-        Which.
+        The topic, and the number of the partition.
     producers : tuple of ProducerState
-        Those with a producer id.
+        The producers with a producer id.
     error, message : str or None
-        Kafka's name of why they are not known, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     topic: str
@@ -112,16 +112,16 @@ class PartitionProducers:
 
 @dataclass(frozen=True, slots=True)
 class FenceProducerResult:
-    """What became of a producer to fence.
+    """The result of fencing a producer.
 
     Attributes
     ----------
     transactional_id : str
-        The id that it held.
+        The producer's transactional id.
     producer_id, producer_epoch : int
-        Who may go on under the id; -1 with an error.
+        The producer id and the epoch that the transactional id has now; -1 with an error.
     error, message : str or None
-        Kafka's name of why it was refused, and the sentence.
+        Kafka's name of the error, and its sentence; None without an error.
     """
 
     transactional_id: str
@@ -133,14 +133,14 @@ class FenceProducerResult:
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionResult:
-    """What became of a transaction to end.
+    """The result of ending a transaction.
 
     Attributes
     ----------
     transactional_id : str
-        Which.
+        The transaction's id.
     error, message : str or None
-        Kafka's name of why it did not end as wanted, and the sentence.
+        Kafka's name of the error, and its sentence; None when it ended as wanted.
     """
 
     transactional_id: str

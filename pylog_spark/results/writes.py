@@ -1,4 +1,4 @@
-"""What a producer is told of its records and its transaction."""
+"""What a producer learns about its records and its transaction."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,11 +20,11 @@ class FlushResult:
     Attributes
     ----------
     records : int
-        How many were acknowledged.
+        How many records were acknowledged.
     bytes : int
-        Of their batches, as they were sent.
+        The bytes of their batches, as they were sent.
     offsets : dict of TopicPartition to OffsetSpan
-        Where they are; others' records may lie between them.
+        The first and the last offset in each partition; records of other producers may lie between them.
     """
 
     records: int
@@ -34,12 +34,12 @@ class FlushResult:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdentity:
-    """Who writes a transaction.
+    """The producer of a transaction.
 
     Attributes
     ----------
     producer_id, producer_epoch : int
-        As the brokers know it.
+        Its id and epoch, as the brokers know them.
     """
 
     producer_id: int
@@ -48,14 +48,15 @@ class ProducerIdentity:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTransaction:
-    """What ends a transaction through `Client.end_transactions`, from anywhere.
+    """A transaction that any process can end through `Client.end_transactions`.
 
     Attributes
     ----------
     transactional_id, producer_id, producer_epoch : str, int, int
-        Which.
+        The arguments that end it.
     prepared : bool
-        Whether it never times out and only these end it; else the brokers do not offer that (KIP-939), and it stays an ordinary one.
+        Whether it never times out and only these end it. False where brokers do not offer that (KIP-939): it is an ordinary
+        transaction then.
     """
 
     transactional_id: str

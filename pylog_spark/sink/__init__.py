@@ -10,9 +10,9 @@ Every task writes in a transaction of its own and prepares it; the driver's comm
 | `ledger` | reading decisions and storing one, with the brokers |
 | `commit` | the driver: fence, read, decide, end, clean up |
 | `attempt` | one task's transaction: open, flush, prepare, look again |
-| `overview` | the writes that the brokers know of, and ending one from outside |
-| `abandoned` | ending the writes of drivers that are gone |
+| `overview` | the writes that the brokers know of, and ending one with a command |
+| `abandoned` | ending the writes of drivers that died |
 | `holding` | which open transactions hold readers back |
 | `task` | one Spark partition: rows in, a commit message out |
-| `batch`, `stream` | Spark's faces |
+| `batch`, `stream` | the writer classes that Spark calls |
 """

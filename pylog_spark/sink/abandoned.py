@@ -1,15 +1,15 @@
-"""Ending writes whose drivers are gone. The next driver does it: one that has committed, or one whose reader is held back.
+"""Ending writes whose drivers died. Another driver does it: one that has just committed, or one whose reader is held back.
 
-A write counts as abandoned when all of its open transactions are open for longer than their names say (option `abandonedAfter`), by the
-clocks of the brokers that keep them. Its age alone ends nothing: the driver that finds one does what its own driver would have to do,
+A write counts as abandoned when all of its open transactions have been open for longer than their names say (option `abandonedAfter`), by
+the clocks of the brokers that keep them. The driver that finds such a write does what the write's own driver would have to do:
 
-    fence     be the write's only driver: what the one before was storing is decided, one way or other, and it can store no more
-    look      again, at the last decision and at the write's age
-    finish    what is decided is committed, never aborted
-    revoke    what is not decided is written down as what no decision may list
-    abort     and then ended
+    fence     become the write's only driver: a record that the driver before was storing is now committed or aborted, and it stores no more
+    look      read the last decision and the write's age again
+    finish    commit what is decided; that is never aborted
+    revoke    store that no decision may list the undecided transactions
+    abort     end these
 
-so a driver that was only slow loses to the fence or meets the revocation, and fails. Nothing here fails the caller's own work.
+So a driver that was only slow is fenced or finds the revocation, and fails. Errors here never fail the caller's own work.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from pylog_spark.sink.protocol import abandoned, open_for_ms, portion, revoking,
 
 _log = logging.getLogger("pylog_spark")
 
-#: Longest wait in ms of one request. More than a driver may take to store its decision, which is waited for.
+#: Longest wait in ms for one request. Longer than a driver may take to store its decision, for which a request may wait.
 _TIMEOUT_MS = 15_000
-#: No other write is begun after so long: the caller has work of its own.
+#: Seconds after which no further write is ended, because the caller has its own work to do.
 _DEADLINE_S = 30.0
-#: What brokers answer that cannot say for how long transactions are open. They do not prepare them, so a time-out ends each.
+#: The condition of brokers that cannot say for how long transactions have been open. They do not prepare any, so time-outs end them.
 NOT_KNOWN = "PYLOG_NO_TRANSACTIONS"
-#: Most transactions of one write that are asked for their topics and times.
+#: Most transactions of one write that are described for their topics and times.
 _DESCRIBED_MAX = 100
 
 
 def end_abandoned(client: Mapping[str, str]) -> int:
-    """End all abandoned writes: how many. What cannot be done is a warning, and left to the next who looks."""
+    """End all abandoned writes, and give how many. Failures are logged as warnings and left to the next driver that looks."""
     try:
-        with closing(Ledger(hurried(client))) as ledger:
+        with closing(Ledger(with_short_timeout(client))) as ledger:
             return end_those_of(ledger)
     except PylogError as error:
         _warn_unseen(error)
@@ -49,11 +49,11 @@ def end_abandoned(client: Mapping[str, str]) -> int:
 
 
 def end_those_of(ledger: Ledger) -> int:
-    """As `end_abandoned`, with a ledger whose requests are `hurried`."""
+    """Do the same as `end_abandoned`, with a ledger whose client has the settings of `with_short_timeout`."""
     deadline = time.monotonic() + _DEADLINE_S
     ended = 0
     try:
-        keys = sorted({name.key for one in _abandoned(ledger) if (name := parse_task_id(one))})
+        keys = sorted({name.key for open_id in _abandoned(ledger) if (name := parse_task_id(open_id))})
         if keys:
             ledger.ensure()
         for key in keys:
@@ -69,15 +69,15 @@ def _warn_unseen(error: PylogError) -> None:
         _log.warning("Cannot find out whether a write was abandoned: %s", error.sentence)
 
 
-def hurried(client: Mapping[str, str]) -> dict[str, str]:
-    """Give the client's settings for requests that nobody waits for."""
+def with_short_timeout(client: Mapping[str, str]) -> dict[str, str]:
+    """Give the client's settings with a short time-out, for requests on which the caller's own work does not depend."""
     given = client.get("default.api.timeout.ms", "")
     most = min(int(given), _TIMEOUT_MS) if given.isdecimal() else _TIMEOUT_MS
     return {**client, "default.api.timeout.ms": str(most)}
 
 
 def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
-    """End what is abandoned of one write, as far as there is time: how many of its versions."""
+    """End the abandoned versions of one write, as long as there is time. Returns how many versions."""
     versions: set[int] = set()
     is_over = False
     try:
@@ -85,20 +85,21 @@ def _try_to_end(ledger: Ledger, key: str, deadline: float) -> int:
             ended, is_over = _end(ledger, key)
             versions |= ended
     except PylogError as error:
-        # Fenced: others have found it, too, or its driver is back.
+        # Fenced: another driver ends it, too, or its own driver is back.
         level = logging.INFO if error.condition == "PYLOG_SINK_FENCED" else logging.WARNING
         _log.log(level, "The abandoned write %s is left to others: %s", key, error.sentence)
     return len(versions)
 
 
 def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
-    """End what is abandoned of one write, if it still is, as far as one record can say: the versions, and whether that was all."""
+    """End the abandoned transactions of one write, if it is still abandoned, as many as one record can revoke. Returns the versions, and
+    whether none is left."""
     stored = ledger.decision(key, until_stable=False)
     with closing(commit.fence(ledger, stored.write if stored else write_of(key))) as driver:
         ids = _abandoned(ledger, key)
         stored = commit.read_decision(ledger, write_of(key))
         found = write_statuses([stored] if stored else [], ids)
-        all_undecided = [name for one in found if one.state == UNDECIDED for name in one.open]
+        all_undecided = [name for status in found if status.state == UNDECIDED for name in status.open]
         decided = sorted(set(ids) - set(all_undecided))
         undecided: list[str] = []
         if stored and decided:
@@ -115,12 +116,12 @@ def _end(ledger: Ledger, key: str) -> tuple[set[int], bool]:
             _log.warning(sentence)
     if stored and decided and not undecided:
         commit.forget(ledger, stored)
-    versions = {name.version for one in [*decided, *undecided] if (name := parse_task_id(one))}
+    versions = {name.version for ended_id in [*decided, *undecided] if (name := parse_task_id(ended_id))}
     return versions, len(undecided) == len(all_undecided)
 
 
 def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
-    """The open transactions of abandoned writes."""
+    """Give the open transactions of abandoned writes."""
     ages = set(timeouts_ms(ledger.open_transactions(key)).values())
     if not ages:
         return []
@@ -129,10 +130,10 @@ def _abandoned(ledger: Ledger, key: str | None = None) -> list[str]:
 
 
 def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
-    """The line about some transactions of one write, said before they are ended."""
+    """Give the line to log about some transactions of one write, made before they are ended."""
     topics, age_s = _topics_and_age(ledger, ids)
-    (key,) = {name.key for one in ids if (name := parse_task_id(one))}
-    versions = sorted({name.version for one in ids if (name := parse_task_id(one))})
+    (key,) = {name.key for transactional_id in ids if (name := parse_task_id(transactional_id))}
+    versions = sorted({name.version for transactional_id in ids if (name := parse_task_id(transactional_id))})
     return (
         f"The write {key} (version {', '.join(map(str, versions))}) was abandoned: {len(ids)} of its transactions, which wrote to "
         f"{', '.join(topics) or 'no topic'}, were open for {age_s:.0f} s, and {what}; pylog sink list shows what else is open."
@@ -140,7 +141,7 @@ def _sentence(ledger: Ledger, ids: Sequence[str], what: str) -> str:
 
 
 def _topics_and_age(ledger: Ledger, ids: Sequence[str]) -> tuple[list[str], float]:
-    """Give the topics that transactions have written to, and for how many seconds the oldest is open."""
-    described = [one for one in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not one.error]
-    topics = sorted({topic for one in described for topic, _ in one.partitions})
+    """Give the topics that transactions have written to, and for how many seconds the oldest has been open."""
+    described = [description for description in ledger.describe(ids[:_DESCRIBED_MAX]).values() if not description.error]
+    topics = sorted({topic for description in described for topic, _ in description.partitions})
     return topics, (open_for_ms(described, commit.now_ms()) or 0) / 1000

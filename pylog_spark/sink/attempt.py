@@ -5,10 +5,10 @@ Each step that a crash could separate from the next is a function of its own:
     open_transaction    a producer under a name that nobody else uses
     flush               every row is acknowledged
     prepare             from here on only a decision ends the transaction (or, at brokers that do not offer it, its time-out)
-    look_again          was the version decided without this attempt? Then nobody else may ever end it: a driver cleans up
-                        once, after its decision, and what is prepared later it has not seen
+    look_again          if the version was decided without this attempt, the task ends its own transaction: perhaps nobody else
+                        will, since a driver cleans up once, after its decision, and misses what is prepared later
 
-An attempt that fails ends its transaction if it still can; else the driver's abort does, or the next commit, or the time-out.
+An attempt that fails ends its transaction if it still can. Otherwise the driver's abort ends it, or the next commit, or the time-out.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def ledger_of_process(client: Mapping[str, str]) -> Ledger:
 
 
 def decided_before(client: Mapping[str, str], write: Write) -> bool:
-    """Whether the version was decided before this attempt: then it can be spared. May say no though it was.
+    """Whether the version was decided before this attempt, which then need not write. May say no although it was decided.
 
-    A process that looked at the version before has no need to look: only a restart runs a decided version again.
+    A process that looked at the version before this one need not look again: only after a restart is a decided version run again.
     """
     last = _looked_at.get(write.key)
     _looked_at[write.key] = write.version
@@ -70,7 +70,7 @@ def decided_before(client: Mapping[str, str], write: Write) -> bool:
 
 
 @dataclass(frozen=True)
-class Attempted:
+class AttemptResult:
     """What an attempt has written.
 
     Attributes
@@ -78,9 +78,9 @@ class Attempted:
     flushed : FlushResult
         Its rows, all acknowledged.
     topic_ids : mapping of str to str
-        Of a query: the ids of the topics that it has written to.
+        Only for a query: topic -> id, of the topics that it has written to.
     transaction : Transaction or None
-        None when there was no row, or when the version was decided without it.
+        None when there was no row, or when the version was decided without this attempt.
     """
 
     flushed: FlushResult
@@ -106,12 +106,12 @@ class Attempt:
         self._known: Mapping[str, str] = {}
         self._name = task_transaction_id(write, partition, job, abandoned_after_ms)
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Attempted:
+    def run(self, batches: Iterator[pa.RecordBatch]) -> AttemptResult:
         """Write all rows."""
         rows = (batch for batch in batches if batch.num_rows)
         first = next(rows, None)
         if first is None:
-            return Attempted(FlushResult(0, 0, {}), {}, None)
+            return AttemptResult(FlushResult(0, 0, {}), {}, None)
         if self._write.kind == STREAM:
             self._known = known_topic_ids(self._client, self._write)
         settings = not_made_again(self._client, self._topic, self._known)
@@ -124,7 +124,7 @@ class Attempt:
         finally:
             writer.close()
 
-    def _fill(self, writer: RecordWriter, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Attempted:
+    def _fill(self, writer: RecordWriter, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> AttemptResult:
         with known_topic(self._write, self._topic, self._known):
             with translating(self._write):
                 writer.write(first)
@@ -138,8 +138,8 @@ class Attempt:
         transaction = prepare(writer, self._write)
         if look_again(self._client, self._write):
             give_up(writer)
-            return Attempted(flushed, topic_ids, None)
-        return Attempted(flushed, topic_ids, transaction)
+            return AttemptResult(flushed, topic_ids, None)
+        return AttemptResult(flushed, topic_ids, transaction)
 
     def _checked_topics(self, topics: Iterable[str]) -> Mapping[str, str]:
         found = ledger_of_process(self._client).topic_ids(topics)
@@ -180,15 +180,15 @@ def flush(writer: RecordWriter, write: Write) -> FlushResult:
 
 
 def prepare(writer: RecordWriter, write: Write) -> Transaction:
-    """Hand the transaction over to whoever decides."""
+    """Prepare the transaction: from here on the driver's decision ends it."""
     with translating(write):
         done = decoded(PreparedTransaction, writer.prepare())
     return Transaction(done.transactional_id, done.producer_id, done.producer_epoch, done.prepared)
 
 
 def look_again(client: Mapping[str, str], write: Write) -> bool:
-    """Whether the version was decided meanwhile, so that this attempt is too late; a write that is never repeated may be over
-    already, its decision dropped."""
+    """Whether the version was decided meanwhile, so that this attempt is too late. A write that is never repeated may even be done,
+    and its decision dropped."""
     ledger = ledger_of_process(client)
     stored = ledger.decision(write.key, until_stable=True)
     return is_decided(stored, write) or (stored is None and ledger.is_dropped(write.key))
@@ -198,5 +198,5 @@ def give_up(writer: RecordWriter) -> None:
     """Abort the transaction, if that is still possible."""
     try:
         writer.end(False)
-    except Exception as error:  # noqa: BLE001 - why the task failed counts, not this
+    except Exception as error:  # noqa: BLE001 - the task fails with its own error, not with this one
         _log.debug("A transaction could not be aborted by its task: %s", error)

@@ -19,8 +19,8 @@ from pylog_spark.sink.decision import is_decided
 from pylog_spark.sink.identity import BATCH, Write
 from pylog_spark.sink.ledger import Ledger
 from pylog_spark.sink.protocol import Outcome
-from pylog_spark.sink.retention import tell_of_retention, warn_of_retention
-from pylog_spark.sink.task import Target, Written
+from pylog_spark.sink.retention import log_retention, warn_of_retention
+from pylog_spark.sink.task import WritePlan, Written
 from pylog_spark.spark.raising import sentence_first
 
 if TYPE_CHECKING:
@@ -30,79 +30,80 @@ _log = logging.getLogger("pylog_spark")
 
 
 class PylogWriter(DataSourceArrowWriter):
-    """Appends a frame. Made on the driver, where it checks the target; carried to the tasks by pickling."""
+    """Appends a frame. Made on the driver, where it checks that the plan can be carried out; carried to the tasks by pickling."""
 
-    def __init__(self, target: Target) -> None:
-        target.check()
-        tell_of_retention(target.client, target.topic, target.columns)
-        self._target = replace(target, decided=target.exactly_once and _decided(target))
+    def __init__(self, plan: WritePlan) -> None:
+        plan.check()
+        log_retention(plan.client, plan.topic, plan.columns)
+        self._plan = replace(plan, decided=plan.exactly_once and _decided(plan))
 
     @sentence_first
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return self._target.write(iterator)
+        return self._plan.write(iterator)
 
     @sentence_first
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        if self._target.batch is not None and self._target.exactly_once:
-            commit.commit(self._target.client, self._target.batch, outcomes_of(messages))
-            end_abandoned(self._target.client)
-        log_written(self._target, messages, "")
-        warn_of_old(self._target, self._target.job, messages)
+        if self._plan.batch is not None and self._plan.exactly_once:
+            commit.commit(self._plan.client, self._plan.batch, outcomes_of(messages))
+            end_abandoned(self._plan.client)
+        log_written(self._plan, messages, "")
+        warn_of_old(self._plan, self._plan.job, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        target = self._target
-        if target.batch is not None and target.exactly_once and not target.decided:
-            give_up(target, target.batch, target.job, outcomes_of(messages))
+        plan = self._plan
+        if plan.batch is not None and plan.exactly_once and not plan.decided:
+            give_up(plan, plan.batch, plan.job, outcomes_of(messages))
         else:
             log_aborted(messages, "")
 
 
 def outcomes_of(messages: Sequence[WriterCommitMessage | None]) -> list[Outcome]:
-    """Give the tasks' parts in the protocol."""
-    return [one.outcome for one in messages if isinstance(one, Written) and one.outcome is not None]
+    """Give the outcomes that the tasks' messages carry."""
+    return [message.outcome for message in messages if isinstance(message, Written) and message.outcome is not None]
 
 
-def give_up(target: Target, write: Write, job: str, outcomes: Sequence[Outcome]) -> None:
-    """Abort what a failed write has left behind. Its own failures are logged and not raised: the cause is another."""
-    transactions = [one.transaction for one in outcomes if one.transaction is not None]
+def give_up(plan: WritePlan, write: Write, job: str, outcomes: Sequence[Outcome]) -> None:
+    """Abort the transactions that a failed write has left open. Errors of this are logged and not raised: the user needs the error
+    that made the write fail."""
+    transactions = [outcome.transaction for outcome in outcomes if outcome.transaction is not None]
     try:
-        commit.abort(target.client, write, job, transactions)
+        commit.abort(plan.client, write, job, transactions)
     except PylogError as error:
         _log.warning("What %s has written could not be aborted: %s", write.name, error.sentence)
 
 
-def log_written(target: Target, messages: Sequence[WriterCommitMessage | None], where: str) -> None:
-    """Note how much was written, and where to: the offsets of several tasks may lie between each other."""
+def log_written(plan: WritePlan, messages: Sequence[WriterCommitMessage | None], where: str) -> None:
+    """Log how much was written, and where to. The offset ranges of several tasks may overlap."""
     if not _log.isEnabledFor(logging.INFO):
         return
     done = [message for message in messages if isinstance(message, Written)]
     places = [
         OffsetRange(TopicPartition(*place), first, last + 1)
-        for one in done
-        for place, (first, last) in one.offsets.items()
+        for message in done
+        for place, (first, last) in message.offsets.items()
     ]
-    records, servers = sum(one.records for one in done), target.client["bootstrap.servers"]
+    records, servers = sum(message.records for message in done), plan.client["bootstrap.servers"]
     _log.info("pylog wrote %d records%s in %d tasks to %s: %s", records, where, len(done), servers, in_words(places))
 
 
-def warn_of_old(target: Target, name: str, messages: Sequence[WriterCommitMessage | None]) -> None:
+def warn_of_old(plan: WritePlan, name: str, messages: Sequence[WriterCommitMessage | None]) -> None:
     """Warn when the rows that were just written are older than their topics keep."""
-    warn_of_retention(target.client, name, [one.oldest_ms for one in messages if isinstance(one, Written)])
+    warn_of_retention(plan.client, name, [message.oldest_ms for message in messages if isinstance(message, Written)])
 
 
 def log_aborted(messages: Sequence[WriterCommitMessage | None], where: str) -> None:
-    """Say what a failed write has left behind: at least once means that it stays."""
+    """Log what a failed write has left behind: with at-least-once delivery its records stay."""
     done = sum(message.records for message in messages if isinstance(message, Written))
     if done:
         _log.warning("The write failed%s; %d records of its finished tasks stay in the log", where, done)
 
 
-def _decided(target: Target) -> bool:
-    """Whether the write was done before, as far as one can tell without waiting: the commit makes sure. Only one that has a name
-    can have been."""
-    write = target.batch
+def _decided(plan: WritePlan) -> bool:
+    """Whether the write was done before, as far as that is known without waiting; the commit checks again. Only a batch with a name
+    can have been done before."""
+    write = plan.batch
     if write is None or write.kind != BATCH:
         return False
-    with closing(Ledger(target.client)) as ledger:
+    with closing(Ledger(plan.client)) as ledger:
         stored = ledger.decision(write.key, until_stable=False)
     return is_decided(stored, write)

@@ -2,12 +2,12 @@
 
 Each step that a crash could separate from the next is a function of its own:
 
-    fence           be the only driver; what the one before stored is decided, one way or other
-    read_decision   the last decision about the key
+    fence           become the only driver; a record that the driver before was storing is now either committed or aborted
+    read_decision   read the last decision about the key
     decide          store the decision: from here on the write has happened
     end             commit all its transactions and wait: from here on readers see it
-    clean_up        abort whatever else of the key is open: it can never be decided any more
-    forget          a batch needs its list no more
+    clean_up        abort all other open transactions of the key: no decision can list them any more
+    forget          drop the list of transactions of a batch that is done
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pylog_spark.sink.protocol import (
 
 _log = logging.getLogger("pylog_spark")
 
-#: Answers to EndTxn after which trying again is of no use: the transaction is not open any more.
+#: Error codes of EndTxn after which another try is useless: the transaction is not open any more.
 _NOT_OPEN = frozenset(
     {
         "INVALID_TXN_STATE",
@@ -48,20 +48,29 @@ _NOT_OPEN = frozenset(
         "TRANSACTIONAL_ID_NOT_FOUND",
     }
 )
-#: Of those, the ones of an id that the brokers have forgotten.
+#: Of those, the error codes for a transactional id that the brokers have forgotten.
 _FORGOTTEN = frozenset({"INVALID_PRODUCER_ID_MAPPING", "TRANSACTIONAL_ID_NOT_FOUND"})
 _COMMITTED = frozenset({"PrepareCommit", "CompleteCommit"})
-#: Longest wait in ms of one request while a write is given up: the brokers may be why it failed.
+#: Longest wait in ms for one request while a write is given up: brokers that do not answer may be the reason for giving up.
 _ABORT_TIMEOUT_MS = 10_000
 
 
 def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome]) -> None:
-    """Commit what the tasks have written, or finish what was decided before. When this returns, readers see it.
+    """Commit what the tasks have written, or carry out an earlier decision. When this returns, readers see the rows.
+
+    Parameters
+    ----------
+    client : mapping of str to str
+        Settings of the native client.
+    write : Write
+        The write that is committed.
+    outcomes : sequence of Outcome
+        What its tasks did.
 
     Raises
     ------
     PylogError
-        ``PYLOG_SINK_FENCED``, ``PYLOG_SINK_STATE``, ``PYLOG_TRANSACTION_LOST``, and those of the connection.
+        ``PYLOG_SINK_FENCED``, ``PYLOG_SINK_STATE``, ``PYLOG_TRANSACTION_LOST``, and the conditions of a failed request.
     """
     with closing(Ledger(client, waits=True)) as ledger:
         if not _anything_to_do(ledger, write, outcomes):
@@ -74,7 +83,7 @@ def commit(client: Mapping[str, str], write: Write, outcomes: Sequence[Outcome])
 
 
 def finish(client: Mapping[str, str], write: Write) -> None:
-    """Do what is decided about `write`, to the end, in place of a driver that died."""
+    """Carry out what is decided about `write`, completely, in place of a driver that died."""
     with closing(Ledger(client, waits=True)) as ledger, closing(fence(ledger, write)) as driver:
         _commit(ledger, driver, write, ())
 
@@ -84,10 +93,10 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
     timeout_ms = min(_ABORT_TIMEOUT_MS, int(client.get("default.api.timeout.ms", _ABORT_TIMEOUT_MS)))
     with closing(Ledger({**client, "default.api.timeout.ms": str(timeout_ms)}, waits=True)) as ledger:
         ledger.ensure()
-        # No need to wait: what this write's own driver was storing when it died is decided by fencing it, at once.
+        # No need to wait: fencing this write's own driver commits or aborts at once what it was storing when it died.
         stored = ledger.decision(write.key, until_stable=False)
         if isinstance(abort_step(stored, write, now_ms()), Finish):
-            return  # decided by another driver, which needs no disturbing, or by this one: the next commit finishes it
+            return  # decided by another driver, which must not be fenced, or by this one: the next commit finishes it
         with closing(fence(ledger, write)) as driver:
             step = abort_step(read_decision(ledger, write), write, now_ms())
             if isinstance(step, Finish):
@@ -96,7 +105,7 @@ def abort(client: Mapping[str, str], write: Write, job: str, transactions: Seque
                 return
             if step.mark is not None:
                 decide(driver, step.mark)
-            ledger.end([one.who for one in transactions], commit=False)
+            ledger.end([transaction.identity for transaction in transactions], commit=False)
             ledger.fence(given_up(ledger.open_transactions(write.key), write, job))
 
 
@@ -111,12 +120,14 @@ def read_decision(ledger: Ledger, write: Write) -> Decision | None:
 
 
 def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction]) -> None:
-    """Refuse to decide on transactions that have ended: ordinary ones by their time-out, prepared ones from outside.
+    """Refuse to decide on transactions that have ended: ordinary ones by their time-out, prepared ones because somebody ended them.
 
-    From here to the decision nobody aborts them: who would has to be the write's only driver first, and then the decision fails.
+    Nobody aborts them between this check and the decision: that takes fencing this driver first, and then the decision fails.
     """
-    lost = not_safe(transactions, ledger.describe([one.transactional_id for one in transactions]), now_ms())
-    if any(one.prepared for one in transactions if one.transactional_id in lost):
+    lost = not_safe(
+        transactions, ledger.describe([transaction.transactional_id for transaction in transactions]), now_ms()
+    )
+    if any(transaction.prepared for transaction in transactions if transaction.transactional_id in lost):
         raise ended_from_outside(write)
     if lost:
         raise PylogError(
@@ -132,7 +143,7 @@ def decide(driver: Driver, decision: Decision) -> None:
 
 
 def end(ledger: Ledger, decision: Decision) -> None:
-    """Commit every transaction of the decision and wait until readers see them. Those that are committed stay so."""
+    """Commit every transaction of the decision and wait until readers see their rows. May be called again."""
     lost = _end(ledger, decision)
     if lost:
         raise PylogError(
@@ -144,12 +155,12 @@ def end(ledger: Ledger, decision: Decision) -> None:
 
 
 def clean_up(ledger: Ledger, decision: Decision) -> None:
-    """Abort what losers and zombies left open."""
+    """Abort the open transactions that the decision does not list: those of failed or late attempts."""
     ledger.fence(losers(ledger.open_transactions(decision.write.key), decision))
 
 
 def forget(ledger: Ledger, decision: Decision) -> None:
-    """Drop the list of a batch that is over, unless there is a newer decision by now."""
+    """Drop the list of transactions of a batch that is done, unless there is a newer decision by now."""
     kept = over(decision)
     if kept == decision:
         return
@@ -158,13 +169,13 @@ def forget(ledger: Ledger, decision: Decision) -> None:
             if read_decision(ledger, decision.write) == decision:
                 driver.store(kept)
     except PylogError as error:
-        # The rows are there; the next commit of this name or a neighbour's comes to the same end.
+        # The rows are there. The next commit of this name, or one whose decision is in the same partition, drops the list.
         _log.warning("The decision about %s is left for later: %s", decision.write.name, error.sentence)
 
 
 def _anything_to_do(ledger: Ledger, write: Write, outcomes: Sequence[Outcome]) -> bool:
-    """Whether a commit has to fence. It does not for a micro-batch without rows, of which a query may have many."""
-    if write.kind == BATCH or any(one.skipped or one.transaction for one in outcomes):
+    """Whether a commit has to fence. A micro-batch without rows needs none, and a query may have many of those."""
+    if write.kind == BATCH or any(outcome.skipped or outcome.transaction for outcome in outcomes):
         return True
     stored = read_decision(ledger, write)
     return is_decided(stored, write)
@@ -188,27 +199,27 @@ def _commit(ledger: Ledger, driver: Driver, write: Write, outcomes: Sequence[Out
 
 
 def _end_earlier(ledger: Ledger, earlier: Decision) -> None:
-    """Finish the version before, whose driver may have died: what is decided has to be there. Usually it is over."""
+    """Finish the version before, whose driver may have died. Usually there is nothing left to do."""
     lost = _end(ledger, earlier)
     if lost:
         _log.warning("%d transactions of %s are not known to be committed", len(lost), earlier.write.name)
 
 
 def _end(ledger: Ledger, decision: Decision) -> list[str]:
-    """Commit all; the ids of those that the brokers have not committed and never will."""
-    answers = ledger.end([one.who for one in decision.transactions], commit=True)
-    failed = {one.transactional_id: one.error for one in answers if one.error is not None}
-    for one in answers:
-        if one.error is not None and one.error not in _NOT_OPEN:
-            raise from_native(one.error, one.message or one.error)
-    if decision.prepared:  # nobody but a decision ends these, and forgetting comes after
+    """Commit all transactions; returns the ids of those that the brokers have not committed and never will."""
+    answers = ledger.end([transaction.identity for transaction in decision.transactions], commit=True)
+    failed = {result.transactional_id: result.error for result in answers if result.error is not None}
+    for result in answers:
+        if result.error is not None and result.error not in _NOT_OPEN:
+            raise from_native(result.error, result.message or result.error)
+    if decision.prepared:  # only a decision ends these, and brokers forget an id only after its transaction has ended
         failed = {name: error for name, error in failed.items() if error not in _FORGOTTEN}
     states = ledger.describe(list(failed))
     return sorted(name for name in failed if name not in states or states[name].state not in _COMMITTED)
 
 
 def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) -> None:
-    """Finish decided batches whose drivers died: nobody may run those again."""
+    """Finish decided batches whose drivers died, because nobody may ever run those batches again."""
     for other in ledger.neighbours(write.key):
         if needs_help(other, write, now_ms()):
             try:
@@ -220,5 +231,5 @@ def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) ->
 
 
 def now_ms() -> int:
-    """Give the time of day, as decisions carry it."""
+    """Give the time in milliseconds since 1970, as decisions store it."""
     return time.time_ns() // 1_000_000

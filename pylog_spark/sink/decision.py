@@ -1,20 +1,20 @@
 """The stored decision, and the topic that keeps it. Pure; everything the sink stores is declared here.
 
-The last record of a key in `TOPIC` says which version of a write is decided, and which transactions that is made of:
+The last record of a key in `TOPIC` says which version of a write is decided, and which transactions hold its rows:
 
     key    the write's key, UTF-8
     value  {"format": 1, "kind": "stream", "version": 7, "decided_ms": 1763700000000, "prepared": true, "aborted": false,
             "transactions": [["0.1f00ba12c0ffee00", 4001, 1], ...]}
            a transaction: its transactional id without ``pylog-once.<key>.<version>.``, producer id, producer epoch
-    no value   a write that is never repeated is over
+    no value   a write that is never repeated is done
 
-`prepared`: the brokers never end these transactions by themselves. `aborted` (only of a write that is never repeated): it was given
-up, and a task that is late ends its own transaction. A batch that is over keeps its record, without transactions.
-`topic_ids` (absent when empty; of a query only): the id of each topic that it has written to, as far as brokers have ids. A topic of
-another id is another topic, in which all that the query wrote before is missing.
-`revoked` (absent when empty): transactional ids of later versions that are being aborted from outside; no driver may list them. Of
-many, a record has as many as fit (`protocol.portion`); the next ones follow when these have ended.
-A key about which nothing was decided then has the version -1.
+`prepared`: the brokers never end these transactions by themselves. `aborted` (only for a write that is never repeated): it was given
+up, and a task that is late ends its own transaction. A batch that is done keeps its record, without transactions.
+`topic_ids` (absent when empty; only for a query): the id of each topic that it has written to, where brokers have ids. A topic with
+another id is another topic, and what the query wrote before is not in it.
+`revoked` (absent when empty): transactional ids of later versions that somebody other than their driver aborts; no decision may list
+them. If they do not all fit into one record (`protocol.portion`), the others follow when these have ended.
+With `revoked`, a key about which nothing is decided has the version -1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pylog_spark.sink.identity import Write
 
 TOPIC = SINK_TOPIC
 PARTITIONS = 8
-#: Small segments and eager cleaning: what is read at each commit stays a few hundred kB.
+#: Small segments and frequent compaction, so that a commit reads no more than a few hundred kB.
 TOPIC_CONFIGS: Mapping[str, str] = {
     "cleanup.policy": "compact",
     "segment.bytes": str(1 << 20),
@@ -56,29 +56,29 @@ class Transaction:
     prepared: bool
 
     @property
-    def who(self) -> tuple[str, int, int]:
-        """What `Client.end_transactions` takes."""
+    def identity(self) -> tuple[str, int, int]:
+        """Transactional id, producer id and producer epoch, as `Client.end_transactions` takes them."""
         return self.transactional_id, self.producer_id, self.producer_epoch
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is decided about `write`: these transactions are its rows, and no other ever.
+    """What is decided about `write`: its rows are those of these transactions, and of no others.
 
     Attributes
     ----------
     write : Write
-        Whose decision it is.
+        The write that is decided.
     transactions : tuple of Transaction
-        To be committed. Empty when that is done for good, or `aborted`.
+        The transactions to commit. Empty when all of them are committed, or when the write is `aborted`.
     decided_ms : int
-        When, by the driver's clock.
+        When, by the driver's clock, in milliseconds since 1970.
     aborted : bool
-        Given up: nothing is committed.
+        The write was given up: nothing of it is committed.
     revoked : tuple of str
-        Transactional ids that may never be decided.
+        Transactional ids that no later decision may list.
     topic_ids : mapping of str to str
-        Ids of topics that this and earlier versions have written to, `TOPIC_IDS_MAX` at most.
+        Topic -> id, of topics that this and earlier versions have written to, `TOPIC_IDS_MAX` at most.
     """
 
     write: Write
@@ -91,7 +91,7 @@ class Decision:
     @property
     def prepared(self) -> bool:
         """Whether no broker ends its transactions by itself."""
-        return all(one.prepared for one in self.transactions)
+        return all(transaction.prepared for transaction in self.transactions)
 
 
 def is_decided(stored: Decision | None, write: Write) -> TypeGuard[Decision]:
@@ -100,12 +100,12 @@ def is_decided(stored: Decision | None, write: Write) -> TypeGuard[Decision]:
 
 
 def partition_of(key: bytes, murmur2: int) -> int:
-    """Give the partition of `TOPIC` that keeps `key`, whose hash is `murmur2`. Stays when partitions are added."""
+    """Give the partition of `TOPIC` that keeps `key`, whose hash is `murmur2`. The same also after partitions were added."""
     return (murmur2 & 0x7FFFFFFF) % PARTITIONS if key else 0
 
 
 def revoked_bytes(transactional_id: str) -> int:
-    """Give how many bytes of the record's value one of `revoked` takes."""
+    """Give how many bytes of the record's value one entry of `revoked` takes."""
     return len(json.dumps(transactional_id)) + 1
 
 
@@ -113,7 +113,8 @@ def encode(decision: Decision) -> bytes:
     """Give the record's value."""
     start = len(decision.write.task_prefix)
     transactions = [
-        [one.transactional_id[start:], one.producer_id, one.producer_epoch] for one in decision.transactions
+        [transaction.transactional_id[start:], transaction.producer_id, transaction.producer_epoch]
+        for transaction in decision.transactions
     ]
     document: dict[str, Any] = {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""Errors of transactions as sentences for the user: what `pylog_spark.errors` cannot say without knowing what was tried."""
+"""Errors of transactions as sentences for the user, which depend on what was tried; `pylog_spark.errors` has the others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from pylog_spark.errors import PylogError, from_native, translated
 from pylog_spark.sink.identity import Write
 
-#: Somebody else has the transactional id now.
+#: Errors when another producer has the transactional id now.
 _FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "FENCED_INSTANCE_ID"})
-#: The brokers do not know what transactions need.
+#: Errors of brokers without the requests that transactions need.
 _WITHOUT_TRANSACTIONS = frozenset({"UNSUPPORTED_VERSION", "UNSUPPORTED_FOR_MESSAGE_FORMAT"})
 
 

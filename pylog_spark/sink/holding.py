@@ -1,6 +1,6 @@
-"""What holds readers of committed data back: transactions that are open for long, of this sink and of others.
+"""Which transactions hold readers of committed data back: those of this sink and of other producers that are open for long.
 
-For a reader's driver, which sees that its partitions end before their logs do and knows no writers.
+For the driver of a reader that cannot read its partitions to their ends, because the last stable offset stays behind.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import closing
 
 from pylog_spark.errors import PylogError
 from pylog_spark.results.transactions import TransactionDescription
-from pylog_spark.sink.abandoned import NOT_KNOWN, end_those_of, hurried
+from pylog_spark.sink.abandoned import NOT_KNOWN, end_those_of, with_short_timeout
 from pylog_spark.sink.commit import now_ms
 from pylog_spark.sink.identity import TaskName, parse_task_id
 from pylog_spark.sink.ledger import Ledger
@@ -21,19 +21,19 @@ from pylog_spark.sink.protocol import is_prepared, open_for_ms, timeouts_ms
 
 _log = logging.getLogger("pylog_spark")
 
-#: A transaction that is open for longer is worth a warning to those who wait for it.
+#: Readers that wait for a transaction are warned when it has been open for longer than this.
 LONG_MS = 60_000
-#: Most transactions that are looked at for one warning.
+#: Most transactions that are described for one warning.
 _LOOKED_AT_MAX = 1_000
 #: Most of them that are named in it.
 _NAMED_MAX = 5
 
 
 def release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
-    """End what is abandoned: how many writes; and what still holds `partitions` back, as `holders` gives it."""
+    """End abandoned writes. Returns how many, and what still holds `partitions` back, as `holders` gives it."""
     ended = 0
     try:
-        with closing(Ledger(hurried(client))) as ledger:
+        with closing(Ledger(with_short_timeout(client))) as ledger:
             ended = end_those_of(ledger)
             return ended, holders(ledger, partitions)
     except PylogError as error:
@@ -43,17 +43,29 @@ def release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) 
 
 
 def holders(ledger: Ledger, partitions: Collection[tuple[str, int]]) -> dict[str, str]:
-    """Give the long open transactions that write to `partitions`: by the key of a write, or a transactional id of others, a clause
-    that says since when it is open and which command ends it."""
+    """Give the transactions that write to `partitions` and have been open for longer than `LONG_MS`.
+
+    Returns
+    -------
+    dict of str to str
+        Key and version of a write of this sink, or the transactional id of another producer -> a clause that says for how long it
+        has been open and which command ends it.
+    """
     wanted = set(map(tuple, partitions))
     described = ledger.describe(ledger.open_of_anybody(LONG_MS)[:_LOOKED_AT_MAX]).values()
-    there = [one for one in described if any(each in wanted for each in one.partitions)]
-    names = {one.transactional_id: parse_task_id(one.transactional_id) for one in there}
-    found = {one.transactional_id: _of_others(one) for one in there if names[one.transactional_id] is None}
+    there = [description for description in described if any(each in wanted for each in description.partitions)]
+    names = {description.transactional_id: parse_task_id(description.transactional_id) for description in there}
+    found = {
+        description.transactional_id: _of_others(description)
+        for description in there
+        if names[description.transactional_id] is None
+    }
     for key in sorted({name.key for name in names.values() if name}):
         decision = ledger.decision(key, until_stable=False)
         known = [decision] if decision else []
-        for status in write_statuses(known, [one for one, name in names.items() if _is_of(name, key)]):
+        for status in write_statuses(
+            known, [transactional_id for transactional_id, name in names.items() if _is_of(name, key)]
+        ):
             if status.open:
                 found[f"{key} {status.version}"] = _of_sink(status, there)
     return dict(sorted(found.items())[:_NAMED_MAX])
@@ -63,24 +75,24 @@ def _is_of(name: TaskName | None, key: str) -> bool:
     return name is not None and name.key == key
 
 
-def _of_others(one: TransactionDescription) -> str:
-    name = one.transactional_id
+def _of_others(description: TransactionDescription) -> str:
+    name = description.transactional_id
     return (
-        f"the transaction {name} of producer {one.producer_id}, open for {_age_s([one]):.0f} s; "
+        f"the transaction {name} of producer {description.producer_id}, open for {_age_s([description]):.0f} s; "
         f"pylog transaction abort {shlex.quote(name)} --execute ends it"
     )
 
 
-def _of_sink(one: WriteStatus, described: Iterable[TransactionDescription]) -> str:
-    own = [each for each in described if each.transactional_id in one.open]
+def _of_sink(status: WriteStatus, described: Iterable[TransactionDescription]) -> str:
+    own = [each for each in described if each.transactional_id in status.open]
     prepared = ", prepared" if all(map(is_prepared, own)) else ""
-    what = f"the {one.state} write {one.key} (version {one.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
-    key = shlex.quote(one.key)
-    if one.state != UNDECIDED:
+    what = f"the {status.state} write {status.key} (version {status.version}, transactions: {len(own)}{prepared}), open for {_age_s(own):.0f} s; "
+    key = shlex.quote(status.key)
+    if status.state != UNDECIDED:
         return f"{what}pylog sink finish {key} ends it"
-    (after_ms,) = timeouts_ms(one.open).values()
+    (after_ms,) = timeouts_ms(status.open).values()
     return (
-        f"{what}unless its driver commits it, who looks at it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
+        f"{what}unless its driver commits it, the next driver that finds it after {after_ms // 1000} s ends it, and pylog sink abort {key} "
         "--execute ends it now"
     )
 

@@ -1,16 +1,16 @@
-"""Which write this is, and how its transactions are called. Pure.
+"""Which write this is, and the names of its transactions. Pure.
 
-A write has a *key* (a streaming query's id; `topic/txnAppId` of a batch; else a fresh one) and a *version* (the number of the
-micro-batch; `txnVersion`). Each attempt at a task opens one transaction under a name that nobody else uses ever:
+A write has a *key* (a streaming query's id; `topic/txnAppId` of a batch; else a random one) and a *version* (the number of the
+micro-batch; `txnVersion`). Each attempt at a task opens one transaction under a name that is never used again:
 
     pylog-once.<key>.<version>.<Spark partition>.<job, 8 hex><attempt, 8 hex>[<seconds, hex>]
 
-so a zombie can neither join nor abort somebody else's. `job` is the same for all tasks of one attempt at the whole write:
-who gives such an attempt up ends what belongs to it and nothing of another driver's. The key may contain dots. The seconds are
-the write's `abandonedAfter`, where it is not the usual one: whoever meets the transaction knows how long it may be open.
+so a late attempt can neither join nor abort the transaction of another one. `job` is the same for all tasks of one attempt at the whole
+write: a driver that gives up its attempt ends the transactions of that attempt and none of another driver's. The key may contain dots. The
+seconds are the write's `abandonedAfter`, where it is not the default: so everybody can see from the name how long it may be open.
 
-The driver that commits speaks as ``pylog-sink.<key>``: the newest driver fences the others. A write that is never repeated
-uses ``pylog-once.<key>.driver`` instead: brokers of pylog forget names with that beginning soon after their end.
+The driver that commits has the transactional id ``pylog-sink.<key>``: the newest driver fences the others. A write that is never repeated
+uses ``pylog-once.<key>.driver`` instead: pylog's brokers forget ids that begin with ``pylog-once.`` soon after their last transaction.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Write:
     kind : str
         `STREAM`, `BATCH` or `ONCE`.
     key : str
-        What all versions have in common.
+        The same for all versions.
     version : int
-        A decision about a version is one about all lower ones too.
+        A decision about a version also decides all lower ones.
     """
 
     kind: str
@@ -72,13 +72,13 @@ class Write:
 
     @property
     def task_prefix(self) -> str:
-        """How the transactional ids of its tasks begin, and those of no other version."""
+        """The beginning of its tasks' transactional ids, which no other version has."""
         return f"{TASK_PREFIX}{self.key}.{self.version}."
 
 
 @dataclass(frozen=True)
 class TaskName:
-    """What a task's transactional id says."""
+    """The parts of a task's transactional id."""
 
     key: str
     version: int
@@ -104,7 +104,7 @@ def batch_write(named: tuple[str, int] | None, topic: str | None) -> Write:
 
 
 def task_transaction_id(write: Write, partition: int, job: str, abandoned_after_ms: int = ABANDONED_AFTER_MS) -> str:
-    """Give a transactional id to one attempt at a task; each call gives another."""
+    """Give a transactional id for one attempt at a task; each call gives a different one."""
     seconds_hex = "" if abandoned_after_ms == ABANDONED_AFTER_MS else f"{-(-abandoned_after_ms // 1000):x}"
     return f"{write.task_prefix}{partition}.{job}{secrets.token_hex(_ATTEMPT_HEX // 2)}{seconds_hex}"
 
@@ -121,18 +121,18 @@ def parse_task_id(transactional_id: str) -> TaskName | None:
 
 
 def pattern_of(key: str | None) -> str:
-    """Give a regular expression (of RE2 as of Python) for whole transactional ids of tasks of `key`, or of any."""
+    """Give a regular expression (for RE2 and for Python) that matches whole transactional ids of tasks of `key`, or of any key."""
     keys = ".+[.]" if key is None else _literal(f"{key}.")
     return _literal(TASK_PREFIX) + keys + "[0-9]+[.][0-9]+[.][0-9a-f]+"
 
 
 def write_of(key: str) -> Write:
-    """Give a write of `key` before all of its versions, of which nothing is known but the names of its tasks."""
+    """Give a write of `key` with a version before all others, for when only the names of its tasks are known."""
     return Write(ONCE if seems_once(key) else STREAM, key, -1)
 
 
 def seems_once(key: str) -> bool:
-    """Whether a key looks like one that is made for a write that is never repeated."""
+    """Whether a key has the form of those for writes that are never repeated."""
     return re.fullmatch(f"[0-9a-f]{{{2 * _KEY_BYTES}}}", key) is not None
 
 

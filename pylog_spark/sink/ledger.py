@@ -1,4 +1,4 @@
-"""The decisions, at the brokers: the topic that keeps them is made, read, and written by the one driver that is not fenced.
+"""The decisions, at the brokers: creates and reads the topic that keeps them, which only the driver that is not fenced writes.
 
 A `Ledger` holds sockets and belongs to the process that made it.
 """
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
 
     from pylog_spark._native import Client, _NewTopic
 
-#: How long a driver may take between storing a decision and committing it. Others that share the partition wait that
-#: long for one that died there.
+#: Milliseconds that a driver may take between storing a decision and committing it. Drivers whose decisions are in the same
+#: partition wait that long for one that died in between.
 DRIVER_TIMEOUT_MS = 10_000
-#: Newest writes that are over, as many as are remembered by one process.
+#: Most writes that are done, the newest ones, that one process remembers.
 _DROPPED_MAX = 10_000
 _POLL_S = 0.02
 _ANY_AGE = -1
 _EARLIEST, _LATEST = -2, -1
 _COLUMNS = ("key", "value")
-#: Settings of the user's client that are about his records and do not fit a decision.
+#: Settings of the user's client that are for the user's records and not for decisions.
 _NOT_FOR_DECISIONS = ("compression.type", "transaction.timeout.ms", "linger.ms", "batch.size", "isolation.level")
 
 
 class Ledger:
-    """What is decided, as far as this process has read it, and requests about transactions.
+    """The decisions that this process has read, and requests about transactions.
 
     Parameters
     ----------
-    client : mapping
+    client : mapping of str to str
         Settings of the native client.
     waits : bool
-        Whether brokers that are away are waited for from the first question on, as a write that runs does; a program that looks
-        from outside gets an error at once.
+        Whether the first request already waits for brokers that do not answer, as in a running write. Without it, as for an
+        administrator's command, it is an error at once.
     """
 
     def __init__(self, client: Mapping[str, str], *, waits: bool = False) -> None:
@@ -73,7 +73,7 @@ class Ledger:
         self._client.close()
 
     def check(self) -> None:
-        """Check that the brokers have transactions, and can say which are open.
+        """Check that the brokers have transactions, and can list the open ones.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Ledger:
             self._client.request("list_transactions", json.dumps(_open_ones("")))
 
     def ensure(self) -> None:
-        """Make the topic when it is not there, and wait until it can be written to. Several may try at once."""
+        """Create the topic if it does not exist, and wait until it can be written to. Several processes may do that at once."""
         deadline = time.monotonic() + self._timeout_s
         wish: _NewTopic = {
             "name": TOPIC,
@@ -102,7 +102,9 @@ class Ledger:
                     "set delivery to at-least-once.",
                 )
             if time.monotonic() > deadline:
-                raise PylogError("PYLOG_SINK_STATE", f"The topic {TOPIC} was made and has no leaders yet; try again.")
+                raise PylogError(
+                    "PYLOG_SINK_STATE", f"The topic {TOPIC} was created and has no leaders yet; try again."
+                )
             time.sleep(_POLL_S)
 
     def decision(self, key: str, *, until_stable: bool) -> Decision | None:
@@ -111,44 +113,43 @@ class Ledger:
         Parameters
         ----------
         key : str
-            Of the write.
+            The write's key.
         until_stable : bool
-            Wait until everything that was in the log at the time of the call is decided. Without it a decision that is
-            being stored, or stands behind one that is, may be missed.
+            Wait until every transaction that was in the log at the time of the call has ended. Without it, a decision that is just
+            being stored is missed, and so are those behind it.
         """
         partition = self._partition(key)
         self._catch_up(partition, until_stable=until_stable)
         return self._known.get(partition, {}).get(key)
 
     def is_dropped(self, key: str) -> bool:
-        """Whether `decision` has met the mark that the last one about `key` was dropped: the write is over. The mark itself
-        stays for `delete.retention.ms`."""
+        """Whether `decision` has read the tombstone of `key`: the write is done. The tombstone stays for `delete.retention.ms`."""
         return key in self._dropped
 
     def neighbours(self, key: str) -> list[Decision]:
-        """Give the decisions that were read together with that about `key`."""
+        """Give all decisions in the partition that keeps the decision about `key`."""
         return list(self._known.get(self._partition(key), {}).values())
 
     def everything(self) -> list[Decision]:
         """Give the last decisions about all keys."""
         for partition in range(PARTITIONS):
             self._catch_up(partition, until_stable=False)
-        return [one for known in self._known.values() for one in known.values()]
+        return [decision for known in self._known.values() for decision in known.values()]
 
     def driver(self, write: Write) -> Driver:
-        """Become the driver of `write`: all others are fenced, and what the last one stored is decided, one way or other."""
+        """Become the driver of `write`: all others are fenced, and a record that the last one was storing is committed or aborted."""
         return until_reachable(lambda: Driver(self._config, write, self._partition(write.key)), self._first_wait_s)
 
     def open_transactions(self, key: str | None = None, longer_than_ms: int = _ANY_AGE) -> list[str]:
-        """Give the transactional ids of tasks of `key`, or of all, whose transactions are open; with `longer_than_ms` only those
-        that are open for longer, by the brokers' clocks."""
+        """Give the transactional ids of tasks of `key`, or of all keys, whose transactions are open; with `longer_than_ms` only those
+        that have been open for longer, by the brokers' clocks."""
         wanted = _open_ones(key, longer_than_ms)
-        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
+        return [listing.transactional_id for listing in self._request(TransactionListing, "list_transactions", wanted)]
 
     def open_of_anybody(self, longer_than_ms: int) -> list[str]:
-        """Give all transactional ids, the sink's and others, whose transactions are open for longer."""
+        """Give all transactional ids, the sink's and others, whose transactions have been open for longer than `longer_than_ms`."""
         wanted = {**_open_ones(None, longer_than_ms), "pattern": None}
-        return [one.transactional_id for one in self._request(TransactionListing, "list_transactions", wanted)]
+        return [listing.transactional_id for listing in self._request(TransactionListing, "list_transactions", wanted)]
 
     def describe(self, transactional_ids: Sequence[str]) -> dict[str, TransactionDescription]:
         """Give what the brokers know of transactions, by transactional id."""
@@ -156,16 +157,16 @@ class Ledger:
             return {}
         names = {"names": list(transactional_ids)}
         found = self._request(TransactionDescription, "describe_transactions", names)
-        return {one.transactional_id: one for one in found}
+        return {description.transactional_id: description for description in found}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Give the ids of those topics that are there, where brokers have ids. Not about decisions: of any topics."""
+        """Give the ids of those of `topics` that exist, where brokers have ids. Any topics, not only the sink's."""
         names = sorted(topics)
         found = self._describe(names) if names else []
-        return {one.name: one.topic_id for one in found if one.error is None and one.topic_id}
+        return {topic.name: topic.topic_id for topic in found if topic.error is None and topic.topic_id}
 
     def end(self, transactions: Sequence[tuple[str, int, int]], *, commit: bool) -> list[EndTransactionResult]:
-        """End transactions and wait until that is complete."""
+        """Commit or abort transactions and wait until their markers are written."""
         if not transactions:
             return []
         timeout_ms = int(self._timeout_s * 1000)
@@ -175,7 +176,7 @@ class Ledger:
         )
 
     def fence(self, transactional_ids: Sequence[str]) -> None:
-        """Abort open transactions whose producers are not known. One that is gone meanwhile is none the worse."""
+        """Abort open transactions whose producers are not known. It is no error when one has ended meanwhile."""
         if transactional_ids:
             self._request(FenceProducerResult, "fence_producers", {"names": list(transactional_ids)})
 
@@ -210,7 +211,7 @@ class Ledger:
                 "PYLOG_SINK_STATE",
                 f"The topic {TOPIC} has {len(found.partitions)} partitions and exactly-once writes need {PARTITIONS}; add some.",
             )
-        return all(one.leader >= 0 for one in found.partitions)
+        return all(partition.leader >= 0 for partition in found.partitions)
 
     def _catch_up(self, partition: int, *, until_stable: bool) -> None:
         start = self._read.get(partition)
@@ -219,7 +220,7 @@ class Ledger:
                 return
             start = self._offset(partition, _EARLIEST, "read_uncommitted")
         end = self._end(partition, until_stable=until_stable)
-        if end < start:  # the topic is another one: nothing that was read counts
+        if end < start:  # the topic was recreated: what was read before is not in it
             self._forget()
             self._catch_up(partition, until_stable=until_stable)
             return
@@ -234,7 +235,7 @@ class Ledger:
         self._read[partition] = end
 
     def _forget(self) -> None:
-        """What was read was another topic's."""
+        """Drop everything that was read, because it was in another topic."""
         self._read.clear()
         self._known.clear()
         self._dropped.clear()
@@ -245,7 +246,7 @@ class Ledger:
             self._dropped.pop(next(iter(self._dropped)))
 
     def _end(self, partition: int, *, until_stable: bool) -> int:
-        """Give the last stable offset; with `until_stable`, when it has passed what is in the log now."""
+        """Give the last stable offset; with `until_stable`, wait until it has reached the present end of the log."""
         if not until_stable:
             return self._offset(partition, _LATEST, "read_committed")
         wanted = self._offset(partition, _LATEST, "read_uncommitted")
@@ -288,7 +289,7 @@ def _open_ones(key: str | None, longer_than_ms: int = _ANY_AGE) -> dict[str, obj
 
 
 class Driver:
-    """The one that may decide about a write, once, until a newer one comes. Raises ``PYLOG_SINK_FENCED`` afterwards."""
+    """The only driver that may store a decision about a write, until a newer one fences it. Raises ``PYLOG_SINK_FENCED`` afterwards."""
 
     def __init__(self, config: Mapping[str, str], write: Write, partition: int) -> None:
         self._write = write
@@ -303,7 +304,7 @@ class Driver:
                 raise
 
     def store(self, decision: Decision | None) -> None:
-        """Store a decision, or with None drop the last: it stands when this returns, and may when this fails."""
+        """Store a decision, or with None drop the last one. When this returns it is stored; when this fails it may be stored."""
         with translating(self._write):
             self._writer.write(self._record(encode(decision) if decision else None))
             self._writer.flush()

@@ -1,14 +1,14 @@
-"""The writes that the brokers know of, for an administrator: what is decided, what is open, and ending it from outside.
+"""The writes that the brokers know of, for an administrator: what is decided, what is open, and how to end it.
 
-Every write that is not over is one of these:
+Every version of a write that is not done is in one of these states:
 
-    finished     decided, and all of its list is committed
-    unfinished   decided, and some of its list is open: its driver died or is at it; whoever finishes it does no harm
-    left over    open transactions of a version that is decided without them, or that a later one overtook
-    undecided    open transactions of a version that nobody has decided: a write that is running, or one that was abandoned
+    finished     decided, and all transactions of its list are committed
+    unfinished   decided, and some transactions of its list are open: its driver died or is committing them; finishing it is safe
+    left over    open transactions that the decision about their version, or about a later one, does not list
+    undecided    open transactions of a version that is not decided: the write is running, or was abandoned
 
-What is undecided is aborted in two steps, so that a driver that is still alive can never commit a part of it: its transactions
-are first written down as revoked, by the one driver that is not fenced, and ended then.
+An undecided write is aborted in two steps, so that a driver that is still alive can never commit a part of it: the one driver that is
+not fenced first stores that its transactions are revoked, and then ends them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ class WriteStatus:
 
     Attributes
     ----------
-    key, version
-        Which.
+    key : str
+        The write's key.
+    version : int
+        The version.
     kind : str or None
-        Of the write; None when only its tasks are known.
+        The kind of write (`pylog_spark.sink.identity`); None when only its tasks are known.
     state : str
         `FINISHED`, `UNFINISHED`, `LEFT_OVER` or `UNDECIDED`.
     open : tuple of str
@@ -55,13 +57,13 @@ class WriteStatus:
 
 def write_statuses(decisions: Iterable[Decision], open_ids: Iterable[str]) -> list[WriteStatus]:
     """Give the status of every write, by key and version. Pure."""
-    decided = {one.write.key: one for one in decisions}
+    decided = {decision.write.key: decision for decision in decisions}
     waiting: dict[tuple[str, int, str], list[str]] = {}
-    for one in sorted(open_ids):
-        name = parse_task_id(one)
+    for open_id in sorted(open_ids):
+        name = parse_task_id(open_id)
         if name is not None:
-            state = _state_of(one, name.version, decided.get(name.key))
-            waiting.setdefault((name.key, name.version, state), []).append(one)
+            state = _state_of(open_id, name.version, decided.get(name.key))
+            waiting.setdefault((name.key, name.version, state), []).append(open_id)
     for key, decision in decided.items():
         version = decision.write.version
         if version >= 0 and (key, version, UNFINISHED) not in waiting:
@@ -88,12 +90,12 @@ def finish_decided(client: Mapping[str, str], key: str) -> None:
 
 
 def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
-    """Abort all open transactions of the undecided versions of a write; the transactional ids.
+    """Abort all open transactions of the undecided versions of a write, and give their transactional ids.
 
     Raises
     ------
     PylogError
-        When there is nothing undecided, as nothing that is decided may be aborted.
+        ``PYLOG_SINK_STATE`` when nothing is undecided: what is decided may not be aborted.
     """
     with closing(Ledger(client)) as ledger:
         ledger.ensure()
@@ -101,7 +103,7 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
         while left:
             more, left = _abort_portion(ledger, key, _undecided)
             if set(more) <= set(ids):
-                break  # they do not end, or are gone: nothing is gained by another round
+                break  # they do not end, or have ended already: another round would change nothing
             ids += more
     return ids
 
@@ -109,7 +111,7 @@ def abort_undecided(client: Mapping[str, str], key: str) -> list[str]:
 def _abort_portion(
     ledger: Ledger, key: str, chosen: Callable[[Iterable[WriteStatus], str], list[str]]
 ) -> tuple[list[str], int]:
-    """Abort as many of the `chosen` as one record can revoke: which, and how many are left."""
+    """Abort as many of the `chosen` transactions as one record can revoke. Returns their ids, and how many are left."""
     stored = ledger.decision(key, until_stable=True)
     write = stored.write if stored else write_of(key)
     with closing(commit.fence(ledger, write)) as driver:
@@ -126,24 +128,26 @@ def _abort_portion(
 
 def undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
     """Give the open transactions of a write's undecided versions. Raises `PylogError` when there are none."""
-    of_key = [one for one in found if one.key == key]
+    of_key = [status for status in found if status.key == key]
     ids = _undecided(of_key, key)
     if ids:
         return ids
-    if any(one.state in (UNFINISHED, LEFT_OVER) for one in of_key):
+    if any(status.state in (UNFINISHED, LEFT_OVER) for status in of_key):
         raise PylogError(
-            "PYLOG_SINK_STATE", f"What is open of {key!r} is decided, and is ended by pylog sink finish {key}."
+            "PYLOG_SINK_STATE", f"The open transactions of {key!r} are decided; pylog sink finish {key} ends them."
         )
     raise PylogError(
-        "PYLOG_SINK_STATE", f"There is no open transaction of a write {key!r}; pylog sink list shows those there are."
+        "PYLOG_SINK_STATE", f"No write {key!r} has an open transaction; pylog sink list shows the writes there are."
     )
 
 
 def _undecided(found: Iterable[WriteStatus], key: str) -> list[str]:
-    return [name for one in found if one.key == key and one.state == UNDECIDED for name in one.open]
+    return [name for status in found if status.key == key and status.state == UNDECIDED for name in status.open]
 
 
 def _state_of(name: str, version: int, decision: Decision | None) -> str:
     if decision is None or version > decision.write.version:
         return UNDECIDED
-    return UNFINISHED if any(one.transactional_id == name for one in decision.transactions) else LEFT_OVER
+    return (
+        UNFINISHED if any(transaction.transactional_id == name for transaction in decision.transactions) else LEFT_OVER
+    )

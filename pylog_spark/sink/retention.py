@@ -1,12 +1,12 @@
-"""A column `timestamp` that lies in the past meets the topic's retention: the driver warns, once per query or write.
-
-When a batch write is planned nobody knows its rows yet, and most columns `timestamp` are of today: whose topic has a retention by time
-gets a line at INFO then, which says what to set before a backfill. The warning comes when the rows are known.
+"""Warns when a column `timestamp` lies so far in the past that the topic's retention deletes the rows; once per query or write.
 
 The column is the record's time, and retention by time goes by it: the rows of a backfill may be deleted within minutes of their write.
-Spark's Kafka connector ignores the column, so a program that comes from there does not expect it. What the rows say is known when
-they are written, so tasks report the oldest time that they gave to each topic, and the driver compares it with the topic's settings
-when they are committed. Nothing that goes wrong with the comparison fails a write.
+Spark's Kafka connector ignores the column, so a program that used it does not expect that. The times are known when the rows are
+written: tasks report the oldest time that they wrote to each topic, and the driver compares it with the topic's settings
+when they are committed. Errors in the comparison never fail a write.
+
+When a batch write is planned its rows are not known yet, and most times are of today. So at that point there is only a line at INFO,
+when the topic has a retention by time, which says what to set before a backfill.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _log = logging.getLogger("pylog_spark")
 
 #: Longest wait in ms for the settings of the topics: a commit should not take longer for a warning.
 _DESCRIBE_MS = 5_000
-#: How long in seconds the settings of a topic are believed: a query commits many micro-batches in that time.
+#: Seconds for which the settings of a topic are used again: a query commits many micro-batches in that time.
 _SETTINGS_S = 300.0
 #: Topics that one process remembers.
 _TOPICS_MAX = 1_000
-#: What is younger is not compared: no retention is that short, but in tests of retention itself.
+#: Rows younger than this are not compared: only tests of retention itself have such a short one.
 _RECENT_MS = 60_000
 
 #: Of which query or write, and for which topic, there was a warning.
@@ -90,8 +90,8 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
     """
     now_ms = time.time_ns() // 1_000_000
     times_ms: dict[str, int] = {}
-    for one in oldest:
-        for topic, time_ms in one.items():
+    for task_times_ms in oldest:
+        for topic, time_ms in task_times_ms.items():
             times_ms[topic] = min(time_ms, times_ms.get(topic, time_ms))
     old = {topic: time_ms for topic, time_ms in times_ms.items() if now_ms - time_ms > _RECENT_MS}
     topics = sorted(topic for topic in old if (name, topic) not in _warned)
@@ -109,7 +109,7 @@ def warn_of_retention(client: Mapping[str, str], name: str, oldest: Iterable[Map
             _log.warning("%s", sentence)
 
 
-def tell_of_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
+def log_retention(client: Mapping[str, str], topic: str | None, columns: Iterable[str]) -> None:
     """Log at INFO, before a write, that its column `timestamp` is what the retention of its topic goes by.
 
     Parameters
@@ -194,4 +194,4 @@ def _described(client: Mapping[str, str], topics: list[str]) -> dict[str, dict[s
             described = all_decoded(ConfigDescription, asked.describe_configs("topic", topics))
         finally:
             asked.close()
-    return {one.name: {each.name: each.value for each in one.configs} for one in described}
+    return {description.name: {each.name: each.value for each in description.configs} for description in described}

@@ -1,6 +1,6 @@
 """One task's writing: Arrow batches in, acknowledged records out, in a transaction when the write is exactly once.
 
-Runs in Spark's Python workers. `Target` is made on the driver and carried there by pickling.
+Runs in Spark's Python workers. `WritePlan` is made on the driver and carried there by pickling.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
 
-#: When this process last spoke to the brokers of an address: those are known to be right, and waited for.
+#: Addresses and topics that this process has reached: they are right, so brokers that are away are waited for.
 _reached: set[str] = set()
 
 
@@ -44,13 +44,13 @@ class Written(WriterCommitMessage):
     Attributes
     ----------
     records, bytes : int
-        Counts, of the records as they were given.
-    offsets : mapping
-        Where they are.
+        How many records, and the bytes of their batches, as they were sent.
+    offsets : mapping of TopicPartition to OffsetSpan
+        The first and the last offset in each partition.
     outcome : Outcome or None
         Its part in the protocol; None when the write is at least once.
-    oldest_ms : mapping
-        topic -> oldest time that its column `timestamp` gave.
+    oldest_ms : mapping of str to int
+        Topic -> oldest time that the column `timestamp` gave, in milliseconds since 1970.
     """
 
     records: int = 0
@@ -61,27 +61,27 @@ class Written(WriterCommitMessage):
 
 
 @dataclass(frozen=True)
-class Target:
+class WritePlan:
     """Where tasks write, and how: plain values, pickled with the writer.
 
     Attributes
     ----------
-    client : mapping
+    client : mapping of str to str
         Settings of the native client.
     topic : str or None
-        Topic of all rows, or None when the column `topic` says it.
-    columns : mapping
-        Columns that make a record, by the record's names the frame's; others are left alone.
+        Topic of all rows, or None when each row's column `topic` names it.
+    columns : mapping of str to str
+        The record's column -> the frame's column. Other columns of the frame are not written.
     delivery : str
-        An option of that name.
+        The option `delivery`.
     batch : Write or None
-        Which write it is; None for a stream, whose tasks know it from Spark.
+        Which write it is; None for a stream, whose tasks learn it from Spark.
     decided : bool
         The batch was decided before: tasks read their rows and write none.
     job : str
-        This attempt at the write.
+        Names this attempt at the write.
     abandoned_after_ms : int
-        An option of that name.
+        The option `abandonedAfter`, in milliseconds.
     """
 
     client: Mapping[str, str]
@@ -109,9 +109,9 @@ class Target:
             ledger_of_process(self.client).check()
 
     def check_once(self) -> None:
-        """Check where this process has not spoken to these brokers before: a wrong address is an error within seconds. Brokers
-        that were reached once may be restarting: they are waited for as long as the client's settings say. A topic that an earlier
-        micro-batch wrote to is missed by the write, with more to say."""
+        """Check, unless this process has reached these brokers before: a wrong address is an error within seconds. Brokers that were
+        reached once may be restarting, so the write waits for them as long as the client's settings say. When a topic is missing to
+        which an earlier micro-batch wrote, the write reports it, because its error says more."""
         address = f"{self.client['bootstrap.servers']} {self.topic}"
         if address not in _reached:
             try:

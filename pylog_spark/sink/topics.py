@@ -1,10 +1,9 @@
 """The topics that a streaming query writes to: the same ones from micro-batch to micro-batch, or the query stops.
 
-A topic that is deleted while a query writes to it would otherwise be made again by the next write, with the brokers' default number of
-partitions and without all that the query wrote before. So a task makes no topic that its query has written to, and what was written
-into a topic of another id is not committed. What is known comes from the query's last decision, or in a process that took part in an
-earlier micro-batch from there. Brokers without topic ids (Kafka before 2.8) are not checked. Runs in Spark's Python workers; `checked`
-is pure.
+Otherwise, when a topic is deleted while a query writes to it, the next write would create it again, with the brokers' default number of
+partitions and without the query's earlier rows. So a task creates no topic that its query has written to, and rows in a topic with
+another id are not committed. The ids come from the query's last decision, or from an earlier micro-batch of the same process. Brokers
+without topic ids (Kafka before 2.8) are not checked. Runs in Spark's Python workers; `checked` is pure.
 """
 
 from __future__ import annotations
@@ -16,31 +15,31 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink.decision import TOPIC_IDS_MAX
 from pylog_spark.sink.identity import Write
 
-#: What a write to a topic that was deleted is answered, before and after its producer has looked it up.
+#: The conditions of a write to a deleted topic, before and after its producer has looked it up.
 _TOPIC_IS_GONE = frozenset({"PYLOG_UNKNOWN_TOPIC", "PYLOG_TOPIC_RECREATED"})
-#: Queries that one process remembers.
+#: Most queries that one process remembers.
 _QUERIES_MAX = 1_000
 _ADVICE = "start the query with another checkpointLocation"
 
-#: By the query's key: the last version in which this process wrote, and the ids of the topics that were written to then and before.
+#: The query's key -> the last version in which this process wrote, and the ids of the topics written to until then.
 _written: dict[str, tuple[int, Mapping[str, str]]] = {}
 
 
 def remembered(write: Write) -> Mapping[str, str] | None:
-    """Give the topic ids that this process saw in an earlier micro-batch, which is committed by now; None when there was none."""
+    """Give the topic ids that this process saw in an earlier micro-batch, which is committed by now; None when it saw none."""
     version, topic_ids = _written.get(write.key, (write.version, {}))
     return topic_ids if version < write.version else None
 
 
 def remember(write: Write, topic_ids: Mapping[str, str]) -> None:
-    """Keep what `checked` gave."""
+    """Remember the topic ids that `checked` gave."""
     if len(_written) >= _QUERIES_MAX:
         _written.clear()
     _written[write.key] = (write.version, topic_ids)
 
 
 def checked(write: Write, known: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
-    """Give the ids of `known` and `found` topics together.
+    """Give the ids of `known` and `found` topics in one dict.
 
     Raises
     ------
@@ -60,7 +59,7 @@ def checked(write: Write, known: Mapping[str, str], found: Mapping[str, str]) ->
 
 
 def not_made_again(client: Mapping[str, str], topic: str | None, known: Mapping[str, str]) -> Mapping[str, str]:
-    """Give the settings of a writer to `topic` (None: each row names one) that makes none of the `known` topics."""
+    """Give the settings of a writer to `topic` (None: each row names its own) that creates none of the `known` topics."""
     return {**client, "allow.auto.create.topics": "false"} if topic in known else client
 
 

@@ -1,7 +1,7 @@
 """Trigger.AvailableNow: what must hold between the end seen at its start, the end of a batch, and the log as it is now.
 
-The four conditions are those of Spark's Kafka connector (its KafkaExceptions), and like there they end the query whatever
-failOnDataLoss says: the promise was "all that was there when it started".
+The four conditions are those of Spark's Kafka connector (its KafkaExceptions). As there, they end the query whatever
+failOnDataLoss says, because Trigger.AvailableNow promises all records that were there when it started.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def check_available_now(prefetched: Position, end: Position, now: Position) -> N
     prefetched : Position
         The end seen when the query started.
     end : Position
-        Of the batch.
+        The end of the batch.
     now : Position
         The end of the log.
 

@@ -1,9 +1,9 @@
-"""A reader of committed data whose partitions end before their logs do, since a transaction is open: noticed and reported.
+"""Finds out when an open transaction holds a reader of committed data back, and reports it.
 
-Such a reader ends at the last stable offset and sees nothing of what is behind it, without an error and without a lag. So its driver
-looks at the high watermark, once in a batch and at most once a minute in a stream. Where that is further, it lets whoever knows the
-writers end those that are gone (`release`, which this package is given: it knows no writers), and warns of what goes on for long.
-Nothing here fails the query.
+Such a reader ends at the last stable offset and reads nothing behind it, without an error and without a lag. So its driver
+looks at the high watermark, once in a batch and at most once a minute in a stream. Where the high watermark is further on, the driver
+calls `release`, which ends writes whose drivers died (the caller passes it, because this package does not know the sink), and warns of
+transactions that stay open for long. Nothing here fails the query.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from pylog_spark.source.log import Log
 
 _log = logging.getLogger("pylog_spark")
 
-#: Given the client's settings and the partitions that are held back: how many writes were ended, and by the name of each
-#: transaction that still holds one back for long a clause that says what to do.
+#: Takes the client's settings and the partitions that are held back. Returns how many writes it ended, and for each transaction that
+#: still holds a partition back its name -> a clause that says what to do.
 Release = Callable[[Mapping[str, str], Collection[TopicPartition]], tuple[int, Mapping[str, str]]]
 
-#: Pause between two looks of a stream.
+#: Seconds between two checks of a stream.
 LOOK_S = 60.0
-#: The same warning is not repeated before.
+#: Seconds before the same warning is repeated.
 REPEAT_S = 600.0
 
 
 class HeldBack:
-    """Looks for one query.
+    """Checks for one query whether transactions hold it back.
 
     Parameters
     ----------
     options : ReadOptions
-        Of the query.
+        The options of the query.
     log : Log
-        Where the partitions are.
+        Asks the brokers about the query's partitions.
     release : callable or None
-        See `Release`; without it nothing is looked for.
+        See `Release`; without it nothing is checked.
     monotonic_s : callable
-        The clock.
+        The clock, in seconds.
     """
 
     def __init__(
@@ -61,7 +61,8 @@ class HeldBack:
         self._stood: Offsets = {}
 
     def look(self, partitions: Collection[TopicPartition]) -> bool:
-        """Look, when it is time: whether a write was ended, so that there may be more to read than a moment ago."""
+        """Check, unless the last check was less than `LOOK_S` ago. Returns whether a write was ended, so that there may be more to
+        read now."""
         if self._release is None or self._monotonic_s() - self._looked_s < LOOK_S:
             return False
         self._looked_s = self._monotonic_s()
@@ -83,7 +84,7 @@ class HeldBack:
             holders = {
                 str(
                     stands[0]
-                ): "a transaction that no coordinator knows to be open for so long: pylog transaction producers "
+                ): "a transaction that no coordinator reports as open for that long: pylog transaction producers "
                 f"{first} shows where it begins, pylog transaction abort ends it"
             }
         if holders:
@@ -101,7 +102,7 @@ class HeldBack:
         first = behind[0]
         more = f" (and {len(behind) - 1} more partitions)" if len(behind) > 1 else ""
         _log.warning(
-            "This query reads %s%s up to the last stable offset %d only, and the log goes on to %d: what is behind waits for %s",
+            "This query reads %s%s only up to the last stable offset %d, and the log goes on to %d: the records between wait for %s",
             first,
             more,
             stable[first],

@@ -1,11 +1,11 @@
 """What the driver asks the brokers: which partitions there are and where they begin and end.
 
-The connection is opened at the first question and belongs to the process; a pickled `Log` holds only its options. A question
-is one round of requests: `assigned` asks for metadata, whose leaders the client remembers; `bounds` and `latest` ask them for
-offsets, all partitions at once.
+The connection is opened by the first request and belongs to the process; a pickled `Log` holds only its options. Each method makes
+one round of requests: `assigned` asks for metadata, and the client remembers the leaders; `bounds` and `latest` ask the leaders for
+offsets, of all partitions at once.
 
-Brokers that are away are waited for as long as Spark's Kafka connector waits: a question fails after `default.api.timeout.ms`
-and is asked as often as `fetchOffset.numRetries` says, 3 times 60 s by default.
+When brokers do not answer, a request is repeated as by Spark's Kafka connector: an attempt fails after `default.api.timeout.ms`, and
+there are `fetchOffset.numRetries` attempts, by default 3 of 60 s.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Answer = TypeVar("Answer")
 
 
 class Bounds(NamedTuple):
-    """First offset held and offset after the last readable record, of each partition."""
+    """Of each partition the first offset that it holds, and the offset after the last readable record."""
 
     earliest: Offsets
     latest: Offsets
@@ -59,11 +59,11 @@ class Log:
     Parameters
     ----------
     options : ReadOptions
-        Of the query.
+        The options of the query.
     now_s : callable
-        The clock from which "-10 minutes" counts, in seconds since the epoch.
+        The clock from which "-10 minutes" counts, in seconds since 1970.
     sleep_s : callable
-        Pauses before a question is asked again.
+        Pauses for so many seconds before a request is repeated.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class Log:
         return {**self.__dict__, "_client": None}
 
     def check(self) -> None:
-        """Check at ``load()`` that a broker answers and the named topics exist. Raises `PylogError` in seconds.
+        """Check at ``load()`` that a broker answers and the named topics exist. Raises `PylogError` within seconds.
 
-        A query that may go on after a loss (failOnDataLoss=false) needs only one of its topics.
+        With failOnDataLoss=false one of the query's topics is enough.
         """
         subscription = self._options.subscription
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
@@ -100,7 +100,7 @@ class Log:
         Parameters
         ----------
         known : collection of TopicPartition
-            What the query has read: if it is not there any more, it is left out, for the caller to judge.
+            Partitions that the query has read. Those that are gone are left out without an error; the caller decides about them.
 
         Raises
         ------
@@ -121,13 +121,13 @@ class Log:
         return Position(dict.fromkeys(sorted(found), 0), ids)
 
     def bounds(self, partitions: Iterable[TopicPartition]) -> Bounds:
-        """Give where each partition begins and ends."""
+        """Give the first offset and the end of each partition."""
         partitions = list(partitions)
         answers = self._ask([(each, mark) for mark in (EARLIEST, LATEST) for each in partitions])
         return Bounds(dict(answers[: len(partitions)]), dict(answers[len(partitions) :]))
 
     def latest(self, partitions: Iterable[TopicPartition], isolation: str | None = None) -> Offsets:
-        """Give the offset after the last readable record of each partition, for readers of another `isolation` if given."""
+        """Give the offset after the last readable record of each partition, under the query's isolation level or `isolation`."""
         return dict(self._ask([(each, LATEST) for each in partitions], isolation))
 
     def advance(self, wishes: Sequence[Wish]) -> list[Taken]:
@@ -143,9 +143,9 @@ class Log:
         limit : Limit
             Where to start or end.
         option : str
-            The option that says so, for sentences.
+            The name of the option that says so, for error messages.
         partitions : iterable of TopicPartition
-            All that are read; `limit` must name them when it names any.
+            All partitions that are read. If `limit` names partitions, it must name all of these.
 
         Raises
         ------
@@ -171,17 +171,17 @@ class Log:
         return dict(self._ask([(each, mark) for each in partitions]))
 
     def first_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Offsets:
-        """Give the first offset at or after a time, -1 for a partition that has none."""
+        """Give each partition's first offset at or after a time, -1 where there is none."""
         return dict(self._ask([(each, timestamp_ms) for each in partitions]))
 
     def close(self) -> None:
-        """Close the connections; the next question opens them again."""
+        """Close the connections; the next request opens them again."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
     def _specific(self, limit: Specific, option: str, partitions: list[TopicPartition]) -> Offsets:
-        """Replace words for topics, -1 and -2 by what they stand for now."""
+        """Replace words for topics, -1 and -2 by the offsets that they stand for now."""
         resolved = {each: limit.offsets[each] for each in partitions if each in limit.offsets}
         marks = [(each, offset) for each, offset in resolved.items() if offset < 0]
         resolved.update(self._ask(marks))
@@ -216,17 +216,17 @@ class Log:
         return [(TopicPartition(topic, partition), offset) for topic, partition, offset, _ in answers]
 
     def _describe(self, known: Collection[str]) -> list[TopicDescription]:
-        """The topics of the subscription; those of `known` that are not there any more are left out."""
+        """The topics of the subscription. Topics of `known` that are gone are left out."""
         subscription = self._options.subscription
         if subscription.pattern:
             every = self._asked(lambda client: all_decoded(TopicDescription, client.describe_topics(None)))
             # By the brokers' flag: a name that begins with __ may be a user's.
             named = [topic for topic in every if not topic.is_internal and subscription.matches(topic.name)]
-            # One that is just being made has no leader yet; it is there at the next look.
+            # A topic that is just being created has no leader yet; the next request finds it.
             return [topic for topic in named if topic.error is None or topic.name in known]
         names = subscription.topics or sorted({partition.topic for partition in subscription.partitions})
         topics = self._asked(lambda client: all_decoded(TopicDescription, client.describe_topics(list(names))))
-        # A query that went on after a topic was deleted does not know it any more.
+        # After a topic was deleted and the query went on without it, the topic is no longer in `known`.
         forgiving = bool(known) and not self._options.fail_on_data_loss
         for topic in topics:
             gone = topic.error == _UNKNOWN_TOPIC and (forgiving or topic.name in known)
@@ -235,7 +235,7 @@ class Log:
         return [topic for topic in topics if topic.error is None]
 
     def _asked(self, question: Callable[[Client], Answer]) -> Answer:
-        """Ask the brokers, and again where none has answered in time."""
+        """Ask the brokers, and ask again when none has answered in time."""
         attempt = 1
         while True:
             try:
@@ -244,7 +244,7 @@ class Log:
             except PylogError as error:
                 if error.condition != "PYLOG_UNREACHABLE" or attempt >= self._options.offset_retries:
                     raise
-                _log.warning("Attempt %d at asking the brokers failed and is repeated: %s", attempt, error.sentence)
+                _log.warning("Attempt %d to ask the brokers failed and is repeated: %s", attempt, error.sentence)
             self._sleep_s(self._options.offset_retry_ms / 1_000)
             attempt += 1
 

@@ -1,4 +1,4 @@
-"""Missing records: the one place that decides which condition it is, whether it is an error or a warning, and where reading goes
+"""Missing records: the one place that decides which condition applies, whether it is an error or a warning, and where reading goes
 on. `find_loss` is pure; `after_loss` asks the brokers for what it needs, in a task.
 """
 
@@ -38,7 +38,7 @@ class Loss(NamedTuple):
     condition, sentence : str
         As in `PylogError`; the sentence without a final dot.
     left : (int, int) or None
-        What is left of the offsets, ``[start, end)``; None when nothing is.
+        The offsets that can still be read, ``[start, end)``; None when there are none.
     """
 
     condition: str
@@ -74,13 +74,13 @@ def find_loss(partition: TopicPartition, wanted: int, end: int, topic_id: str, h
     Parameters
     ----------
     partition : TopicPartition
-        Of the range.
+        The partition of the range.
     wanted, end : int
-        Next offset to read, and the one to stop before.
+        The next offset to read, and the offset to stop before.
     topic_id : str
-        Of the topic when the range was planned, or "".
+        The topic's id when the range was planned, or "".
     held : HeldRange or None
-        What is there now; None when the topic is not.
+        What the brokers hold now; None when the topic is gone.
     """
     if held is None:
         return Loss(
@@ -120,28 +120,28 @@ def after_loss(
 
     Parameters
     ----------
-    client : mapping
+    client : mapping of str to str
         Settings of the native client.
     fail : bool
         The option `failOnDataLoss`.
     partition : TopicPartition
-        Of the range.
+        The partition of the range.
     span : (int, int)
-        Next offset to read, and the one to stop before.
+        The next offset to read, and the offset to stop before.
     topic_id : str
-        Of the topic when the range was planned, or "".
+        The topic's id when the range was planned, or "".
     cause : (str, str)
-        Kind and message of the native error, raised when the brokers hold all that is missing.
+        Kind and message of the native error, which is raised when the brokers still hold all records of `span`.
 
     Raises
     ------
     PylogError
-        When `fail`, or when nothing is lost and the error is another one.
+        The loss when `fail`; the error of `cause` when nothing is lost.
     """
     wanted, end = span
     found = find_loss(partition, wanted, end, topic_id, _held(client, partition))
     if found is None and cause[0] == "LOG_TRUNCATED":
-        # The new leader has written on since: what it has up to `end` is not what was there before.
+        # The new leader has written since: its records up to `end` are not those that were there before.
         found = Loss("PYLOG_LOG_TRUNCATED", cause[1].rstrip(". "), span)
     if found is None:
         raise from_native(*cause)
@@ -156,7 +156,7 @@ def _held(client: Mapping[str, str], partition: TopicPartition) -> HeldRange | N
             (topic,) = all_decoded(TopicDescription, asked.describe_topics([partition.topic]))
             if topic.error == "UNKNOWN_TOPIC_OR_PARTITION":
                 return None
-            # The end of everything, committed or not: records of an open transaction are late and not lost.
+            # The high watermark, not the last stable offset: records of an open transaction are late, not lost.
             bounds = asked.list_offsets([(*partition, EARLIEST), (*partition, LATEST)])
         finally:
             asked.close()

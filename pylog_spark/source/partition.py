@@ -32,7 +32,7 @@ PlannedRange = tuple[OffsetRange, str]
 
 
 class RangePartition(InputPartition):
-    """What one task reads, as Spark carries it there.
+    """What one task reads, as Spark carries it to the task.
 
     Parameters
     ----------
@@ -51,22 +51,22 @@ class RangeSource:
 
     Attributes
     ----------
-    client : mapping
+    client : mapping of str to str
         Settings of the native client.
     columns : tuple of str
         Columns to build, in Spark's order.
-    nullable : mapping
-        Whether Spark's schema lets each of them be null.
+    nullable : mapping of str to bool
+        Column -> whether Spark's schema lets it be null.
     batch_bytes : int
-        Size at which a batch is complete.
+        Bytes at which an Arrow batch is complete.
     fail_on_data_loss : bool
-        What to do about records that vanished after the plan was made.
+        Whether it is an error that records vanished after the plan was made.
     wanted : RecordFilter
         Which records to read; the planner has cut the ranges by it already.
     limit : int or None
-        Most rows of one task.
+        Most rows of one task; None is no limit.
     rack : str
-        Where this task is, or ``env:`` and the variable of its process that says so.
+        The rack of this task, or ``env:`` and the environment variable of its process that holds it.
     """
 
     client: Mapping[str, str]
@@ -79,7 +79,7 @@ class RangeSource:
     rack: str = ""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the records of `partition`; of Spark's placeholder for "no partitions", none."""
+        """Give the records of `partition`; none for the placeholder by which Spark says "no partitions"."""
         if not isinstance(partition, RangePartition):
             return
         left, rows_left = list(partition.ranges), self.limit
@@ -136,7 +136,7 @@ class RangeSource:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def _after_loss(self, left: list[PlannedRange], next_offset: int, lost: _Lost) -> list[PlannedRange]:
-        """Give what is left to read after the first of `left` met `lost`. Raises when loss is an error."""
+        """Give what is left to read after `lost` happened in the first range of `left`. Raises `PylogError` when loss is an error."""
         (offsets, topic_id), *others = left
         # Rows that were not handed out yet are read again.
         span = (max(offsets.start, next_offset), offsets.end)

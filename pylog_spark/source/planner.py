@@ -1,12 +1,12 @@
-"""What a streaming query reads next, decided on positions. Asks a `Log`, knows no Spark.
+"""What a streaming query reads next, decided from positions. Asks a `Log`; does not know Spark.
 
-A position that the brokers no longer agree with (topic gone or recreated, log shorter than what was read) is looked at again
-before it is believed, then reported through `report_loss`; with failOnDataLoss=false the query goes on: what is gone is
+When the brokers contradict a position (a topic is gone or recreated, a log is shorter than what was read), they are asked once more,
+and then the loss is reported through `report_loss`. With failOnDataLoss=false the query goes on: partitions that are gone are
 dropped, recreated topics begin at their earliest offset. A partition that is new to the query begins at its earliest offset.
 
-Requests of one trigger: metadata and one round for the bounds of all partitions, in `latest`; none in `ranges`, which takes
-what `latest` has just seen, except for a batch that is run again after a restart and for Trigger.AvailableNow; one round in
-`reported_latest`, for the high watermarks.
+Requests of one trigger: in `latest`, metadata and one round for the bounds of all partitions; in `ranges` none, since it uses
+what `latest` has just read, except for a batch that is run again after a restart and for Trigger.AvailableNow; in
+`reported_latest` one round, for the high watermarks.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from pylog_spark.source.loss import report_loss
 
 
 class Seen(NamedTuple):
-    """The log as it was at one look: the end of each partition with the topics' ids, and where each begins."""
+    """The log at one point in time: the end of each partition with the topics' ids, and the earliest offset of each."""
 
     end: Position
     earliest: Offsets
 
 
 class Clock(NamedTuple):
-    """Time, for `maxTriggerDelay` and for pauses between two looks."""
+    """Time, for `maxTriggerDelay` and for the pause before brokers are asked again."""
 
     monotonic_s: Callable[[], float] = time.monotonic
     sleep_s: Callable[[float], None] = time.sleep
@@ -51,13 +51,13 @@ class StreamPlanner:
     Parameters
     ----------
     options : ReadOptions
-        Of the query.
+        The options of the query.
     log : Log
-        Where the partitions are.
-    clock : Clock
-        Time.
+        Asks the brokers about the query's partitions.
+    clock : Clock or None
+        Time; None takes the real one.
     held_back : HeldBack or None
-        Looks after transactions that hold the query back.
+        Finds transactions that hold the query back.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class StreamPlanner:
         #: The last batch that `latest` gave, as (start, end), with what was seen then.
         self._given: tuple[Mapping[str, Any], Mapping[str, Any], Seen] | None = None
         self._last_batch_s = -math.inf
-        self._told_empty = False
+        self._reported_empty = False
 
     def initial(self) -> dict[str, Any]:
         """Give the position at which a new query starts."""
@@ -84,7 +84,7 @@ class StreamPlanner:
         return Position(offsets, assigned.topic_ids).to_document()
 
     def freeze(self) -> None:
-        """Take the end at the next look as the end of the query (Trigger.AvailableNow)."""
+        """Let the query end where the log ends when it is next read (Trigger.AvailableNow)."""
         self._available_now = True
 
     def latest(self, start: Mapping[str, Any], limit: int | None, may_wait: bool) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class StreamPlanner:
             self._frozen = now
         if not now.offsets:
             return self._stay(unchanged, reached, now)
-        self._told_empty = False
+        self._reported_empty = False
         lost = self._check_against(reached, now)
         begin = _begin(reached, seen)
         count = new_offsets(begin, now.offsets)
@@ -126,10 +126,10 @@ class StreamPlanner:
         return document
 
     def _stay(self, unchanged: dict[str, Any], reached: Position, now: Position) -> dict[str, Any]:
-        """Keep the position while no partition is there, and report that once. An empty position would forget what was
-        read: all of it would be read anew when the topics are seen again."""
-        if not self._told_empty:
-            self._told_empty = self._check_against(reached, now)
+        """Keep the position while there are no partitions, and report that once. With an empty position all records would be read
+        again when the topics are back."""
+        if not self._reported_empty:
+            self._reported_empty = self._check_against(reached, now)
         return unchanged
 
     def all_latest(self) -> dict[str, Any]:
@@ -140,8 +140,8 @@ class StreamPlanner:
         return self._latest.to_document()
 
     def reported_latest(self) -> dict[str, Any] | None:
-        """Give the end of the log, for the query's progress: the high watermark, so that what an open transaction holds back counts
-        as not read yet. As last seen where the brokers do not answer."""
+        """Give the end of the log, for the query's progress: the high watermark, so that records behind an open transaction count
+        as not read yet. When the brokers do not answer, the end that `latest` has seen."""
         seen = self._latest
         if seen is None:
             return None
@@ -153,13 +153,13 @@ class StreamPlanner:
         return Position(high, seen.topic_ids).to_document()
 
     def _is_released(self, partitions: Collection[TopicPartition]) -> bool:
-        """Look after transactions that hold the query back: whether one was ended, so that there may be more to read."""
+        """Whether a transaction that held the query back was ended just now, so that there may be more to read."""
         return self._held_back is not None and self._held_back.look(partitions)
 
     def ranges(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[tuple[OffsetRange, str]]:
         """Give the ranges between two positions, each with the id of its topic (or "").
 
-        Depends on nothing but the positions and on what the log still holds, so that a replayed batch is the same one.
+        The ranges depend only on the positions and on what the log still holds, so a batch that is run again is the same batch.
         """
         if start == end:
             return []
@@ -182,7 +182,7 @@ class StreamPlanner:
         return [(offsets, last.topic_ids.get(offsets.partition.topic, "")) for offsets in found]
 
     def _look(self, reached: Position, frozen: Position | None) -> Seen:
-        """See the log, once more after a pause while it contradicts `reached`: a broker may be behind another for a moment."""
+        """Read the log's bounds, and once more after a pause when they contradict `reached`: a broker may lag behind another one."""
         if frozen is not None:
             begins = self._log.bounds(sorted(_unknown(reached, frozen))).earliest
             return Seen(frozen, {**reached.offsets, **begins})
@@ -194,7 +194,7 @@ class StreamPlanner:
             try:
                 earliest, latest = self._log.bounds(assigned.offsets)
             except PylogError as error:
-                # Deleted between the two questions: the next look does not show it any more.
+                # Deleted between the two requests: the next attempt does not see it any more.
                 if error.condition != "PYLOG_UNKNOWN_TOPIC" or attempt + 1 == attempts:
                     raise
                 continue
@@ -205,7 +205,7 @@ class StreamPlanner:
                 if partition.topic not in recreated and latest.get(partition, offset) < offset
             ]
             if shorter:
-                # A reader of committed data that goes on where one of all data stopped is ahead of the last stable offset.
+                # A query that read uncommitted data before and reads committed data now may be ahead of the last stable offset.
                 ends = self._log.latest(shorter, "read_uncommitted")
                 late = {each: reached.offsets[each] for each in shorter if ends[each] >= reached.offsets[each]}
                 latest = {**latest, **late}
@@ -220,7 +220,7 @@ class StreamPlanner:
         records, size = self._options.trigger_records, self._options.trigger_bytes
         if records is None and size is None:
             return end
-        # What is gone cannot be looked at; the loss is reported when the batch is planned.
+        # Records that are gone cannot be counted; their loss is reported when the batch is planned.
         held = {each: max(offset, seen.earliest[each]) for each, offset in begin.items()}
         try:
             return cut_visible(held, end, records, size, self._log.advance)
@@ -230,12 +230,12 @@ class StreamPlanner:
             return end
 
     def _check_against(self, reached: Position, now: Position) -> bool:
-        """Report what the log has lost since `reached`; whether there was anything."""
+        """Report what the log has lost since `reached`. Returns whether anything was lost."""
         recreated = self._check_recreated(reached, now)
         return self._lost(reached, now) or bool(recreated)
 
     def _lost(self, reached: Position, now: Position) -> bool:
-        """Report partitions of `reached` that are gone or shorter; whether there are any."""
+        """Report partitions of `reached` that are gone or shorter. Returns whether there are any."""
         recreated = reached.recreated(now)
         gone = sorted(reached.offsets.keys() - now.offsets.keys())
         topics = {partition.topic for partition in now.offsets}
@@ -275,7 +275,7 @@ class StreamPlanner:
         return recreated
 
     def _checked_begin(self, first: Position, last: Position, seen: Seen) -> Offsets:
-        """Where each partition of the batch goes on; reports a new one that has lost its beginning already."""
+        """Where each partition of the batch goes on. Reports a new partition whose first records are gone already."""
         batch = Seen(
             Position({each: 0 for each in last.offsets if each in seen.end.offsets}, last.topic_ids), seen.earliest
         )
@@ -299,7 +299,7 @@ class StreamPlanner:
         return earliest
 
     def _waits(self, reached: Position, now: Position) -> bool:
-        """Whether `minOffsetsPerTrigger` puts the batch off; counted as Spark's connector does: a new partition from 0."""
+        """Whether `minOffsetsPerTrigger` puts the batch off. A new partition counts from offset 0, as in Spark's Kafka connector."""
         count = sum(offset - reached.offsets.get(partition, 0) for partition, offset in now.offsets.items())
         now_s = self._clock.monotonic_s()
         waited_ms = (now_s - self._last_batch_s) * 1_000
@@ -312,8 +312,8 @@ class StreamPlanner:
 def check_in_log(log: Log, offsets: Offsets, limit: Limit, option: str, fail: bool) -> Offsets:
     """Check that the offsets which the user wrote as numbers lie in the log.
 
-    Others (earliest, latest, of a time) were in it when the brokers were asked; retention may have moved on since, and
-    that is no mistake of the user.
+    Other offsets (earliest, latest, by time) lay in the log when the brokers were asked. Retention may have deleted records since,
+    which is not the user's mistake.
 
     Returns
     -------

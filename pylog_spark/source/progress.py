@@ -1,10 +1,10 @@
-"""A stream's progress shown in a consumer group, for Kafka's tools: the offsets of finished batches, committed there.
+"""A stream's progress shown in a consumer group, for Kafka's tools: the offsets of finished batches are committed to the group.
 
-Only shown: never read back, and nothing that goes wrong with it stops or slows the query. A batch is known to be finished when
-Spark asks where the next one may end, as it does at each trigger and at the end of ``Trigger.AvailableNow``; before Spark 4.2, when it
-plans the next one with something in it. The last batch of a query that is stopped before that is shown when the query starts again, and not
-earlier: Spark asks a reader to plan a batch and to stop, but does not say whether the batch between was finished, or where the checkpoint is that
-says so. What it could commit when it stops may never have been finished; the lag of such a group would be 0 and wrong.
+They are never read back, and no error here stops or slows the query. A batch is known to be finished when Spark asks where the next
+one may end, as it does at each trigger and at the end of ``Trigger.AvailableNow``; before Spark 4.2, when it plans the next batch that is
+not empty. If a query is stopped before that, its last batch is committed to the group when the query starts again, and not earlier:
+Spark asks a reader to plan a batch and to stop, but it says neither whether that batch was finished nor where the checkpoint is that
+knows. A batch that was committed at the stop might never be finished, and the group's lag of 0 would be wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("pylog_spark")
 
-#: Longest wait in ms for one commit, and pause in seconds after one that failed: a coordinator that is away costs little.
+#: Longest wait in ms for one commit, and pause in seconds after a failed one: a coordinator that does not answer costs little time.
 COMMIT_MS = 2_000
 PAUSE_S = 30.0
 
@@ -59,7 +59,7 @@ class Progress:
         return {**self.__dict__, "_client": None}
 
     def show(self, end: Mapping[str, Any]) -> None:
-        """Commit the offsets of a position, unless they are; a failure is a warning, once."""
+        """Commit the offsets of a position, unless they are committed already. The first failure is logged as a warning."""
         if self._group is None or end == self._shown or self._monotonic_s() < self._paused_until_s:
             return
         try:
@@ -89,4 +89,4 @@ class Progress:
                 self._client = native().Client(self._config)
             arguments = json.dumps({"group": self._group, "offsets": offsets})
             results = all_decoded(PartitionResult, self._client.request("alter_group_offsets", arguments))
-        return next((str(one.message) for one in results if one.error is not None), None)
+        return next((str(result.message) for result in results if result.error is not None), None)

@@ -1,11 +1,11 @@
 """Conditions of a query as filters of a batch read, asked for with ``option("pushdown", "true")``.
 
 A class of its own, because with ``spark.sql.python.filterPushdown.enabled=false``, Spark's default, a reader that defines
-`pushFilters` fails every read (DATA_SOURCE_PUSHDOWN_DISABLED). A condition that is taken is not looked at by Spark again, so
-it is taken only when the native reader's answer is exactly Spark's; the others stay with Spark.
+`pushFilters` fails every read (DATA_SOURCE_PUSHDOWN_DISABLED). Spark does not evaluate a condition again that the reader takes, so
+the reader takes only conditions that it evaluates exactly as Spark does; the others stay with Spark.
 
 Spark (up to 4.3) keeps the reader of a query with the loaded frame, and uses it again for a later query that pushes nothing.
-Nothing here can see that; so the documentation says to load the frame anew for each query.
+The reader cannot detect that, so the documentation says to load the frame anew for each query.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def pushdown_reader(options: ReadOptions, source: RangeSource, release: Release 
 
 
 def as_filter(condition: Filter) -> RecordFilter | None:
-    """Give the filter that takes exactly the rows for which `condition` is true; None for one that Spark must look at."""
+    """Give the filter that takes exactly the rows for which `condition` is true; None when Spark must evaluate it."""
     name = type(condition).__name__
     column = ".".join(getattr(condition, "attribute", ()))
     if name in ("IsNull", "IsNotNull"):
@@ -81,8 +81,8 @@ def as_filter(condition: Filter) -> RecordFilter | None:
     if understand is None or value is None:
         return None
     if name == "In":
-        # A null among the values makes a condition null where it is not true: no row more, none less.
-        values = [one for one in value if one is not None]
+        # With a null among the values the condition is null instead of false, which selects the same rows.
+        values = [item for item in value if item is not None]
         return understand("in", values) if values else None
     comparison = _COMPARISONS.get(name)
     return None if comparison is None else understand(comparison, [value])

@@ -1,8 +1,8 @@
 """How large the new records of a stream are, so that few records which are much work do not share a task.
 
-An estimate: of each topic the first new batch of one partition is looked at, and its size shared over its records. What a micro-batch
-really has nobody knows before it is read. One fetch for each topic and minute, none for a topic that has ranges of one task only.
-For one thread.
+An estimate: of each topic one partition's first new batch is read, and its size divided by its number of records. How large the records
+of a micro-batch really are is not known before they are read. One fetch a minute for each topic that has several ranges which may share
+a task. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("pylog_spark")
 
-#: How long in seconds a size is believed.
+#: Seconds for which an estimate is used.
 BELIEVED_S = 60.0
-#: Topics that are looked at for one micro-batch; the others, which have less to read, come at the next ones.
+#: Most topics that are estimated for one micro-batch; the others, which have less to read, wait for the next ones.
 LOOKS_MAX = 10
 _TOPICS_MAX = 1_000
 
@@ -34,24 +34,24 @@ class RecordSizes:
     Parameters
     ----------
     log : Log
-        Where the batches are.
+        Asks the brokers for batches.
     monotonic_s : callable
-        The clock by which sizes grow old.
+        The clock, in seconds, by which estimates expire.
     """
 
     def __init__(self, log: Log, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._log = log
         self._monotonic_s = monotonic_s
-        #: By topic: when it was looked at, and the stored bytes of a record; 0 when that is not known.
+        #: Topic -> when it was estimated, and the stored bytes of a record; 0 when that is not known.
         self._known: dict[str, tuple[float, float]] = {}
 
     def of(self, ranges: Iterable[OffsetRange]) -> Mapping[str, float]:
         """Give the stored bytes of a record of each topic of `ranges`; topics that are not known yet are left out."""
         largest: dict[str, OffsetRange] = {}
-        for one in ranges:
-            known = largest.setdefault(one.partition.topic, one)
-            if one.size > known.size:
-                largest[one.partition.topic] = one
+        for each_range in ranges:
+            known = largest.setdefault(each_range.partition.topic, each_range)
+            if each_range.size > known.size:
+                largest[each_range.partition.topic] = each_range
         now_s = self._monotonic_s()
         old = [topic for topic in largest if topic not in self._known or now_s - self._known[topic][0] > BELIEVED_S]
         for topic in sorted(old, key=lambda topic: -largest[topic].size)[:LOOKS_MAX]:
@@ -60,11 +60,11 @@ class RecordSizes:
             self._known[topic] = (now_s, self._look(largest[topic]))
         return {topic: self._known[topic][1] for topic in largest if topic in self._known}
 
-    def _look(self, one: OffsetRange) -> float:
+    def _look(self, offset_range: OffsetRange) -> float:
         try:
-            (taken,) = self._log.advance([Wish(one.partition, one.start, one.end, 1, None)])
+            (taken,) = self._log.advance([Wish(offset_range.partition, offset_range.start, offset_range.end, 1, None)])
         except PylogError as error:
-            # The read will say the same, if it is still so.
-            _log.debug("The size of the records of %s is not known: %s", one.partition, error.sentence)
+            # If the error persists, the read itself reports it.
+            _log.debug("The size of the records of %s is not known: %s", offset_range.partition, error.sentence)
             return 0.0
         return taken.size / taken.records if taken.records else 0.0

@@ -1,6 +1,6 @@
-"""``spark.readStream.format("pylog")``: Spark's face of `planner`.
+"""``spark.readStream.format("pylog")``: the reader class that Spark calls; `planner` decides.
 
-Spark keeps one of these in one long-lived Python process for the whole query, and pickles another for its tasks; only the
+Spark keeps one reader in one long-lived Python process for the whole query, and pickles another for its tasks; only the
 former connects. Spark 4.2 brought admission control (start and limit given to ``latestOffset``) and AvailableNow; before
 it, ``latestOffset()`` takes no arguments, and rate limits are refused.
 """
@@ -66,11 +66,13 @@ class _Reader(DataSourceStreamReader):
         return self._source.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Show the progress to Kafka's tools when a group is named; the checkpoint is the truth."""
+        """Commit the progress to the group of `kafka.group.id`, if there is one, for Kafka's tools. The query itself goes by its
+        checkpoint."""
         self._progress.show(end)
 
     def stop(self) -> None:
-        """Close what is open. The last batch is not shown: whether it was finished is not known here (see `progress`)."""
+        """Close the connections. The last batch is not committed to the group: whether it was finished is not known here (see
+        `progress`)."""
         self._progress.close()
         self._log.close()
 
@@ -98,7 +100,7 @@ class _ReaderBefore42(_Reader):
 
 
 class _Refusing(DataSourceStreamReader):
-    """Raises what went wrong at the first thing that Spark asks of it.
+    """Raises the given error at the first call by Spark.
 
     When ``streamReader`` itself raises, Spark 4.3's source runner fails in its own clean-up ("cannot access local variable
     'reader'") and puts that error last, where users look for the cause.
@@ -151,13 +153,15 @@ if _admission is not None:
         def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
             """Give the limit that the options ask for; Spark replaces it by ReadAllAvailable for Trigger.Once.
 
-            There is no limit that says "at least", nor one in bytes: with these, a limit that never binds tells such a
-            call from one in which everything must be read.
+            Spark has no limit that means "at least", and none in bytes. When these options are set, a limit that is never
+            reached marks the calls in which they apply; in the others everything must be read.
             """
             options = self._options
             if options.max_offsets is not None:
                 return _admission.ReadMaxRows(options.max_offsets)
-            if any(one is not None for one in (options.min_offsets, options.trigger_records, options.trigger_bytes)):
+            if any(
+                limit is not None for limit in (options.min_offsets, options.trigger_records, options.trigger_bytes)
+            ):
                 return _admission.ReadMaxRows(_NO_LIMIT)
             return _admission.ReadAllAvailable()
 

@@ -1,7 +1,7 @@
 """From the offsets that a read covers to the Spark tasks that read them: filters, splitting, sharing, the limit.
 
-Asks the brokers where the first record at or after the lowest time wanted is (records before it are older, all of them, whatever the
-order of timestamps is after it), and how large records are where ranges may share a task (`sizes`).
+Asks the brokers for the first record at or after the lowest wanted time (all records before it are older, even if timestamps behind it
+are not in order), and how large records are where ranges may share a task (`sizes`).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ class TaskPlanner:
     Parameters
     ----------
     options : ReadOptions
-        Of the query.
+        The options of the query.
     log : Log
-        Where the partitions are.
+        Asks the brokers about the query's partitions.
     monotonic_s : callable
-        The clock by which what is known of records' sizes grows old.
+        The clock, in seconds, by which estimates of records' sizes expire.
     """
 
     def __init__(self, options: ReadOptions, log: Log, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._options = options
         self._log = log
         self._sizes = RecordSizes(log, monotonic_s)
-        #: Partitions, each with its topic's id, that are past the first time wanted and need not be asked for again.
+        #: Partitions, each with its topic's id, that are past the first wanted time and need not be asked for again.
         self._past: set[tuple[TopicPartition, str]] = set()
 
     def tasks(
         self, ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str], wanted: RecordFilter
     ) -> list[RangePartition]:
-        """Give the tasks that read what is `wanted` of `ranges`, which has each log partition once at most."""
+        """Give the tasks that read the `wanted` records of `ranges`, which has each log partition at most once."""
         groups = self._groups(ranges, topic_ids, wanted)
         if _log.isEnabledFor(logging.INFO):
             servers, parts = self._options.client["bootstrap.servers"], (part for group in groups for part in group)
@@ -68,7 +68,7 @@ class TaskPlanner:
         return pack(planned, options.min_records, options.max_records, options.min_partitions, self._work(planned))
 
     def _work(self, planned: list[OffsetRange]) -> Callable[[OffsetRange], float] | None:
-        """For how many offsets a range counts: large records for more than one each."""
+        """A function that says for how many offsets a range counts: each large record counts for several offsets."""
         fewest, size = self._options.min_records, self._options.min_bytes
         if fewest is None or size is None:
             return None
@@ -90,7 +90,7 @@ class TaskPlanner:
         for partition in unknown:
             if 0 <= first[partition] <= begins[partition] and names[partition][1]:
                 self._past.add(names[partition])
-        # -1: there is none, so nothing that can be read yet is young enough.
+        # -1: no record that can be read yet is young enough.
         cut = [
             part if (at := first.get(part.partition, 0)) == 0 else part._replace(start=max(part.start, at))
             for part in ranges

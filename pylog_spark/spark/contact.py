@@ -1,8 +1,8 @@
-"""Contact with the brokers, shared by source and sink: the first one fails in seconds, with a sentence; later ones wait.
+"""Contact with the brokers, shared by source and sink: the first contact fails within seconds, later ones wait.
 
-Requests of a query that runs are tried again for as long as its settings say (a broker may be restarting); only the first
-one, which finds a wrong address or a broker that was never started, should not keep a user waiting. A native
-client that has reached no broker yet gives up at once, too. Tasks and commits make new clients although the query runs, so they
+Requests of a running query are repeated for as long as its settings say, since a broker may be restarting. Only the first
+contact, which finds a wrong address or a broker that was never started, should not keep a user waiting. A native
+client that has reached no broker yet gives up at once, too. Tasks and commits of a running query make new clients, so they
 use `until_reachable`.
 """
 
@@ -17,7 +17,7 @@ from pylog_spark.results.configs import ConfigDescription
 from pylog_spark.results.decoding import all_decoded, decoded
 from pylog_spark.results.topics import ClusterDescription, TopicDescription
 
-#: Longest wait in ms of a first contact, and of one connection in it.
+#: Longest wait in ms for a first contact, and for one connection in it.
 FIRST_CONTACT_MS = 5_000
 FIRST_CONNECTION_MS = 3_000
 #: Pauses in seconds of `until_reachable`: the first, which doubles up to the longest.
@@ -36,7 +36,7 @@ def first_contact(config: Mapping[str, str], topics: Sequence[str]) -> list[Topi
         ``PYLOG_UNREACHABLE`` within `FIRST_CONTACT_MS`; ``PYLOG_INVALID_OPTION`` for a client setting that does not exist.
     """
     with translated():
-        client = native().Client(_hurried(config))
+        client = native().Client(_with_short_timeouts(config))
         try:
             return all_decoded(TopicDescription, client.describe_topics(list(topics)))
         finally:
@@ -49,7 +49,7 @@ def require_topic(config: Mapping[str, str], topic: str) -> None:
     Raises
     ------
     PylogError
-        When it does not exist and ``auto.create.topics.enable`` is off, and as `first_contact` does.
+        ``PYLOG_UNKNOWN_TOPIC`` when it does not exist and ``auto.create.topics.enable`` is off; and the errors of `first_contact`.
     """
     (found,) = first_contact(config, [topic])
     if found.error is None:
@@ -59,12 +59,12 @@ def require_topic(config: Mapping[str, str], topic: str) -> None:
 
 
 def until_reachable(question: Callable[[], Answer], limit_s: float) -> Answer:
-    """Give the answer to `question`, which is asked again while no broker answers, for `limit_s`.
+    """Call `question`, again for up to `limit_s` seconds while no broker answers, and give its answer.
 
     Raises
     ------
     PylogError
-        ``PYLOG_UNREACHABLE`` after that time, and what else `question` raises at once.
+        ``PYLOG_UNREACHABLE`` after that time; any other error of `question` at once.
     """
     deadline_s, pause_s = time.monotonic() + limit_s, _PAUSE_S
     while True:
@@ -93,7 +93,7 @@ def _creates_topics(config: Mapping[str, str]) -> bool:
     if config.get("allow.auto.create.topics", "true").lower() == "false":
         return False
     with translated():
-        client = native().Client(_hurried(config))
+        client = native().Client(_with_short_timeouts(config))
         try:
             cluster = decoded(ClusterDescription, client.describe_cluster())
             nodes = [str(broker.node_id) for broker in cluster.brokers]
@@ -104,15 +104,15 @@ def _creates_topics(config: Mapping[str, str]) -> bool:
     return str(values.get("auto.create.topics.enable", "true")).lower() == "true"
 
 
-def _hurried(config: Mapping[str, str]) -> dict[str, str]:
-    hurried = dict(config)
+def _with_short_timeouts(config: Mapping[str, str]) -> dict[str, str]:
+    settings = dict(config)
     for name, most in (
         ("default.api.timeout.ms", FIRST_CONTACT_MS),
         ("request.timeout.ms", FIRST_CONTACT_MS),
         ("socket.connection.setup.timeout.ms", FIRST_CONNECTION_MS),
     ):
-        given = hurried.get(name, "")
-        # A text that is no number is left for the client to refuse.
+        given = settings.get(name, "")
+        # The client refuses a text that is no number.
         if given == "" or (given.isdecimal() and int(given) > most):
-            hurried[name] = str(most)
-    return hurried
+            settings[name] = str(most)
+    return settings

@@ -3,11 +3,11 @@
 Spark offers the output mode update to no sink written in Python; ``foreachBatch`` takes every mode, and runs a batch again
 after a crash. The batch's number as version makes the second run a no-op.
 
-A query that is stopped in the middle of such a write ends without noise. Spark looks through the text of what the function
-raises for the stop as its cause, in classic PySpark with a regular expression that recurses for each character
+A query that is stopped in the middle of such a write ends quietly. Spark searches the text of the function's exception to find out
+whether the stop caused it, in classic PySpark with a regular expression that recurses for each character
 (``StreamExecution.PROXY_ERROR``). The text of a cancelled write is its Java stack: long enough to overflow the stack of the query's
-thread, which then prints more than a thousand lines. So what leaves this function is short, and says in the words that Spark looks
-for (4.0 to 4.3) that the job was cancelled.
+thread, which then prints more than a thousand lines. So the exceptions of this function are short, and say in the words that Spark
+searches for (4.0 to 4.3) that the job was cancelled.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
     Parameters
     ----------
     app_id : str
-        Name of this write: the same after each restart from the same checkpoint, another with another checkpoint (whose batches
-        are counted from 0 again) and in another query.
+        Name of this write: the same after each restart from the same checkpoint, and a different one for another checkpoint (whose
+        batches are counted from 0 again) and for another query.
     **options
-        Of ``format("pylog")``; those with dots as ``**{"kafka.bootstrap.servers": "..."}``.
+        Options of ``format("pylog")``; those with dots in their names as ``**{"kafka.bootstrap.servers": "..."}``.
 
     Raises
     ------
     PylogError
-        When `app_id` cannot be a name, or `options` say what this function says.
+        ``PYLOG_INVALID_OPTION`` when `app_id` cannot be a name, or `options` has an option that this function sets itself.
 
     Notes
     -----
-    The function may be called by one of your own, with a frame made from the micro-batch. When the query is being stopped it raises
-    at once, or as soon as Spark has cancelled the write; let that pass. The next start of the query writes the batch, once.
+    Your own function may call it, with a frame made from the micro-batch. When the query is being stopped it raises
+    at once, or as soon as Spark has cancelled the write; do not catch that error. The next start of the query writes the batch, once.
 
-    Brokers that it has written to may be away for `kafka.delivery.timeout.ms`: the write is begun again until then.
+    When brokers that it has written to do not answer, the write is begun again for up to `kafka.delivery.timeout.ms`.
 
     Examples
     --------
@@ -85,25 +85,25 @@ def foreach_batch(app_id: str, **options: object) -> Callable[[Any, int], None]:
 
 
 def _wait_s(given: Mapping[str, object]) -> float:
-    """How long to wait for brokers that are away: as long as a record's delivery may take."""
+    """How many seconds to wait for brokers that do not answer: as long as a record's delivery may take."""
     said = next((value for name, value in given.items() if name.lower() == "kafka.delivery.timeout.ms"), None)
-    # What is no number is refused when the first batch is written.
+    # A text that is no number is refused when the first batch is written.
     return (int(str(said)) if str(said).isdecimal() else DELIVERY_TIMEOUT_MS) / 1_000
 
 
-#: In the text of an error that Spark makes of ours.
+#: Appears in the text of the error that Spark makes of ours.
 _AWAY = "[PYLOG_UNREACHABLE]"
-#: Between two attempts at a write while brokers are away, in seconds.
+#: Seconds between two attempts at a write while brokers do not answer.
 _PAUSE_S = 1.0
 
 
-#: Of Spark's own list (``StreamExecution.IO_EXCEPTION_NAMES``).
+#: From Spark's own list (``StreamExecution.IO_EXCEPTION_NAMES``).
 _INTERRUPTIONS = ("InterruptedException", "InterruptedIOException", "ClosedByInterruptException")
 
 
 def _cancelled(frame: Any) -> str | None:
     """The job group of the query that is being stopped while it runs this micro-batch. None when it is not being stopped, or when
-    one cannot know: with Spark Connect, whose server has no such trouble, or with a frame of no query."""
+    that cannot be known: with Spark Connect, whose server does not have this problem, or with a frame that belongs to no query."""
     java = getattr(frame, "_jdf", None)
     if java is None:
         return None
@@ -119,7 +119,7 @@ def _cancelled(frame: Any) -> str | None:
         query = java.sparkSession().sharedState().activeStreamingQueries().get(key)
         return None if query is None or query.isActive() else str(group)
     except (Py4JError, AttributeError, TypeError):
-        # A Spark whose insides are others: as if nothing were known.
+        # Another version of Spark with other internals: as if the query were not being stopped.
         return None
 
 
@@ -128,9 +128,9 @@ def _shown(error: Exception, batch_id: int, group: str | None) -> Exception:
     if group is None:
         return error
     text = str(error)
-    if any(one in text for one in _INTERRUPTIONS) or ("cancelled" in text and group in text):
+    if any(interruption in text for interruption in _INTERRUPTIONS) or ("cancelled" in text and group in text):
         return _stop(batch_id, group)
-    # Another failure, which Spark will show. Its text under another name is not what Spark's expression begins with.
+    # Another failure, which Spark will show. As a RuntimeError its text does not begin as Spark's expression expects.
     return RuntimeError(text)
 
 

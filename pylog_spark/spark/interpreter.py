@@ -1,8 +1,8 @@
 """Which Python runs Spark's workers, when a program of a virtual environment that is not activated imports this package.
 
-Spark starts ``$PYSPARK_PYTHON``, else ``python3`` of the PATH, also for the process that looks for data sources. That is another
-Python then, without pylog: ``format("pylog")`` is not found, and Spark says no more than DATA_SOURCE_NOT_FOUND. Spark's Java
-half takes the variable from its environment when it starts, so it is set as early as one can: at the import.
+Spark starts ``$PYSPARK_PYTHON``, else ``python3`` of the PATH, also for the process that looks for data sources. In such a program
+that is another Python, without pylog: ``format("pylog")`` is not found, and Spark says only DATA_SOURCE_NOT_FOUND. Spark's Java
+half reads the variable from its environment when it starts, so it is set as early as possible: at the import.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _GATEWAY = "PYSPARK_GATEWAY_PORT"
 
 
 def choose_python() -> None:
-    """Set ``PYSPARK_PYTHON`` to this Python when it is not set and Spark would start another one than this virtual environment's.
+    """Set ``PYSPARK_PYTHON`` to this Python when it is not set and Spark would not start this virtual environment's Python.
 
-    Somebody's own choice is kept, and so is ``python3`` of the PATH for a program that runs in no virtual environment. Too late, after
-    the first session of the process, there is a warning instead.
+    A value that is set already is kept, and so is ``python3`` of the PATH for a program that runs in no virtual environment. After the
+    first session of the process it is too late; then a warning is logged instead.
     """
     if os.environ.get(VARIABLE) or os.environ.get(_GATEWAY) or not _is_hidden():
         return
@@ -44,7 +44,7 @@ def _is_hidden() -> bool:
     if sys.prefix == sys.base_prefix:
         return False
     found = shutil.which("python3")
-    # Not the files, which are links to the same one.
+    # Compare the directories: the files are links to the same Python.
     return found is None or os.path.realpath(os.path.dirname(found)) != os.path.realpath(
         os.path.dirname(sys.executable)
     )

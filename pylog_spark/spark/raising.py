@@ -1,4 +1,4 @@
-"""How an error of ours looks in Spark's message: its sentence first and last, and none of our own frames between.
+"""How our errors look in Spark's messages: the sentence first and last, without our own stack frames between.
 
 Spark's Python processes print the traceback of what a data source raises, its causes before it, and the Java half puts that into the
 message of its own exception, in front of its own stack: over Spark Connect ten thousand characters. So an error leaves through
@@ -19,7 +19,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def sentence_first(method: Method) -> Method:
-    """Let `method`, which Spark calls, raise a `PylogError` with its sentence in front."""
+    """Let `method`, which Spark calls, raise a `PylogError` so that its sentence comes first in Spark's message."""
 
     @wraps(method)
     def raising(*given: Any, **named: Any) -> Any:
@@ -32,7 +32,7 @@ def sentence_first(method: Method) -> Method:
 
 
 def rows_sentence_first(method: Method) -> Method:
-    """The same for a `method` that gives an iterator: what is raised when Spark takes from it."""
+    """The same for a `method` that gives an iterator, for errors that are raised while Spark iterates."""
 
     @wraps(method)
     def raising(*given: Any, **named: Any) -> Iterator[Any]:

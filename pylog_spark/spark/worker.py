@@ -1,8 +1,8 @@
-"""What a Python process of Spark needs to be quick from its second task on.
+"""Makes a Python process of Spark quick from its second task on.
 
-Spark keeps its Python workers from task to task and collects garbage after each task (``pyspark/daemon.py``). What such a
-collection looks at is almost only what was imported (some ten thousand objects of pyspark and pyarrow, more with pandas, which
-pyarrow brings in: 20 to 40 ms), and the next task waits for it: with small micro-batches that is most of a task's time. The
+Spark keeps its Python workers from task to task and collects garbage after each task (``pyspark/daemon.py``). Such a
+collection visits mostly objects of imported modules (some ten thousand of pyspark and pyarrow, more with pandas, which
+pyarrow imports: 20 to 40 ms), and the next task waits for it: with small micro-batches that is most of a task's time. The
 processes in which Spark plans a read or write and commits a micro-batch are kept and cleaned in the same way.
 """
 
@@ -15,10 +15,10 @@ _modules = 0
 
 
 def freeze_imports() -> None:
-    """Tell the garbage collector not to look again at what is alive now, when something was imported since the last time.
+    """Exclude the objects that are alive now from later garbage collections, when a module was imported since the last call.
 
-    Such objects are freed as ever when nothing refers to them; only a cycle that is alive now would stay. A process that was
-    forked later inherits both the mark and its effect.
+    They are still freed when nothing refers to them; only a cycle that is alive now would stay. A process that is
+    forked later inherits both the count of modules and the exclusion.
     """
     global _modules
     if len(sys.modules) > _modules:

@@ -4,7 +4,7 @@
 >>> with LocalBroker("/tmp/data", num_partitions=4) as broker:  # doctest: +SKIP
 ...     print(broker.bootstrap_servers)
 
-`LocalCluster` is several of them with their ZooKeeper. With pytest, ``pytest_plugins = ["pylog_spark.testing.fixtures"]`` in
+`LocalCluster` runs several brokers and a ZooKeeper. With pytest, ``pytest_plugins = ["pylog_spark.testing.fixtures"]`` in
 a conftest gives the fixtures ``pylog_broker`` and ``pylog_cluster``.
 """
 

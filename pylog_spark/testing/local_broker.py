@@ -1,6 +1,6 @@
 """A real broker as a child process: it can be killed, paused, stopped and started again on the same port and directory.
 
-It is ready when its readiness line came; nothing here sleeps or guesses. Only the child's own process id is ever signalled.
+It is ready when it has printed its readiness line; nothing here sleeps. Signals are sent only to the child's own process id.
 """
 
 import os
@@ -14,7 +14,7 @@ from pylog_spark.testing.process import ProcessError, Server
 
 _READY = re.compile(r"pylog broker ready on (\S+):(\d+) ")
 START_TIMEOUT_S = 30.0
-#: This pylog.
+#: The command of this installation of pylog.
 PROGRAM = (sys.executable, "-m", "pylog_spark")
 
 #: The child did not start or stop as it should; the sentence ends with its log.
@@ -27,16 +27,16 @@ class LocalBroker(Server):
     Parameters
     ----------
     data_dir : path
-        Kept between starts, and never removed here.
+        The broker's directory; kept between starts, and never removed here.
     port : int
         0 takes a free port at the first start and keeps it for later ones.
     **settings
-        Kafka's settings with underscores: ``num_partitions=4``.
+        The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
     Attributes
     ----------
     program : sequence of str
-        What the next start runs: this pylog. That of another installation lets a test upgrade a broker.
+        The command that the next start runs: this installation of pylog. A test sets another one to upgrade a broker.
     """
 
     def __init__(self, data_dir: str | os.PathLike[str], *, port: int = 0, **settings: object) -> None:
@@ -49,7 +49,7 @@ class LocalBroker(Server):
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to."""
+        """The address that clients connect to, ``HOST:PORT``."""
         return f"{self.host}:{self.port}"
 
     @property
@@ -63,7 +63,7 @@ class LocalBroker(Server):
         Raises
         ------
         LocalBrokerError
-            When it ends or stays silent instead.
+            When it ends, or does not print the line within `START_TIMEOUT_S`.
         """
         started = time.perf_counter()
         self._child.start(self._command(), _environment())
@@ -76,11 +76,11 @@ class LocalBroker(Server):
         return self
 
     def configure(self, **settings: object) -> None:
-        """Set more settings, which hold from the next start on."""
+        """Set more settings, which take effect at the next start."""
         self._settings.update(settings)
 
     def restart(self) -> "LocalBroker":
-        """Stop cleanly when it runs, and start again on the same port."""
+        """Stop cleanly if it runs, and start again on the same port."""
         if self.running:
             self.terminate()
         return self.start()
@@ -101,7 +101,7 @@ class LocalBroker(Server):
 
 
 def _environment() -> dict[str, str]:
-    """The child imports the same pylog_spark as this process, wherever that came from."""
+    """An environment in which the child imports the same pylog_spark as this process."""
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = [*filter(None, [os.environ.get("PYTHONPATH")]), here]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

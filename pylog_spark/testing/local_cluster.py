@@ -1,4 +1,4 @@
-"""Several real brokers and their ZooKeeper, or a place in a shared one, as child processes on this machine, for tests and first steps.
+"""Several real brokers with a ZooKeeper of their own or a shared one, as child processes on this machine, for tests and first steps.
 
 >>> from pylog_spark.testing import LocalCluster
 >>> with LocalCluster("/tmp/cluster", brokers=3) as cluster:  # doctest: +SKIP
@@ -22,7 +22,7 @@ from pylog_spark.testing.zookeeper import ZooKeeper
 
 WAIT_TIMEOUT_S = 30.0
 _LOOK_S = 0.02
-#: Of tests: faults are noticed soon, and internal topics are small. What `LocalCluster` is given wins.
+#: Settings for tests: faults are detected soon, and internal topics are small. The settings given to `LocalCluster` win.
 _QUICK: dict[str, object] = {
     "zookeeper_session_timeout_ms": 2_000,
     "zookeeper_connection_timeout_ms": 15_000,
@@ -55,35 +55,35 @@ class LocalCluster:
     """Brokers 1, 2, 3... and a ZooKeeper on 127.0.0.1. Starts with `start` or ``with``.
 
     >>> with ZooKeeper("/tmp/zookeeper") as shared:  # doctest: +SKIP
-    ...     one = LocalCluster("/tmp/one", zookeeper=shared, chroot="/one")
-    ...     other = LocalCluster("/tmp/other", zookeeper=shared, chroot="/other")
+    ...     first = LocalCluster("/tmp/first", zookeeper=shared, chroot="/first")
+    ...     second = LocalCluster("/tmp/second", zookeeper=shared, chroot="/second")
 
     Parameters
     ----------
     dir : path
-        Kept between starts: the same cluster goes on. Never removed here.
+        The directory of the cluster's data. A later start with it continues the same cluster. Never removed here.
     brokers : int
-        How many.
+        The number of brokers.
     racks : sequence of str, optional
         The rack of each broker.
     synced : bool
-        Of its own ZooKeeper, see there.
+        The parameter `synced` of the cluster's own `ZooKeeper`.
     zookeeper : ZooKeeper, optional
-        One that runs, for several clusters or starts: it is neither started nor stopped here. Without it the cluster has its own.
+        A running ZooKeeper, for several clusters or starts: it is neither started nor stopped here. Without it the cluster has its own.
     chroot : str
-        Where in ZooKeeper the cluster keeps its documents. Clusters that share one need a place each.
+        The path in ZooKeeper under which the cluster keeps its documents. Clusters that share a ZooKeeper need different ones.
     **settings
-        Kafka's settings of every broker, with underscores. Without them topics have a replica on each of (up to) three
-        brokers and want two of them in sync, sessions last 2 s, and internal topics are small.
+        Settings of every broker by Kafka's names, with underscores. By default topics have a replica on each of (up to) three
+        brokers and ``min.insync.replicas`` is 2, sessions last 2 s, and internal topics are small.
 
     Attributes
     ----------
     brokers : list of LocalBroker
-        By their numbers less one; each can be killed, terminated, paused, resumed and started again.
+        Broker N has the index N - 1; each can be killed, terminated, paused, resumed and started again.
     zookeeper : ZooKeeper
-        The same, the cluster's own or the one that was given.
+        The cluster's own ZooKeeper, or the given one; it can be killed and paused, too.
     zookeeper_connect : str
-        Where the cluster's documents are: the setting of a further broker, or of a `pylog_spark.consumer_group.ConsumerGroup`.
+        The setting ``zookeeper.connect`` of a further broker, or the argument of a `pylog_spark.consumer_group.ConsumerGroup`.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class LocalCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to: all brokers."""
+        """The addresses that clients connect to: all brokers, separated by commas."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     @property
@@ -150,7 +150,7 @@ class LocalCluster:
         self.wait_for(self._know_each_other, "every broker knows all others and the controller")
 
     def heal(self) -> None:
-        """Undo what was done to ZooKeeper and the brokers: what stands still goes on, what is down is started again.
+        """Resume paused processes and start those that are down, of ZooKeeper and the brokers.
 
         Waits until all know each other and a controller, and every replica of every topic is in sync. Topics and settings
         stay as they are. Raises `ProcessError`.
@@ -163,8 +163,7 @@ class LocalCluster:
         self.wait_in_sync()
 
     def stop(self) -> None:
-        """Stop the brokers cleanly, one after the other, then ZooKeeper if it is the cluster's own. `start` goes on where they
-        stopped."""
+        """Stop the brokers cleanly, one after the other, then ZooKeeper if it is the cluster's own. `start` starts them again."""
         for broker in self.brokers:
             if broker.running:
                 broker.terminate()
@@ -172,7 +171,7 @@ class LocalCluster:
             self.zookeeper.terminate()
 
     def close(self) -> None:
-        """As `stop`, and let go of the logs. The last brokers are not waited for when ZooKeeper is gone."""
+        """`stop`, and delete the logs of the processes. When ZooKeeper is down, brokers that do not stop are killed."""
         try:
             self.stop()
         finally:
@@ -183,7 +182,7 @@ class LocalCluster:
                 self.zookeeper.close()
 
     def logs(self) -> str:
-        """What all processes wrote, one after the other."""
+        """The logs of all processes, one after the other."""
         return "\n".join(f"--- {broker.data_dir}\n{broker.logs()}" for broker in self.brokers) + self.zookeeper.logs()
 
     def __enter__(self) -> "LocalCluster":
@@ -197,29 +196,31 @@ class LocalCluster:
     # Looking at it
 
     def describe_topic(self, topic: str) -> list[PartitionDescription]:
-        """Its partitions, as a broker that runs tells them."""
+        """Give a topic's partitions, as a running broker describes them."""
         return list(self._partitions([topic], ",".join(self._asked())).values())
 
     def _partitions(
         self, topics: list[str] | None, bootstrap_servers: str
     ) -> dict[tuple[str, int], PartitionDescription]:
-        """Those of some topics, or of all, by topic and number, as one of these brokers tells them."""
+        """The partitions of some topics, or of all, by topic and number, as one of these brokers describes them."""
         from pylog_spark._native import Client
 
         client = Client({"bootstrap.servers": bootstrap_servers, "default.api.timeout.ms": "5000"})
         try:
             described = all_decoded(TopicDescription, client.describe_topics(topics))
-            return {(topic.name, one.partition): one for topic in described for one in topic.partitions}
+            return {
+                (topic.name, partition.partition): partition for topic in described for partition in topic.partitions
+            }
         finally:
             client.close()
 
     def leader(self, topic: str, partition: int) -> LocalBroker | None:
-        """The broker that leads the partition now; None while nobody does."""
-        leader = next(one.leader for one in self.describe_topic(topic) if one.partition == partition)
+        """Give the broker that leads the partition now; None while there is no leader."""
+        leader = next(described.leader for described in self.describe_topic(topic) if described.partition == partition)
         return None if leader == -1 else self.broker(leader)
 
     def controller(self) -> LocalBroker | None:
-        """The broker that controls the cluster now; None while nobody does."""
+        """Give the broker that is the controller now; None while there is none."""
         from pylog_spark._native import Client
 
         client = Client({"bootstrap.servers": ",".join(self._asked()), "default.api.timeout.ms": "5000"})
@@ -230,7 +231,7 @@ class LocalCluster:
         return None if number == -1 else self.broker(number)
 
     def wait_for(self, condition: Callable[[], Found], what: str, timeout_s: float = WAIT_TIMEOUT_S) -> Found:
-        """Wait until `condition` gives something true, and return it; errors of the client count as not yet.
+        """Wait until `condition` gives something true, and return it; while it raises errors of the client, wait on.
 
         Raises
         ------
@@ -257,8 +258,8 @@ class LocalCluster:
 
         def in_sync() -> bool:
             views = [self._partitions(topics, servers) for servers in self._asked()]
-            every = [one for view in views for one in view.values()]
-            whole = all(set(one.isr) == set(one.replicas) and one.leader != -1 for one in every)
+            every = [partition for view in views for partition in view.values()]
+            whole = all(set(partition.isr) == set(partition.replicas) and partition.leader != -1 for partition in every)
             # A broker that does not know the topic yet shows no partition of it.
             return whole and all(view.keys() == views[0].keys() for view in views) and (bool(every) or topic is None)
 
@@ -267,7 +268,7 @@ class LocalCluster:
     def wait_for_leader(
         self, topic: str, partition: int, *, other_than: LocalBroker | None = None, timeout_s: float = WAIT_TIMEOUT_S
     ) -> LocalBroker:
-        """Wait until somebody (but `other_than`) leads the partition, and return that broker."""
+        """Wait until a broker (not `other_than`) leads the partition, and return that broker."""
 
         def led() -> LocalBroker | None:
             leader = self.leader(topic, partition)
@@ -278,8 +279,8 @@ class LocalCluster:
         return leader
 
     def _know_each_other(self) -> bool:
-        """Whether each broker that runs knows of all others that do, and of a controller: librdkafka's administrators who
-        met a broker without one may wait for half a minute."""
+        """Whether each running broker knows all other running ones, and a controller: librdkafka's admin client may wait for half a
+        minute after a broker that knew no controller."""
         from pylog_spark._native import Client
 
         running = [broker for broker in self.brokers if broker.running]
@@ -298,7 +299,7 @@ class LocalCluster:
         running = [broker for broker in self.brokers if broker.running]
         if not running:
             raise ProcessError("No broker runs.")
-        # One that stands still would be waited for.
+        # A client would wait for a paused broker.
         return [broker.bootstrap_servers for broker in running if not broker.paused] or [
             broker.bootstrap_servers for broker in running
         ]

@@ -1,4 +1,4 @@
-"""Child processes that a test starts, kills, pauses and ends. Only the child's own process id is ever signalled."""
+"""Child processes that a test starts, kills, pauses and ends. Signals are sent only to the child's own process id."""
 
 import atexit
 import os
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 STOP_TIMEOUT_S = 30.0
 
-One = TypeVar("One", bound="Server")
+AnyServer = TypeVar("AnyServer", bound="Server")
 
 
 class ProcessError(Exception):
@@ -64,13 +64,13 @@ class Child:
         self.process().send_signal(number)
 
     def await_stop(self) -> None:
-        """Wait until the running child stands still after a SIGSTOP, or is gone."""
-        # Not on macOS, where the signal has to do.
+        """Wait until the running child has stopped after a SIGSTOP, or has ended."""
+        # macOS has no waitid; sending the signal has to be enough there.
         if hasattr(os, "waitid"):
             os.waitid(os.P_PID, self.process().pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def stop(self, number: int) -> int:
-        """Send a signal that ends it (a paused child goes on first), wait, and return the exit code."""
+        """Send a signal that ends it (a paused child is resumed), wait, and return the exit code."""
         child = self.process()
         child.send_signal(number)
         if number != signal.SIGKILL:
@@ -78,7 +78,7 @@ class Child:
         return self.wait(STOP_TIMEOUT_S)
 
     def wait(self, timeout_s: float) -> int:
-        """Wait until it ends, by itself or as it was told, and return the exit code. After `timeout_s` it is killed."""
+        """Wait until it ends, and return the exit code. After `timeout_s` seconds it is killed and `ProcessError` is raised."""
         if self._child is None:
             raise ProcessError(f"{self._what} is not running: call start().")
         try:
@@ -107,7 +107,7 @@ class Child:
                 child.stdout.close()
 
     def close(self) -> None:
-        """`end`, and let go of the log."""
+        """`end`, and delete the log."""
         self.end()
         self._log.close()
 
@@ -121,7 +121,7 @@ class Server(ABC):
         self._paused = False
 
     @abstractmethod
-    def start(self: One) -> One:
+    def start(self: AnyServer) -> AnyServer:
         """Start the process and wait until it serves. Raises `ProcessError`."""
 
     @property
@@ -136,36 +136,36 @@ class Server(ABC):
 
     @property
     def paused(self) -> bool:
-        """Whether it stands still: it was paused here, and not resumed or ended since."""
+        """Whether it was paused with `pause`, and not resumed or ended since."""
         return self._paused and self.running
 
     def terminate(self) -> int:
-        """SIGTERM, as a clean stop; waits and returns the exit code."""
+        """Stop it cleanly with SIGTERM, wait, and return the exit code."""
         self._paused = False
         return self._child.stop(signal.SIGTERM)
 
     def kill(self) -> int:
-        """SIGKILL, as a crash; waits and returns the exit code."""
+        """Kill it with SIGKILL, as in a crash, wait, and return the exit code."""
         self._paused = False
         return self._child.stop(signal.SIGKILL)
 
     def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
-        """Wait until it ends by itself, and return the exit code. Raises `ProcessError` when it does not in time; it is gone then."""
+        """Wait until it ends by itself, and return the exit code. After `timeout_s` seconds it is killed and `ProcessError` is raised."""
         return self._child.wait(timeout_s)
 
     def pause(self) -> None:
-        """SIGSTOP: it stands still, and its connections with it, when this returns."""
+        """Pause it with SIGSTOP. When this returns it has stopped; its connections stay open."""
         self._child.signal(signal.SIGSTOP)
         self._child.await_stop()
         self._paused = True
 
     def resume(self) -> None:
-        """SIGCONT: it goes on."""
+        """Resume it with SIGCONT."""
         self._child.signal(signal.SIGCONT)
         self._paused = False
 
     def heal(self) -> None:
-        """Undo what was done to it: it goes on where it stands still, and is started where it is down. Raises `ProcessError`."""
+        """Resume it if it is paused, and start it if it is down. Raises `ProcessError`."""
         if self.running:
             self.resume()
         else:
@@ -176,12 +176,12 @@ class Server(ABC):
         return self._child.logs()
 
     def close(self) -> None:
-        """Stop cleanly when it runs, and let go of its log."""
+        """Stop cleanly if it runs, and delete its log."""
         if self.running:
             self.terminate()
         self._child.close()
 
-    def __enter__(self: One) -> One:
+    def __enter__(self: AnyServer) -> AnyServer:
         return self.start()
 
     def __exit__(
@@ -192,6 +192,6 @@ class Server(ABC):
 
 def free_port() -> int:
     """A TCP port of the loopback interface that is free now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,8 +1,8 @@
-"""A Spark session whose Python workers are this very Python: the one place that knows how.
+"""A Spark session whose workers run this Python: the one place that knows how.
 
 Spark starts ``$PYSPARK_PYTHON``, else ``python3`` of the PATH, for its workers and for the processes that look for Python
-data sources. In a virtual environment that is not activated, that is another Python without pylog, and
-``format("pylog")`` is not found. The look-up is started by Spark's Java process from its own environment, so
+data sources. If a virtual environment is not activated, that is another Python without pylog, and
+``format("pylog")`` is not found. Spark's Java process starts the look-up with its own environment, so
 ``spark.pyspark.python`` does not help, neither in a session nor for ``spark-submit`` (measured with Spark 4.3).
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: For a small machine: nothing here changes results.
+#: Settings for a small machine; none of them changes results.
 _QUIET_AND_SMALL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -26,7 +26,7 @@ _QUIET_AND_SMALL = {
 }
 
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-#: Where Spark's versions keep the class. A name that a version does not know would fail every query, so none is given to others.
+#: The class's package in each version of Spark. A wrong name would fail every query, so other versions get no setting.
 _FILE_MANAGER_PACKAGES = {
     "4.0": "streaming",
     "4.1": "streaming.checkpointing",
@@ -38,15 +38,15 @@ _FILE_MANAGER_PACKAGES = {
 def checkpoint_settings(spark_version: str) -> dict[str, str]:
     """Give the settings with which Spark starts fewer processes for the files of a checkpoint in a local folder.
 
-    By default it starts 20 for each micro-batch of a query without state (16 times ``readlink``, 4 times ``chmod``: pip's pyspark has
-    no native Hadoop library, which would do it without), and more for state; with these settings 4. They are for one driver at a
-    time, as any checkpoint is, and for local folders: elsewhere Spark's default starts no process, and it is the more careful one
-    where two drivers write to one checkpoint by mistake.
+    By default it starts 20 processes for each micro-batch of a query without state (16 times ``readlink``, 4 times ``chmod``, because
+    pip's pyspark lacks the native Hadoop library), and more for state; with these settings it starts 4. They are for checkpoints in
+    local folders with one driver at a time. On other file systems Spark's default starts no process, and it is safer
+    when two drivers write to one checkpoint by mistake.
 
     Parameters
     ----------
     spark_version : str
-        Such as ``pyspark.__version__``. For versions that are not known to have the class there are no settings.
+        The version, such as ``pyspark.__version__``. For unknown versions there are no settings.
     """
     package = _FILE_MANAGER_PACKAGES.get(".".join(spark_version.split(".")[:2]))
     if package is None:
@@ -65,7 +65,7 @@ def spark_session(
 ) -> SparkSession:
     """Give a session (the running one, if there is one) in which ``format("pylog")`` works.
 
-    It is for one machine: small, quiet, and in local mode with `checkpoint_settings`.
+    It is meant for one machine: few partitions, no UI, and in local mode `checkpoint_settings`.
 
     Parameters
     ----------

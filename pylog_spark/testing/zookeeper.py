@@ -16,7 +16,7 @@ from pylog_spark.testing.process import ProcessError, Server, free_port
 START_TIMEOUT_S = 30.0
 _PORT_TRIES = 5
 _LOOK_S = 0.02
-# What the server loads of PySpark's 250 jars; the others only make it start slowly.
+# The jars that the server needs, of PySpark's 250; more jars make it start more slowly.
 _JARS = (
     "zookeeper",
     "slf4j-api",
@@ -65,11 +65,11 @@ class ZooKeeper(Server):
     Parameters
     ----------
     data_dir : path
-        Its documents are kept there between starts; never removed here.
+        The directory of its documents; kept between starts, and never removed here.
     port : int
         0 takes a free port at the first start and keeps it for later ones.
     tick_ms : int
-        ZooKeeper's tickTime: sessions end up to so much later than they say.
+        ZooKeeper's tickTime in milliseconds: a session may end that much later than its time-out.
     synced : bool
         False leaves out the sync of each write, for tests: faster, and safe against kills, but not against power loss.
     """
@@ -86,7 +86,7 @@ class ZooKeeper(Server):
 
     @property
     def address(self) -> str:
-        """What a broker's zookeeper.connect begins with, ``HOST:PORT``."""
+        """Its address, ``HOST:PORT``: the beginning of a broker's zookeeper.connect."""
         return f"{self.host}:{self.port}"
 
     def start(self) -> "ZooKeeper":
@@ -99,7 +99,7 @@ class ZooKeeper(Server):
             if self._answers():
                 self._port_is_kept = True
                 return self
-            # ZooKeeper does not tell which port it took when asked for any, and somebody else may have taken this one.
+            # ZooKeeper does not say which free port it takes, so one is chosen here; another program may have taken it since.
             taken = "Address already in use" in self.logs() and not self._port_is_kept
             self._child.end()
             if not taken:
@@ -111,7 +111,7 @@ class ZooKeeper(Server):
         settings, logging = self.data_dir / "zoo.cfg", self.data_dir / "log4j2.properties"
         settings.write_text(_SETTINGS.format(data_dir=self.data_dir, port=self.port, tick_ms=self._tick_ms))
         logging.write_text(_LOGGING)
-        # Few threads and a small heap: it keeps some documents.
+        # Few threads and a small heap are enough for some documents.
         quick = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
         sync = f"-Dzookeeper.forceSync={'yes' if self._synced else 'no'}"
         return [
@@ -153,6 +153,6 @@ def _jars() -> Iterator[str]:
     folders += [Path(place, "jars") for place in (spec.submodule_search_locations or ())] if spec else []
     for folder in folders:
         if any(folder.glob("zookeeper-[0-9]*.jar")):
-            yield from (str(one) for one in sorted(folder.glob("*.jar")) if one.name.startswith(_JARS))
+            yield from (str(jar) for jar in sorted(folder.glob("*.jar")) if jar.name.startswith(_JARS))
             return
     raise ZooKeeperError("ZooKeeper's server comes with PySpark: pip install pyspark, or set SPARK_HOME.")

@@ -108,7 +108,7 @@ def test_connect_finds_its_policy_and_both_policies_may_be_combined(compacting, 
         assert described["max.compaction.lag.ms"].value == str(2**63 - 1)
 
 
-def test_a_deletion_is_seen_by_who_reads_and_then_forgotten(compacting, admin_of):
+def test_a_reader_sees_a_deletion_which_is_removed_later(compacting, admin_of):
     create(admin_of(compacting), "deletions", delete_retention_ms="0")
     servers = compacting.bootstrap_servers
     assert produce(servers, "deletions", [("gone", "v"), ("gone", None)]) == []

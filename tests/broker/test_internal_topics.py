@@ -1,6 +1,6 @@
 """The topics in which a broker keeps groups and transactions: who needs one has it made, and it does not grow without bound.
 
-Clients that speak to a coordinator without having looked for it (FindCoordinator makes the topic) are told to look: NOT_COORDINATOR. A
+Clients that speak to a coordinator without having looked for it (FindCoordinator makes the topic) get NOT_COORDINATOR. A
 fresh Apache Kafka says the same to all of these requests but TxnOffsetCommit, where it says COORDINATOR_NOT_AVAILABLE, after which
 clients look for it, too. AddOffsetsToTxn is answered by a transaction's coordinator, for a group that nobody may have looked for: there
 it is good at once, and makes no topic; here it makes the topic.
@@ -151,15 +151,15 @@ TO_A_COORDINATOR = {
 }
 
 
-def test_who_has_not_looked_for_a_coordinator_is_told_to_look_for_it(fresh):
+def test_a_client_that_has_not_looked_for_a_coordinator_gets_not_coordinator(fresh):
     with raw(fresh) as connection:
         create_topic(fresh.bootstrap_servers, "t")
         until_good(connection, "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=1_000)
-        told = {
+        answers = {
             api: errors_in(ask(connection, api, version, **fields))
             for api, (version, fields) in TO_A_COORDINATOR.items()
         }
-        assert told == {api: {"NOT_COORDINATOR"} for api in TO_A_COORDINATOR}
+        assert answers == {api: {"NOT_COORDINATOR"} for api in TO_A_COORDINATOR}
         assert internal_topics(fresh) <= {GROUPS}, "AddOffsetsToTxn alone makes one"
 
 

@@ -65,7 +65,7 @@ def test_topics_records_and_settings_are_there_after_a_restart(new_broker, admin
     broker.start()
     after = admin_of(broker).list_topics(timeout=20).topics["t"]
     assert sorted(after.partitions) == sorted(before.partitions) == [0, 1, 2]
-    assert sorted(value for one in range(3) for value in read(broker, "t", one)) == sorted(values)
+    assert sorted(value for partition in range(3) for value in read(broker, "t", partition)) == sorted(values)
 
 
 def test_sigterm_exits_with_zero_and_leaves_the_clean_stop_marker(broker):
@@ -96,7 +96,7 @@ def test_sigterm_answers_what_is_in_flight(broker, admin_of):
         assert time.monotonic() - started < 15
 
 
-def test_a_second_process_on_the_same_directory_is_told_so_in_one_sentence(broker):
+def test_a_second_process_on_the_same_directory_is_refused_in_one_sentence(broker):
     second = LocalBroker(broker.data_dir)
     with pytest.raises(LocalBrokerError) as refused:
         second.start()
@@ -127,7 +127,7 @@ def test_a_damaged_document_stops_the_start_and_names_its_file(broker, admin_of)
         broker.start()
 
 
-def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
+def test_what_recovery_cuts_after_a_kill_is_logged_and_kept(broker, admin_of):
     created(admin_of(broker), "t")
     for number in range(3):
         written(broker, "t", [f"{number}"])
@@ -151,7 +151,7 @@ def test_what_recovery_cuts_after_a_kill_is_told_and_kept(broker, admin_of):
     assert os.path.getsize(os.path.join(folder, f"{1:020}.log.cut")) == size - size // 3
 
 
-def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
+def test_what_retention_removes_is_logged_with_its_reason(new_broker, admin_of):
     broker = new_broker(log_retention_check_interval_ms=50)
     created(admin_of(broker), "t", **{"segment.bytes": "200", "retention.bytes": "400"})
     for _ in range(8):
@@ -159,7 +159,7 @@ def test_what_retention_removes_is_told_with_its_reason(new_broker, admin_of):
     line = re.compile(
         r"t-0: retention removed \d+ segments \(\d+ bytes\), offsets 0 to \d: the log is larger than retention.bytes=400; "
     )
-    until(lambda: line.search(broker.logs()), "retention is told")
+    until(lambda: line.search(broker.logs()), "retention is logged")
 
 
 def descriptors_in_use(broker):
@@ -308,6 +308,6 @@ def test_a_data_directory_of_apache_kafka_is_refused_with_what_to_do_and_left_as
     with pytest.raises(LocalBrokerError) as refused:
         broker.start()
     broker.close()
-    assert f"The data directory {folder} is Apache Kafka's" in str(refused.value)
+    assert f"The data directory {folder} belongs to Apache Kafka" in str(refused.value)
     assert "Traceback" not in str(refused.value)
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -50,7 +50,7 @@ def ask(raw, name, version, **fields):
 def advertised(raw):
     """{name: (lowest, highest)}."""
     keys = ask(raw, "ApiVersions", 4)["api_keys"]
-    return {NAMES[one["api_key"]]: (one["min_version"], one["max_version"]) for one in keys}
+    return {NAMES[key["api_key"]]: (key["min_version"], key["max_version"]) for key in keys}
 
 
 def test_every_version_between_the_advertised_ends_is_answered_since_sarama_picks_by_release(raw):
@@ -82,7 +82,9 @@ def test_aiokafka_finds_the_low_versions_that_it_speaks(raw):
 
 def test_kafbat_lets_configs_be_edited_since_metadata_version_and_the_protocol_version_are_shown(raw, admin):
     # kafbat ReactiveAdminClient
-    finalized = {one["name"]: one["max_version_level"] for one in ask(raw, "ApiVersions", 4)["finalized_features"]}
+    finalized = {
+        feature["name"]: feature["max_version_level"] for feature in ask(raw, "ApiVersions", 4)["finalized_features"]
+    }
     assert finalized["metadata.version"] >= 1
     resource = ConfigResource(ResourceType.BROKER, "1")
     shown = admin.describe_configs([resource])[resource].result(TIMEOUT_S)["inter.broker.protocol.version"].value

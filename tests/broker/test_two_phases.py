@@ -86,8 +86,8 @@ def test_a_prepared_transaction_survives_a_kill_and_its_time_out_and_only_its_ne
     s.until(is_aborted, "DescribeTransactions", transactional_ids=["late"])
     assert state(s, "kept") == "Ongoing"
     assert stable(s, topic) == 0
-    for one in (kept, reborn):
-        one.s = s
+    for producer in (kept, reborn):
+        producer.s = s
     assert error_names(kept.end(committed, version)) == ["PRODUCER_FENCED"]
     assert error_names(reborn.end(committed, version)) == ["NONE"]
     assert stable(s, topic) == 2
@@ -105,7 +105,7 @@ def test_a_prepared_transaction_takes_nothing_more(broker, script_of):
     assert (stable(s, topic), stable(s, other)) == (2, 0)
 
 
-def test_whoever_reads_right_after_the_end_sees_it(broker, script_of):
+def test_a_reader_sees_the_end_right_after_its_answer(broker, script_of):
     s = script_of(broker)
     topic = s.topic()
     writer = begun(s, "quick", topic)
@@ -145,15 +145,15 @@ def test_a_writers_prepared_transaction_is_committed_after_the_broker_was_killed
     begun = writer.begin()
     writer.write(values_batch([b"a"]))
     writer.flush()
-    told = writer.prepare()
-    assert told == writer.prepare(), "said again"
+    prepared = writer.prepare()
+    assert prepared == writer.prepare(), "said again"
     writer.close()
-    assert told is not None
-    assert told["prepared"] is True
-    assert told["producer_epoch"] == begun["producer_epoch"] + 1
+    assert prepared is not None
+    assert prepared["prepared"] is True
+    assert prepared["producer_epoch"] == begun["producer_epoch"] + 1
     broker.kill()
     broker.start()
-    ending = (told["transactional_id"], told["producer_id"], told["producer_epoch"])
+    ending = (prepared["transactional_id"], prepared["producer_id"], prepared["producer_epoch"])
     (outcome,) = Client(config).end_transactions([ending], True, 30_000)
     assert outcome["error"] is None
     assert Client(config).list_offsets([("t", 0, -1)], "read_committed") == [("t", 0, 2, -1)]
@@ -167,14 +167,14 @@ def test_a_broker_that_does_not_let_prepare_is_not_asked_to(new_broker, script_o
     begun = writer.begin()
     writer.write(values_batch([b"a"]))
     writer.flush()
-    told = writer.prepare()
-    assert told == {"transactional_id": "pylog-once.w", "prepared": False, **begun}
+    prepared = writer.prepare()
+    assert prepared == {"transactional_id": "pylog-once.w", "prepared": False, **begun}
     writer.end(True)
     writer.close()
     assert stable(script_of(broker), "t") == 2
 
 
-def test_a_prepared_transaction_that_stays_open_is_told_with_the_command_that_ends_it(new_broker, script_of):
+def test_a_prepared_transaction_that_stays_open_is_logged_with_the_command_that_ends_it(new_broker, script_of):
     broker = new_broker(transaction_max_timeout_ms=400)
     s = script_of(broker)
     topic = s.topic()

@@ -98,7 +98,7 @@ def test_idle_connections_cost_little_and_do_not_keep_others_waiting(broker):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, count + 200), hard))
     idle = [connect(broker.bootstrap_servers) for _ in range(count)]
     try:
-        connections = [one.__enter__() for one in idle]
+        connections = [connection.__enter__() for connection in idle]
         for connection in connections:
             connection.send(API_VERSIONS, 0, b"")
         for connection in connections:
@@ -109,8 +109,8 @@ def test_idle_connections_cost_little_and_do_not_keep_others_waiting(broker):
             assert ranges(connection.ask(API_VERSIONS, 0, b""))[0] == 0
         assert time.monotonic() - started < 1
     finally:
-        for one in idle:
-            one.__exit__(None, None, None)
+        for connection in idle:
+            connection.__exit__(None, None, None)
 
 
 def resident_mib(pid):

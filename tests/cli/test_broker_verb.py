@@ -22,9 +22,9 @@ def test_one_line_says_that_it_serves_and_sigint_stops_it_cleanly(command, envir
             running.kill()
     assert (running.returncode, out) == (0, "")
     lines = err.splitlines()
-    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (INFO|WARNING|ERROR) +pylog", one) for one in lines), (
-        err
-    )
+    assert all(
+        re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (INFO|WARNING|ERROR) +pylog", line) for line in lines
+    ), err
     assert "Stopped cleanly" in lines[-1]
 
 

@@ -20,9 +20,9 @@ def test_describe_names_the_broker_that_controls_and_what_it_leads(pylog, broker
     assert broker.bootstrap_servers in shown.stdout
     assert "not in sync" not in shown.stdout
     as_json = json.loads(pylog("cluster", "describe", "--json").stdout)
-    (one,) = as_json["brokers"]
-    assert one["controller"]
-    assert one["leads"] == one["in_sync"] == one["replicas"] >= 2
+    (broker_row,) = as_json["brokers"]
+    assert broker_row["controller"]
+    assert broker_row["leads"] == broker_row["in_sync"] == broker_row["replicas"] >= 2
     assert as_json["not_in_sync"] == []
 
 
@@ -61,9 +61,9 @@ def test_a_broker_that_is_alone_shows_kafkas_features_and_has_no_level_to_raise(
     assert shown.returncode == 0, shown.stderr
     assert "transaction.version" in shown.stdout
     assert "pylog.version" not in shown.stdout
-    assert {one["feature"]: one["level"] for one in json.loads(pylog("cluster", "features", "--json").stdout)}[
-        "transaction.version"
-    ] == 2
+    assert {
+        feature["feature"]: feature["level"] for feature in json.loads(pylog("cluster", "features", "--json").stdout)
+    }["transaction.version"] == 2
     refused = pylog("cluster", "features", "--level", "2", "--execute")
     assert refused.returncode == 1
     assert "This broker is alone" in refused.stderr
@@ -77,7 +77,7 @@ def test_elections_that_are_not_needed_are_no_error_and_unclean_ones_need_a_word
 
 def test_a_broker_that_lives_or_is_not_known_is_not_forgotten(pylog, broker, topic):
     shown = pylog("cluster", "unregister", "7")
-    assert (shown.returncode, shown.stdout) == (0, "Broker 7 would be forgotten; say --execute to do it.\n")
+    assert (shown.returncode, shown.stdout) == (0, "Broker 7 would be unregistered; say --execute to do it.\n")
     done = pylog("cluster", "unregister", "7", "--execute")
     assert done.returncode == 1
     assert "Broker 7 is not registered." in done.stderr

@@ -23,7 +23,7 @@ def test_settings_of_a_topic_are_changed_and_shown_with_their_source(pylog):
     )
     assert pylog("config", "alter", "topic", "set", "--delete", "retention.ms").returncode == 0
     (described,) = json.loads(pylog("config", "describe", "topic", "set", "--json").stdout)
-    assert [one["name"] for one in described["configs"]] == ["flush.ms"]
+    assert [config["name"] for config in described["configs"]] == ["flush.ms"]
 
 
 def test_a_dry_run_says_whether_the_broker_would_take_it_and_changes_nothing(pylog):
@@ -37,8 +37,8 @@ def test_a_dry_run_says_whether_the_broker_would_take_it_and_changes_nothing(pyl
 
 def test_settings_of_the_broker_are_shown_without_naming_it_and_changed_while_it_runs(pylog):
     described = json.loads(pylog("config", "describe", "broker", "--all", "--json").stdout)
-    assert [one["name"] for one in described] == ["1"]
-    values = {one["name"]: one["value"] for one in described[0]["configs"]}
+    assert [broker_row["name"] for broker_row in described] == ["1"]
+    values = {config["name"]: config["value"] for config in described[0]["configs"]}
     assert values["num.partitions"] == "1"
     assert values["auto.create.topics.enable"] == "true"
     assert pylog("config", "alter", "broker", "1", "--set", "log.retention.ms=86400000").returncode == 0

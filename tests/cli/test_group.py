@@ -54,13 +54,13 @@ def reset(pylog, group, *words):
     """The offsets that a reset shows: {(partition): (old, new)}."""
     done = pylog("group", "reset-offsets", group, *words, "--json")
     assert done.returncode == 0, done.stderr
-    return {one["partition"]: (one["offset"], one["new_offset"]) for one in json.loads(done.stdout)["offsets"]}
+    return {move["partition"]: (move["offset"], move["new_offset"]) for move in json.loads(done.stdout)["offsets"]}
 
 
-def standing(pylog, group):
+def committed_offsets(pylog, group):
     """{partition: offset} as described."""
     (described,) = json.loads(pylog("group", "describe", group, "--json").stdout)
-    return {one["partition"]: one["offset"] for one in described["partitions"]}
+    return {partition["partition"]: partition["offset"] for partition in described["partitions"]}
 
 
 def test_a_group_shows_its_lag_and_members(pylog, broker, topic, group):
@@ -75,7 +75,7 @@ def test_a_group_shows_its_lag_and_members(pylog, broker, topic, group):
         assert lines[3].split()[:6] == [topic, "0", "4", "10", "6", "reader"]
         assert lines[4].split()[:6] == [topic, "1", "-", "0", "-", "reader"]
         assert lines[5].split() == ["MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"]
-        listed = {one["group_id"]: one for one in json.loads(pylog("group", "list", "--json").stdout)}
+        listed = {group_row["group_id"]: group_row for group_row in json.loads(pylog("group", "list", "--json").stdout)}
         assert (listed[group]["state"], listed[group]["type"]) == ("Stable", "classic")
     assert group in pylog("group", "list", "--state", "Empty").stdout
     assert group not in pylog("group", "list", "--state", "Stable").stdout
@@ -85,7 +85,7 @@ def test_offsets_go_every_way_that_kafkas_tool_knows(pylog, topic, group):
     assert reset(pylog, group, "--topic", topic, "--to-earliest") == {0: (None, 0), 1: (None, 0)}
     assert pylog("group", "describe", group).returncode == 1, "nothing happened without --execute"
     assert reset(pylog, group, "--topic", f"{topic}:0", "--to-offset", "3", "--execute") == {0: (None, 3)}
-    assert standing(pylog, group) == {0: 3}
+    assert committed_offsets(pylog, group) == {0: 3}
     for words, expected in (
         (["--to-latest"], 10),
         (["--to-current"], 3),
@@ -96,9 +96,9 @@ def test_offsets_go_every_way_that_kafkas_tool_knows(pylog, topic, group):
         (["--by-duration", "PT1S"], 10),
     ):
         assert reset(pylog, group, "--all-topics", *words) == {0: (3, expected)}, words
-    assert standing(pylog, group) == {0: 3}
+    assert committed_offsets(pylog, group) == {0: 3}
     assert reset(pylog, group, "--all-topics", "--shift-by", "1", "--execute") == {0: (3, 4)}
-    assert standing(pylog, group) == {0: 4}
+    assert committed_offsets(pylog, group) == {0: 4}
 
 
 def test_a_reset_says_that_it_was_not_done(pylog, topic, group):
@@ -120,7 +120,7 @@ def test_a_group_with_members_is_not_moved_and_not_deleted(pylog, broker, topic,
             assert done.returncode == 1
             assert done.stderr.startswith(f"Error: Group '{group}' has members"), done.stderr
             assert done.stderr.count("\n") == 1
-        assert standing(pylog, group)[0] == 4
+        assert committed_offsets(pylog, group)[0] == 4
 
 
 def test_a_group_is_deleted_when_that_is_to_be_executed(pylog, topic, group):
@@ -161,7 +161,10 @@ def test_a_share_group_is_shown_moved_and_deleted(pylog, broker, topic, group):
     assert reset(pylog, group, "--topic", topic, "--to-offset", "4", "--execute") == {0: (None, 4), 1: (None, 0)}
     assert reset(pylog, group, "--all-topics", "--shift-by", "-1") == {0: (4, 3), 1: (0, 0)}
     (described,) = json.loads(pylog("group", "describe", group, "--json").stdout)
-    rows = [(one["partition"], one["offset"], one["end_offset"], one["lag"]) for one in described["partitions"]]
+    rows = [
+        (partition["partition"], partition["offset"], partition["end_offset"], partition["lag"])
+        for partition in described["partitions"]
+    ]
     assert rows == [(0, 4, 10, 6), (1, 0, 0, 0)]
     assert pylog("group", "delete", group, "--execute").returncode == 0
     gone = pylog("group", "describe", group)
@@ -170,8 +173,8 @@ def test_a_share_group_is_shown_moved_and_deleted(pylog, broker, topic, group):
 
 def test_wrong_words_are_one_sentence(pylog, topic, group):
     for words, code, part in (
-        (["reset-offsets", group, "--topic", topic], 2, "Say where to go"),
-        (["reset-offsets", group, "--topic", topic, "--to-latest", "--to-earliest"], 2, "Say where to go"),
+        (["reset-offsets", group, "--topic", topic], 2, "Say which offsets to set"),
+        (["reset-offsets", group, "--topic", topic, "--to-latest", "--to-earliest"], 2, "Say which offsets to set"),
         (["reset-offsets", group, "--to-latest"], 2, "Say which partitions"),
         (["reset-offsets", group, "--to-latest", "--topic", "t:x"], 2, "is not TOPIC"),
         (["reset-offsets", group, "--topic", topic, "--by-duration", "1h"], 2, "is not a duration"),

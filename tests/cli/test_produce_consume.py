@@ -39,7 +39,7 @@ def test_keys_headers_nulls_and_partitions_show_in_json(pylog, topic):
     done = pylog("produce", topic, "-k", ":", "--null-value", "NULL", "-H", "a=b", "-p", "2", stdin="k:v:w\nk:NULL\n")
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in pylog("consume", topic, "-e", "-f", "json").stdout.splitlines()]
-    assert [(one["key"], one["value"], one["partition"], one["offset"]) for one in records] == [
+    assert [(record["key"], record["value"], record["partition"], record["offset"]) for record in records] == [
         ("k", "v:w", 2, 0),
         ("k", None, 2, 1),
     ]
@@ -62,7 +62,7 @@ def test_a_line_without_the_separator_is_refused_before_anything_of_it_is_writte
     assert done.stderr == "Error: A line has no ':' between key and value: b'no separator here'.\n"
 
 
-def test_reading_begins_where_it_is_told_and_stops_after_so_many(pylog, topic):
+def test_reading_begins_where_the_options_say_and_stops_after_so_many(pylog, topic):
     pylog("produce", topic, stdin="".join(f"{i}\n" for i in range(10)))
     assert pylog("consume", topic, "--offset", "7", "-e").stdout == "7\n8\n9\n"
     assert pylog("consume", topic, "--from-beginning", "-n", "2").stdout == "0\n1\n"
@@ -70,7 +70,7 @@ def test_reading_begins_where_it_is_told_and_stops_after_so_many(pylog, topic):
     assert pylog("consume", topic, "--timestamp", "2100-01-01T00:00", "-e").stdout == ""
 
 
-def test_records_of_open_and_aborted_transactions_are_shown_only_to_who_asks_for_them(pylog, topic, broker):
+def test_records_of_open_and_aborted_transactions_are_shown_only_on_request(pylog, topic, broker):
     def begin(name, *values):
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"{topic}-{name}"})
         producer.init_transactions(20)

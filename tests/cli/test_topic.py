@@ -20,11 +20,11 @@ def test_a_topic_is_created_described_altered_listed_and_deleted(pylog):
     assert (changed.returncode, changed.stdout) == (0, "Changed topic events.\n")
     described = json.loads(pylog("topic", "describe", "events", "--json").stdout)[0]
     assert described["configs"] == {"flush.ms": "1000"}
-    assert [one["partition"] for one in described["partitions"]] == [0, 1, 2, 3]
+    assert [partition["partition"] for partition in described["partitions"]] == [0, 1, 2, 3]
     assert "events" in pylog("topic", "list").stdout
     gone = pylog("topic", "delete", "events", "--yes")
     assert (gone.returncode, gone.stdout) == (0, "Deleted events.\n")
-    assert "events" not in [one["name"] for one in json.loads(pylog("topic", "list", "--json").stdout)]
+    assert "events" not in [topic["name"] for topic in json.loads(pylog("topic", "list", "--json").stdout)]
 
 
 def test_all_settings_are_shown_on_demand(pylog):

@@ -40,7 +40,7 @@ def committed_end(broker, topic):
 
 
 def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, topic, name):
-    listed = {one["transactional_id"]: one for one in json.loads(pylog("transaction", "list", "--json").stdout)}
+    listed = {row["transactional_id"]: row for row in json.loads(pylog("transaction", "list", "--json").stdout)}
     assert listed[name]["state"] == "Ongoing"
     assert name in pylog("transaction", "list", "--state", "Ongoing").stdout
     assert name not in pylog("transaction", "list", "--open-longer-than", "PT1H").stdout
@@ -54,13 +54,13 @@ def test_an_open_transaction_is_listed_and_described(pylog, open_transaction, to
     assert re.search(rf"^{topic} +0$", shown, re.MULTILINE)
     open_transaction.commit_transaction(TIMEOUT_S)
     assert "open" not in pylog("transaction", "describe", name).stdout
-    ended = {one["transactional_id"]: one for one in json.loads(pylog("transaction", "list", "--json").stdout)}
+    ended = {row["transactional_id"]: row for row in json.loads(pylog("transaction", "list", "--json").stdout)}
     assert (ended[name]["prepared"], ended[name]["open_for_s"]) == (False, None)
 
 
 def test_the_producers_of_a_partition_and_where_their_transactions_begin_are_shown(pylog, open_transaction, topic):
     writers = json.loads(pylog("transaction", "producers", topic, "--json").stdout)
-    assert [one["transaction_start_offset"] for one in writers] == [0]
+    assert [writer["transaction_start_offset"] for writer in writers] == [0]
 
 
 def test_an_abort_is_only_shown_until_it_is_to_be_executed(pylog, broker, open_transaction, topic, name):
@@ -100,4 +100,4 @@ def test_wrong_words_are_one_sentence(pylog, topic):
     ):
         done = pylog("transaction", *words)
         assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)
-    assert pylog("transaction", "producers", topic).stderr == "Nobody with a producer id writes there.\n"
+    assert pylog("transaction", "producers", topic).stderr == "No producer with an id writes there.\n"

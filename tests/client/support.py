@@ -18,7 +18,7 @@ def values_batch(values: Iterable[bytes | None], **columns: pa.Array) -> pa.Reco
 
 
 def write(config: Mapping[str, str], topic: str | None, *batches: pa.RecordBatch) -> dict[str, Any]:
-    """Write and flush; what flush told."""
+    """Write and flush; the result of the flush."""
     from pylog_spark._native import RecordWriter
 
     writer = RecordWriter(config, topic)
@@ -113,7 +113,7 @@ class LossyProxy:
 
 
 def _close(*sockets: socket.socket) -> None:
-    for one in sockets:
+    for sock in sockets:
         with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+            sock.shutdown(socket.SHUT_RDWR)
+        sock.close()

@@ -18,13 +18,13 @@ def test_a_topic_is_described_with_its_partitions(config: dict[str, str], new_to
     (described,) = Client(config).describe_topics([topic])
     assert (described["name"], described["is_internal"], described["error"]) == (topic, False, None)
     assert len(described["topic_id"]) == 22
-    assert [one["partition"] for one in described["partitions"]] == [0, 1, 2]
-    brokers = sorted(one["node_id"] for one in Client(config).describe_cluster()["brokers"])
+    assert [partition["partition"] for partition in described["partitions"]] == [0, 1, 2]
+    brokers = sorted(broker["node_id"] for broker in Client(config).describe_cluster()["brokers"])
     assert len(brokers) == REPLICAS
-    for one in described["partitions"]:
-        assert sorted(one["replicas"]) == sorted(one["isr"]) == brokers
-        assert one["leader"] in brokers
-    assert topic in [one["name"] for one in Client(config).describe_topics(None)]
+    for partition in described["partitions"]:
+        assert sorted(partition["replicas"]) == sorted(partition["isr"]) == brokers
+        assert partition["leader"] in brokers
+    assert topic in [topic_row["name"] for topic_row in Client(config).describe_topics(None)]
 
 
 def test_creating_a_topic_twice_is_an_error_of_that_topic(
@@ -46,16 +46,16 @@ def test_validating_creates_nothing(config: dict[str, str]) -> None:
 
 def test_deleted_topics_are_gone(config: dict[str, str], new_topic: Callable[..., str]) -> None:
     client, topic = Client(config), new_topic()
-    assert [one["error"] for one in client.delete_topics([topic])] == [None]
-    assert [one["error"] for one in client.delete_topics([topic])] == ["UNKNOWN_TOPIC_OR_PARTITION"]
+    assert [result["error"] for result in client.delete_topics([topic])] == [None]
+    assert [result["error"] for result in client.delete_topics([topic])] == ["UNKNOWN_TOPIC_OR_PARTITION"]
 
 
 def test_partitions_can_be_added_but_not_removed(config: dict[str, str], new_topic: Callable[..., str]) -> None:
     client, topic = Client(config), new_topic(2)
-    assert [one["error"] for one in client.create_partitions({topic: 4})] == [None]
+    assert [result["error"] for result in client.create_partitions({topic: 4})] == [None]
     # Apache Kafka's brokers hear of it a moment later.
-    until(lambda: len(client.describe_topics([topic])[0]["partitions"]) == 4, "the new partitions are told")
-    assert [one["error"] for one in client.create_partitions({topic: 3})] == ["INVALID_PARTITIONS"]
+    until(lambda: len(client.describe_topics([topic])[0]["partitions"]) == 4, "the new partitions are known")
+    assert [result["error"] for result in client.create_partitions({topic: 3})] == ["INVALID_PARTITIONS"]
 
 
 def test_offsets_are_found_by_position_and_by_time(config: dict[str, str], new_topic: Callable[..., str]) -> None:
@@ -74,14 +74,14 @@ def test_configs_are_set_shown_and_reset(config: dict[str, str], new_topic: Call
 
     def retention() -> tuple[str, str]:
         (described,) = client.describe_configs("topic", [topic])
-        (one,) = [one for one in described["configs"] if one["name"] == "retention.ms"]
-        return one["value"], one["source"]
+        (config,) = [config for config in described["configs"] if config["name"] == "retention.ms"]
+        return config["value"], config["source"]
 
     # Apache Kafka acknowledges a change before every part of it shows it.
-    until(lambda: retention() == ("1234567", "DYNAMIC_TOPIC_CONFIG"), "the value is told")
-    assert [one["error"] for one in client.alter_configs("topic", topic, {"retention.ms": "99"})] == [None]
-    until(lambda: retention() == ("99", "DYNAMIC_TOPIC_CONFIG"), "the change is told")
-    assert [one["error"] for one in client.alter_configs("topic", topic, {"retention.ms": None})] == [None]
-    until(lambda: retention()[1] != "DYNAMIC_TOPIC_CONFIG", "the default is told")
+    until(lambda: retention() == ("1234567", "DYNAMIC_TOPIC_CONFIG"), "the value is known")
+    assert [result["error"] for result in client.alter_configs("topic", topic, {"retention.ms": "99"})] == [None]
+    until(lambda: retention() == ("99", "DYNAMIC_TOPIC_CONFIG"), "the change is known")
+    assert [result["error"] for result in client.alter_configs("topic", topic, {"retention.ms": None})] == [None]
+    until(lambda: retention()[1] != "DYNAMIC_TOPIC_CONFIG", "the default is known")
     (wrong,) = client.alter_configs("topic", topic, {"no.such.setting": "1"})
     assert wrong["error"] in ("INVALID_CONFIG", "INVALID_REQUEST")

@@ -39,7 +39,7 @@ def lossy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict
 
 
 def numbered(count: int) -> list[bytes]:
-    """Values that tell their place."""
+    """Values that contain their position."""
     return [b"%08d" % n + b"." * 60 for n in range(count)]
 
 
@@ -49,9 +49,9 @@ def test_a_writer_that_loses_connections_neither_doubles_nor_reorders(
     config, proxy = lossy
     Client(config).create_topics([{"name": "numbers", "num_partitions": 1}])
     values = numbered(ROWS)
-    told = write(config, "numbers", *[values_batch(values[at : at + 1000]) for at in range(0, ROWS, 1000)])
+    flushed = write(config, "numbers", *[values_batch(values[at : at + 1000]) for at in range(0, ROWS, 1000)])
     assert proxy.dropped >= 5
-    assert told["records"] == ROWS
+    assert flushed["records"] == ROWS
     (offset,) = [found[2] for found in Client(config).list_offsets([("numbers", 0, -1)])]
     assert offset == ROWS
     assert values_of(config, "numbers", 0, ROWS) == values

@@ -18,8 +18,8 @@ TIMEOUT_S = 30
 
 @pytest.fixture
 def admin(bootstrap: str) -> Iterator[Admin]:
-    with Admin(bootstrap, {"default.api.timeout.ms": "30000"}) as one:
-        yield one
+    with Admin(bootstrap, {"default.api.timeout.ms": "30000"}) as admin:
+        yield admin
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def test_a_group_shows_its_members_partitions_and_offsets(
         assert (only.client_id, only.instance_id) == ("the-member", None)
         assert sorted(map(tuple, only.partitions)) == [(topic, 0), (topic, 1)]
         assert admin.group_offsets(group) == {(topic, 0): 3}
-        listed = {one.group_id: one for one in admin.groups()}
+        listed = {listing.group_id: listing for listing in admin.groups()}
         assert (listed[group].state, listed[group].type) == ("Stable", protocol)
-        assert group not in {one.group_id for one in admin.groups(states=["Empty"])}
+        assert group not in {listing.group_id for listing in admin.groups(states=["Empty"])}
 
 
 def one_at(topic: str, partition: int, offset: int) -> object:
@@ -90,11 +90,11 @@ def test_a_group_without_members_is_moved_and_deleted(
     assert admin.group(group).state == "Empty"
     with member(bootstrap, group, topic) as consumer:
         committed = consumer.committed([one_at(topic, 0, 0)], timeout=TIMEOUT_S)
-        assert [one.offset for one in committed] == [4]
-    assert [one.error for one in admin.delete_group_offsets(group, [(topic, 0)])] == [None]
+        assert [partition.offset for partition in committed] == [4]
+    assert [result.error for result in admin.delete_group_offsets(group, [(topic, 0)])] == [None]
     assert admin.group_offsets(group) == {(topic, 1): 0}
-    assert [one.error for one in admin.delete_groups([group])] == [None]
-    assert [one.error for one in admin.delete_groups([group])] == ["GROUP_ID_NOT_FOUND"]
+    assert [result.error for result in admin.delete_groups([group])] == [None]
+    assert [result.error for result in admin.delete_groups([group])] == ["GROUP_ID_NOT_FOUND"]
 
 
 def test_a_group_with_members_is_neither_moved_nor_deleted(
@@ -109,7 +109,9 @@ def test_a_group_with_members_is_neither_moved_nor_deleted(
         assert refused.value.kind == "UNKNOWN_MEMBER_ID"
         (result,) = admin.delete_groups([group])
         assert (result.error, "has members" in result.message) == ("NON_EMPTY_GROUP", True)
-        assert [one.error for one in admin.delete_group_offsets(group, [(topic, 0)])] == ["GROUP_SUBSCRIBED_TO_TOPIC"]
+        assert [result.error for result in admin.delete_group_offsets(group, [(topic, 0)])] == [
+            "GROUP_SUBSCRIBED_TO_TOPIC"
+        ]
         assert admin.group_offsets(group) == {(topic, 0): 1}
 
 

@@ -25,8 +25,8 @@ def test_every_column_comes_back_as_written(config: dict[str, str], new_topic: C
         timestamp=pa.array([moment] * 3, pa.timestamp("ms", "UTC")),
         partition=pa.array([0, 0, 0], pa.int32()),
     )
-    told = write({**config, "compression.type": codec}, topic, batch)
-    assert told["offsets"] == {(topic, 0): [0, 2]}
+    flushed = write({**config, "compression.type": codec}, topic, batch)
+    assert flushed["offsets"] == {(topic, 0): [0, 2]}
     table = read(config, topic, 0, 0, 3)
     assert table.column_names == list(ALL_COLUMNS)
     assert table["key"].to_pylist() == [b"k", None, b""]
@@ -70,9 +70,9 @@ def test_keys_choose_their_murmur2_partition(config: dict[str, str], new_topic: 
 
     topic = new_topic(5)
     keys = [b"key-%d" % n for n in range(200)]
-    told = write(config, topic, values_batch(keys, key=pa.array(keys, pa.binary())))
+    flushed = write(config, topic, values_batch(keys, key=pa.array(keys, pa.binary())))
     for partition in range(5):
-        _, last = told["offsets"][(topic, partition)]
+        _, last = flushed["offsets"][(topic, partition)]
         found = values_of(config, topic, partition, last + 1)
         assert found == [key for key in keys if (murmur2(key) & 0x7FFFFFFF) % 5 == partition]
 
@@ -89,8 +89,8 @@ def test_the_topic_column_spreads_rows_over_topics(config: dict[str, str], new_t
 def test_a_batch_larger_than_the_topic_takes_is_split(config: dict[str, str], new_topic: Callable[..., str]) -> None:
     topic = new_topic(max_message_bytes="5000")
     values = [b"%04d" % n + b"y" * 400 for n in range(500)]
-    told = write(config, topic, values_batch(values))
-    assert told["records"] == 500
+    flushed = write(config, topic, values_batch(values))
+    assert flushed["records"] == 500
     assert values_of(config, topic, 0, 500) == values
 
 
@@ -98,9 +98,9 @@ def test_a_batch_larger_than_the_topic_takes_is_split(config: dict[str, str], ne
 def test_every_kind_of_acks_delivers(config: dict[str, str], new_topic: Callable[..., str], acks: str) -> None:
     topic = new_topic()
     values = [b"%d" % n for n in range(1000)]
-    told = write({**config, "acks": acks}, topic, values_batch(values))
-    assert told["records"] == 1000
-    assert told["offsets"] == {(topic, 0): [-1, -1] if acks == "0" else [0, 999]}
+    flushed = write({**config, "acks": acks}, topic, values_batch(values))
+    assert flushed["records"] == 1000
+    assert flushed["offsets"] == {(topic, 0): [-1, -1] if acks == "0" else [0, 999]}
     assert values_of(config, topic, 0, 1000) == values
 
 
@@ -120,9 +120,9 @@ def test_a_writer_may_flush_and_go_on(config: dict[str, str], new_topic: Callabl
 def test_a_small_buffer_blocks_but_loses_nothing(config: dict[str, str], new_topic: Callable[..., str]) -> None:
     topic = new_topic(4)
     settings = {**config, "buffer.memory": "65536", "batch.size": "100000"}
-    told = write(settings, topic, *[values_batch([bytes([n]) * 1000] * 500) for n in range(5)])
-    assert told["records"] == 2500
-    assert sum(last + 1 for _, last in told["offsets"].values()) == 2500
+    flushed = write(settings, topic, *[values_batch([bytes([n]) * 1000] * 500) for n in range(5)])
+    assert flushed["records"] == 2500
+    assert sum(last + 1 for _, last in flushed["offsets"].values()) == 2500
 
 
 def test_a_writer_creates_the_topic_where_the_broker_does(config: dict[str, str]) -> None:

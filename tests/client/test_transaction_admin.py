@@ -17,8 +17,8 @@ TIMEOUT_S = 30
 
 @pytest.fixture
 def admin(bootstrap: str) -> Iterator[Admin]:
-    with Admin(bootstrap, {"default.api.timeout.ms": "30000"}) as one:
-        yield one
+    with Admin(bootstrap, {"default.api.timeout.ms": "30000"}) as admin:
+        yield admin
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_an_open_transaction_is_listed_described_and_ended(
 ) -> None:
     topic = new_topic()
     producer = begun(bootstrap, transactional_id, topic)
-    listed = {one.transactional_id: one for one in admin.transactions()}
+    listed = {transaction.transactional_id: transaction for transaction in admin.transactions()}
     assert listed[transactional_id].state == "Ongoing"
     found = admin.transaction(transactional_id)
     assert (found.state, found.partitions) == ("Ongoing", ((topic, 0),))
@@ -67,7 +67,9 @@ def test_an_open_transaction_is_listed_described_and_ended(
     producer.commit_transaction(TIMEOUT_S)
     wait_for_ends(admin, topic, (2, 2))
     assert admin.transaction(transactional_id).state in ("CompleteCommit", "PrepareCommit")
-    assert transactional_id not in {one.transactional_id for one in admin.transactions(states=["Ongoing"])}
+    assert transactional_id not in {
+        transaction.transactional_id for transaction in admin.transactions(states=["Ongoing"])
+    }
 
 
 def test_a_fenced_producers_transaction_is_aborted(
@@ -87,10 +89,10 @@ def test_a_transaction_that_hangs_is_ended_in_its_partition(
 ) -> None:
     topic = new_topic()
     producer = begun(bootstrap, transactional_id, topic)
-    ((writer,),) = [one.producers for one in admin.producers([(topic, 0)])]
+    ((writer,),) = [partition.producers for partition in admin.producers([(topic, 0)])]
     admin.abort_transaction(topic, 0, writer.producer_id, writer.producer_epoch, writer.coordinator_epoch)
     wait_for_ends(admin, topic, (2, 2))
-    assert [one.transaction_start_offset for one in admin.producers([(topic, 0)])[0].producers] == [-1]
+    assert [partition.transaction_start_offset for partition in admin.producers([(topic, 0)])[0].producers] == [-1]
     producer.purge()
 
 

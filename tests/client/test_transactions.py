@@ -37,17 +37,17 @@ def prepared(config: Config, topic: str, transactional_id: str, *values: bytes) 
     with writing(config, topic, transactional_id) as writer:
         writer.write(values_batch(values))
         writer.flush()
-        told = writer.prepare()
-    assert told is not None
-    return told
+        transaction = writer.prepare()
+    assert transaction is not None
+    return transaction
 
 
-def ending(told: Mapping[str, Any]) -> tuple[str, int, int]:
-    return told["transactional_id"], told["producer_id"], told["producer_epoch"]
+def ending(transaction: Mapping[str, Any]) -> tuple[str, int, int]:
+    return transaction["transactional_id"], transaction["producer_id"], transaction["producer_epoch"]
 
 
-def end(config: Config, commit: bool, *told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return Client(config).end_transactions([ending(one) for one in told], commit, TIMEOUT_MS)
+def end(config: Config, commit: bool, *transactions: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return Client(config).end_transactions([ending(transaction) for transaction in transactions], commit, TIMEOUT_MS)
 
 
 def committed(config: Config, topic: str, partition: int = 0) -> list[bytes]:
@@ -109,13 +109,13 @@ def test_a_transaction_reaches_every_partition_and_topic_of_its_rows(
         assert set(committed(config, topic, partition)) == {value}
 
 
-def test_many_open_transactions_are_ended_at_once_from_elsewhere(
+def test_another_client_ends_many_open_transactions_at_once(
     config: Config, new_topic: Callable[..., str], transactional_id: str
 ) -> None:
     topic = new_topic()
-    told = [prepared(config, topic, f"{transactional_id}-{number}", b"%d" % number) for number in range(12)]
+    transactions = [prepared(config, topic, f"{transactional_id}-{number}", b"%d" % number) for number in range(12)]
     assert committed(config, topic) == []
-    aborted, kept = told[:3], told[3:]
+    aborted, kept = transactions[:3], transactions[3:]
     for outcome in end(config, False, *aborted) + end(config, True, *kept):
         assert outcome["error"] is None, outcome
     assert committed(config, topic) == [b"%d" % number for number in range(3, 12)]
@@ -124,30 +124,30 @@ def test_many_open_transactions_are_ended_at_once_from_elsewhere(
 def test_an_end_may_be_repeated_but_not_turned_round(
     config: Config, new_topic: Callable[..., str], transactional_id: str
 ) -> None:
-    told = prepared(config, new_topic(), transactional_id, b"a")
+    transaction = prepared(config, new_topic(), transactional_id, b"a")
     for _ in range(3):
-        assert end(config, True, told)[0]["error"] is None
-    (refused,) = end(config, False, told)
+        assert end(config, True, transaction)[0]["error"] is None
+    (refused,) = end(config, False, transaction)
     assert refused["error"] == "INVALID_TXN_STATE"
     assert "is not open any more" in refused["message"]
 
 
-def test_what_cannot_be_ended_is_told_of_each_alone(
+def test_what_cannot_be_ended_is_reported_for_each_transaction(
     config: Config, new_topic: Callable[..., str], transactional_id: str
 ) -> None:
     topic = new_topic()
-    told = prepared(config, topic, transactional_id, b"a")
-    unknown = {**told, "transactional_id": f"{transactional_id}-unknown"}
-    stranger = {**told, "producer_id": told["producer_id"] + 1_000_000}
-    late = {**told, "producer_epoch": told["producer_epoch"] + 5}
-    outcomes = end(config, True, unknown, stranger, late, told)
-    assert [one["transactional_id"] for one in outcomes] == [
+    transaction = prepared(config, topic, transactional_id, b"a")
+    unknown = {**transaction, "transactional_id": f"{transactional_id}-unknown"}
+    stranger = {**transaction, "producer_id": transaction["producer_id"] + 1_000_000}
+    late = {**transaction, "producer_epoch": transaction["producer_epoch"] + 5}
+    outcomes = end(config, True, unknown, stranger, late, transaction)
+    assert [outcome["transactional_id"] for outcome in outcomes] == [
         f"{transactional_id}-unknown",
         transactional_id,
         transactional_id,
         transactional_id,
     ]
-    errors = [one["error"] for one in outcomes]
+    errors = [outcome["error"] for outcome in outcomes]
     assert errors[:2] == ["INVALID_PRODUCER_ID_MAPPING"] * 2
     assert errors[2] in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
     assert errors[3] is None
@@ -229,9 +229,12 @@ def test_transactions_are_listed_by_the_pattern_of_their_ids(
     bootstrap: str, config: Config, new_topic: Callable[..., str], transactional_id: str
 ) -> None:
     topic = new_topic()
-    told = [prepared(config, topic, f"{transactional_id}.{name}", b"x") for name in ("a1", "a2", "b1")]
+    transactions = [prepared(config, topic, f"{transactional_id}.{name}", b"x") for name in ("a1", "a2", "b1")]
     with Admin(bootstrap) as admin:
         found = admin.transactions(states=["Ongoing"], pattern=rf"{transactional_id}\.a.*")
-        assert [one.transactional_id for one in found] == [f"{transactional_id}.a1", f"{transactional_id}.a2"]
+        assert [transaction.transactional_id for transaction in found] == [
+            f"{transactional_id}.a1",
+            f"{transactional_id}.a2",
+        ]
         assert admin.transactions(pattern=rf"{transactional_id}\.a") == [], "the whole id"
-    assert [one["error"] for one in end(config, False, *told)] == [None] * 3
+    assert [outcome["error"] for outcome in end(config, False, *transactions)] == [None] * 3

@@ -1,6 +1,6 @@
 """The oracle: every anomaly in a recorded `History`. Pure; raises nothing, whatever the history says.
 
-What a client was not told (`UNKNOWN`) may have happened or not. The final reads are the truth about what is in the log and in
+A request without an answer (`UNKNOWN`) may have happened or not. The final reads are the truth about what is in the log and in
 which order; they must reach the end. The names of anomalies of the data are those of Jepsen's Kafka workload.
 """
 
@@ -26,7 +26,7 @@ KINDS = frozenset(
     }
 )  # fmt: skip
 
-_Told = TypeVar("_Told", End, GroupOffset)
+_Event = TypeVar("_Event", End, GroupOffset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +196,13 @@ def _copies(view: _View) -> Iterator[Anomaly]:
 def _gaps(view: _View) -> Iterator[Anomaly]:
     markers: dict[Place, set[int]] = defaultdict(set)
     for replica in view.history.replicas:
-        for one in batches(replica.batches):
-            if one.control:
-                markers[replica.place].update(range(one.base_offset, one.last_offset + 1))
+        for batch in batches(replica.batches):
+            if batch.control:
+                markers[replica.place].update(range(batch.base_offset, batch.last_offset + 1))
     for place, log in view.log.items():
-        missing = [one for one in range(max(log, default=-1)) if one not in log and one not in markers[place]]
+        missing = [
+            offset for offset in range(max(log, default=-1)) if offset not in log and offset not in markers[place]
+        ]
         if missing:
             yield Anomaly("gap", f"{_at(place, missing[0])} and {len(missing) - 1} more hold neither record nor marker")
 
@@ -228,35 +230,35 @@ def _polls(view: _View) -> Iterator[Anomaly]:
 def _send_order(view: _View) -> Iterator[Anomaly]:
     by_producer: dict[tuple[str, Place], list[Send]] = defaultdict(list)
     for send in view.history.sends:
-        # Who may send a record again may be told of its second place.
+        # A producer that may send a record again may be answered with the offset of the second copy.
         if send.outcome is Outcome.OK and send.offset is not None and not refused(send) and not send.may_repeat:
             by_producer[send.producer, send.place].append(send)
     for (producer, place), sends in by_producer.items():
-        for one, other in pairwise(sorted(sends, key=lambda send: send.number)):
-            if other.offset < one.offset:
-                inside = "int-" if one.transaction is not None and one.transaction is other.transaction else ""
+        for send, other in pairwise(sorted(sends, key=lambda send: send.number)):
+            if other.offset < send.offset:
+                inside = "int-" if send.transaction is not None and send.transaction is other.transaction else ""
                 yield Anomaly(
                     f"{inside}nonmonotonic send",
-                    f"{producer} sent {one.value} before {other.value}; they are at {one.offset} and {other.offset} of {place}",
+                    f"{producer} sent {send.value} before {other.value}; they are at {send.offset} and {other.offset} of {place}",
                 )
 
 
 def _ends(view: _View) -> Iterator[Anomaly]:
-    told: dict[tuple[Place, bool], list[End]] = defaultdict(list)
+    ends_by_client: dict[tuple[Place, bool], list[End]] = defaultdict(list)
     for end in view.history.ends:
-        told[end.place, end.committed_only].append(end)
-    for (place, committed_only), ends in told.items():
+        ends_by_client[end.place, end.committed_only].append(end)
+    for (place, committed_only), ends in ends_by_client.items():
         name = "last stable offset" if committed_only else "high watermark"
         for before, after in _backwards(ends):
-            yield Anomaly(f"{name} back", f"{place} was told as {before.offset} and later as {after.offset}")
+            yield Anomaly(f"{name} back", f"{place} was answered as {before.offset} and later as {after.offset}")
 
 
 def _group_offsets(view: _View) -> Iterator[Anomaly]:
-    told: dict[tuple[str, Place], list[GroupOffset]] = defaultdict(list)
-    for one in view.history.group_offsets:
-        if one.outcome is Outcome.OK:
-            told[one.group, one.place].append(one)
-    for (group, place), offsets in told.items():
+    offsets_by_group: dict[tuple[str, Place], list[GroupOffset]] = defaultdict(list)
+    for group_offset in view.history.group_offsets:
+        if group_offset.outcome is Outcome.OK:
+            offsets_by_group[group_offset.group, group_offset.place].append(group_offset)
+    for (group, place), offsets in offsets_by_group.items():
         for before, after in _backwards(offsets):
             what = "found" if after.fetched else "committed"
             yield Anomaly(
@@ -266,17 +268,17 @@ def _group_offsets(view: _View) -> Iterator[Anomaly]:
 
 def _shares(view: _View) -> Iterator[Anomaly]:
     accepted: dict[tuple[str, Place, int], str] = {}
-    for one in view.history.taken:
-        where = f"{one.member} of {one.group} was given {_at(one.place, one.offset)}"
-        if not 1 <= one.count <= DELIVERIES_MAX:
-            yield Anomaly("delivery count", f"{where} as delivery {one.count}, of {DELIVERIES_MAX} at most")
-        key = (one.group, one.place, one.offset)
-        if one.outcome is Outcome.OK and key in accepted:
+    for record in view.history.taken:
+        where = f"{record.member} of {record.group} was given {_at(record.place, record.offset)}"
+        if not 1 <= record.count <= DELIVERIES_MAX:
+            yield Anomaly("delivery count", f"{where} as delivery {record.count}, of {DELIVERIES_MAX} at most")
+        key = (record.group, record.place, record.offset)
+        if record.outcome is Outcome.OK and key in accepted:
             yield Anomaly("accepted twice", f"{where} and accepted it, as {accepted[key]} had done")
-        elif one.outcome is Outcome.OK:
-            accepted[key] = one.member
+        elif record.outcome is Outcome.OK:
+            accepted[key] = record.member
     for group, places in view.history.shared.items():
-        given = {(one.place, one.value) for one in view.history.taken if one.group == group}
+        given = {(record.place, record.value) for record in view.history.taken if record.group == group}
         there = {(place, value) for place in places for value in view.committed.get(place, {}).values()}
         missing = there - given
         for send in filter(acknowledged, view.history.sends):
@@ -287,12 +289,12 @@ def _shares(view: _View) -> Iterator[Anomaly]:
                 )
 
 
-def _backwards(told: list[_Told]) -> Iterator[tuple[_Told, _Told]]:
+def _backwards(events: list[_Event]) -> Iterator[tuple[_Event, _Event]]:
     """Pairs of which the second began after the first had ended, and is lower."""
-    ended = sorted(told, key=lambda one: one.ended)
-    highest: _Told | None = None
+    ended = sorted(events, key=lambda event: event.ended)
+    highest: _Event | None = None
     taken = 0
-    for after in sorted(told, key=lambda one: one.began):
+    for after in sorted(events, key=lambda event: event.began):
         while taken < len(ended) and ended[taken].ended < after.began:
             if highest is None or ended[taken].offset > highest.offset:
                 highest = ended[taken]
@@ -330,15 +332,15 @@ def _replicas(view: _View) -> Iterator[Anomaly]:
 
 
 def _below(replica: Replica, end: int) -> list[Batch]:
-    return [one for one in batches(replica.batches) if one.last_offset < end]
+    return [batch for batch in batches(replica.batches) if batch.last_offset < end]
 
 
-def _difference(one: list[Batch], other: list[Batch]) -> str:
-    for left, right in zip(one, other, strict=False):
+def _difference(first: list[Batch], second: list[Batch]) -> str:
+    for left, right in zip(first, second, strict=False):
         if left != right:
             names = ", ".join(f"{b.base_offset} to {b.last_offset} of epoch {b.leader_epoch}" for b in (left, right))
             return f"batches {names}"
-    return f"{len(one)} and {len(other)} batches"
+    return f"{len(first)} and {len(second)} batches"
 
 
 def _unavailable(history: History, within_s: float) -> Iterator[Anomaly]:
@@ -346,11 +348,11 @@ def _unavailable(history: History, within_s: float) -> Iterator[Anomaly]:
     for send in history.sends:
         sends[send.place].append(send)
     for place, all_of_it in sends.items():
-        last = max(time for one in all_of_it for time in (one.began, one.ended) if time < float("inf"))
+        last = max(time for send in all_of_it for time in (send.began, send.ended) if time < float("inf"))
         # Who stopped trying before the time was over does not show that the partition would have taken nothing.
-        for healed in (one for one in history.healed if one + within_s < last):
-            tried = [one for one in all_of_it if healed <= one.began <= healed + within_s]
-            if tried and not any(one.outcome is Outcome.OK and one.ended <= healed + within_s for one in tried):
+        for healed in (healed for healed in history.healed if healed + within_s < last):
+            tried = [send for send in all_of_it if healed <= send.began <= healed + within_s]
+            if tried and not any(send.outcome is Outcome.OK and send.ended <= healed + within_s for send in tried):
                 yield Anomaly("unavailable", f"{place} took no record within {within_s} s after {healed:.1f}")
 
 

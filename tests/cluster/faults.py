@@ -64,7 +64,7 @@ def _mute(bench: Bench, victim: int, randomness: random.Random) -> None:
 
 def _part_two(bench: Bench, victim: int, randomness: random.Random) -> None:
     """It and one other broker do not see each other; both see the third."""
-    other = next(one for one in bench.ids if one != victim)
+    other = next(broker_id for broker_id in bench.ids if broker_id != victim)
     bench.network.cut(end_name(victim), end_name(other))
     bench.network.cut(end_name(other), end_name(victim))
 
@@ -74,7 +74,7 @@ def _cut_off_zookeeper(bench: Bench, victim: int, randomness: random.Random) -> 
 
 
 def _break_connections(bench: Bench, victim: int, randomness: random.Random) -> None:
-    for other in (ZOOKEEPER, *(end_name(one) for one in bench.ids if one != victim)):
+    for other in (ZOOKEEPER, *(end_name(broker_id) for broker_id in bench.ids if broker_id != victim)):
         bench.network.reset(end_name(victim), other)
 
 

@@ -37,7 +37,10 @@ def ends_of(servers: str, places: Sequence[Place], committed_only: bool) -> dict
     def ends() -> dict[Place, int]:
         asked = admin.list_offsets(wanted, isolation_level=level, request_timeout=10.0)
         try:
-            return {(one.topic, one.partition): int(found.result(DEADLINE_S).offset) for one, found in asked.items()}
+            return {
+                (partition.topic, partition.partition): int(found.result(DEADLINE_S).offset)
+                for partition, found in asked.items()
+            }
         except KafkaException as error:
             if error.args[0].code() not in _LEADER_IS_NEW:
                 raise
@@ -60,13 +63,13 @@ def read(servers: str, places: Sequence[Place], committed_only: bool) -> dict[Pl
         while any(reached[place] < end for place, end in ends.items()):
             assert time.monotonic() < deadline, f"read up to {reached} of {ends} in {DEADLINE_S} s"
             messages = consumer.consume(1000, 0.1)
-            for one in records(messages):
-                place = (one.topic(), one.partition())
-                got[place].append((one.offset(), one.value().decode()))
-                reached[place] = one.offset() + 1
-            for one in messages:
-                if one.error() and one.error().code() == KafkaError._PARTITION_EOF:
-                    reached[one.topic(), one.partition()] = one.offset()
+            for record in records(messages):
+                place = (record.topic(), record.partition())
+                got[place].append((record.offset(), record.value().decode()))
+                reached[place] = record.offset() + 1
+            for message in messages:
+                if message.error() and message.error().code() == KafkaError._PARTITION_EOF:
+                    reached[message.topic(), message.partition()] = message.offset()
     finally:
         consumer.close()
     return got
@@ -79,16 +82,16 @@ def group_offsets(servers: str, group: str, places: Iterable[Place]) -> dict[Pla
         found = consumer.committed([TopicPartition(*place) for place in places], DEADLINE_S)
     finally:
         consumer.close()
-    return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+    return {(partition.topic, partition.partition): partition.offset for partition in found if partition.offset >= 0}
 
 
 def take_the_rest(servers: str, history: History, group: str, topic: str, places: Sequence[Place]) -> None:
     """Let a member of a share group take what its members have left of `topic`. What is missing in the end is the checker's."""
     last = Taker("the last taker", servers, history, 0, topic, group)
-    wanted = {(one.place, one.value) for one in history.sends if one.place in places and acknowledged(one)}
+    wanted = {(send.place, send.value) for send in history.sends if send.place in places and acknowledged(send)}
     deadline = time.monotonic() + DEADLINE_S
     try:
-        while wanted - {(one.place, one.value) for one in history.taken} and time.monotonic() < deadline:
+        while wanted - {(record.place, record.value) for record in history.taken} and time.monotonic() < deadline:
             last.step()
     finally:
         last.finish()

@@ -2,7 +2,7 @@
 
 ``python -m tests.cluster.group_member ZOOKEEPER BOOTSTRAP GROUP TOPIC FILE``. Lines of FILE, by ``time.monotonic_ns()``, which all
 processes of a machine share: ``record NS PARTITION OFFSET VALUE`` and ``claimed|releasing|lost NS PARTITION...``. The time of a
-record is the latest moment that is known to be before it was handed out: when `poll` was called, or when it told of a claim. A process
+record is the latest moment that is known to be before it was delivered: when `poll` was called, or when it reported a claim. A process
 that is stopped in between hands out nothing later than that.
 """
 

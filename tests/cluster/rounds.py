@@ -73,7 +73,7 @@ class Campaign:
     @property
     def bitten(self) -> int:
         """Rounds that count."""
-        return sum(one.bitten for one in self.rounds)
+        return sum(a_round.bitten for a_round in self.rounds)
 
 
 def plan(seed: int, rounds: int) -> list[tuple[str, ...]]:
@@ -87,7 +87,7 @@ def plan(seed: int, rounds: int) -> list[tuple[str, ...]]:
         if size and not queue:
             queue = _all_faults(randomness)
         first = (queue.pop(),) if size else ()
-        others = [one for one in FAULTS if one not in first]
+        others = [fault for fault in FAULTS if fault not in first]
         planned.append((*first, *randomness.sample(others, max(0, size - 1))))
     return planned
 
@@ -112,8 +112,8 @@ def run(
         bench.count_truncations()
         try:
             await_records(bench.history, load.steady)
-            while campaign.bitten < wanted and (one := next(rounds, None)) is not None:
-                campaign.rounds.append(_round(bench, load, random.Random(f"{seed}/{one[0]}"), *one))
+            while campaign.bitten < wanted and (planned_round := next(rounds, None)) is not None:
+                campaign.rounds.append(_round(bench, load, random.Random(f"{seed}/{planned_round[0]}"), *planned_round))
                 print(campaign.rounds[-1], flush=True)
         except BaseException:
             print(bench.logs(), flush=True)
@@ -121,7 +121,7 @@ def run(
         finally:
             stopped = _stopped(load)
         campaign.anomalies = judge(bench, load.places)
-        campaign.taken = Counter(one.outcome for one in bench.history.taken)
+        campaign.taken = Counter(record.outcome for record in bench.history.taken)
         if stopped:
             campaign.anomalies.append(Anomaly("client", stopped))
         if campaign.anomalies:
@@ -155,7 +155,7 @@ def await_copies(history: History, since: float) -> float:
     def committed() -> bool:
         newest = takewhile(lambda send: send.began >= since, reversed(history.sends))
         transactions = (send.transaction for send in newest if send.source is not None)
-        return any(one is not None and one.outcome is Outcome.OK for one in transactions)
+        return any(transaction is not None and transaction.outcome is Outcome.OK for transaction in transactions)
 
     return seconds_until(committed, "the copier goes on")
 
@@ -164,15 +164,15 @@ def await_taken(history: History, since: float) -> float:
     """Wait until the share group has accepted a record that it was given after `since`; the seconds it took."""
 
     def accepted() -> bool:
-        newest = takewhile(lambda one: one.ended >= since, reversed(history.taken))
-        return any(one.outcome is Outcome.OK for one in newest)
+        newest = takewhile(lambda record: record.ended >= since, reversed(history.taken))
+        return any(record.outcome is Outcome.OK for record in newest)
 
     return seconds_until(accepted, "the share group goes on")
 
 
 def producers_of(history: History) -> list[str]:
     """Who has sent anything."""
-    return sorted({one.producer for one in history.sends})
+    return sorted({send.producer for send in history.sends})
 
 
 def await_records(history: History, places: Sequence[Place], since: float = 0.0, producer: str | None = None) -> float:
@@ -192,7 +192,7 @@ def await_records(history: History, places: Sequence[Place], since: float = 0.0,
 
 
 def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int, faults: tuple[str, ...]) -> Round:
-    one, history = Round(number, faults), bench.history
+    this_round, history = Round(number, faults), bench.history
     topics = sorted({place[0] for place in load.places})
     states, controllers = len(history.states), bench.watcher.controllers
     truncated, retried = bench.truncations, load.retries()
@@ -206,19 +206,19 @@ def _round(bench: Bench, load: MixedLoad, randomness: random.Random, number: int
     await_records(history, load.steady, healed)
     bench.await_whole(topics)
     load.check_alive()
-    one.recovery_s = time.monotonic() - healed
+    this_round.recovery_s = time.monotonic() - healed
     await_copies(history, healed)
     await_taken(history, healed)
-    one.elections, one.isr_changes = _changes(history, states)
-    one.controllers = bench.watcher.controllers - controllers
-    one.truncations = bench.truncations - truncated
+    this_round.elections, this_round.isr_changes = _changes(history, states)
+    this_round.controllers = bench.watcher.controllers - controllers
+    this_round.truncations = bench.truncations - truncated
     # An aborted transaction gives up what it has not sent yet, without any fault.
     alone = (send for send in history.sends if send.began > began and send.transaction is None)
     troubled = (send for send in alone if send.ended < float("inf"))
     # What librdkafka counts begins anew with a broker's address.
-    one.retries = sum(send.outcome is not Outcome.OK for send in troubled) + max(0, load.retries() - retried)
-    one.outage_s = outage_s(history, load.steady, began)
-    return one
+    this_round.retries = sum(send.outcome is not Outcome.OK for send in troubled) + max(0, load.retries() - retried)
+    this_round.outage_s = outage_s(history, load.steady, began)
+    return this_round
 
 
 def _changes(history: History, since: int) -> tuple[int, int]:

@@ -16,12 +16,12 @@ def judge(bench: Bench, history: History, places: Sequence[Place]) -> list[str]:
     read_everything(bench.servers, history, places)
     bench.collect_replicas(history, ends_of(bench.servers, places, committed_only=False))
     history.states = [state for state in bench.history.states if state.place in places]
-    return [f"{one.kind}: {one.sentence}" for one in check(history)]
+    return [f"{anomaly.kind}: {anomaly.sentence}" for anomaly in check(history)]
 
 
 @contextmanager
 def running(bench: Bench, places: Sequence[Place], *, read: bool = True) -> Iterator[History]:
-    """Idempotent senders and (unless told otherwise) a reader of every record meanwhile; what happens to them."""
+    """Idempotent senders and (by default) a reader of every record meanwhile; what happens to them."""
     history = History()
     own = (bench.servers, history, 0, places)
     clients: list[Client] = [

@@ -61,8 +61,8 @@ def state_key(group: str, topic_id: str, partition: int) -> str:
 
 def move_leader(cluster: LocalCluster, topic: str, partition: int) -> LocalBroker:
     """Let another of its replicas lead the partition; returns that one."""
-    (found,) = [one for one in cluster.describe_topic(topic) if one.partition == partition]
-    others = [one for one in found.replicas if one != found.leader]
+    (found,) = [described for described in cluster.describe_topic(topic) if described.partition == partition]
+    others = [replica for replica in found.replicas if replica != found.leader]
     with Admin(cluster.bootstrap_servers) as admin:
         admin.reassign({(topic, partition): [*others, found.leader]})
         cluster.wait_for(lambda: not admin.reassignments(), "the partition is where it is wanted")
@@ -84,7 +84,7 @@ def shown(broker: LocalBroker, group: str, name: str) -> str:
     """A setting of a group as this broker knows it."""
     resource = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configuration_keys": None}
     answer = once(broker, "DescribeConfigs", 4, resources=[resource])["results"][0]
-    return next(str(one["value"]) for one in answer["configs"] if one["name"] == name)
+    return next(str(config["value"]) for config in answer["configs"] if config["name"] == name)
 
 
 def join(cluster: LocalCluster, group: str, member: str, topic: str) -> None:
@@ -121,7 +121,7 @@ class Session:
         limits = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1 << 20, "max_records": most, "batch_size": most}
         answer = self._send("ShareFetch", fates or {}, **limits)
         assert answer["error_code"] == 0, answer
-        found = [one for topic in answer["responses"] for one in topic["partitions"]]
+        found = [partition for topic in answer["responses"] for partition in topic["partitions"]]
         return found[0] if found else {"error_code": 0, "acknowledge_error_code": 0, "acquired_records": []}
 
     def acknowledge(self, fates: dict[int, int]) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class Member:
                 # The broker is dead, or dies, or does not lead any more.
                 with suppress(NativeError, StopIteration):
                     self._session()
-            except Exception as error:  # noqa: BLE001  # the test tells of it
+            except Exception as error:  # noqa: BLE001  # the test reports it
                 self._seen.wrong.append(f"{self._name}: {error!r}")
                 return
             self._stopped.wait(_PAUSE_S)

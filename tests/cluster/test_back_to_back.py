@@ -84,7 +84,7 @@ def moves(cluster: LocalCluster, topic: str) -> AbstractContextManager[None]:
         place = (topic, number % PARTITIONS)
         # A broker may just have forgotten who controls.
         with suppress(LogError), Admin(cluster.bootstrap_servers) as admin:
-            admin.reassign({place: [1 + (first - 1 + one) % 3 for one in range(3)]})
+            admin.reassign({place: [1 + (first - 1 + place_in_row) % 3 for place_in_row in range(3)]})
             admin.elect_leaders([place])
 
     return beside(step)

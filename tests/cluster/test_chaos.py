@@ -34,27 +34,29 @@ def test_no_anomaly_in_rounds_of_random_faults_under_a_mixed_load(worker_zookeep
     for first in range(0, ROUNDS, _A_CAMPAIGN):
         wanted = min(_A_CAMPAIGN, ROUNDS - first)
         campaigns.append(run(tmp_path / str(first), worker_zookeeper, SEED, planned, wanted))
-        assert campaigns[-1].anomalies == [], f"seed {SEED}, rounds {[one.number for one in campaigns[-1].rounds]}"
+        assert campaigns[-1].anomalies == [], (
+            f"seed {SEED}, rounds {[a_round.number for a_round in campaigns[-1].rounds]}"
+        )
         assert campaigns[-1].bitten == wanted, "the faults have no consequences"
         assert campaigns[-1].taken[Outcome.OK] > campaigns[-1].taken.total() / 2, "the share group accepts little"
     print(_figures(campaigns))
 
 
 def _figures(campaigns: list[Campaign]) -> str:
-    rounds = [one for campaign in campaigns for one in campaign.rounds]
-    bitten = [one for one in rounds if one.bitten]
+    rounds = [a_round for campaign in campaigns for a_round in campaign.rounds]
+    bitten = [a_round for a_round in rounds if a_round.bitten]
     lines = [
-        f"{len(bitten)} of {len(rounds)} rounds bit: {sum(one.elections for one in rounds)} elections, "
-        f"{sum(one.isr_changes for one in rounds)} ISR changes, {sum(one.truncations for one in rounds)} truncations, "
-        f"{sum(one.controllers for one in rounds)} controllers, {sum(one.retries for one in rounds)} troubled sends"
+        f"{len(bitten)} of {len(rounds)} rounds bit: {sum(a_round.elections for a_round in rounds)} elections, "
+        f"{sum(a_round.isr_changes for a_round in rounds)} ISR changes, {sum(a_round.truncations for a_round in rounds)} truncations, "
+        f"{sum(a_round.controllers for a_round in rounds)} controllers, {sum(a_round.retries for a_round in rounds)} troubled sends"
     ]
     taken = sum((campaign.taken for campaign in campaigns), Counter[Outcome]())
     lines.append(
         f"{taken[Outcome.OK]} of {taken.total()} records that the share group was given are known to be accepted"
     )
     for what, values in (
-        ("without a record", sorted(one.outage_s for one in bitten)),
-        ("to recover", sorted(one.recovery_s for one in bitten)),
+        ("without a record", sorted(a_round.outage_s for a_round in bitten)),
+        ("to recover", sorted(a_round.recovery_s for a_round in bitten)),
     ):
         if values:
             lines.append(f"seconds {what}: median {values[len(values) // 2]:.2f}, most {values[-1]:.2f}")
@@ -67,4 +69,4 @@ def test_a_plan_has_every_fault_before_any_comes_again_and_one_of_each_kind_firs
     assert set(firsts[: len(FAULTS)]) == set(FAULTS)
     assert plan(number, 200) == plan(number, 200) != plan(number + 1, 200)
     for faults in KINDS.values():
-        assert any(one and one[0] in faults for one in plan(number, len(KINDS)))
+        assert any(kinds and kinds[0] in faults for kinds in plan(number, len(KINDS)))

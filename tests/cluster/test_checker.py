@@ -75,7 +75,7 @@ def clean() -> History:
         GroupOffset("g", PLACE, 4, 7.0, 8.0),
         GroupOffset("g", PLACE, 4, 9.0, 9.5, fetched=True),
     ]
-    # The second delivery of `a` was accepted, of `b` nobody was told.
+    # The second delivery of `a` was accepted; the one of `b` has no answer.
     history.taken = [
         _taken("a", "early", count=1, outcome=UNKNOWN),
         _taken("b", "early", count=1, outcome=UNKNOWN),
@@ -128,15 +128,17 @@ def _taken(value: str, member: str, count: int, outcome: Outcome = OK) -> Taken:
 
 def _segment(*, without: int | None = None, epoch: int = 0) -> bytes:
     marks = [batch(o, 1, epoch, control=o in (5, 7, 9), body=LOG.get(o, "marker").encode()) for o in range(12)]
-    return b"".join(one for offset, one in enumerate(marks) if offset != without)
+    return b"".join(mark for offset, mark in enumerate(marks) if offset != without)
 
 
 def _sent(history: History, value: str) -> Send:
-    return next(one for one in history.sends if one.value == value)
+    return next(send for send in history.sends if send.value == value)
 
 
 def _final(history: History, committed_only: bool, records: dict[int, str], place: Place = PLACE) -> None:
-    history.finals = [one for one in history.finals if (one.place, one.committed_only) != (place, committed_only)]
+    history.finals = [
+        final for final in history.finals if (final.place, final.committed_only) != (place, committed_only)
+    ]
     history.finals.append(FinalRead(place, committed_only, tuple(sorted(records.items()))))
 
 
@@ -145,7 +147,7 @@ def _longer(history: History, log: dict[int, str]) -> None:
     _final(history, False, log)
     _final(history, True, {offset: value for offset, value in log.items() if value != "gone"})
     more = b"".join(batch(offset, 1) for offset in range(12, max(log) + 1))
-    history.replicas = [replace(one, batches=one.batches + more) for one in history.replicas]
+    history.replicas = [replace(replica, batches=replica.batches + more) for replica in history.replicas]
 
 
 def duplicate(history: History) -> None:
@@ -155,11 +157,11 @@ def duplicate(history: History) -> None:
 def lost_write(history: History) -> None:
     _sent(history, "vanished").outcome = OK
     _sent(history, "vanished").offset = 10
-    history.taken = [one for one in history.taken if one.value != "late"]
+    history.taken = [record for record in history.taken if record.value != "late"]
     _final(history, False, {o: v for o, v in LOG.items() if v != "late"})
     _final(history, True, {o: v for o, v in _committed().items() if v != "late"})
     history.replicas = [
-        replace(one, batches=_segment(without=10) + batch(10, 1, control=True)) for one in history.replicas
+        replace(replica, batches=_segment(without=10) + batch(10, 1, control=True)) for replica in history.replicas
     ]
 
 
@@ -222,14 +224,14 @@ def duplicate_copy(history: History) -> None:
 
 
 def lost_copy(history: History) -> None:
-    history.sends = [one for one in history.sends if one.value != "copy-d"]
+    history.sends = [send for send in history.sends if send.value != "copy-d"]
     for committed_only in (False, True):
         _final(history, committed_only, dict(enumerate(f"copy-{v}" for v in _committed().values() if v != "d")), OUT)
 
 
 def gap(history: History) -> None:
     plain = batch(9, 1, body=b"marker")
-    history.replicas = [replace(one, batches=_segment(without=9) + plain) for one in history.replicas]
+    history.replicas = [replace(replica, batches=_segment(without=9) + plain) for replica in history.replicas]
 
 
 def poll_skip(history: History) -> None:
@@ -277,7 +279,7 @@ def accepted_twice(history: History) -> None:
 
 
 def not_delivered(history: History) -> None:
-    history.taken = [one for one in history.taken if one.value != "b"]
+    history.taken = [record for record in history.taken if record.value != "b"]
 
 
 def delivered_too_often(history: History) -> None:
@@ -368,7 +370,7 @@ def test_a_planted_anomaly_and_nothing_else_is_flagged(kind: str, plant: Callabl
     history = clean()
     plant(history)
     found = check(history)
-    assert {one.kind for one in found} == {kind}, found
+    assert {anomaly.kind for anomaly in found} == {kind}, found
 
 
 def test_a_transaction_whose_records_have_others_between_them_is_no_anomaly() -> None:
@@ -383,7 +385,7 @@ def test_a_transaction_whose_records_have_others_between_them_is_no_anomaly() ->
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_what_a_client_was_not_told_may_be_there_or_not(there: bool) -> None:
+def test_a_send_without_an_answer_may_be_there_or_not(there: bool) -> None:
     history = clean()
     if there:
         _longer(history, {**LOG, 12: "vanished"})
@@ -417,4 +419,4 @@ def test_a_partition_that_was_tried_for_a_moment_only_is_not_called_unavailable(
         if send.began >= HEALED_AT and send.place == PLACE:
             send.outcome = UNKNOWN
     history.polls, history.finals = [], []
-    assert [one for one in check(history) if one.kind == "unavailable"] == []
+    assert [anomaly for anomaly in check(history) if anomaly.kind == "unavailable"] == []

@@ -32,8 +32,8 @@ _NUMBERS = itertools.count()
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    with LocalBroker(tmp_path_factory.mktemp("broker")) as one:
-        yield one
+    with LocalBroker(tmp_path_factory.mktemp("broker")) as broker:
+        yield broker
 
 
 @pytest.fixture
@@ -108,8 +108,8 @@ def stored(zookeeper: ZooKeeper, topic: str) -> dict[int, int]:
     """The group's offsets, as they stand in ZooKeeper."""
     store = ZooKeeperStore(f"{zookeeper.address}/{topic}", CONNECTION_MS, CONNECTION_MS, lambda _: None)
     try:
-        paths = [documents.offset_path("g", TopicPartition(topic, one)) for one in range(PARTITIONS)]
-        return {at: int(one.data) for at, one in enumerate(store.get_all(paths)) if one is not None}
+        paths = [documents.offset_path("g", TopicPartition(topic, partition)) for partition in range(PARTITIONS)]
+        return {at: int(document.data) for at, document in enumerate(store.get_all(paths)) if document is not None}
     finally:
         store.close()
 
@@ -122,7 +122,7 @@ def test_members_share_the_partitions_and_go_on_where_the_group_was(
     assert sorted(drain(first, count=600)) == list(range(600))
     second = join("b")
     share_evenly(first, second)
-    assert first.assignment == {(topic, one) for one in (0, 1, 2)}
+    assert first.assignment == {(topic, partition) for partition in (0, 1, 2)}
     write(broker, topic, range(600, 900))
     assert sorted(drain(first, second, count=300)) == list(range(600, 900))
     first.close()
@@ -131,7 +131,7 @@ def test_members_share_the_partitions_and_go_on_where_the_group_was(
     assert sorted(drain(second, count=100)) == list(range(900, 1000))
 
 
-def test_what_is_not_done_is_handed_out_again_and_what_is_done_is_not(
+def test_records_that_were_not_processed_are_delivered_again_and_the_others_are_not(
     join: Callable[..., ConsumerGroup], broker: LocalBroker, topic: str
 ) -> None:
     def fail_at_the_tenth(member: ConsumerGroup) -> None:
@@ -173,7 +173,7 @@ def test_a_program_hears_of_what_it_gives_up_in_time_to_commit_it(
     second = join("b", auto_commit=False)
     share_evenly(first, second)
     assert [event.what for event in events] == ["claimed", "releasing"]
-    assert events[1].partitions == {(topic, one) for one in (3, 4, 5)}
+    assert events[1].partitions == {(topic, partition) for partition in (3, 4, 5)}
     write(broker, topic, range(60, 120))
     assert sorted(drain(first, second, count=60)) == list(range(60, 120))
 
@@ -186,7 +186,7 @@ def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves
     write(broker, topic, range(60))
     drain(member, count=60)
     assert steal_session(zookeeper.address, member._store.session())  # type: ignore[arg-type]
-    with pytest.raises(LogError, match="handed out again"):
+    with pytest.raises(LogError, match="since the last commit again"):
         member.commit()
     assert sum(stored(zookeeper, topic).values()) == 0
     # It registers anew and is handed what it did not commit.
@@ -194,7 +194,7 @@ def test_a_session_that_is_over_gives_up_everything_at_once_and_its_commit_moves
     assert events[-2:] == ["lost", "claimed"]
 
 
-def test_while_zookeeper_is_away_nothing_is_handed_out_beyond_the_session_and_all_of_it_afterwards(
+def test_while_zookeeper_is_down_nothing_is_delivered_after_the_session_and_all_of_it_later(
     join: Callable[..., ConsumerGroup], zookeeper: ZooKeeper, broker: LocalBroker, topic: str
 ) -> None:
     member = join("a")
@@ -297,7 +297,7 @@ def owners_overlap(members: list[Process]) -> list[str]:
     return wrong
 
 
-def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
+def test_members_that_join_leave_die_and_pause_deliver_every_record(
     zookeeper: ZooKeeper, broker: LocalBroker, topic: str, tmp_path: Path
 ) -> None:
     members: list[Process] = []
@@ -326,21 +326,21 @@ def test_members_that_join_leave_die_and_stand_still_hand_out_every_record(
         until(all_busy, "every member has work", DEADLINE_S)
 
     try:
-        one, two = start(), start()
-        works(one, two)
-        three = start()
-        works(one, two, three)
-        two.end(signal.SIGKILL)
-        works(one, three)
-        one.send(signal.SIGSTOP)
-        until(lambda: len(three.owned()) == PARTITIONS, "the other owns all", DEADLINE_S)
-        works(three)
-        one.send(signal.SIGCONT)
-        works(one, three)
-        four = start()
-        works(one, three, four)
-        three.end()
-        works(one, four)
+        first, second = start(), start()
+        works(first, second)
+        third = start()
+        works(first, second, third)
+        second.end(signal.SIGKILL)
+        works(first, third)
+        first.send(signal.SIGSTOP)
+        until(lambda: len(third.owned()) == PARTITIONS, "the other owns all", DEADLINE_S)
+        works(third)
+        first.send(signal.SIGCONT)
+        works(first, third)
+        fourth = start()
+        works(first, third, fourth)
+        third.end()
+        works(first, fourth)
         total = next(written)
         expected = set(range(total))
 

@@ -20,7 +20,7 @@ QUICK = {"default.api.timeout.ms": "2000"}
 
 def write(cluster: LocalCluster, topic: str) -> None:
     """Write `VALUES`, each acknowledged by all in sync."""
-    servers = ",".join(one.bootstrap_servers for one in cluster.brokers if one.running)
+    servers = ",".join(broker.bootstrap_servers for broker in cluster.brokers if broker.running)
     with Producer(servers, topic, {"acks": "all"}) as producer:
         for value in VALUES:
             producer.send(value)
@@ -61,7 +61,7 @@ def test_a_replica_that_lost_its_files_while_others_were_in_sync_is_filled_by_it
     cluster: LocalCluster, new_topic: str
 ) -> None:
     victim = cluster.brokers[2]
-    servers = ",".join(one.bootstrap_servers for one in cluster.brokers[:2])
+    servers = ",".join(broker.bootstrap_servers for broker in cluster.brokers[:2])
     with Admin(servers) as admin:
         admin.create_topic(new_topic, 1, 3)
         cluster.wait_in_sync(new_topic)
@@ -79,7 +79,7 @@ def test_a_replica_that_lost_its_files_while_others_were_in_sync_is_filled_by_it
         victim.start()
         cluster.wait_in_sync(new_topic)
     assert "a damaged replica begins anew and is filled by its leader" in victim.logs()
-    logs = [sorted((Path(one.data_dir) / f"{new_topic}-0").glob("*.log")) for one in cluster.brokers]
+    logs = [sorted((Path(broker.data_dir) / f"{new_topic}-0").glob("*.log")) for broker in cluster.brokers]
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
 
 
@@ -99,7 +99,7 @@ def test_a_replica_that_is_in_sync_and_lost_its_files_leads_nothing_before_it_is
     cluster.wait_in_sync(new_topic)
     assert f"a damaged replica begins anew and is filled by its leader: {new_topic}-0" in victim.logs()
     assert all(read(broker, new_topic) == VALUES for broker in cluster.brokers)
-    logs = [sorted((Path(one.data_dir) / f"{new_topic}-0").glob("*.log")) for one in cluster.brokers]
+    logs = [sorted((Path(broker.data_dir) / f"{new_topic}-0").glob("*.log")) for broker in cluster.brokers]
     assert len({b"".join(path.read_bytes() for path in files) for files in logs}) == 1
 
 

@@ -71,7 +71,7 @@ class Attempt:
         first = len(self.history.sends)
         until(lambda: self.send(1)[0].outcome is Outcome.FAILED, "the leader refuses")
         more = self.send(records)
-        assert Outcome.OK not in {one.outcome for one in self.history.sends[first:]}
+        assert Outcome.OK not in {send.outcome for send in self.history.sends[first:]}
         return more
 
     def found(self) -> list[str]:
@@ -87,7 +87,7 @@ def alone_in_isr(bench: Bench, place: Place, attempt: Attempt, required: int) ->
     (send,) = attempt.send(1)
     until(lambda: bench.watcher.state(place).isr == (leader,), "the ISR shrinks to the leader")
     if send.outcome is not Outcome.UNKNOWN:
-        # It was waited for longer than the followers may lag: nobody is told that all have it before they are out of the ISR.
+        # Longer than the followers may lag: no answer says that all have it before they are out of the ISR.
         assert send.outcome is Outcome.OK
         assert required == 1
         assert send.ended >= written_at(bench.documents, topic_path(place[0]))
@@ -98,9 +98,9 @@ def test_with_two_required_an_isolated_leader_refuses_and_nothing_is_lost_when_i
     bench: Bench, place: Place
 ) -> None:
     attempt = Attempt(bench, place)
-    assert all(one.outcome is Outcome.OK for one in attempt.send(20))
+    assert all(send.outcome is Outcome.OK for send in attempt.send(20))
     leader = alone_in_isr(bench, place, attempt, required=2)
-    assert {one.outcome for one in attempt.refused(20)} == {Outcome.FAILED}
+    assert {send.outcome for send in attempt.refused(20)} == {Outcome.FAILED}
     bench.kill(leader)
     bench.network.heal()
     _await_leader_other_than(bench, place, leader)
@@ -113,7 +113,7 @@ def test_with_two_required_an_isolated_leader_refuses_and_nothing_is_lost_when_i
 def test_with_one_required_what_an_isolated_leader_acknowledged_waits_for_it(bench: Bench, place: Place) -> None:
     attempt = Attempt(bench, place)
     leader = alone_in_isr(bench, place, attempt, required=1)
-    assert all(one.outcome is Outcome.OK for one in attempt.send(20))
+    assert all(send.outcome is Outcome.OK for send in attempt.send(20))
     bench.kill(leader)
     bench.network.heal()
     until(lambda: bench.leader(place) == -1, "nobody leads")
@@ -128,10 +128,10 @@ def test_with_one_required_what_an_isolated_leader_acknowledged_waits_for_it(ben
 @pytest.mark.parametrize("place", [{"min_insync_replicas": 1, "unclean_leader_election_enable": "true"}], indirect=True)
 def test_an_unclean_leader_is_elected_only_where_it_is_allowed_and_the_loss_is_seen(bench: Bench, place: Place) -> None:
     attempt = Attempt(bench, place)
-    assert all(one.outcome is Outcome.OK for one in attempt.send(5))
+    assert all(send.outcome is Outcome.OK for send in attempt.send(5))
     leader = alone_in_isr(bench, place, attempt, required=1)
     lost = attempt.send(5)
-    assert all(one.outcome is Outcome.OK for one in lost)
+    assert all(send.outcome is Outcome.OK for send in lost)
     bench.kill(leader)
     bench.network.heal()
     _await_leader_other_than(bench, place, leader)
@@ -139,22 +139,22 @@ def test_an_unclean_leader_is_elected_only_where_it_is_allowed_and_the_loss_is_s
     bench.heal()
     found = attempt.found()
     assert found
-    assert {one.partition(":")[0] for one in found} <= _LOSS
-    assert any(one.value in sentence for one in lost for sentence in found)
+    assert {sentence.partition(":")[0] for sentence in found} <= _LOSS
+    assert any(send.value in sentence for send in lost for sentence in found)
 
 
-def test_who_may_have_missed_committed_records_does_not_lead_and_who_left_later_does(
+def test_a_replica_that_may_lack_committed_records_does_not_lead_and_one_that_left_later_does(
     bench: Bench, place: Place
 ) -> None:
     attempt = Attempt(bench, place)
-    assert all(one.outcome is Outcome.OK for one in attempt.send(10))
+    assert all(send.outcome is Outcome.OK for send in attempt.send(10))
     early = bench.followers(place)[0]
     _kill_and_await(bench, place, early)
-    assert all(one.outcome is Outcome.OK for one in attempt.send(10))
+    assert all(send.outcome is Outcome.OK for send in attempt.send(10))
     late = _other_in_isr(bench, place)
     _kill_and_await(bench, place, late)
     # Alone in the ISR, with two required, the last one commits nothing more: the one that left now has all that was committed.
-    assert {one.outcome for one in attempt.refused(5)} == {Outcome.FAILED}
+    assert {send.outcome for send in attempt.refused(5)} == {Outcome.FAILED}
     bench.kill(bench.leader(place))
     bench.start(early)
     until(lambda: bench.leader(place) == -1, "nobody leads")
@@ -173,7 +173,7 @@ def _kill_and_await(bench: Bench, place: Place, broker: int) -> None:
 
 def test_a_replica_that_stopped_cleanly_below_the_required_number_may_lead(bench: Bench, place: Place) -> None:
     attempt = Attempt(bench, place)
-    assert all(one.outcome is Outcome.OK for one in attempt.send(10))
+    assert all(send.outcome is Outcome.OK for send in attempt.send(10))
     first = bench.followers(place)[0]
     _kill_and_await(bench, place, first)
     second = _other_in_isr(bench, place)
@@ -194,7 +194,7 @@ def _await_leader_other_than(bench: Bench, place: Place, leader: int) -> None:
 
 def _other_in_isr(bench: Bench, place: Place) -> int:
     state = bench.watcher.state(place)
-    return next(one for one in state.isr if one != state.leader)
+    return next(broker_id for broker_id in state.isr if broker_id != state.leader)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
@@ -212,8 +212,8 @@ def test_the_leader_is_chased_and_every_record_is_there_once(
             outages.append(outage_s(history, [place], began))
             bench.start(leader)
             bench.await_whole([place[0]])
-    print(f"{number.name}: without a record for", ", ".join(f"{one:.2f} s" for one in outages))
-    assert [one for one in history.sends if one.outcome is not Outcome.OK] == []
+    print(f"{number.name}: without a record for", ", ".join(f"{outage:.2f} s" for outage in outages))
+    assert [send for send in history.sends if send.outcome is not Outcome.OK] == []
     assert judge(bench, history, [place]) == []
 
 
@@ -226,11 +226,11 @@ def test_a_rolling_restart_under_load_fails_no_record(bench: Bench) -> None:
         await_records(history, places)
         for broker in bench.ids:
             bench.stop(broker)
-            assert not {broker, -1} & {one.leader for one in stored_partitions(bench.documents, topic)}
+            assert not {broker, -1} & {partition.leader for partition in stored_partitions(bench.documents, topic)}
             bench.start(broker)
             bench.await_whole([topic])
     print(f"rolling restart: at most {outage_s(history, places, began):.2f} s without a record")
-    assert [one for one in history.sends if one.outcome is not Outcome.OK] == []
+    assert [send for send in history.sends if send.outcome is not Outcome.OK] == []
     assert judge(bench, history, places) == []
 
 
@@ -251,7 +251,7 @@ def test_a_broker_whose_session_is_ended_goes_on_and_nothing_is_lost(bench: Benc
         await_records(history, [place], ended)
         bench.await_whole([place[0]])
     assert bench.brokers[victim].pid == process
-    assert [one for one in history.sends if one.outcome is not Outcome.OK] == []
+    assert [send for send in history.sends if send.outcome is not Outcome.OK] == []
     assert judge(bench, history, [place]) == []
 
 
@@ -286,9 +286,9 @@ def test_a_leader_that_slept_through_its_session_acknowledges_nothing_any_more(
         outages = [outage_s(history, [place], began, producer) for producer in producers_of(history)]
         bench.heal()
         bench.await_whole([place[0]])
-    print("without a record of one producer for", ", ".join(f"{one:.2f} s" for one in outages))
+    print("without a record of one producer for", ", ".join(f"{outage:.2f} s" for outage in outages))
     assert max(outages) < outage_max_s
-    assert [one for one in history.sends if one.outcome is not Outcome.OK] == []
+    assert [send for send in history.sends if send.outcome is not Outcome.OK] == []
     assert judge(bench, history, [place]) == []
 
 
@@ -312,14 +312,14 @@ def test_a_session_that_ends_while_transactions_commit_tears_none(bench: Bench, 
             producer.produce(place[0], value, partition=place[1])
         producer.flush(30)
         if number % 3 == 1:
-            coordinators = [bench.leader(("__transaction_state", one)) for one in range(2)]
+            coordinators = [bench.leader(("__transaction_state", partition)) for partition in range(2)]
             victim = {"leader": bench.leader(places[0]), "controller": bench.watcher.controller}.get(
                 role, randomness.choice(coordinators)
             )
             expire_session(bench.documents, victim)
         if _committed(producer):
             committed.append(values)
-    # A commit is answered when it is decided; readers see it once every partition was told.
+    # A commit is answered when it is decided; readers see it once every partition has its marker.
     until(
         lambda: (
             ends_of(bench.servers, places, committed_only=True) == ends_of(bench.servers, places, committed_only=False)

@@ -53,7 +53,7 @@ def read(consumers, count):
             message = consumer.poll(0.05)
             if message is not None and not message.error():
                 seen.append(int(message.value()))
-                retrying(lambda one=consumer, read=message: one.commit(read, asynchronous=False))
+                retrying(lambda member=consumer, read=message: member.commit(read, asynchronous=False))
         return len(seen) >= count
 
     until(complete, lambda: f"{count} messages came, not only {len(seen)}", WAIT_S)
@@ -88,7 +88,10 @@ def offsets(cluster, topic, timeout_s=WAIT_S):
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": topic})
     try:
         asked = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
-        return {one.partition: one.offset for one in retrying(lambda: consumer.committed(asked, timeout_s))}
+        return {
+            partition.partition: partition.offset
+            for partition in retrying(lambda: consumer.committed(asked, timeout_s))
+        }
     finally:
         consumer.close()
 
@@ -145,9 +148,9 @@ def test_offsets_and_rows_of_a_transaction_count_together_when_both_coordinators
             producer.produce(out, row.value(), partition=row.partition())
         at = [TopicPartition(topic, row.partition(), row.offset() + 1) for row in rows]
         retrying(lambda: producer.send_offsets_to_transaction(at, consumer.consumer_group_metadata(), WAIT_S))
-        with pytest.raises(KafkaException, match="Timed out"):  # the transaction is open: nobody is told
+        with pytest.raises(KafkaException, match="Timed out"):  # the transaction is open, so there is no answer
             offsets(cluster, topic, timeout_s=2.0)
-        for keeper in {id(one): one for one in (
+        for keeper in {id(broker): broker for broker in (
             coordinator(cluster, TRANSACTIONS, name), coordinator(cluster, GROUPS, topic))}.values():  # fmt: skip
             keeper.kill()
             keeper.start()

@@ -21,7 +21,7 @@ NOT_LEADER_OR_FOLLOWER = 6
 
 
 def leaders(cluster, topic):
-    return {one.partition: one.leader for one in cluster.describe_topic(topic)}
+    return {partition.partition: partition.leader for partition in cluster.describe_topic(topic)}
 
 
 def create(broker, name, partitions=6, factor=3):
@@ -40,13 +40,13 @@ def create_everywhere(cluster, name, partitions=6, factor=3):
 def test_every_broker_of_a_started_cluster_knows_all_of_them_and_the_controller(cluster):
     for broker in cluster.brokers:
         client = Client({"bootstrap.servers": broker.bootstrap_servers})
-        told = client.describe_cluster()
+        described = client.describe_cluster()
         client.close()
-        assert sorted(one["node_id"] for one in told["brokers"]) == [1, 2, 3]
-        assert told["controller_id"] in (1, 2, 3)
+        assert sorted(node["node_id"] for node in described["brokers"]) == [1, 2, 3]
+        assert described["controller_id"] in (1, 2, 3)
         with Admin(broker.bootstrap_servers) as admin:
             (described,) = admin.configs("broker", [str(broker.broker_id)])
-        (shown,) = [one.value for one in described.configs if one.name == "advertised.listeners"]
+        (shown,) = [config.value for config in described.configs if config.name == "advertised.listeners"]
         assert shown == f"PLAINTEXT://{broker.bootstrap_servers}"
 
 
@@ -69,7 +69,9 @@ def test_a_killed_broker_leads_nothing_and_comes_back_at_once(cluster, new_topic
     before = dead.logs()
     dead.kill()
     cluster.wait_for(lambda: {1, 2}.issuperset(leaders(cluster, new_topic).values()), "other leaders")
-    cluster.wait_for(lambda: all(3 not in one.isr for one in cluster.describe_topic(new_topic)), "other ISRs")
+    cluster.wait_for(
+        lambda: all(3 not in partition.isr for partition in cluster.describe_topic(new_topic)), "other ISRs"
+    )
     dead.start()
     for _ in range(2):
         if dead.start_seconds >= 2.0:
@@ -97,10 +99,10 @@ def test_a_clean_stop_moves_leadership_first(cluster, new_topic):
     create_everywhere(cluster, new_topic)
     leaving = cluster.brokers[1]
     assert leaving.terminate() == 0
-    # Nobody waited for a session to end: it is so when the process is gone. Other brokers apply it a moment later.
-    for one in stored_partitions(cluster.zookeeper_connect, new_topic):
-        assert one.leader in (1, 3)
-        assert 2 not in one.isr
+    # That holds as soon as the process has ended, without waiting for its session to end. Other brokers apply it a moment later.
+    for partition in stored_partitions(cluster.zookeeper_connect, new_topic):
+        assert partition.leader in (1, 3)
+        assert 2 not in partition.isr
     cluster.wait_for(lambda: {1, 3}.issuperset(leaders(cluster, new_topic).values()), "other leaders")
 
 
@@ -150,13 +152,13 @@ def error_of(answer):
 
 def test_all_brokers_may_die_at_once_and_come_back(cluster, new_topic):
     create_everywhere(cluster, new_topic)
-    before = {one.partition: one.replicas for one in cluster.describe_topic(new_topic)}
+    before = {partition.partition: partition.replicas for partition in cluster.describe_topic(new_topic)}
     for broker in cluster.brokers:
         broker.kill()
     for broker in cluster.brokers:
         broker.start()
     cluster.wait_for(lambda: -1 not in leaders(cluster, new_topic).values(), "a leader of every partition")
-    assert {one.partition: one.replicas for one in cluster.describe_topic(new_topic)} == before
+    assert {partition.partition: partition.replicas for partition in cluster.describe_topic(new_topic)} == before
 
 
 def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(cluster, new_topic):
@@ -173,15 +175,17 @@ def test_a_topic_of_three_replicas_is_made_while_a_broker_is_dead_and_it_joins(c
                 "three partitions at both brokers",
             )
     described = cluster.describe_topic(new_topic)
-    assert [(set(one.replicas), set(one.isr)) for one in described] == [({1, 2, 3}, {1, 2})] * 3
-    assert {one.leader for one in described} == {1, 2}
+    assert [(set(partition.replicas), set(partition.isr)) for partition in described] == [({1, 2, 3}, {1, 2})] * 3
+    assert {partition.leader for partition in described} == {1, 2}
     living = ",".join(broker.bootstrap_servers for broker in cluster.brokers[:2])
     # Made because it is written to, and as large: the default is three replicas.
     made = f"{new_topic}-written"
     for topic in (new_topic, made):
         assert write(living, topic, 0, range(100)) == 100
-    # Whoever is asked may not know it yet.
-    assert {len(one.replicas) for one in cluster.wait_for(lambda: cluster.describe_topic(made), made)} == {3}
+    # The broker that is asked may not know it yet.
+    assert {len(partition.replicas) for partition in cluster.wait_for(lambda: cluster.describe_topic(made), made)} == {
+        3
+    }
     dead.start()
     for topic in (new_topic, made):
         cluster.wait_in_sync(topic)
@@ -200,8 +204,8 @@ def test_a_dead_broker_is_forgotten_by_kafkas_tool_until_it_starts_again(cluster
         shown = cluster_tool("list-endpoints", first, "--include-fenced-brokers").splitlines()
         (row,) = [line.split() for line in shown if line.startswith("3 ")]
         assert "fenced" in row
-        told = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
-        assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in told.output
+        shown = CliRunner().invoke(cluster_verbs, ["describe", "--bootstrap-server", first])
+        assert f"Broker 3, last at {dead.bootstrap_servers}, is dead; it has " in shown.output
         assert "no longer registered" in cluster_tool("unregister", first, "--id", "3")
         wait_for_members(cluster, living=[1, 2], dead=[])
         with pytest.raises(LogError, match=r"only 2 broker\(s\) are registered"):
@@ -223,7 +227,8 @@ def wait_for_members(cluster, living, dead):
             if broker.running:
                 with Admin(broker.bootstrap_servers) as admin:
                     here = [
-                        sorted(one.node_id for one in some) for some in (admin.cluster().brokers, admin.dead_brokers())
+                        sorted(node.node_id for node in some)
+                        for some in (admin.cluster().brokers, admin.dead_brokers())
                     ]
                 if here != [living, dead]:
                     return False
@@ -309,6 +314,6 @@ def test_groups_have_no_coordinator_until_their_topic_can_have_all_its_replicas(
         shared = {"zookeeper_connect": cluster.zookeeper_connect, "zookeeper_session_timeout_ms": 2_000}
         with LocalBroker(tmp_path / "second", node_id=2, **shared, **settings):
             cluster.wait_for(lambda: coordinator()["error_code"] == 0, "a coordinator")
-            replicas = [sorted(one.replicas) for one in cluster.describe_topic("__consumer_offsets")]
+            replicas = [sorted(partition.replicas) for partition in cluster.describe_topic("__consumer_offsets")]
         assert replicas == [[1, 2], [1, 2]]
         connection.close()

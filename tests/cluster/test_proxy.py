@@ -16,7 +16,7 @@ from tests.harness.waiting import until
 
 _SOON_S = 0.3
 _DEADLINE_S = 10
-#: Dials, says a word whenever it is told to, and prints what comes back.
+#: Dials, sends a word on demand, and prints what comes back.
 _DIALLER = """
 import socket, sys
 sys.stdin.readline()

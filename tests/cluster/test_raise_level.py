@@ -48,7 +48,7 @@ def old_cluster(worker_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[LocalCl
 def level_and_shares(broker: LocalBroker) -> tuple[int, bool]:
     """The level that it knows, and whether it says that it keeps share groups."""
     with Admin(broker.bootstrap_servers) as admin:
-        levels = {one.feature: one.level for one in admin.features()}
+        levels = {feature.feature: feature.level for feature in admin.features()}
     return levels[FEATURE], "share.version" in levels
 
 
@@ -64,7 +64,7 @@ def test_share_groups_are_refused_until_the_level_is_raised_and_served_on_the_sa
     joins = {"group_id": new_topic, "member_id": "m", "member_epoch": 0, "subscribed_topic_names": [new_topic]}
 
     def errors() -> list[int]:
-        return [ask(one, "ShareGroupHeartbeat", 1, **joins)["error_code"] for one in everywhere]
+        return [ask(broker, "ShareGroupHeartbeat", 1, **joins)["error_code"] for broker in everywhere]
 
     with ShareGroup(cluster.bootstrap_servers, new_topic, tmp_path) as group, Writer(cluster, new_topic) as writer:
         assert errors() == [UNSUPPORTED_VERSION] * 3
@@ -93,10 +93,10 @@ def test_share_groups_are_refused_until_the_level_is_raised_and_served_on_the_sa
             deadline = time.monotonic() + _WAIT_S
             while read < writer.written:
                 assert time.monotonic() < deadline, f"{len(read)} of {len(writer.written)} are read"
-                for one in (member, java_member):
-                    found = one.poll(500)
-                    one.acknowledge("accept", *found)
-                    assert set(one.commit().values()) <= {"ok"}
+                for reader in (member, java_member):
+                    found = reader.poll(500)
+                    reader.acknowledge("accept", *found)
+                    assert set(reader.commit().values()) <= {"ok"}
                     read |= {(record.partition, record.offset) for record in found}
         assert read == writer.written
     for connection in everywhere:

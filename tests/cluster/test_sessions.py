@@ -57,7 +57,7 @@ HARMS = pytest.mark.parametrize("harm", [expire, sleep])
 
 def assert_whole(bench: Bench, history: History, places: list[Place]) -> None:
     """Everybody is back, every record was taken, and the checker finds nothing."""
-    assert [one for one in history.sends if one.outcome is not Outcome.OK] == []
+    assert [send for send in history.sends if send.outcome is not Outcome.OK] == []
     assert judge(bench, history, places) == []
 
 
@@ -95,7 +95,7 @@ def test_a_controller_whose_session_ends_as_soon_as_it_is_elected(
 ) -> None:
     with running(bench, places) as history:
         await_records(history, places)
-        dead = next(one for one in bench.ids if one != bench.watcher.controller)
+        dead = next(broker_id for broker_id in bench.ids if broker_id != bench.watcher.controller)
         bench.kill(dead)
         until(lambda: not bench.watcher.registered(dead), "its session is over")
         # Each of the two is elected while there is something to decide.
@@ -116,7 +116,7 @@ def test_a_leader_whose_session_ends_while_it_changes_an_isr(bench: Bench, place
         await_records(history, places)
         bench.network.delay(ZOOKEEPER, end_name(leader), _SLOW_S)
         bench.network.cut(end_name(slow), end_name(leader))
-        # It is stored, and the leader was not told yet.
+        # It is stored, and the leader does not know it yet.
         until(lambda: slow not in bench.watcher.state(place).isr, "a follower that is cut off leaves the ISR")
         harm(bench, leader)
         bench.heal()

@@ -60,7 +60,7 @@ def topic(cluster: LocalCluster, new_topic: str) -> str:
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)
-    assert {one.leader for one in cluster.describe_topic(new_topic)} == {1, 2, 3}
+    assert {partition.leader for partition in cluster.describe_topic(new_topic)} == {1, 2, 3}
     configure(cluster.brokers[0], new_topic, share_auto_offset_reset="earliest")
     return new_topic
 
@@ -75,7 +75,7 @@ def produce(cluster: LocalCluster, topic: str, count: int) -> None:
 
 
 def opened(cluster: LocalCluster, topic: str, partition: int, member: str) -> Session:
-    """A session of a member with whoever leads the partition."""
+    """A session of a member with the leader of the partition."""
     join(cluster, topic, member, topic)
     leader = cluster.wait_for_leader(topic, partition)
     return Session(leader, topic, member, topic_id(cluster, topic), partition)
@@ -130,7 +130,7 @@ def _take(member: ShareMember, accepted: list[tuple[int, int]], all_of_them: int
         member.acknowledge("accept", *records)
         if records:
             assert set(member.commit().values()) == {"ok"}
-        accepted += [(one.partition, one.offset) for one in records]
+        accepted += [(record.partition, record.offset) for record in records]
 
 
 def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_which_is_killed(
@@ -145,11 +145,11 @@ def test_members_of_librdkafka_divide_three_partitions_on_three_leaders_one_of_w
                 records = member.poll(200)
                 member.acknowledge("accept", *records)
                 outcome = member.commit()
-                for one in records:
-                    if outcome[one.partition] == "ok":
-                        confirmed[one.partition, one.offset] += 1
+                for record in records:
+                    if outcome[record.partition] == "ok":
+                        confirmed[record.partition, record.offset] += 1
                     else:
-                        unsure.add((one.partition, one.offset))
+                        unsure.add((record.partition, record.offset))
 
     def all_brought() -> bool:
         failed = [reader.exception() for reader in readers if reader.done()]
@@ -207,9 +207,9 @@ class Writer:
 def test_what_was_accepted_is_not_delivered_again_whichever_broker_is_killed(cluster: LocalCluster, topic: str) -> None:
     seen = Seen()
     members = [
-        Member(cluster, topic, topic, number, f"member-{number}-{one}", seen).start()
+        Member(cluster, topic, topic, number, f"member-{number}-{member}", seen).start()
         for number in range(PARTITIONS)
-        for one in range(2)
+        for member in range(2)
     ]
     try:
         with Writer(cluster, topic) as writer:
@@ -233,7 +233,7 @@ def test_what_was_accepted_is_not_delivered_again_whichever_broker_is_killed(clu
 def lags(cluster: LocalCluster, group: str) -> set[int | None]:
     """How far the group is behind in its partitions."""
     with Admin(cluster.bootstrap_servers) as admin:
-        return {one.lag for one in admin.share_group_offsets(group).values()}
+        return {offset.lag for offset in admin.share_group_offsets(group).values()}
 
 
 def _wait_for_more(seen: Seen) -> None:
@@ -254,15 +254,15 @@ def test_what_was_acquired_when_the_leader_moved_is_delivered_by_the_next_and_wh
         assert acquired(cluster, first, 10).keys() == set(range(10))
         assert first.acknowledge({2: ACCEPT, 3: ACCEPT, 4: ACCEPT})["error_code"] == 0
         after = move_leader(cluster, topic, 0)
-        told = {}
+        answer = {}
 
         def refused() -> bool:
             # A record that is done with: while it still leads, nothing else changes.
-            told.update(first.acknowledge({2: ACCEPT}))
-            return bool(told["current_leader"]["leader_id"] == after.broker_id)
+            answer.update(first.acknowledge({2: ACCEPT}))
+            return bool(answer["current_leader"]["leader_id"] == after.broker_id)
 
         until(refused, "the one before knows who leads")
-        assert told["error_code"] == NOT_LEADER
+        assert answer["error_code"] == NOT_LEADER
         cluster.wait_in_sync(topic)
         with opened(cluster, topic, 0, "b") as second:
             assert acquired(cluster, second, 7).keys() == set(range(10)) - {2, 3, 4}

@@ -16,7 +16,7 @@ from tests.crash.steps.sink_steps import BETWEEN_ENDS, DECIDED, FLUSHED
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Iterator[SinkBench]:
+def bench(tmp_path: Path) -> Iterator[SinkBench]:
     """Three brokers, and a sink for each of the steps at which the coordinator dies."""
     made = SinkBench(tmp_path, (FLUSHED, DECIDED, BETWEEN_ENDS), brokers=3)
     yield made
@@ -25,25 +25,25 @@ def one(tmp_path: Path) -> Iterator[SinkBench]:
 
 @pytest.mark.timeout(400)
 def test_each_row_of_a_batch_is_there_once_though_the_coordinator_dies_after_writing_deciding_and_between_two_ends(
-    one: SinkBench,
+    bench: SinkBench,
 ) -> None:
-    with batch_driver.stopped_at_steps(one) as drivers:
-        one.kill("coordinator")
-        one.control.release()
+    with batch_driver.stopped_at_steps(bench) as drivers:
+        bench.kill("coordinator")
+        bench.control.release()
         assert [driver.wait(DEADLINE_S) for driver in drivers] == [0, 0, 0]
-    one.broker.start()
-    batch_driver.check(one)
+    bench.broker.start()
+    batch_driver.check(bench)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(400)
 def test_each_row_is_seen_once_though_the_coordinator_dies_after_writing_deciding_and_between_two_ends(
-    one: SinkBench,
+    bench: SinkBench,
 ) -> None:
-    one.stop_everywhere()
-    one.kill("coordinator")
-    one.control.release()
-    one.idle()
-    one.broker.start()
-    one.finish()
-    assert one.driver.failures() == []
+    bench.stop_everywhere()
+    bench.kill("coordinator")
+    bench.control.release()
+    bench.idle()
+    bench.broker.start()
+    bench.finish()
+    assert bench.driver.failures() == []

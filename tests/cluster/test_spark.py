@@ -29,7 +29,7 @@ DEADLINE_S = 120.0
 
 
 class Gate:
-    """Holds the tasks of a query in their middle: they say that they are there, and go on when told.
+    """Holds the tasks of a query in their middle: they report that they have begun, and go on when they are released.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def test_records_come_from_the_replica_in_the_rack_of_the_task(
     assert reading(spark, cluster, filled, **options).count() == 50_000
     sent = {number: written_bytes(broker) - before[number - 1] for number, broker in enumerate(cluster.brokers, 1)}
     all_bytes = 50_000 * VALUE_BYTES
-    leaders = {one.leader for one in cluster.describe_topic(filled)}
+    leaders = {partition.leader for partition in cluster.describe_topic(filled)}
     expected = leaders if served_by is None else {served_by}
     assert {number for number, size in sent.items() if size > all_bytes // 10} == expected
 
@@ -293,8 +293,8 @@ def test_a_read_goes_on_when_the_follower_that_serves_it_is_killed_in_the_middle
     fault = Beside(lambda: gate.while_held(kill))
     number = "CAST(CAST(value AS STRING) AS BIGINT) AS n"
     found = gate(reading(spark, cluster, new_topic, clientRack=rack, **small)).selectExpr(number)
-    (told,) = found.selectExpr("count(n) AS count", "count(DISTINCT n) AS distinct", "max(n) AS last").collect()
-    assert (told["count"], told["distinct"], told["last"]) == (rows, rows, rows - 1)
+    (counted,) = found.selectExpr("count(n) AS count", "count(DISTINCT n) AS distinct", "max(n) AS last").collect()
+    assert (counted["count"], counted["distinct"], counted["last"]) == (rows, rows, rows - 1)
     fault.result().start()
     cluster.wait_in_sync(new_topic)
     # More than heartbeats, and the rest came from others.

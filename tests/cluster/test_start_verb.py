@@ -49,7 +49,7 @@ def test_it_runs_until_ctrl_c_and_goes_on_from_its_directory(tmp_path):
             stopped(process)
 
 
-def test_a_wrong_setting_is_told_before_anything_is_left_running(tmp_path):
+def test_a_wrong_setting_is_reported_before_anything_is_left_running(tmp_path):
     process = started(tmp_path / "c", "--brokers", "1", "--config", "num.partition=3")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1

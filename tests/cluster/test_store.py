@@ -20,8 +20,8 @@ from tests.harness.watch import steal_session
 SESSION_MS = 2_000
 
 
-class Heard(queue.SimpleQueue):
-    """What a store told, to wait for."""
+class ChangeQueue(queue.SimpleQueue):
+    """The notifications of a store, to wait for."""
 
     def __call__(self, what):
         self.put(what)
@@ -37,7 +37,7 @@ def open_store(zookeeper, request):
     opened = []
 
     def opening(session_ms=SESSION_MS):
-        heard = Heard()
+        heard = ChangeQueue()
         store = ZooKeeperStore(f"{zookeeper.address}/{request.node.name}", session_ms, 10_000, heard)
         store.heard = heard
         opened.append(store)
@@ -97,7 +97,7 @@ def test_a_connection_that_is_lost_as_soon_as_it_has_a_session_is_no_reason_not_
     for number in range(10):
         between = HangsUp(zookeeper)
         between.start()
-        store = ZooKeeperStore(f"127.0.0.1:{between.port}/{new_topic}-{number}", SESSION_MS, 10_000, Heard())
+        store = ZooKeeperStore(f"127.0.0.1:{between.port}/{new_topic}-{number}", SESSION_MS, 10_000, ChangeQueue())
         try:
             assert store.compare_and_set("topics/a", b"1", 0) == 1
         finally:
@@ -106,20 +106,20 @@ def test_a_connection_that_is_lost_as_soon_as_it_has_a_session_is_no_reason_not_
 
 
 def test_a_document_is_created_changed_and_deleted_at_its_revision(open_store):
-    one, other = open_store(), open_store()
-    assert one.get("topics/a") is None
-    assert one.compare_and_set("topics/a", b"1", 0) == 1
+    store, other = open_store(), open_store()
+    assert store.get("topics/a") is None
+    assert store.compare_and_set("topics/a", b"1", 0) == 1
     assert other.compare_and_set("topics/a", b"2", 1) == 2
     for revision in (0, 1, 3):
         with pytest.raises(RevisionConflict):
-            one.compare_and_set("topics/a", b"x", revision)
+            store.compare_and_set("topics/a", b"x", revision)
     with pytest.raises(RevisionConflict):
-        one.delete("topics/a", 1)
-    assert one.get("topics/a").data == b"2"
-    one.delete("topics/a", 2)
+        store.delete("topics/a", 1)
+    assert store.get("topics/a").data == b"2"
+    store.delete("topics/a", 2)
     assert other.get("topics/a") is None
     with pytest.raises(RevisionConflict):
-        one.compare_and_set("topics/a", b"x", 2)
+        store.compare_and_set("topics/a", b"x", 2)
 
 
 def test_all_writes_happen_or_none_and_only_under_the_guard(open_store):
@@ -132,7 +132,7 @@ def test_all_writes_happen_or_none_and_only_under_the_guard(open_store):
     ]:
         with pytest.raises(RevisionConflict):
             store.write_all(writes, guard, b"none")
-    assert [one and one.data for one in store.get_all(["topics/a", "topics/b"])] == [b"1", None]
+    assert [document and document.data for document in store.get_all(["topics/a", "topics/b"])] == [b"1", None]
     assert store.paths(documents.CHANGES) == []
     writes = [Write("topics/a", None, 1), Write("brokers/7/config", b"2", 0)]
     assert store.write_all(writes, Guard("controller_epoch", 1), b"n") == [0, 1]
@@ -188,22 +188,22 @@ def test_watches_tell_once_and_are_set_again_by_reading(open_store):
 
 
 def test_an_ephemeral_document_is_taken_once_and_goes_with_its_session(open_store, zookeeper):
-    one, other = open_store(), open_store()
-    created = one.put_ephemeral("brokers/ids/1", b"one")
-    assert one.put_ephemeral("brokers/ids/1", b"again, after a lost answer") == created
+    store, other = open_store(), open_store()
+    created = store.put_ephemeral("brokers/ids/1", b"one")
+    assert store.put_ephemeral("brokers/ids/1", b"again, after a lost answer") == created
     with pytest.raises(RevisionConflict):
         other.put_ephemeral("brokers/ids/1", b"other")
-    expire(zookeeper, one)
+    expire(zookeeper, store)
     assert other.put_ephemeral("brokers/ids/1", b"other") > created
 
 
-def test_who_claims_also_writes_and_who_is_late_writes_nothing(open_store):
-    one, other = open_store(), open_store()
-    created = one.claim("controller", b"1", Write("controller_epoch", b"1", 0))
+def test_a_claim_also_writes_and_a_late_one_writes_nothing(open_store):
+    store, other = open_store(), open_store()
+    created = store.claim("controller", b"1", Write("controller_epoch", b"1", 0))
     with pytest.raises(RevisionConflict):
         other.claim("controller", b"2", Write("controller_epoch", b"2", 1))
-    assert one.get("controller_epoch").data == b"1"
-    one.close()
+    assert store.get("controller_epoch").data == b"1"
+    store.close()
     with pytest.raises(RevisionConflict):
         other.claim("controller", b"2", Write("controller_epoch", b"2", 2))
     assert other.get("controller") is None
@@ -211,7 +211,7 @@ def test_who_claims_also_writes_and_who_is_late_writes_nothing(open_store):
     assert other.get("controller_epoch").data == b"2"
 
 
-def test_an_expired_session_is_told_and_its_renewal_never_counts_for_the_next(open_store, zookeeper):
+def test_an_expired_session_is_reported_and_its_renewal_never_counts_for_the_next(open_store, zookeeper):
     store = open_store()
     first = store.renew()
     store.heard.wait_for(SESSION)

@@ -94,7 +94,7 @@ def committed(cluster, topic, count):
 
 
 def test_a_transaction_over_partitions_of_all_brokers_is_seen_whole_or_not_at_all(cluster, topic):
-    assert {one.leader for one in cluster.describe_topic(topic)} == {1, 2, 3}
+    assert {partition.leader for partition in cluster.describe_topic(topic)} == {1, 2, 3}
     producer = transactional(cluster, topic)
     for name, ends in [("no", producer.abort_transaction), ("yes", producer.commit_transaction)]:
         producer.begin_transaction()

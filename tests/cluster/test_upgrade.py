@@ -61,11 +61,11 @@ def replace(bench: Bench, broker: int, program: tuple[str, ...], topic: str) -> 
 
 
 def level(bench: Bench) -> tuple[int, int]:
-    """The cluster's level as the newest of all brokers tell it, and the highest that the controller's broker understands."""
+    """The cluster's level as the newest of all brokers say, and the highest that the controller's broker understands."""
     found = []
     for broker in bench.ids:
         with Admin(f"127.0.0.1:{bench.brokers[broker].port}") as admin:
-            found += [(one.level, one.max) for one in admin.features() if one.feature == FEATURE]
+            found += [(feature.level, feature.max) for feature in admin.features() if feature.feature == FEATURE]
     assert len(found) == len(bench.ids)
     return max(found)
 
@@ -116,7 +116,7 @@ def test_a_cluster_is_upgraded_under_load_and_back_and_up_for_good(bench: Bench)
         await_records(history, places, time.monotonic())
         bench.await_whole([topic])
     print(f"rolling upgrade: at most {outage_s(history, places, began):.2f} s without a record")
-    assert [one for one in history.sends if one.outcome is not Outcome.OK] == []
+    assert [send for send in history.sends if send.outcome is not Outcome.OK] == []
     assert judge(bench, history, places) == []
 
     older = bench.brokers[2]

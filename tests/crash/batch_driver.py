@@ -1,6 +1,6 @@
 """A driver of named batches as a process that is killed: the data source's own writer and tasks, without Spark's engine.
 
-Told what to do by one JSON argument (`Plan`): a batch into each sink, one sink after the other, each under the name of its sink,
+Gets its work as one JSON argument (`Plan`): a batch into each sink, one sink after the other, each under the name of its sink,
 `times` times. It stops at steps as `steps/sink_steps.py` says.
 """
 

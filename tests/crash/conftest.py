@@ -12,7 +12,7 @@ from tests.crash.steps.sink_steps import STEPS
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Callable[..., SinkBench]]:
+def make_bench(tmp_path: Path) -> Iterator[Callable[..., SinkBench]]:
     """Makes a bench with one query for each step, or for each of some names; its driver is not started."""
     made: list[SinkBench] = []
 
@@ -21,8 +21,8 @@ def bench(tmp_path: Path) -> Iterator[Callable[..., SinkBench]]:
         return made[0]
 
     yield make
-    for one in made:
-        one.close()
+    for bench in made:
+        bench.close()
 
 
 class Shared:
@@ -37,13 +37,13 @@ class Shared:
     @contextmanager
     def bench(self) -> Iterator[SinkBench]:
         """The bench as the test before has left it, checked and with all its rows written, or a new one."""
-        one, self._idle = self._idle or self._made(), None
+        bench, self._idle = self._idle or self._made(), None
         try:
-            yield one
+            yield bench
         except BaseException:
-            one.close()
+            bench.close()
             raise
-        self._idle = one
+        self._idle = bench
 
     def _made(self) -> SinkBench:
         folder = self._folders.mktemp("bench")
@@ -58,6 +58,6 @@ class Shared:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     """The bench that the tests of a file share."""
-    one = Shared(tmp_path_factory)
-    yield one
-    one.close()
+    shared_bench = Shared(tmp_path_factory)
+    yield shared_bench
+    shared_bench.close()

@@ -29,7 +29,7 @@ QUICK_WRITES = {"delivery.timeout.ms": "3000", "request.timeout.ms": "2000"}
 
 @dataclass(frozen=True)
 class Place:
-    """A file of a partition's folder: `find` gives it; `there` tells whether it exists in a whole log."""
+    """A file of a partition's folder: `find` gives it; `there` says whether it exists in a whole log."""
 
     name: str
     find: Callable[[Path], Path]
@@ -224,7 +224,7 @@ def lines_of(broker: LocalBroker, partition: str) -> Iterator[str]:
             yield line
 
 
-#: Files of the data folder that tell of all logs.
+#: Files of the data folder with entries for all logs.
 DATA_PLACES = (
     Place("the recovery points", lambda data: data / "recovery-point-offset-checkpoint"),
     Place("the log starts", lambda data: data / "log-start-offset-checkpoint"),

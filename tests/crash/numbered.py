@@ -4,10 +4,10 @@ Two kinds of producer, each with partitions of its own, both librdkafka:
 
 - `idempotent`: lives through all rounds and retries until everything is acknowledged. The log must hold each record exactly
   once, in order, without a gap.
-- `plain`: never retries. What it was told is there must be there, once; what it was not told about may be there, once; the
+- `plain`: never retries. Acknowledged records must be there, once; records without an answer may be there, once; the
   order is the order of sending.
 
-Every value can be told from its number alone, so a torn or mixed-up value cannot pass.
+Every value follows from its number alone, so a torn or mixed-up value cannot pass.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ class Partition:
             self.last_read = number
             self.next_offset += 1
         # An idempotent record may be read first and acknowledged later, when its retry was recognised.
-        lost = {one for one in self.acknowledged - read if not self.exact or one > self.last_read}
+        lost = {number for number in self.acknowledged - read if not self.exact or number > self.last_read}
         assert not lost, f"{self.where()}: {len(lost)} acknowledged records are lost, the first is {min(lost)}"
         self.acknowledged.clear()
 
@@ -105,22 +105,24 @@ class NumberedRecords:
     @property
     def acknowledged(self) -> int:
         """Records acknowledged since the start, of both producers."""
-        return sum(one.acknowledged_ever for one in (*self.idempotent, *self.plain))
+        return sum(partition.acknowledged_ever for partition in (*self.idempotent, *self.plain))
 
     @property
     def cut_off(self) -> int:
         """Plain records that were sent to a broker that died before it answered."""
-        return sum(one.cut_off for one in self.plain)
+        return sum(partition.cut_off for partition in self.plain)
 
     def push(self, poll_s: float) -> None:
         """Send a burst to every partition with room in its queue, and take delivery reports for `poll_s`."""
         bursts = []
         for producer, partitions in ((self._exact, self.idempotent), (self._loose, self.plain)):
             if len(producer) < QUEUED_MAX:
-                bursts += [(producer, one, one.burst()) for one in partitions]
+                bursts += [(producer, partition, partition.burst()) for partition in partitions]
         # The values are made before: the records reach the broker as fast as librdkafka can send them.
-        for producer, one, messages in bursts:
-            queued = producer.produce_batch(one.topic, messages, one.number, on_delivery=one.delivered)
+        for producer, partition, messages in bursts:
+            queued = producer.produce_batch(
+                partition.topic, messages, partition.number, on_delivery=partition.delivered
+            )
             assert queued == len(messages)
         self._loose.poll(poll_s)
         self._exact.poll(0)
@@ -144,7 +146,7 @@ class NumberedRecords:
 
     def _count_in_flight(self, statistics: str) -> None:
         brokers = json.loads(statistics)["brokers"].values()
-        self._loose_in_flight = sum(one["waitresp_msg_cnt"] for one in brokers)
+        self._loose_in_flight = sum(broker["waitresp_msg_cnt"] for broker in brokers)
 
     def broker_died(self) -> None:
         """Give up the plain records in flight: whether they are in the log is unknown."""
@@ -157,7 +159,7 @@ class NumberedRecords:
         assert unsent == 0, (
             f"{unsent} idempotent records are still not acknowledged {_DEADLINE_S} s after the last restart"
         )
-        assert all(one.sent == one.acknowledged_ever for one in self.idempotent)
+        assert all(partition.sent == partition.acknowledged_ever for partition in self.idempotent)
 
     def check(self) -> None:
         """Read what is new in every partition and judge it. Raises AssertionError."""
@@ -170,16 +172,16 @@ class NumberedRecords:
         }
         consumer = Consumer({**settings, "fetch.wait.max.ms": 10, "isolation.level": "read_uncommitted"})
         try:
-            for one in (*self.idempotent, *self.plain):
-                place = TopicPartition(one.topic, one.number, one.next_offset)
+            for partition in (*self.idempotent, *self.plain):
+                place = TopicPartition(partition.topic, partition.number, partition.next_offset)
                 _, end = consumer.get_watermark_offsets(place, timeout=_DEADLINE_S)
                 messages: list[Message] = []
                 consumer.assign([place])
                 while len(messages) < end - place.offset:
                     got = consumer.consume(end - place.offset - len(messages), timeout=_DEADLINE_S)
-                    assert got, f"{one.where()}: nothing came, and the end is {end}"
+                    assert got, f"{partition.where()}: nothing came, and the end is {end}"
                     assert [message.error() for message in got if message.error()] == []
                     messages += got
-                one.judge(messages)
+                partition.judge(messages)
         finally:
             consumer.close()

@@ -1,6 +1,6 @@
 """A driver of one batch as a process that stops where a test can kill it: the data source's own writer and tasks, without Spark's engine.
 
-Told what to do by one JSON argument (`Plan`). It prints one line when it has stopped, and goes on when it is given one; then it prints
+Gets its work as one JSON argument (`Plan`). It prints one line when it has stopped, and goes on when it is given one; then it prints
 how its write has ended.
 """
 
@@ -48,9 +48,9 @@ class PausedDriver:
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
-        told = self._line()
+        answer = self._line()
         self._process.communicate()
-        return told
+        return answer
 
     def _line(self) -> str:
         assert self._process.stdout is not None

@@ -132,29 +132,29 @@ class Driver:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._process: subprocess.Popen[str] | None = None
-        self._told: Any = None
+        self._output: Any = None
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - open as long as this object
 
     def start(self) -> Driver:
         """Start it and wait until its queries run."""
         assert self._process is None
-        self._told = tempfile.NamedTemporaryFile("w+", prefix="told-")  # noqa: SIM115 - as above
+        self._output = tempfile.NamedTemporaryFile("w+", prefix="driver-")  # noqa: SIM115 - as above
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.sink_driver", self.plan.json()],
             cwd=ROOT,
             env={**os.environ, **self.plan.environment()},
             stdin=subprocess.PIPE,
-            stdout=self._told,
+            stdout=self._output,
             stderr=self._log,
             text=True,
         )
-        self._wait_told("started")
+        self._wait_for_line("started")
         return self
 
     @property
     def java(self) -> int:
         """The process id of its Java half."""
-        return int(self._wait_told("java")["java"])
+        return int(self._wait_for_line("java")["java"])
 
     @property
     def running(self) -> bool:
@@ -167,11 +167,11 @@ class Driver:
 
     def executor_of(self, pid: int) -> int:
         """The executor that the Python worker `pid` works for."""
-        return next(one for one in self.executors() if pid in descendants(one))
+        return next(executor for executor in self.executors() if pid in descendants(executor))
 
     def failures(self) -> list[str]:
         """Why queries had to be started again."""
-        return [one["why"] for one in self._lines() if "failed" in one]
+        return [line["why"] for line in self._lines() if "failed" in line]
 
     def kill(self, *, workers: bool) -> list[int]:
         """kill -9 of its Java and Python halves; the rest of what it started too, or it is left behind: its process ids."""
@@ -218,19 +218,19 @@ class Driver:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process = None
-        self._told.close()
+        self._output.close()
 
     def _lines(self) -> list[dict[str, Any]]:
-        text = Path(self._told.name).read_text()
+        text = Path(self._output.name).read_text()
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
 
-    def _wait_told(self, word: str) -> dict[str, Any]:
+    def _wait_for_line(self, word: str) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
             assert self._process is not None
             assert self._process.poll() is None, self.log()
-            return next((one for one in self._lines() if word in one), None)
+            return next((line for line in self._lines() if word in line), None)
 
-        return until(found, f"the driver tells {word}", DEADLINE_S)
+        return until(found, f"the driver prints {word}", DEADLINE_S)
 
 
 def _command(pid: int) -> bytes:
@@ -300,7 +300,7 @@ class SinkBench:
             DEADLINE_S
         )
         busy = [self.victim("coordinator").broker_id, self.victim("controller").broker_id]
-        order = sorted(range(1, 1 + len(self.broker.all)), key=lambda one: (one in busy, one))
+        order = sorted(range(1, 1 + len(self.broker.all)), key=lambda broker_id: (broker_id in busy, broker_id))
         replicas = [order[number:] + order[:number] for number in range(SINK_PARTITIONS)]
         admin = AdminClient({"bootstrap.servers": self.servers})
         wanted = [NewTopic(sink, SINK_PARTITIONS, replica_assignment=replicas) for sink in self.sinks]
@@ -418,7 +418,9 @@ class SinkBench:
         for query in self.queries.values():
             check_rows(self.servers, query.sink, expected)
         assert open_transactions(self.servers) == []
-        ends = [(query.sink, one, LATEST) for query in self.queries.values() for one in range(SINK_PARTITIONS)]
+        ends = [
+            (query.sink, partition, LATEST) for query in self.queries.values() for partition in range(SINK_PARTITIONS)
+        ]
         with Admin(self.servers) as admin:
             stable = admin._client.list_offsets(ends, "read_committed")
             assert stable == admin._client.list_offsets(ends, "read_uncommitted"), "a transaction holds readers back"
@@ -453,7 +455,7 @@ def open_transactions(servers: str) -> list[str]:
     """Transactional ids whose transaction has not ended."""
     states = ("Ongoing", "PrepareCommit", "PrepareAbort")
     with Admin(servers) as admin:
-        return sorted(one.transactional_id for one in admin.transactions(states))
+        return sorted(transaction.transactional_id for transaction in admin.transactions(states))
 
 
 def _hash(rows: list[bytes]) -> str:

@@ -1,6 +1,6 @@
 """A Spark driver as a process that is killed: several streaming queries from one topic, each into a topic of its own.
 
-Told what to do by one JSON argument (`Plan`); prints one JSON line for its Java process, then one whenever a query was
+Gets its work as one JSON argument (`Plan`); prints one JSON line for its Java process, then one whenever a query was
 started or has failed. A query that failed is started again, as a supervisor would; ends when its standard input ends.
 
 With `batch_rows` it writes a batch into each sink instead, all at once and each under the name of its sink, `batch_times` times,
@@ -102,7 +102,7 @@ def write_batch(spark: Any, plan: Plan, sink: str) -> None:
 def write_batches(spark: Any, plan: Plan) -> None:
     """All batches at once."""
     with ThreadPoolExecutor(len(plan.sinks)) as pool:
-        tell(started=len(plan.sinks))
+        report(started=len(plan.sinks))
         for _ in range(plan.batch_times):
             for done in [pool.submit(write_batch, spark, plan, sink) for sink in plan.sinks]:
                 done.result()
@@ -112,7 +112,7 @@ def main(words: str) -> None:
     """Run until standard input ends."""
     plan = Plan(**json.loads(words))
     spark = session(plan)
-    tell(java=int(spark._jvm.java.lang.ProcessHandle.current().pid()))
+    report(java=int(spark._jvm.java.lang.ProcessHandle.current().pid()))
     if plan.batch_rows:
         write_batches(spark, plan)
     else:
@@ -124,13 +124,13 @@ def stream(spark: Any, plan: Plan) -> None:
     """Keep the queries running until standard input ends."""
     rows = load(spark, plan)
     queries = {sink: start(rows, plan, sink) for sink in plan.sinks}
-    tell(started=len(queries))
+    report(started=len(queries))
     with selectors.DefaultSelector() as selector:
         selector.register(sys.stdin, selectors.EVENT_READ)
         while not selector.select(_LOOK_S):
             for sink, query in list(queries.items()):
                 if not query.isActive:
-                    tell(failed=sink, why=str(query.exception()))
+                    report(failed=sink, why=str(query.exception()))
                     del queries[sink]
                     if not (plan.last_life and Path(plan.last_life).exists()):
                         queries[sink] = start(rows, plan, sink)
@@ -138,7 +138,7 @@ def stream(spark: Any, plan: Plan) -> None:
         query.stop()
 
 
-def tell(**what: Any) -> None:
+def report(**what: Any) -> None:
     """One line."""
     print(json.dumps(what), flush=True)
 

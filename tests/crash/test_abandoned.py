@@ -15,7 +15,7 @@ from pylog_spark.client.admin import Admin
 from pylog_spark.sink import stream
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import STREAM, Write
-from pylog_spark.sink.task import Target, Written
+from pylog_spark.sink.task import WritePlan, Written
 from tests.crash.paused_driver import DECIDED, UNDECIDED, PausedDriver, Plan
 from tests.crash.sink_bench import open_transactions
 from tests.harness.brokers import Brokers
@@ -28,7 +28,7 @@ from tests.spark.support import Topic, topic_maker
 
 pytestmark = pytest.mark.cluster
 
-#: `abandonedAfter` of the writes here: long enough for a test to see that it is waited for.
+#: `abandonedAfter` of the writes here: long enough for a test to see that drivers wait for it.
 AFTER_MS = 1_000
 NAMED = {"txnAppId": "nightly", "txnVersion": "7"}
 KILLED = ["killed-a", "killed-b"]
@@ -44,13 +44,13 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str) -> Topic:
-    one = topic_maker(None, servers, f"topic-{uuid.uuid4()}")()
-    one.put(["before"])
-    return one
+    new_topic = topic_maker(None, servers, f"topic-{uuid.uuid4()}")()
+    new_topic.put(["before"])
+    return new_topic
 
 
 @pytest.fixture
-def driver(topic: Topic) -> Iterator[Callable[..., PausedDriver]]:
+def make_driver(topic: Topic) -> Iterator[Callable[..., PausedDriver]]:
     """Makes drivers of a write into the topic, stopped before it is decided, or after."""
     made: list[PausedDriver] = []
 
@@ -60,23 +60,23 @@ def driver(topic: Topic) -> Iterator[Callable[..., PausedDriver]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.kill()
+    for driver in made:
+        driver.kill()
 
 
-def grown_old(one: Topic) -> None:
+def grown_old(topic: Topic) -> None:
     """Wait until all open transactions are older than their writes may be, by the brokers' clocks."""
-    names = open_transactions(one.servers)
+    names = open_transactions(topic.servers)
     assert names
-    with Admin(one.servers) as admin:
+    with Admin(topic.servers) as admin:
         until(lambda: len(admin.transactions(["Ongoing"], duration_ms=AFTER_MS)) == len(names), "they are old")
 
 
 @pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
 def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_batch_that_is_written_anywhere(
-    topic: Topic, driver: Callable[..., PausedDriver], options: dict[str, str], caplog: pytest.LogCaptureFixture
+    topic: Topic, make_driver: Callable[..., PausedDriver], options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    driver(**options).kill()
+    make_driver(**options).kill()
     topic.put(["later"])
     other = topic_maker(None, topic.servers, f"other-{uuid.uuid4()}")()
     assert committed_values(topic.servers, topic.name, waiting=True) == ["before"]
@@ -84,15 +84,15 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_batch_that_is_
     save(other, texts("of another job"))
     assert committed_values(topic.servers, topic.name) == ["before", "later"]
     assert open_transactions(topic.servers) == []
-    (told,) = [one.getMessage() for one in caplog.records if "was abandoned" in one.getMessage()]
+    (warning,) = [record.getMessage() for record in caplog.records if "was abandoned" in record.getMessage()]
     for part in (f"2 of its transactions, which wrote to {topic.name}", "aborted", "pylog sink list"):
-        assert part in told
+        assert part in warning
 
 
-def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_reader_who_sees_all_that_came_later(
-    topic: Topic, driver: Callable[..., PausedDriver]
+def test_the_next_reader_ends_what_a_killed_driver_left_undecided_and_sees_all_that_came_later(
+    topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
-    driver().kill()
+    make_driver().kill()
     topic.put(["later"])
     grown_old(topic)
     assert values(topic) == ["before", "later"]
@@ -100,9 +100,9 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_the_next_reader_who_see
 
 
 def test_what_a_killed_driver_left_undecided_is_ended_by_a_streaming_reader(
-    topic: Topic, driver: Callable[..., PausedDriver]
+    topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
-    driver().kill()
+    make_driver().kill()
     topic.put(["later"])
     grown_old(topic)
     query = Query(topic, columns="value").available_now()
@@ -110,32 +110,32 @@ def test_what_a_killed_driver_left_undecided_is_ended_by_a_streaming_reader(
 
 
 def test_what_a_killed_driver_left_undecided_is_ended_by_a_stream_that_writes(
-    topic: Topic, driver: Callable[..., PausedDriver]
+    topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
-    driver().kill()
+    make_driver().kill()
     grown_old(topic)
     job = Job(topic.servers, topic.name, Write(STREAM, str(uuid.uuid4()), 0))
     job.task(0, "of a stream")
-    writer: Any = stream._Outcome(Target(job.client, topic.name, {"value": "value"}))
-    writer.commit([Written(outcome=one) for one in job.outcomes], 0)
+    writer: Any = stream._Outcome(WritePlan(job.client, topic.name, {"value": "value"}))
+    writer.commit([Written(outcome=outcome) for outcome in job.outcomes], 0)
     assert committed_values(topic.servers, topic.name) == ["before", "of a stream"]
 
 
-def test_nothing_is_ended_before_its_time(topic: Topic, driver: Callable[..., PausedDriver]) -> None:
-    one = driver(abandonedAfter="1h")
+def test_nothing_is_ended_before_its_time(topic: Topic, make_driver: Callable[..., PausedDriver]) -> None:
+    driver = make_driver(abandonedAfter="1h")
     grown_old(topic)
     topic.put(["later"])
     save(topic, texts("of another job"))
     assert values(topic) == ["before"]
-    assert one.go_on() == "written"
+    assert driver.go_on() == "written"
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED, "later", "of another job"]
 
 
 @pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
 def test_what_a_killed_driver_had_decided_is_committed_and_never_aborted(
-    topic: Topic, driver: Callable[..., PausedDriver], options: dict[str, str]
+    topic: Topic, make_driver: Callable[..., PausedDriver], options: dict[str, str]
 ) -> None:
-    driver(DECIDED, **options).kill()
+    make_driver(DECIDED, **options).kill()
     topic.put(["later"])
     grown_old(topic)
     assert sorted(values(topic)) == ["before", *KILLED, "later"]
@@ -146,33 +146,33 @@ def test_what_a_killed_driver_had_decided_is_committed_and_never_aborted(
 
 @pytest.mark.parametrize("options", [{}, NAMED], ids=["unnamed", "named"])
 def test_a_driver_that_was_only_slow_fails_with_what_to_do_and_its_rows_are_there_once_when_it_runs_again(
-    topic: Topic, driver: Callable[..., PausedDriver], options: dict[str, str]
+    topic: Topic, make_driver: Callable[..., PausedDriver], options: dict[str, str]
 ) -> None:
-    slow = driver(**options)
+    slow = make_driver(**options)
     grown_old(topic)
     assert values(topic) == ["before"]
-    told = slow.go_on()
-    assert told.startswith("[PYLOG_SINK_FENCED] ")
-    assert "open for longer than its option abandonedAfter says" in told
-    assert "larger abandonedAfter" in told
+    answer = slow.go_on()
+    assert answer.startswith("[PYLOG_SINK_FENCED] ")
+    assert "open for longer than its option abandonedAfter says" in answer
+    assert "larger abandonedAfter" in answer
     assert committed_values(topic.servers, topic.name) == ["before"]
-    assert driver(**options).go_on() == "written"
+    assert make_driver(**options).go_on() == "written"
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
 
 
 def test_a_driver_that_was_slow_after_its_decision_has_written_once_though_another_has_finished_it(
-    topic: Topic, driver: Callable[..., PausedDriver]
+    topic: Topic, make_driver: Callable[..., PausedDriver]
 ) -> None:
-    slow = driver(DECIDED)
+    slow = make_driver(DECIDED)
     grown_old(topic)
     assert sorted(values(topic)) == ["before", *KILLED]
     assert slow.go_on() == "written"
     assert committed_values(topic.servers, topic.name) == ["before", *KILLED]
 
 
-def test_looking_for_abandoned_writes_never_fails_the_work_of_who_looks(caplog: pytest.LogCaptureFixture) -> None:
+def test_looking_for_abandoned_writes_never_fails_the_callers_own_work(caplog: pytest.LogCaptureFixture) -> None:
     client = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "500"}
     with caplog.at_level(logging.WARNING):
         assert end_abandoned(client) == 0
-    (told,) = [one.getMessage() for one in caplog.records]
-    assert told.startswith("Cannot find out whether a write was abandoned")
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith("Cannot find out whether a write was abandoned")

@@ -1,5 +1,5 @@
 """Every file of a log x what can happen to it while the broker is stopped x how that stop was: the records are as before, or the
-partition is refused by name, or what is lost is told by offset and bytes. Never other records, never aborted ones, never silence.
+partition is refused by name, or the loss is logged with offset and bytes. Never other records, never aborted ones, never silence.
 
 All cases of the files of a partition share one broker, a partition for each: the others are served whatever happens to one.
 """
@@ -55,7 +55,7 @@ class Scene:
         self.broker.start()
         with Admin(self.broker.bootstrap_servers) as admin:
             described = admin.topic(TOPIC).partitions
-        self.offline = {one.partition for one in described if one.leader == -1}
+        self.offline = {partition.partition for partition in described if partition.leader == -1}
 
     def folder(self, partition: int) -> Path:
         return Path(self.broker.data_dir) / f"{TOPIC}-{partition}"
@@ -69,30 +69,30 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{place.name} is {harm.name}" for place, harm in CASES])
-def test_a_harmed_file_of_a_partition_is_mended_refused_or_told(scene: Scene, number: int) -> None:
+def test_a_damaged_file_of_a_partition_is_rebuilt_refused_or_reported(scene: Scene, number: int) -> None:
     name = f"{TOPIC}-{number}"
-    told = list(damage.lines_of(scene.broker, name))
+    lines = list(damage.lines_of(scene.broker, name))
     if number in scene.offline:
-        assert any("a partition is offline" in line for line in told), told
+        assert any("a partition is offline" in line for line in lines), lines
         return
     for isolation in ("read_committed", "read_uncommitted"):
         whole = damage.values(number, range(ROUNDS), committed=isolation == "read_committed")
         seen, error = damage.read(scene.broker, TOPIC, number, isolation)
-        if (scene.stop, *(one.name for one in CASES[number])) in NOBODY_CAN_KNOW:
+        if (scene.stop, *(damage_case.name for damage_case in CASES[number])) in NOBODY_CAN_KNOW:
             assert len(seen) == len(whole)
             continue
         if seen and seen[0] != whole[0]:
             assert scene.stop == "killed"
-            assert any("offsets 0 to 3 are gone" in line for line in told), told
+            assert any("offsets 0 to 3 are gone" in line for line in lines), lines
             whole = [record for record in whole if record[0] >= seen[0][0]]
-        assert seen == whole[: len(seen)], told
+        assert seen == whole[: len(seen)], lines
         if error is not None:
             assert f"partition {number} of" in str(error) or name in str(error), error
             continue
         if len(seen) < len(whole):
             lost_from = whole[len(seen)][0]
             assert scene.stop == "killed"
-            assert any("were cut" in line or "is lost" in line for line in told), (lost_from, told)
+            assert any("were cut" in line or "is lost" in line for line in lines), (lost_from, lines)
     if error is None:
         with Producer(scene.broker.bootstrap_servers, TOPIC, damage.QUICK_WRITES) as producer:
             producer.send(b"more", partition=number)
@@ -105,7 +105,7 @@ def test_the_partition_that_nothing_happened_to_is_as_it_was(scene: Scene) -> No
     assert seen[-1][0] < END
 
 
-# The files that tell of all logs: one start for each case.
+# The files with entries for all logs: one start for each case.
 
 #: Where the log begins, as a client has asked.
 BEGINS = OFFSETS
@@ -133,7 +133,7 @@ def stopped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize(
     ("place", "harm"),
     [(place, harm) for place, harm in DATA_CASES if LONG or harm.name in _SHORT or not place.there],
-    ids=lambda one: one.name,
+    ids=lambda case: case.name,
 )
 def test_a_harmed_file_that_tells_of_all_logs_changes_no_record_or_is_named(
     stopped: Path, tmp_path: Path, place: damage.Place, harm: damage.Harm

@@ -1,4 +1,4 @@
-"""A full disk: producers are told, what was acknowledged stays readable, the process lives, and space makes it well again.
+"""A full disk: producers get errors, acknowledged records stay readable, the process lives, and space makes it well again.
 
 Of several brokers one with a full disk falls behind; as a leader it hands over to the others, stops, and says why.
 """
@@ -101,9 +101,9 @@ def read_all(servers: str, partition: int = 0) -> dict[int, int]:
         while len(messages) < high - low:
             got = consumer.consume(high - low - len(messages), timeout=_DEADLINE_S)
             assert got, f"{len(messages)} of {high - low} records came"
-            assert [one.error() for one in got if one.error()] == []
+            assert [message.error() for message in got if message.error()] == []
             messages += got
-        return {one.offset() or 0: int((one.value() or b"")[:8]) for one in messages}
+        return {message.offset() or 0: int((message.value() or b"")[:8]) for message in messages}
     finally:
         consumer.close()
 
@@ -130,7 +130,7 @@ def test_a_full_disk_refuses_records_and_loses_none(small_disk: Path, segment_by
         assert len(set(held.values())) == len(held)
 
 
-def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None:
+def test_a_stop_with_a_full_disk_is_reported_in_a_sentence(small_disk: Path) -> None:
     with LocalBroker(small_disk) as broker:
         filler = Filler(broker.bootstrap_servers)
         while not filler.refused:
@@ -143,7 +143,7 @@ def test_a_stop_with_a_full_disk_is_told_in_a_sentence(small_disk: Path) -> None
         assert "Traceback" not in said
 
 
-def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_told_in_a_sentence(small_disk: Path) -> None:
+def test_a_start_with_a_disk_that_filled_up_while_a_topic_was_made_is_reported_in_a_sentence(small_disk: Path) -> None:
     broker = LocalBroker(small_disk).start()
     _fill(small_disk)
     # Room for the topic's document, and not for the logs of its 50 partitions.
@@ -174,7 +174,9 @@ def test_a_leader_with_a_full_disk_hands_over_and_stops_and_comes_back_with_spac
             admin.create_topic("full", 3, 3, {"min.insync.replicas": "2"})
         cluster.wait_in_sync("full")
         full = cluster.broker(1)
-        partition = next(one.partition for one in cluster.describe_topic("full") if one.leader == full.broker_id)
+        partition = next(
+            partition.partition for partition in cluster.describe_topic("full") if partition.leader == full.broker_id
+        )
         filler = Filler(cluster.bootstrap_servers, partition)
         # A record may also be refused because a busy machine was slow.
         until(lambda: not full.running or filler.send(50), "the leader stops", _DEADLINE_S)

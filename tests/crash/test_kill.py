@@ -50,7 +50,7 @@ def test_every_acknowledged_record_survives_kill_9_under_load_once_and_in_order(
         broker.close()
     print(f"{bitten} of {ROUNDS} kills cut off requests on their way, {load.cut_off} plain records in all")
     assert bitten > ROUNDS / 4, f"only {bitten} of {ROUNDS} kills cut off requests that were on their way"
-    assert all(one.next_offset > ROUNDS * 10 for one in (*load.idempotent, *load.plain))
+    assert all(partition.next_offset > ROUNDS * 10 for partition in (*load.idempotent, *load.plain))
 
 
 def _stop_with_requests_under_way(broker: LocalBroker, load: NumberedRecords, randomness: random.Random) -> None:

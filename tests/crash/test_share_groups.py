@@ -100,7 +100,7 @@ class Member:
                 # The broker is dead, or dies: there is another session when it is back.
                 with suppress(NativeError):
                     self._session()
-        except Exception as error:  # noqa: BLE001  # the test tells of it
+        except Exception as error:  # noqa: BLE001  # the test reports it
             self._seen.wrong.append(f"{self._name}: {error!r}")
 
     def _session(self) -> None:
@@ -132,14 +132,14 @@ class Member:
             connection, "ShareFetch", 2, **request, topics=[{"topic_id": self._topic_id, "partitions": [partition]}]
         )
         assert answer["error_code"] == 0, answer
-        found = [one for topic in answer["responses"] for one in topic["partitions"]]
-        taken = all(one["acknowledge_error_code"] == 0 for one in found)
+        found = [partition for topic in answer["responses"] for partition in topic["partitions"]]
+        taken = all(partition["acknowledge_error_code"] == 0 for partition in found)
         if fates and found and taken:
             self._seen.acknowledged(offset for offset, fate in fates.items() if fate == ACCEPT)
         offsets = [
             (offset, run["delivery_count"])
-            for one in found
-            for run in one["acquired_records"]
+            for partition in found
+            for run in partition["acquired_records"]
             for offset in range(run["first_offset"], run["last_offset"] + 1)
         ]
         for offset, count in offsets:
@@ -212,8 +212,8 @@ def test_what_was_acknowledged_survives_kill_9_and_all_else_is_delivered(tmp_pat
                 broker.kill()
                 broker.start()
         finally:
-            for one in members:
-                one.stop()
+            for member in members:
+                member.stop()
         last = Member(broker, "last", topic_id, seen, is_last=True).start()
         try:
             until(lambda: lag(broker) == 0, lambda: f"{lag(broker)} records are left")

@@ -41,29 +41,29 @@ _TIMEOUT_S = 600 + 120 * ROUNDS
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_each_row_is_seen_once_though_the_driver_is_killed_at_every_step(shared: Shared) -> None:
     print(f"are its workers killed with it, by round: {WAYS}; PYLOG_SINK_SEED=0 begins with yes")
-    with shared.bench() as one:
+    with shared.bench() as bench:
         for number, workers in enumerate(WAYS):
-            one.stop_everywhere()
-            one.control.leave(one.driver.kill(workers=workers))
+            bench.stop_everywhere()
+            bench.control.leave(bench.driver.kill(workers=workers))
             if number % 3 == 2:
-                for query in one.queries.values():
+                for query in bench.queries.values():
                     query.forget_newest_commit()
-        one.finish()
+        bench.finish()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_each_row_is_seen_once_though_the_python_worker_is_killed_at_every_step(shared: Shared) -> None:
-    with shared.bench() as one:
-        waiting = one.stop_everywhere()
-        before = len(one.driver.failures())
+    with shared.bench() as bench:
+        waiting = bench.stop_everywhere()
+        before = len(bench.driver.failures())
         kill(waiting.values())
-        one.control.release()
+        bench.control.release()
         for _ in range(ROUNDS - 1):
-            kill(one.stop_everywhere().values())
-            one.control.release()
-        one.finish()
-        failures = one.driver.failures()[before:]
+            kill(bench.stop_everywhere().values())
+            bench.control.release()
+        bench.finish()
+        failures = bench.driver.failures()[before:]
         assert len(failures) >= ROUNDS * len(ON_DRIVER), failures
 
 
@@ -71,15 +71,15 @@ def test_each_row_is_seen_once_though_the_python_worker_is_killed_at_every_step(
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_each_row_is_seen_once_though_the_broker_is_killed_at_every_step(shared: Shared) -> None:
     print(f"do they go on before it is back, by round: {WAYS}; PYLOG_SINK_SEED=0 begins with yes")
-    with shared.bench() as one:
+    with shared.bench() as bench:
         for early in WAYS:
-            one.stop_everywhere()
-            one.broker.kill()
+            bench.stop_everywhere()
+            bench.broker.kill()
             if early:
-                one.control.release()
-            one.broker.start()
-            one.control.release()
-        one.finish()
+                bench.control.release()
+            bench.broker.start()
+            bench.control.release()
+        bench.finish()
 
 
 @pytest.mark.slow
@@ -87,21 +87,21 @@ def test_each_row_is_seen_once_though_the_broker_is_killed_at_every_step(shared:
 def test_a_driver_that_was_stopped_at_any_step_and_goes_on_after_another_took_over_changes_nothing(
     shared: Shared,
 ) -> None:
-    with shared.bench() as one:
-        stopped = one.stop_everywhere()
-        old = one.driver
+    with shared.bench() as bench:
+        stopped = bench.stop_everywhere()
+        old = bench.driver
         before = len(old.failures())
         old.signal(signal.SIGSTOP)
         Path(old.plan.last_life).touch()
         try:
-            one.driver = Driver(replace(old.plan, last_life=""))
-            one.control.leave(stopped.values())
-            one.driver.start()
-            one.idle()
-            one.control.release_files()
+            bench.driver = Driver(replace(old.plan, last_life=""))
+            bench.control.leave(stopped.values())
+            bench.driver.start()
+            bench.idle()
+            bench.control.release_files()
             old.signal(signal.SIGCONT)
             until(lambda: len(old.failures()) == before + len(STEPS), "the old driver has met the new one", DEADLINE_S)
-            one.finish()
+            bench.finish()
         finally:
             old.close()
 
@@ -111,56 +111,58 @@ def test_a_driver_that_was_stopped_at_any_step_and_goes_on_after_another_took_ov
 @pytest.mark.timeout(_TIMEOUT_S)
 @pytest.mark.parametrize("role", ["leader", "coordinator", "controller"])
 def test_each_row_is_seen_once_though_the_broker_in_a_role_is_killed_at_every_step(
-    bench: Callable[..., SinkBench], role: str
+    make_bench: Callable[..., SinkBench], role: str
 ) -> None:
-    one = bench()
+    bench = make_bench()
     for number in range(ROUNDS):
-        one.stop_everywhere()
-        one.kill(role)
-        one.control.release()
+        bench.stop_everywhere()
+        bench.kill(role)
+        bench.control.release()
         if number % 2 == 0:
-            one.idle()
-        one.broker.start()
-    one.finish()
-    # A driver that was held before its decision for longer than its transaction may take is told so, and its query is started
+            bench.idle()
+        bench.broker.start()
+    bench.finish()
+    # A driver that was held before its decision for longer than its transaction may take fails with that, and its query is started
     # again; the death itself costs no query.
     others = [
-        why for why in one.driver.failures() if not re.search(r"transaction pylog-sink\.\S+ is not open any more", why)
+        why
+        for why in bench.driver.failures()
+        if not re.search(r"transaction pylog-sink\.\S+ is not open any more", why)
     ]
     assert not others, "\n".join(others)
 
 
 @pytest.mark.long  # to Spark, and to the sink, it is the death of a Python worker, which is above
 @pytest.mark.timeout(_TIMEOUT_S)
-def test_each_row_is_seen_once_though_an_executor_is_killed_at_every_step(bench: Callable[..., SinkBench]) -> None:
-    one = bench(master="local-cluster[2,2,1024]")
+def test_each_row_is_seen_once_though_an_executor_is_killed_at_every_step(make_bench: Callable[..., SinkBench]) -> None:
+    bench = make_bench(master="local-cluster[2,2,1024]")
     for _ in range(ROUNDS):
-        waiting = one.stop_everywhere()
-        victims = {one.driver.executor_of(waiting[step]) for step in IN_TASKS}
+        waiting = bench.stop_everywhere()
+        victims = {bench.driver.executor_of(waiting[step]) for step in IN_TASKS}
         workers = [pid for victim in victims for pid in descendants(victim)]
         kill(victims)
         kill(workers)
-        one.control.release()
-    one.finish()
+        bench.control.release()
+    bench.finish()
 
 
 @pytest.mark.long  # a batch that Spark runs again since its commit is lost: tests/spark/test_sink_once.py
 @pytest.mark.timeout(_TIMEOUT_S)
-def test_each_row_is_seen_once_though_the_newest_commit_of_spark_is_lost(bench: Callable[..., SinkBench]) -> None:
-    one = bench(("only",))
-    query = one.queries["only"]
+def test_each_row_is_seen_once_though_the_newest_commit_of_spark_is_lost(make_bench: Callable[..., SinkBench]) -> None:
+    bench = make_bench(("only",))
+    query = bench.queries["only"]
     for _ in range(ROUNDS):
-        one.fill()
-        one.driver.start()
-        one.idle()
-        one.driver.stop()
+        bench.fill()
+        bench.driver.start()
+        bench.idle()
+        bench.driver.stop()
         assert query.forget_newest_commit() == query.newest("offsets")
-    one.finish()
+    bench.finish()
 
 
 @pytest.mark.long
-def test_the_checks_bite_at_least_once_does_not_pass_them(bench: Callable[..., SinkBench]) -> None:
-    one = bench((FLUSHED,), options={"delivery": "at-least-once"})
-    kill(one.stop_everywhere().values())
+def test_the_checks_bite_at_least_once_does_not_pass_them(make_bench: Callable[..., SinkBench]) -> None:
+    bench = make_bench((FLUSHED,), options={"delivery": "at-least-once"})
+    kill(bench.stop_everywhere().values())
     with pytest.raises(AssertionError, match="more than once"):
-        one.finish()
+        bench.finish()

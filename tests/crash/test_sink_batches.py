@@ -24,27 +24,27 @@ _TIMEOUT_S = 900
 
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_a_named_batch_whose_writer_was_killed_at_any_step_is_there_once_when_it_is_written_again_and_again(
-    bench: Callable[..., SinkBench],
+    make_bench: Callable[..., SinkBench],
 ) -> None:
-    one = bench()
-    with batch_driver.stopped_at_steps(one):
+    bench = make_bench()
+    with batch_driver.stopped_at_steps(bench):
         pass  # and killed
-    assert batch_driver.start(one, one.sinks, times=2).wait(DEADLINE_S) == 0
-    batch_driver.check(one)
+    assert batch_driver.start(bench, bench.sinks, times=2).wait(DEADLINE_S) == 0
+    batch_driver.check(bench)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(_TIMEOUT_S)
 def test_a_named_batch_whose_spark_driver_was_killed_at_any_step_is_there_once_when_it_is_written_again_and_again(
-    bench: Callable[..., SinkBench],
+    make_bench: Callable[..., SinkBench],
 ) -> None:
-    one = bench(batch_rows=batch_driver.ROWS)
-    batch_driver.arm(one)
-    one.driver.start()
-    for step, query in one.queries.items():
-        one.control.reached(step, query.key)
-    one.driver.kill(workers=True)
-    one.driver.plan = replace(one.driver.plan, batch_times=2)
-    one.driver.start()
-    one.driver.stop()
-    batch_driver.check(one)
+    bench = make_bench(batch_rows=batch_driver.ROWS)
+    batch_driver.arm(bench)
+    bench.driver.start()
+    for step, query in bench.queries.items():
+        bench.control.reached(step, query.key)
+    bench.driver.kill(workers=True)
+    bench.driver.plan = replace(bench.driver.plan, batch_times=2)
+    bench.driver.start()
+    bench.driver.stop()
+    batch_driver.check(bench)

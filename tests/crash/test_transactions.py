@@ -121,7 +121,7 @@ class Loop:
 
 
 def _state(pid: int) -> str:
-    """The letter by which the operating system tells the state of a process."""
+    """The letter for the state of a process in the operating system."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
@@ -173,13 +173,13 @@ def test_consume_transform_produce_is_exactly_once_under_kill_9_of_client_and_br
 
         def ended() -> bool:
             loop.listen(0.5)
-            return all(len(read(servers, one, "read_committed")) >= total for one in range(PARTITIONS))
+            return all(len(read(servers, partition, "read_committed")) >= total for partition in range(PARTITIONS))
 
         until(ended, "the loop comes to the end", _DEADLINE_S + ROUNDS)
         loop.kill()
         for partition in range(PARTITIONS):
             assert read(servers, partition, "read_committed") == list(range(total))
-        aborted = sum(len(read(servers, one, "read_uncommitted")) - total for one in range(PARTITIONS))
+        aborted = sum(len(read(servers, number, "read_uncommitted")) - total for number in range(PARTITIONS))
     finally:
         loop.close()
         broker.close()

@@ -40,7 +40,7 @@ def main(servers: str) -> None:
         {
             "bootstrap.servers": servers,
             "group.id": "transform",
-            # A static member: whoever comes back gets its partitions at once.
+            # A static member: it gets its partitions at once when it comes back.
             "group.instance.id": "only",
             "session.timeout.ms": 30_000,
             "enable.auto.commit": False,
@@ -52,19 +52,19 @@ def main(servers: str) -> None:
     )
     consumer.subscribe(["in"])
     while True:
-        messages = [one for one in consumer.consume(BATCH, timeout=0.2) if one.error() is None]
+        messages = [message for message in consumer.consume(BATCH, timeout=0.2) if message.error() is None]
         if messages:
             transform(producer, consumer, messages)
 
 
 def transform(producer: Producer, consumer: Consumer, messages: list) -> None:
     """One transaction; when it has to be aborted, its messages come again."""
-    places = [TopicPartition(one.topic(), one.partition()) for one in messages]
-    ends = {(one.topic(), one.partition()): one.offset() + 1 for one in messages}
+    places = [TopicPartition(message.topic(), message.partition()) for message in messages]
+    ends = {(message.topic(), message.partition()): message.offset() + 1 for message in messages}
     try:
         producer.begin_transaction()
-        for one in messages:
-            producer.produce("out", one.value(), one.key(), one.partition())
+        for message in messages:
+            producer.produce("out", message.value(), message.key(), message.partition())
         producer.flush(_TIMEOUT_S)
         print("written", flush=True)
         if _asked_to_stand_still:

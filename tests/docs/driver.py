@@ -19,7 +19,7 @@ def run(page: str, program: str) -> tuple[str, str | None]:
     try:
         with contextlib.redirect_stdout(printed):
             exec(compile(program, page, "exec"), {"__name__": "__main__"})
-    except Exception:  # noqa: BLE001  # it is told, and the next page runs
+    except Exception:  # noqa: BLE001  # it is reported, and the next page runs
         return printed.getvalue(), traceback.format_exc()
     return printed.getvalue(), None
 
@@ -49,7 +49,7 @@ def end_spark() -> None:
 if __name__ == "__main__":
     for name, text, place in json.loads(Path(sys.argv[1]).read_text()):
         work_in(place)
-        told = run(name, text)
+        outcome = run(name, text)
         end_spark()
         with open(sys.argv[2], "a") as outcomes:
-            outcomes.write(json.dumps([name, *told]) + "\n")
+            outcomes.write(json.dumps([name, *outcome]) + "\n")

@@ -104,8 +104,8 @@ class Outcomes:
         outcomes.touch()
         words = [sys.executable, "-m", "tests.docs.driver", str(wanted), str(outcomes)]
         self._done = run(words, folder, 600, **variables)
-        told = map(json.loads, outcomes.read_text().splitlines())
-        self._told = {page: (printed, error) for page, printed, error in told}
+        outcomes_by_page = map(json.loads, outcomes.read_text().splitlines())
+        self._outcomes = {page: (printed, error) for page, printed, error in outcomes_by_page}
 
     def check(self, page: Path) -> None:
         """The page's program came to its end."""
@@ -113,7 +113,7 @@ class Outcomes:
             "",
             f"It did not come to its turn, or ended the process, whose exit code is {self._done.returncode}.",
         )
-        printed, error = self._told.get(str(page), nothing)
+        printed, error = self._outcomes.get(str(page), nothing)
         assert error is None, (
             f"{page.name}, line numbers are the page's:\n{printed}\n{error}\n{self._done.stderr[-4000:]}"
         )
@@ -171,7 +171,7 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", [*PAGES, *MORE_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    missing = [one for one in targets if "://" not in one and not (page.parent / one).exists()]
+    missing = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert missing == []
 
 
@@ -202,7 +202,7 @@ def test_the_page_of_examples_leads_to_each_of_them() -> None:
     folder = ROOT / "examples"
     targets = set(re.findall(r"\]\(([^)#]+)\)", (folder / "README.md").read_text()))
     wanted = {file.name for file in folder.glob("*.py")} | {
-        f"{one.parent.name}/README.md" for one in folder.glob("*/*.md")
+        f"{page.parent.name}/README.md" for page in folder.glob("*/*.md")
     }
     assert wanted - targets == set()
 

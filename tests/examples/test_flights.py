@@ -21,22 +21,22 @@ def story_of(months: int) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def told() -> subprocess.CompletedProcess[str]:
+def finished() -> subprocess.CompletedProcess[str]:
     """The story of a month, run once."""
     return story_of(1)
 
 
-def check_numbers(told: subprocess.CompletedProcess[str], events: str, windows: str) -> None:
-    assert told.returncode == 0, f"{told.stdout}\n{told.stderr[-4000:]}"
-    assert f"{events} events" in told.stdout
-    assert "0 dropped as late" in told.stdout
-    assert f"{windows} windows, all the same" in told.stdout
-    assert "\nEvery number is the same.\n" in told.stdout
+def check_numbers(finished: subprocess.CompletedProcess[str], events: str, windows: str) -> None:
+    assert finished.returncode == 0, f"{finished.stdout}\n{finished.stderr[-4000:]}"
+    assert f"{events} events" in finished.stdout
+    assert "0 dropped as late" in finished.stdout
+    assert f"{windows} windows, all the same" in finished.stdout
+    assert "\nEvery number is the same.\n" in finished.stdout
 
 
 @pytest.mark.timeout(600)
-def test_the_story_ends_with_every_number_the_same(told: subprocess.CompletedProcess[str]) -> None:
-    check_numbers(told, "27,004", "96")
+def test_the_story_ends_with_every_number_the_same(finished: subprocess.CompletedProcess[str]) -> None:
+    check_numbers(finished, "27,004", "96")
 
 
 @pytest.mark.long
@@ -46,18 +46,18 @@ def test_the_story_of_a_whole_year_ends_with_every_number_the_same() -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_newcomer_sees_a_line_for_each_step_and_no_noise(told: subprocess.CompletedProcess[str]) -> None:
-    shown = told.stdout + told.stderr
+def test_a_newcomer_sees_a_line_for_each_step_and_no_noise(finished: subprocess.CompletedProcess[str]) -> None:
+    shown = finished.stdout + finished.stderr
     assert len(shown.splitlines()) <= 40, shown[:4000]
     noise = re.compile(r"ERROR|WARN|Traceback|Exception|^\s*at (org|java|scala)\.", re.MULTILINE | re.IGNORECASE)
     assert noise.search(shown) is None, shown[:4000]
-    steps = [line for line in told.stdout.splitlines() if re.search(r" \d+\.\d s( |$)", line)]
+    steps = [line for line in finished.stdout.splitlines() if re.search(r" \d+\.\d s( |$)", line)]
     assert len(steps) == 8
 
 
 @pytest.mark.timeout(600)
-def test_the_end_of_the_story_says_what_to_try_next(told: subprocess.CompletedProcess[str]) -> None:
-    _, _, after = told.stdout.partition("\nEvery number is the same.\n")
+def test_the_end_of_the_story_says_what_to_try_next(finished: subprocess.CompletedProcess[str]) -> None:
+    _, _, after = finished.stdout.partition("\nEvery number is the same.\n")
     first, *ways = after.strip().splitlines()
     assert first == "What to try next:"
     assert len(ways) == 4
@@ -155,7 +155,7 @@ def test_what_is_printed_at_the_start_is_shown_when_it_fails_and_what_comes_late
 
 
 def test_a_stage_of_the_build_is_one_line_and_shows_what_was_printed_when_it_fails() -> None:
-    stage = [str(ROOT / "scripts" / "stage"), "Building"]
+    stage = [str(ROOT / ".ci" / "stage"), "Building"]
     quiet = subprocess.run([*stage, "echo", "noise"], capture_output=True, text=True, check=False)
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "Building ...\n", "")
     failed = subprocess.run([*stage, "sh", "-c", "echo why; exit 3"], capture_output=True, text=True, check=False)

@@ -68,10 +68,10 @@ class _Dialled(LocalCluster):
     ) -> None:
         super().__init__(directory, brokers, zookeeper=zookeeper, chroot=chroot, **settings)
         self._dialled = f"127.0.0.1:{network.listen(ZOOKEEPER, zookeeper.port)}{chroot}"
-        for one in self.brokers:
-            one.port = one.port or free_port()
-            advertised = network.listen(end_name(one.broker_id), one.port)
-            one.configure(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
+        for broker in self.brokers:
+            broker.port = broker.port or free_port()
+            advertised = network.listen(end_name(broker.broker_id), broker.port)
+            broker.configure(advertised_listeners=f"PLAINTEXT://127.0.0.1:{advertised}")
 
     @property
     def zookeeper_connect(self) -> str:
@@ -133,7 +133,7 @@ class Bench:
     @property
     def brokers(self) -> dict[int, LocalBroker]:
         """By their numbers."""
-        return {one.broker_id: one for one in self._cluster.brokers}
+        return {broker.broker_id: broker for broker in self._cluster.brokers}
 
     @property
     def servers(self) -> str:
@@ -254,7 +254,7 @@ class Bench:
     def followers(self, place: Place) -> list[int]:
         """The other replicas."""
         state = self.watcher.state(place)
-        return [one for one in state.replicas if one != state.leader]
+        return [replica for replica in state.replicas if replica != state.leader]
 
     def await_whole(self, topics: Iterable[str]) -> float:
         """Wait until all replicas of some topics are in their ISRs; the seconds it took."""

@@ -93,7 +93,7 @@ class Brokers:
             topics: list[dict[str, Any]] = client.describe_topics(None)
         finally:
             client.close()
-        counts = {one["name"]: {len(each["replicas"]) for each in one["partitions"]} for one in topics}
+        counts = {topic["name"]: {len(each["replicas"]) for each in topic["partitions"]} for topic in topics}
         # A topic that was deleted a moment ago may still be listed without partitions.
         assert {name: found for name, found in counts.items() if found - {len(self.all)}} == {}
 

@@ -38,7 +38,7 @@ class Disks:
         """What gets shorter in here was not cut by a broker."""
         with self._looking:
             yield
-            self._sizes = {one: size for one, size in self._sizes.items() if Path(one).parent != directory}
+            self._sizes = {path: size for path, size in self._sizes.items() if Path(path).parent != directory}
 
     def _run(self) -> None:
         while not self._stopped.wait(_LOOK_S):

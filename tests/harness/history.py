@@ -104,7 +104,7 @@ class Taken:
     Attributes
     ----------
     count : int
-        The delivery's number, as the member was told it.
+        The number of the delivery, as the member got it.
     outcome : Outcome
         What the answer to the acknowledgement said; UNKNOWN without one.
     """
@@ -121,7 +121,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a partition as one client was told it: the high watermark, or with `committed_only` the last stable offset."""
+    """The end of a partition in an answer to one client: the high watermark, or with `committed_only` the last stable offset."""
 
     place: Place
     committed_only: bool
@@ -132,7 +132,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class FinalRead:
-    """All of a partition, read after everything was healed, up to the end that the leader told."""
+    """All of a partition, read after everything was healed, up to the end that the leader gave."""
 
     place: Place
     committed_only: bool

@@ -93,7 +93,7 @@ def spark_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def is_served(client: Any, topic: str, partitions: int) -> bool:
-    """Whether the leaders of a topic that was just made serve it: Apache Kafka may tell of it a little after it has answered."""
+    """Whether the leaders of a topic that was just made serve it: Apache Kafka may know it only a little after it has answered."""
     from pylog_spark._native import NativeError
 
     try:

@@ -135,15 +135,15 @@ class Sender(Client):
         own: dict[str, Any] = {"enable.idempotence": True} if idempotent else {"retries": 0}
         own["max.in.flight"] = 1
         self._may_repeat = not idempotent
-        statistics = {"statistics.interval.ms": 500, "stats_cb": self._told}
+        statistics = {"statistics.interval.ms": 500, "stats_cb": self._on_statistics}
         self._producer = Producer({**self._settings, **_ACKS_ALL, **own, **statistics})
         self._numbers = count()
         #: Requests that librdkafka sent again.
         self.retries = 0
 
-    def _told(self, statistics: str) -> None:
+    def _on_statistics(self, statistics: str) -> None:
         brokers = json.loads(statistics)["brokers"].values()
-        self.retries = sum(one["txretries"] for one in brokers)
+        self.retries = sum(broker["txretries"] for broker in brokers)
 
     def step(self) -> None:
         send = begin_send(self._history, self.name, next(self._numbers), self._random.choice(self._places))
@@ -212,7 +212,7 @@ class Copier(Client):
                     **self._settings,
                     **READER,
                     "group.id": self.name,
-                    # A static member: whoever comes back gets its partitions at once.
+                    # A static member: it gets its partitions at once when it comes back.
                     "group.instance.id": "only",
                     "isolation.level": "read_committed",
                     "auto.offset.reset": "earliest",
@@ -230,12 +230,12 @@ class Copier(Client):
 
     def _copy(self, producer: Producer, consumer: Consumer, messages: list[Message]) -> None:
         transaction = Transaction(f"{self.name}/{next(self._names)}")
-        ends = {one.partition(): one.offset() + 1 for one in messages}
+        ends = {message.partition(): message.offset() + 1 for message in messages}
         try:
             producer.begin_transaction()
-            for one in messages:
-                send = begin_send(self._history, self.name, next(self._numbers), (self._target, one.partition()))
-                send.source = (one.topic(), one.partition(), one.offset())
+            for message in messages:
+                send = begin_send(self._history, self.name, next(self._numbers), (self._target, message.partition()))
+                send.source = (message.topic(), message.partition(), message.offset())
                 send.transaction = transaction
                 produce(producer, send)
             offsets = [TopicPartition(self._source, partition, end) for partition, end in ends.items()]
@@ -315,22 +315,24 @@ class Member(Client):
         messages = records(self._consumer.consume(50, 0.1))
         record_polls(self._history, self.name, self._session, True, messages, began)
         if messages:
-            ends = {(one.topic(), one.partition()): one.offset() + 1 for one in messages}
+            ends = {(message.topic(), message.partition()): message.offset() + 1 for message in messages}
             self._commit([TopicPartition(*place, end) for place, end in ends.items()])
 
     def _commit(self, offsets: list[TopicPartition]) -> None:
         began = time.monotonic()
         outcomes: dict[Place, Outcome] = {}
         try:
-            for one in self._consumer.commit(offsets=offsets, asynchronous=False) or ():
-                outcomes[one.topic, one.partition] = Outcome.OK if one.error is None else Outcome.UNKNOWN
+            for partition in self._consumer.commit(offsets=offsets, asynchronous=False) or ():
+                outcomes[partition.topic, partition.partition] = (
+                    Outcome.OK if partition.error is None else Outcome.UNKNOWN
+                )
         except KafkaException:
             outcomes.clear()
         ended = time.monotonic()
-        for one in offsets:
-            place = (one.topic, one.partition)
+        for partition in offsets:
+            place = (partition.topic, partition.partition)
             outcome = outcomes.get(place, Outcome.UNKNOWN)
-            self._history.group_offsets.append(GroupOffset(self._group, place, one.offset, began, ended, outcome))
+            self._history.group_offsets.append(GroupOffset(self._group, place, partition.offset, began, ended, outcome))
 
     def finish(self) -> None:
         self._consumer.close()
@@ -443,12 +445,12 @@ def _worked(call: Callable[[], None], deadline: float) -> bool:
 def records(messages: Iterable[Message]) -> list[Message]:
     """Those without an error. Raises AssertionError for an error that means that records are gone or damaged."""
     good = []
-    for one in messages:
-        error = one.error()
+    for message in messages:
+        error = message.error()
         if error is None:
-            good.append(one)
+            good.append(message)
         elif error.code() in _LOSS:
-            raise AssertionError(f"{one.topic()}-{one.partition()}@{one.offset()}: {error}")
+            raise AssertionError(f"{message.topic()}-{message.partition()}@{message.offset()}: {error}")
     return good
 
 
@@ -458,8 +460,8 @@ def record_polls(
     """Note what one call gave, for each partition."""
     ended = time.monotonic()
     by_place: defaultdict[Place, list[tuple[int, str]]] = defaultdict(list)
-    for one in messages:
-        by_place[one.topic(), one.partition()].append((one.offset(), one.value().decode()))
+    for message in messages:
+        by_place[message.topic(), message.partition()].append((message.offset(), message.value().decode()))
     for place, some in by_place.items():
         history.polls.append(Poll(consumer, session, committed_only, place, tuple(some), began, ended))
 

@@ -49,7 +49,7 @@ class Taker(Client):
             self._consumer = ShareConsumer({**self._settings, "check.crcs": True, **own})
             self._consumer.subscribe([self._topic])
         try:
-            taken = [self._take(self._consumer, one) for one in records(self._consumer.poll(0.2))]
+            taken = [self._take(self._consumer, record) for record in records(self._consumer.poll(0.2))]
             if taken:
                 self._note(taken, self._consumer.commit_sync(STEP_S))
         except (KafkaException, IllegalStateException):
@@ -64,10 +64,10 @@ class Taker(Client):
         return taken
 
     def _note(self, taken: list[Taken], answers: dict[TopicPartition, KafkaException | None]) -> None:
-        errors = {(one.topic, one.partition): error for one, error in answers.items()}
-        for one in taken:
-            if one.place in errors and errors[one.place] is None:
-                one.outcome = Outcome.OK
+        errors = {(partition.topic, partition.partition): error for partition, error in answers.items()}
+        for record in taken:
+            if record.place in errors and errors[record.place] is None:
+                record.outcome = Outcome.OK
 
     def finish(self) -> None:
         consumer, self._consumer = self._consumer, None
@@ -110,7 +110,9 @@ class MixedLoad(Load):
 
     def start(self) -> None:
         """Begin, with a share group that has its settings."""
-        settings = [ConfigEntry(*one, incremental_operation=AlterConfigOpType.SET) for one in _OF_TAKERS.items()]
+        settings = [
+            ConfigEntry(*setting, incremental_operation=AlterConfigOpType.SET) for setting in _OF_TAKERS.items()
+        ]
         group = ConfigResource(ResourceType.GROUP, TAKERS, incremental_configs=settings)
         self._admin.incremental_alter_configs([group])[group].result(STOP_DEADLINE_S)
         super().start()

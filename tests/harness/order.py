@@ -40,7 +40,7 @@ def recorded() -> dict[str, dict[str, Any]]:
 def stack(file: str) -> int:
     """Which of `STACKS` a file is in; their number for the rest."""
     return next(
-        (number for number, folders in enumerate(STACKS) if file.startswith(tuple(f"{one}/" for one in folders))),
+        (number for number, folders in enumerate(STACKS) if file.startswith(tuple(f"{folder}/" for folder in folders))),
         len(STACKS),
     )
 

@@ -74,7 +74,7 @@ class Network:
 
     def name(self, pid: int, end: str) -> None:
         """Say that what process `pid` dials, or has dialled, comes from `end`."""
-        self._owners = {one: name for one, name in self._owners.items() if name != end} | {pid: end}
+        self._owners = {known: name for known, name in self._owners.items() if name != end} | {pid: end}
         self._do(self._change(self._name))
 
     def _name(self) -> None:
@@ -90,9 +90,9 @@ class Network:
         """From now on nothing that `source` sends reaches `target`; the other way stays as it is."""
         self._do(self._change(lambda: self._open[source, target].clear()))
 
-    def reset(self, one: str, other: str) -> None:
+    def reset(self, end: str, other: str) -> None:
         """Break every connection between the two, and refuse new ones."""
-        self._do(self._break(one, other))
+        self._do(self._break(end, other))
 
     def delay(self, source: str, target: str, seconds: float) -> None:
         """From now on what `source` sends takes `seconds` longer to reach `target`."""
@@ -114,8 +114,8 @@ class Network:
     async def _change(self, change: Callable[[], None]) -> None:
         change()
 
-    async def _break(self, one: str, other: str) -> None:
-        pairs = {(one, other), (other, one)}
+    async def _break(self, end: str, other: str) -> None:
+        pairs = {(end, other), (other, end)}
         self._refused |= pairs
         for task, link in self._connections.items():
             if (link.source, link.end) in pairs:
@@ -125,7 +125,7 @@ class Network:
         self._closed = True
         # A server that closes while a connection is being accepted forgets that one's socket (asyncio of Python 3.11): first
         # no more are accepted, and the tasks that accept come to their end by themselves.
-        for listening in [one for server in self._servers for one in server.sockets]:
+        for listening in [listening_socket for server in self._servers for listening_socket in server.sockets]:
             self._loop.remove_reader(listening.fileno())
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in self._connections:
@@ -165,23 +165,23 @@ class Network:
                 ends.append(far_writer)
                 await self._carry(link, (reader, writer), (far_reader, far_writer))
         except (OSError, asyncio.CancelledError):
-            for one in ends:
+            for end in ends:
                 # The other side sees a reset, not an end. The one that broke is closed already.
                 with suppress(OSError):
-                    one.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-                one.transport.abort()
+                    end.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+                end.transport.abort()
         finally:
             await self._end(ends)
 
     async def _end(self, ends: list[asyncio.StreamWriter]) -> None:
         """Close both ends once what was written has gone out, or at once when nobody waits for that."""
-        for one in ends:
-            one.close()
+        for end in ends:
+            end.close()
         try:
-            await asyncio.gather(*(one.wait_closed() for one in ends), return_exceptions=True)
+            await asyncio.gather(*(end.wait_closed() for end in ends), return_exceptions=True)
         except asyncio.CancelledError:
-            for one in ends:
-                one.transport.abort()
+            for end in ends:
+                end.transport.abort()
 
     async def _carry(self, link: _Link, near: _Stream, far: _Stream) -> None:
         """Carry bytes both ways until one end closes."""
@@ -189,8 +189,8 @@ class Network:
         back = self._loop.create_task(self._pump(lambda: (link.end, link.source), far[0], near[1]))
         try:
             done, _ = await asyncio.wait({there, back}, return_when=asyncio.FIRST_COMPLETED)
-            for one in done:
-                one.result()
+            for task in done:
+                task.result()
         finally:
             there.cancel()
             back.cancel()
@@ -215,7 +215,10 @@ class Network:
         inode = _inode(port, dialled)
         for pid, name in list(self._owners.items()) if inode is not None else ():
             with suppress(OSError):
-                if any(_link(f"/proc/{pid}/fd/{one}") == f"socket:[{inode}]" for one in os.listdir(f"/proc/{pid}/fd")):
+                if any(
+                    _link(f"/proc/{pid}/fd/{descriptor}") == f"socket:[{inode}]"
+                    for descriptor in os.listdir(f"/proc/{pid}/fd")
+                ):
                     return name
         return CLIENT
 

@@ -23,7 +23,7 @@ def rounds(variable: str, few: int, many: int) -> int:
 
 def seed(variable: str) -> int:
     """The seed of what is drawn at random: what the environment's `variable` says, else one of the commit's, so that `make test`
-    does the same thing again; at random in a long run. Whoever draws from it prints it.
+    does the same thing again; at random in a long run. Tests that draw from it print it.
     """
     if given := os.environ.get(variable):
         return int(given)

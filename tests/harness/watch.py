@@ -1,4 +1,4 @@
-"""What the cluster's documents say, read as soon as ZooKeeper tells that one changed, past every fault but ZooKeeper's own."""
+"""What the cluster's documents say, read as soon as ZooKeeper reports a change, past every fault but ZooKeeper's own."""
 
 import queue
 import socket
@@ -26,7 +26,7 @@ from pylog_spark.cluster.store.zookeeper import SESSION, ZooKeeperStore
 from tests.harness.history import History, Place, State
 from tests.harness.waiting import until
 
-#: All is read again so often, whatever ZooKeeper told.
+#: Seconds after which everything is read again, also without a report of ZooKeeper.
 _LOOK_S = 1.0
 #: Pause before what ZooKeeper did not answer is asked again.
 _AGAIN_S = 0.05
@@ -66,7 +66,7 @@ class Watcher:
         """Partitions without a leader or with replicas outside the ISR."""
         wanted = set(topics)
         states = [state for place, state in list(self._newest.items()) if place[0] in wanted]
-        return [one for one in states if one.leader < 0 or set(one.isr) != set(one.replicas)]
+        return [state for state in states if state.leader < 0 or set(state.isr) != set(state.replicas)]
 
     def is_whole(self, topics: Iterable[str]) -> bool:
         """Whether all topics are there, with leaders and full ISRs."""
@@ -101,7 +101,7 @@ class Watcher:
                 unread.add(self._changed.get(timeout=max(0.0, look_at - time.monotonic())))
 
     def _read(self, path: str) -> set[str]:
-        """Read what is at a path, to be told when it changes; what is to be read for that, too."""
+        """Read what is at a path, with a watch for its next change; what is to be read for that, too."""
         if path == SESSION:
             return {TOPICS, REGISTRATIONS, CONTROLLER, CONTROLLER_EPOCH}
         if path == TOPICS:
@@ -115,7 +115,7 @@ class Watcher:
             self.controllers += now not in (-1, self.controller)
             self.controller = now
         elif path == CONTROLLER_EPOCH:
-            # Stored in one with who was elected: that is read before the epoch is told, so that nobody takes the one before for it.
+            # Stored in one with who was elected: that is read before the epoch is published, so that nobody uses the controller before.
             self._read(CONTROLLER)
             self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
         elif stored is not None and self._revisions.get(path) != stored.revision:
@@ -125,9 +125,17 @@ class Watcher:
 
     def _note(self, path: str, data: bytes) -> None:
         topic, at = decode_topic(path, data), time.monotonic()
-        for one in topic.partitions:
-            place = (topic.name, one.partition)
-            state = State(place, at, one.replicas, one.leader, one.leader_epoch, one.isr, one.partition_epoch)
+        for partition in topic.partitions:
+            place = (topic.name, partition.partition)
+            state = State(
+                place,
+                at,
+                partition.replicas,
+                partition.leader,
+                partition.leader_epoch,
+                partition.isr,
+                partition.partition_epoch,
+            )
             if place not in self._newest or self._newest[place].partition_epoch != state.partition_epoch:
                 self._newest[place] = state
                 self._history.states.append(state)
@@ -153,7 +161,7 @@ def written_at(connect: str, path: str) -> float:
 
 
 def stored_partitions(connect: str, topic: str) -> tuple[Partition, ...]:
-    """A topic's partitions, by the document as it is stored now: who is told of changes may not have come to it yet."""
+    """A topic's partitions, by the document as it is stored now: a watcher of changes may not have read it yet."""
     path = topic_path(topic)
     with _asking(connect) as client:
         client.sync(f"/{path}")
@@ -173,7 +181,7 @@ def sessions(connect: str) -> set[int]:
 def expire_session(connect: str, broker: int) -> bool:
     """End a broker's session as ZooKeeper would after its time-out; False when it has none.
 
-    Whoever shows a session's number and password takes it over, and may close it. ZooKeeper makes the password from the
+    A client that shows a session's number and password takes it over, and may close it. ZooKeeper makes the password from the
     number alone.
     """
     with _asking(connect) as client:

@@ -12,7 +12,7 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def worker_zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """A running ZooKeeper. Whoever harms it heals it: files after this one need it, too."""
+    """A running ZooKeeper. A test that harms it must heal it: later files need it, too."""
     with ZooKeeper(tmp_path_factory.mktemp("zookeeper")) as running:
         yield running
 

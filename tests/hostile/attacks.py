@@ -121,7 +121,7 @@ def batches(bout: Bout) -> None:
     def once(sock: socket.socket) -> None:
         what, lie = next(lying)
         codes = []
-        for batch in (lie, *(mutated_batch(bout.randomness, one) for one in good)):
+        for batch in (lie, *(mutated_batch(bout.randomness, honest) for honest in good)):
             sock.sendall(produce_request("attacked", batch, TAKES_ZSTD))
             codes.append(error_code(answer(sock), "attacked"))
             bout.count("taken" if codes[-1] == NONE else "refused")
@@ -133,7 +133,9 @@ def batches(bout: Bout) -> None:
 
 def swollen_batches(bout: Bout) -> None:
     """Batches that open to 250 MiB, several at once on several connections; all must be taken."""
-    _flood_with(bout, produce_request("attacked", swollen()), lambda one: error_code(one, "attacked"), (NONE,))
+    _flood_with(
+        bout, produce_request("attacked", swollen()), lambda response: error_code(response, "attacked"), (NONE,)
+    )
 
 
 def compacted_bombs(bout: Bout) -> None:
@@ -142,25 +144,28 @@ def compacted_bombs(bout: Bout) -> None:
     keyed = produce_request("compacted", swollen_batch(OPENED_BYTES, codec="zstd", key=b"key"), TAKES_ZSTD)
     refused = (_CORRUPT_MESSAGE, _INVALID_RECORD)
     _at_once(
-        lambda: _flood_with(bout, keyless, lambda one: error_code(one, "compacted"), refused),
-        lambda: _flood_with(bout, keyed, lambda one: error_code(one, "compacted"), (NONE,)),
+        lambda: _flood_with(bout, keyless, lambda response: error_code(response, "compacted"), refused),
+        lambda: _flood_with(bout, keyed, lambda response: error_code(response, "compacted"), (NONE,)),
     )
 
 
 def time_lookups(bout: Bout) -> None:
     """Lookups by time in a compressed batch, whose answer is its last record; all must be answered."""
     _flood_with(
-        bout, list_offsets_request("attacked", 1), lambda one: int(struct.unpack(">h", one[-18:-16])[0]), (NONE,)
+        bout,
+        list_offsets_request("attacked", 1),
+        lambda response: int(struct.unpack(">h", response[-18:-16])[0]),
+        (NONE,),
     )
 
 
 def _flood_with(bout: Bout, request: bytes, code: Callable[[bytes], int], expected: tuple[int, ...]) -> None:
     while not bout.over:
         with bout.guarded():
-            for one in flood(bout.broker, _HOST, request):
+            for response in flood(bout.broker, _HOST, request):
                 bout.count("answered")
-                if code(one) not in expected:
-                    raise AssertionError(f"a request of a flood got the error code {code(one)} and not {expected}")
+                if code(response) not in expected:
+                    raise AssertionError(f"a request of a flood got the error code {code(response)} and not {expected}")
 
 
 def half_frames(bout: Bout) -> None:
@@ -229,14 +234,14 @@ def connections(bout: Bout) -> None:
 
 def flood_of(name: str) -> Callable[[Bout], None]:
     """The flood of a coordinator with that name, always with new groups, members or ids."""
-    one = FLOODS[name]
-    outcome = {one.taken: "taken", one.refused: "refused"}
+    flooding = FLOODS[name]
+    outcome = {flooding.taken: "taken", flooding.refused: "refused"}
 
     def attack(bout: Bout) -> None:
         first = itertools.count(step=_AT_ONCE)
 
         def once(sock: socket.socket) -> None:
-            for code, count in one.send(sock, _AT_ONCE, first=next(first)).items():
+            for code, count in flooding.send(sock, _AT_ONCE, first=next(first)).items():
                 bout.count(outcome.get(code, f"error {code}"), count)
 
         _on_connections(bout, once)

@@ -168,7 +168,7 @@ def run(
     seed : int
         Of what is drawn.
     show : callable
-        Told the outcomes a few times a second.
+        Called with the outcomes a few times a second.
     """
     result = Result(name)
     with tempfile.TemporaryDirectory(prefix="pylog-attack-") as folder, started(Path(folder)) as victim:

@@ -1,4 +1,4 @@
-"""What floods send, and what they look at in the answers. Whoever sends it is a socket's matter: `connect` chooses the address."""
+"""What floods send, and what they look at in the answers. The sender's address is that of the socket: `connect` chooses it."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ def peak_of(pid: int) -> int:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    # One that has ended and was not waited for has no such line.
+    # A process that has ended and was not reaped has no such line.
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
@@ -217,14 +217,19 @@ def records_in_flight(broker: LocalBroker, topic: str, groups: int) -> set[int]:
             topics = [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": []}]}]
             found = ask("ShareFetch", 2, **who, share_session_epoch=epoch, **limits, topics=topics)
             assert found["error_code"] == NONE
-            runs = [run for one in found["responses"] for each in one["partitions"] for run in each["acquired_records"]]
+            runs = [
+                run
+                for response in found["responses"]
+                for each in response["partitions"]
+                for run in each["acquired_records"]
+            ]
             taken = range(runs[-1]["last_offset"] + 1) if runs else taken
         said = [{"first_offset": at, "last_offset": at, "acknowledge_types": [_RELEASE]} for at in taken[::2]]
         topics = [{"topic_id": topic_id, "partitions": [{"partition_index": 0, "acknowledgement_batches": said}]}]
         answered = (
             ask("ShareAcknowledge", 2, **who, share_session_epoch=4, topics=topics) if said else {"responses": []}
         )
-        codes |= {each["error_code"] for one in answered["responses"] for each in one["partitions"]}
+        codes |= {each["error_code"] for answer in answered["responses"] for each in answer["partitions"]}
     raw.close()
     return codes
 

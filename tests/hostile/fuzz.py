@@ -191,11 +191,11 @@ def _shown(path: Path) -> str:
 def main(names: tuple[str, ...], seconds: float, jobs: int, file: Path | None, only_list: bool) -> None:
     """Fuzz. NAMES are parts of targets' names; without them all run."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that rounds end too
-    wanted = [one for one in targets().values() if not names or any(name in one.name for name in names)]
+    wanted = [target for target in targets().values() if not names or any(name in target.name for name in names)]
     if not wanted:
         raise click.BadParameter(f"No target has {' or '.join(names)} in its name: --list shows all.")
     if only_list:
-        print("\n".join(f"{one.name} ({len(one.tests)} tests)" for one in wanted))
+        print("\n".join(f"{target.name} ({len(target.tests)} tests)" for target in wanted))
         return
     kept = Path(os.environ.get("CARGO_TARGET_DIR") or _WORKSPACE / "target") / "fuzz"
     kept.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ def main(names: tuple[str, ...], seconds: float, jobs: int, file: Path | None, o
             fuzz(target, run)
             print(target.line(), flush=True)
             if file is not None:
-                done = [{**asdict(one), "program": one.program.name} for one in wanted if one.rounds]
+                done = [{**asdict(target), "program": target.program.name} for target in wanted if target.rounds]
                 file.write_text(json.dumps({"seconds": seconds, "targets": done}, indent=1) + "\n")
 
         try:
@@ -216,8 +216,8 @@ def main(names: tuple[str, ...], seconds: float, jobs: int, file: Path | None, o
             run.ended.set()
             pool.shutdown(cancel_futures=True)
             raise
-    print(f"\n{markdown(_HEADINGS, (one.row() for one in wanted))}")
-    sys.exit(1 if any(one.failure for one in wanted) else 0)
+    print(f"\n{markdown(_HEADINGS, (target.row() for target in wanted))}")
+    sys.exit(1 if any(target.failure for target in wanted) else 0)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A lying broker: a real one behind a proxy that gives its answers to a script, which gives back what the client is told.
+"""A lying broker: a real one behind a proxy that gives its answers to a script, which gives back the client's reply.
 
 A script is a function of what was asked and the true answer (both without their size fields). What it gives back:
 
 ===================  ==========================================================
-bytes                told at once; `answer` itself is the truth
-`Drip`               told byte by byte, with a pause before each
+bytes                sent at once; `answer` itself is the truth
+`Drip`               sent byte by byte, with a pause before each
 `SILENCE`            nothing, now and for ever, on this connection
 `HANG_UP`            the connection is closed
 ===================  ==========================================================
@@ -58,11 +58,11 @@ class _Manner:
 
 SILENCE, HANG_UP = _Manner(), _Manner()
 
-Told = bytes | Drip | _Manner
-Script = Callable[[Asked, bytes], Told]
+Reply = bytes | Drip | _Manner
+Script = Callable[[Asked, bytes], Reply]
 
 
-def truth(_: Asked, answer: bytes) -> Told:
+def truth(_: Asked, answer: bytes) -> Reply:
     """The script of an honest broker."""
     return answer
 
@@ -141,26 +141,26 @@ class LyingBroker:
         silent = False
         while True:
             answer = _frame(broker)
-            told = self.script(asked.pop(int.from_bytes(answer[:4], "big")), answer)
-            silent = silent or told is SILENCE
-            if told is HANG_UP:
+            reply = self.script(asked.pop(int.from_bytes(answer[:4], "big")), answer)
+            silent = silent or reply is SILENCE
+            if reply is HANG_UP:
                 return
             if not silent:
-                self._tell(client, told)
+                self._reply(client, reply)
 
-    def _tell(self, client: socket.socket, told: Told) -> None:
-        if isinstance(told, bytes):
-            client.sendall(_framed(told))
-        elif isinstance(told, Drip):
-            for byte in _framed(told.answer):
-                if self._over.wait(told.pause_s):
+    def _reply(self, client: socket.socket, reply: Reply) -> None:
+        if isinstance(reply, bytes):
+            client.sendall(_framed(reply))
+        elif isinstance(reply, Drip):
+            for byte in _framed(reply.answer):
+                if self._over.wait(reply.pause_s):
                     return
                 client.sendall(bytes([byte]))
 
 
 @contextmanager
 def lying_broker(folder: Path) -> Iterator[LyingBroker]:
-    """A broker of pylog that tells clients to come by the proxy."""
+    """A broker of pylog whose advertised address is the proxy's."""
     with (
         LyingBroker() as lying,
         LocalBroker(folder, advertised_listeners=f"PLAINTEXT://{lying.servers}") as broker,
@@ -171,12 +171,12 @@ def lying_broker(folder: Path) -> Iterator[LyingBroker]:
 
 def emptied(asked: Asked, answer: bytes) -> bytes:
     """The answer to a fetch without its records: error 0, and the high watermark where it is."""
-    return _Fetched(answer, asked.version).told(records=b"\x01")
+    return _Fetched(answer, asked.version).forged(records=b"\x01")
 
 
 def refused(asked: Asked, answer: bytes, code: int) -> bytes:
     """The answer to a fetch with an error instead of records."""
-    return _Fetched(answer, asked.version).told(records=b"\x01", code=code)
+    return _Fetched(answer, asked.version).forged(records=b"\x01", code=code)
 
 
 class _Fetched:
@@ -187,7 +187,7 @@ class _Fetched:
         self._answer, self._version, self._at = answer, version, 0
         self._made = bytearray()
 
-    def told(self, records: bytes, code: int | None = None) -> bytes:
+    def forged(self, records: bytes, code: int | None = None) -> bytes:
         """With other `records` (as encoded), and another error `code` in every partition."""
         self._copy(4)  # correlation id
         self._tags()
@@ -260,7 +260,7 @@ def _framed(data: bytes) -> bytes:
 
 
 def _close(*sockets: socket.socket) -> None:
-    for one in sockets:
+    for sock in sockets:
         with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+            sock.shutdown(socket.SHUT_RDWR)
+        sock.close()

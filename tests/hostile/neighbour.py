@@ -69,10 +69,10 @@ class Clock:
     def read(self) -> float:
         """Seconds from some moment on; as exact as the kernel's ticks, of 0.01 s."""
         fields = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
-        used = sum(int(fields[one]) for one in _USED)
+        used = sum(int(fields[field]) for field in _USED)
         # After the name, which ends with the last bracket: utime and stime are its 12th and 13th fields.
-        own = (one.read_text().rpartition(")")[2].split() for one in self._own)
-        used -= sum(int(one[11]) + int(one[12]) for one in own)
+        own = (stat.read_text().rpartition(")")[2].split() for stat in self._own)
+        used -= sum(int(fields[11]) + int(fields[12]) for fields in own)
         return time.perf_counter() - used * _TICK_S / self._processors
 
 
@@ -142,7 +142,7 @@ class Neighbour:
             (size,) = struct.unpack(">i", read_exactly(sock, 4))
             return read_exactly(sock, size)
         finally:
-            # A request without an answer counts for as long as it was waited for.
+            # A request without an answer counts for the time of the wait.
             self.slowest_s = max(self.slowest_s, self._clock.read() - begun)
             self.slowest_wall_s = max(self.slowest_wall_s, time.perf_counter() - begun_wall)
 

@@ -96,7 +96,7 @@ def _within(versions: str, version: int) -> bool:
 @functools.cache
 def descriptors() -> dict[int, dict[str, Any]]:
     """API key -> request descriptor."""
-    (jar,) = (one for one in jars("kafka") if re.fullmatch(r"kafka-clients-[\d.]+\.jar", one.name))
+    (jar,) = (jar_path for jar_path in jars("kafka") if re.fullmatch(r"kafka-clients-[\d.]+\.jar", jar_path.name))
     found = {}
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
@@ -119,7 +119,7 @@ def request(api_key: int, version: int) -> Frame:
     frame.data += _TEXT.encode()
     if flexible:
         _tags(frame)
-    structs = {one["name"]: one["fields"] for one in descriptor.get("commonStructs", [])}
+    structs = {struct["name"]: struct["fields"] for struct in descriptor.get("commonStructs", [])}
     _fields(frame, descriptor["fields"], version, flexible, structs)
     return frame
 
@@ -132,20 +132,22 @@ def _tags(frame: Frame) -> None:
 
 
 def _fields(frame: Frame, fields: list[dict[str, Any]], version: int, flexible: bool, structs: dict[str, Any]) -> None:
-    for one in fields:
-        if _within(one["versions"], version) and not _within(one.get("taggedVersions", "none"), version):
-            is_flexible = flexible and one.get("flexibleVersions") != "none"
-            _value(frame, one["type"], one, version, is_flexible, structs)
+    for described in fields:
+        if _within(described["versions"], version) and not _within(described.get("taggedVersions", "none"), version):
+            is_flexible = flexible and described.get("flexibleVersions") != "none"
+            _value(frame, described["type"], described, version, is_flexible, structs)
     if flexible:
         _tags(frame)
 
 
-def _value(frame: Frame, kind: str, one: dict[str, Any], version: int, flexible: bool, structs: dict[str, Any]) -> None:
+def _value(
+    frame: Frame, kind: str, described: dict[str, Any], version: int, flexible: bool, structs: dict[str, Any]
+) -> None:
     if kind.startswith("[]"):
         frame.length(1, "uvarint" if flexible else "int32")
-        _value(frame, kind[2:], one, version, flexible, structs)
+        _value(frame, kind[2:], described, version, flexible, structs)
     elif kind in _NUMBERS:
-        frame.number(_NUMBERS[kind], _VALUES.get(one["name"], 0))
+        frame.number(_NUMBERS[kind], _VALUES.get(described["name"], 0))
     elif kind in _FIXED:
         frame.data += _FIXED[kind]
     elif kind == "string":
@@ -155,9 +157,9 @@ def _value(frame: Frame, kind: str, one: dict[str, Any], version: int, flexible:
         frame.length(61, "uvarint" if flexible else "int32")
         frame.data += bytes(61)
     else:
-        if kind == one["type"] and _within(one.get("nullableVersions", "none"), version):
+        if kind == described["type"] and _within(described.get("nullableVersions", "none"), version):
             frame.data += _PRESENT
-        _fields(frame, structs.get(kind) or one["fields"], version, flexible, structs)
+        _fields(frame, structs.get(kind) or described["fields"], version, flexible, structs)
 
 
 Ranges = dict[int, tuple[int, int]]

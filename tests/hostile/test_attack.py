@@ -1,4 +1,4 @@
-"""The runner of long attacks: its figures are whole, and a broker that does not live through an attack is told of."""
+"""The runner of long attacks: its figures are whole, and a broker that does not survive an attack is reported."""
 
 import json
 import os
@@ -36,15 +36,15 @@ def test_some_attacks_of_a_second_give_a_table_and_figures_and_no_promise_is_bro
     assert errors == ""
     figures = json.loads(file.read_text())
     assert (figures["side"], figures["seed"]) == ("pylog", 7)
-    assert [one["name"] for one in figures["attacks"]] == list(_SOME)
-    for one in figures["attacks"]:
-        assert one["cases"] == sum(one["outcomes"].values()) > 0
-        assert one["acknowledged"] > 0
-        assert one["slowest_wall_ms"] > 0
-        assert one["peak_mib"] > 0
-        assert 0 <= one["grown_mib"] < one["ceiling_mib"]
-        assert one["panics"] == {"panicked": 0}
-        assert one["broken"] == []
+    assert [attack["name"] for attack in figures["attacks"]] == list(_SOME)
+    for attack in figures["attacks"]:
+        assert attack["cases"] == sum(attack["outcomes"].values()) > 0
+        assert attack["acknowledged"] > 0
+        assert attack["slowest_wall_ms"] > 0
+        assert attack["peak_mib"] > 0
+        assert 0 <= attack["grown_mib"] < attack["ceiling_mib"]
+        assert attack["panics"] == {"panicked": 0}
+        assert attack["broken"] == []
     rows = [line for line in printed.splitlines() if line.startswith("| ")]
     assert len(rows) == 2 + len(_SOME)
     assert len({row.count("|") for row in rows}) == 1

@@ -1,4 +1,4 @@
-"""Floods of requests that cost a broker much and their sender little: whoever is honest is answered within a second meanwhile."""
+"""Floods of requests that cost a broker much and their sender little: honest clients are answered within a second meanwhile."""
 
 import contextlib
 import socket
@@ -164,7 +164,7 @@ def test_lookups_by_time_in_compressed_batches_hold_nobody_up_and_take_little_me
     before = peak_bytes(broker)
     with Neighbour(broker, "honest") as neighbour:
         answered = _flood(broker, list_offsets_request("attacked", 1))
-    assert {struct.unpack(">hqq", one[-18:])[0:2] for one in answered} == {(0, 1)}
+    assert {struct.unpack(">hqq", answer[-18:])[0:2] for answer in answered} == {(0, 1)}
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
 
@@ -172,7 +172,7 @@ def test_lookups_by_time_in_compressed_batches_hold_nobody_up_and_take_little_me
 def test_produced_batches_that_open_to_much_hold_nobody_up(broker: LocalBroker) -> None:
     with Neighbour(broker, "honest") as neighbour:
         answered = _flood(broker, produce_request("attacked", swollen()))
-    assert {error_code(one, "attacked") for one in answered} == {0}
+    assert {error_code(answer, "attacked") for answer in answered} == {0}
     assert neighbour.slowest_s < SERVED_WITHIN_S
 
 
@@ -191,7 +191,7 @@ def test_records_without_keys_for_a_compacted_topic_cost_little_memory_and_a_sho
     before = peak_bytes(broker)
     with Neighbour(broker, "honest") as neighbour:
         answered = _flood(broker, request)
-    assert {error_code(one, "compacted") for one in answered} == {_INVALID_RECORD}
+    assert {error_code(answer, "compacted") for answer in answered} == {_INVALID_RECORD}
     # The first thousand such records are named at most.
     assert max(map(len, answered)) < 200_000
     assert neighbour.slowest_s < SERVED_WITHIN_S

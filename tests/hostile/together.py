@@ -86,7 +86,7 @@ class AllFloods:
     first : int
         The number of the first group, id and producer: of a second round others than of the first.
     until_closed : bool
-        Whether requests that never end are waited for until the broker closes them. Apache Kafka does so after ten minutes only.
+        Whether to wait until the broker closes requests that never end. Apache Kafka does so after ten minutes only.
 
     Attributes
     ----------
@@ -127,13 +127,13 @@ class AllFloods:
             holding = [self.fetches_that_wait, self.answers_that_nobody_reads, self.other_answers_that_nobody_reads]
             holding += [] if self._until_closed else [self.requests_that_never_end]
             try:
-                for load, one in zip(self.loads, running, strict=True):
+                for load, future in zip(self.loads, running, strict=True):
                     if load not in holding:
-                        one.result()
+                        future.result()
             finally:
                 self._over.set()
-            for one in running:
-                one.result()
+            for future in running:
+                future.result()
 
     def requests_that_never_end(self, host: str) -> None:
         """They fill the room for requests until they are closed, or until all others have sent what they send."""
@@ -166,13 +166,13 @@ class AllFloods:
 
     def lookups_by_time(self, host: str) -> None:
         """In a compressed batch, at its end."""
-        for one in flood(self._broker, host, list_offsets_request("attacked", 1)):
-            assert struct.unpack(">h", one[-18:-16]) == (NONE,)
+        for response in flood(self._broker, host, list_offsets_request("attacked", 1)):
+            assert struct.unpack(">h", response[-18:-16]) == (NONE,)
 
     def batches_that_open_to_much(self, host: str) -> None:
         """All of them are taken."""
-        for one in flood(self._broker, host, produce_request("attacked", swollen())):
-            assert error_code(one, "attacked") == NONE
+        for response in flood(self._broker, host, produce_request("attacked", swollen())):
+            assert error_code(response, "attacked") == NONE
 
     def producers(self, host: str) -> None:
         """Each writes once."""

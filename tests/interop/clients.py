@@ -36,7 +36,9 @@ def create_topic(servers: str, topic: str, partitions: int = 1, config: Mapping[
 
     def served() -> bool:
         try:
-            return all(one.result(30).offset >= 0 for one in admin.list_offsets(ends, request_timeout=30).values())
+            return all(
+                future.result(30).offset >= 0 for future in admin.list_offsets(ends, request_timeout=30).values()
+            )
         except KafkaException:
             return False
 
@@ -124,7 +126,7 @@ class ConfluentKafka:
             consumer.assign([TopicPartition(topic, 0, 0)])
             messages = consumer.consume(count, timeout=DEADLINE_S)
             assert [message.offset() for message in messages] == list(range(count))
-            return [Record(one.key(), one.value(), tuple(one.headers() or ())) for one in messages]
+            return [Record(message.key(), message.value(), tuple(message.headers() or ())) for message in messages]
         finally:
             consumer.close()
 
@@ -143,7 +145,7 @@ class AioKafka:
                 await producer.send(topic, record.value, record.key, 0, headers=list(record.headers))
                 for record in records
             ]
-            offsets = [(await one).offset for one in sent]
+            offsets = [(await future).offset for future in sent]
         assert offsets == list(range(len(records)))
 
     def consume(self, servers: str, topic: str, count: int) -> list[Record]:
@@ -156,7 +158,7 @@ class AioKafka:
             consumer.assign([TopicPartition(topic, 0)])
             await consumer.seek_to_beginning()
             messages = [await consumer.getone() for _ in range(count)]
-        return [Record(one.key, one.value, tuple(one.headers)) for one in messages]
+        return [Record(message.key, message.value, tuple(message.headers)) for message in messages]
 
 
 class Kcat:
@@ -193,7 +195,7 @@ class Java:
 
     def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
         properties = ["parse.key=true", "parse.headers=true", "key.separator=|", "headers.delimiter=|"]
-        options = [word for one in properties for word in ("--reader-property", one)]
+        options = [word for setting in properties for word in ("--reader-property", setting)]
         headers = b",".join(name.encode() + b":" + value for name, value in records[0].headers)
         lines = b"".join(headers + b"|" + record.key + b"|" + record.value + b"\n" for record in records)
         command = ["--bootstrap-server", servers, "--topic", topic, "--compression-codec", codec]
@@ -201,7 +203,7 @@ class Java:
 
     def consume(self, servers: str, topic: str, count: int) -> list[Record]:
         properties = ["print.key=true", "print.headers=true", "key.separator=|", "headers.separator=,"]
-        options = [word for one in properties for word in ("--formatter-property", one)]
+        options = [word for setting in properties for word in ("--formatter-property", setting)]
         where = ["--bootstrap-server", servers, "--topic", topic, "--partition", "0", "--offset", "earliest"]
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
         lines = java(main, *where, "--max-messages", str(count), *options).encode().splitlines()
@@ -210,7 +212,7 @@ class Java:
     @staticmethod
     def _record(line: bytes) -> Record:
         headers, key, value = line.split(b"|")
-        pairs = [one.split(b":") for one in headers.split(b",")]
+        pairs = [pair.split(b":") for pair in headers.split(b",")]
         return Record(key, value, tuple((name.decode(), text) for name, text in pairs))
 
 
@@ -221,10 +223,10 @@ class KafkaJs:
         self._node: subprocess.Popen[str] | None = None
 
     def produce(self, servers: str, topic: str, records: Sequence[Record], codec: str) -> None:
-        assert self._ask("produce", servers, topic, codec, [self._listed(one) for one in records]) is True
+        assert self._ask("produce", servers, topic, codec, [self._listed(record) for record in records]) is True
 
     def consume(self, servers: str, topic: str, count: int) -> list[Record]:
-        return [self._record(*one) for one in self._ask("consume", servers, topic, count, f"{topic}-kafkajs")]
+        return [self._record(*fields) for fields in self._ask("consume", servers, topic, count, f"{topic}-kafkajs")]
 
     @staticmethod
     def _listed(record: Record) -> list[object]:
@@ -233,7 +235,7 @@ class KafkaJs:
 
     @staticmethod
     def _record(key: str, value: str, headers: list[tuple[str, str]]) -> Record:
-        return Record(b64decode(key), b64decode(value), tuple((name, b64decode(one)) for name, one in headers))
+        return Record(b64decode(key), b64decode(value), tuple((name, b64decode(text)) for name, text in headers))
 
     def _ask(self, what: str, *words: object) -> Any:
         """The answer of the process to one request; it ends when it fails, with what is wrong on its standard error."""
@@ -281,8 +283,8 @@ class Pylog:
 
         with Consumer(servers, topic, partitions=[0], start="earliest", follow=False) as consumer:
             records = list(consumer)
-        assert [one.offset for one in records] == list(range(count))
-        return [Record(one.key or b"", one.value or b"", tuple(one.headers)) for one in records]
+        assert [record.offset for record in records] == list(range(count))
+        return [Record(record.key or b"", record.value or b"", tuple(record.headers)) for record in records]
 
 
 CLIENTS: dict[str, Client] = {

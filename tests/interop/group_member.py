@@ -13,7 +13,7 @@ from typing import Any
 
 
 def say(*words: object) -> None:
-    """One line, at once: whoever reads it kills this process at any time."""
+    """Print one line at once, because the reader may kill this process at any time."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 

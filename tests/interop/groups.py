@@ -179,7 +179,7 @@ class Group:
         """Committed offsets by partition."""
         asked = [ConsumerGroupTopicPartitions(self.name)]
         answer = self.admin.list_consumer_group_offsets(asked)[self.name].result(30)
-        return {one.partition: one.offset for one in answer.topic_partitions}
+        return {partition.partition: partition.offset for partition in answer.topic_partitions}
 
     def ends(self) -> dict[int, int]:
         """How many records were written, by partition."""

@@ -1,4 +1,4 @@
-"""Members of share groups: processes of Kafka's Java client that do what they are told (`tests/peers/java/ShareMember.java`), and
+"""Members of share groups: processes of Kafka's Java client that carry out commands (`tests/peers/java/ShareMember.java`), and
 librdkafka's share consumer in this process.
 """
 
@@ -33,7 +33,7 @@ class Delivered(NamedTuple):
 
 
 class ShareMember:
-    """One member. It reads nothing before it is told to."""
+    """One member. It reads nothing before the first command."""
 
     def __init__(self, servers: str, group: str, topic: str, log: Path, **settings: object) -> None:
         own = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
@@ -64,16 +64,16 @@ class ShareMember:
     def poll(self, ms: int = 30_000) -> list[Delivered]:
         """Records, or none after `ms`."""
         words = self._answers_to(f"poll {ms}")
-        return [Delivered(int(one[1]), int(one[2]), int(one[3]), one[4], self._topic) for one in words]
+        return [Delivered(int(word[1]), int(word[2]), int(word[3]), word[4], self._topic) for word in words]
 
     def acknowledge(self, how: str, *records: Delivered) -> None:
         """What became of records; it is sent with the next poll or commit."""
-        for one in records:
-            self._answers_to(f"{how} {one.partition} {one.offset}")
+        for record in records:
+            self._answers_to(f"{how} {record.partition} {record.offset}")
 
     def commit(self) -> dict[int, str]:
         """Send it now: the outcome by partition, ``ok`` or the name of an exception."""
-        return {int(one[1]): one[2] for one in self._answers_to("commit")}
+        return {int(words[1]): words[2] for words in self._answers_to("commit")}
 
     def close(self) -> None:
         """Say farewell."""
@@ -103,12 +103,14 @@ class LibrdkafkaMember:
 
     def poll(self, ms: int = 30_000) -> list[Delivered]:
         """Records, or none after `ms`."""
-        return [_delivered(one) for one in self.consumer.poll(ms / 1_000)]
+        return [_delivered(message) for message in self.consumer.poll(ms / 1_000)]
 
     def acknowledge(self, how: str, *records: Delivered) -> None:
         """What became of records; it is sent with the next poll or commit."""
-        for one in records:
-            self.consumer.acknowledge_offset(one.topic, one.partition, one.offset, AcknowledgeType[how.upper()])
+        for record in records:
+            self.consumer.acknowledge_offset(
+                record.topic, record.partition, record.offset, AcknowledgeType[how.upper()]
+            )
 
     def commit(self) -> dict[int, str]:
         """Send it now: the outcome by partition, ``ok`` or the name of an error."""
@@ -170,7 +172,7 @@ class ShareGroup:
         ]
         resource = {"resource_type": RESOURCE_GROUP, "resource_name": self.name, "configs": configs}
         answer = self.ask("IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
-        assert [one["error_code"] for one in answer["responses"]] == [0], answer
+        assert [response["error_code"] for response in answer["responses"]] == [0], answer
 
     def describe(self) -> dict[str, Any]:
         """As ShareGroupDescribe gives it."""
@@ -187,8 +189,8 @@ class ShareGroup:
             return found["group"]["error_code"] not in _LOADING
 
         until(is_there, "the coordinator has read what the group did")
-        (one,) = found["group"]["topics"][0]["partitions"]
-        return one["start_offset"], one["lag"]
+        (partition,) = found["group"]["topics"][0]["partitions"]
+        return partition["start_offset"], partition["lag"]
 
     def lag(self) -> int:
         """Records of partition 0 that are not done with. Unlike the start offset, which Kafka moves with its next write only, the same

@@ -46,8 +46,8 @@ def test_the_quorum_is_the_controller(servers: str, admin: AdminClient) -> None:
     assert re.search(r"MaxFollowerLag:\s+0\b", status), status
     rows = [line.split() for line in tool("MetadataQuorumCommand", servers, "describe", "--replication").splitlines()]
     described = admin.describe_cluster().result(TIMEOUT_S)
-    told = {row[0]: row[-1] for row in rows[1:] if row}
-    assert told == {str(node.id): "Leader" if str(node.id) == leader else "Observer" for node in described.nodes}
+    roles = {row[0]: row[-1] for row in rows[1:] if row}
+    assert roles == {str(node.id): "Leader" if str(node.id) == leader else "Observer" for node in described.nodes}
 
 
 def test_no_client_metrics_are_subscribed_to(servers: str) -> None:
@@ -61,8 +61,8 @@ def test_a_reassignment_to_a_directory_that_is_not_there_is_refused(
     (topic,) = admin.list_topics("directories", TIMEOUT_S).topics.values()
     replicas = topic.partitions[0].replicas
     plan = tmp_path / "plan.json"
-    one = {"topic": "directories", "partition": 0, "replicas": replicas, "log_dirs": ["/no/such"] * len(replicas)}
-    plan.write_text(json.dumps({"version": 1, "partitions": [one]}))
+    move = {"topic": "directories", "partition": 0, "replicas": replicas, "log_dirs": ["/no/such"] * len(replicas)}
+    plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
     with pytest.raises(RuntimeError, match="LogDirNotFoundException"):
         tool(
             "reassign.ReassignPartitionsCommand", servers, "--reassignment-json-file", str(plan), "--execute",

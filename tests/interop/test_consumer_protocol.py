@@ -1,6 +1,6 @@
 """Groups of the KIP-848 protocol with real clients on one broker: they come, leave, die; topics grow; the broker dies.
 
-What a group is now is asked with ConsumerGroupDescribe, which shows what no client library tells: epochs.
+What a group is now is asked with ConsumerGroupDescribe, which shows epochs, as no client library does.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.peers.kafka import dump_log
 pytestmark = pytest.mark.cluster
 
 CONSUMER = {"group.protocol": "consumer"}
-# Members are found out soon, and told soon what to do.
+# Dead members are detected soon, and members get their assignments soon.
 SETTINGS = {"group_consumer_session_timeout_ms": 6_000, "group_consumer_heartbeat_interval_ms": 300}
 
 
@@ -66,7 +66,11 @@ def describe(group: Group) -> dict[str, Any]:
 def committed(group: Group) -> dict[int, int]:
     """Committed offsets by partition. librdkafka's AdminClient does not answer this any more when the broker was restarted."""
     (found,) = ask(group, "OffsetFetch", 8, groups=[{"group_id": group.name, "topics": None}])["groups"]
-    return {one["partition_index"]: one["committed_offset"] for topic in found["topics"] for one in topic["partitions"]}
+    return {
+        partition["partition_index"]: partition["committed_offset"]
+        for topic in found["topics"]
+        for partition in topic["partitions"]
+    }
 
 
 def owned(member: dict[str, Any]) -> set[tuple[str, int]]:
@@ -91,7 +95,7 @@ def until_shared(group: Group, *wanted: int) -> None:
 def epochs(group: Group) -> tuple[int, dict[str, int]]:
     """The group's epoch and its members'."""
     described = describe(group)
-    return described["group_epoch"], {one["member_id"]: one["member_epoch"] for one in described["members"]}
+    return described["group_epoch"], {member["member_id"]: member["member_epoch"] for member in described["members"]}
 
 
 @pytest.mark.peers
@@ -156,11 +160,11 @@ def test_a_regular_expression_matches_topics_that_come_later(group: Group) -> No
 def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebalance(group: Group) -> None:
     group.produce(60)
     own = [{**CONSUMER, "group.instance.id": name} for name in ("one", "two")]
-    one, two = (group.start("confluent", settings) for settings in own)
+    first, second = (group.start("confluent", settings) for settings in own)
     until_shared(group, 3, 3)
     group.until_all_is_read()
     before = describe(group)
-    two.leave()
+    second.leave()
     assert {member["member_epoch"] for member in describe(group)["members"]} == {before["group_epoch"], -2}
     again = group.start("confluent", own[1])
     # Until then its share is kept for it, and the group looks as if it were back.
@@ -169,9 +173,11 @@ def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebala
     after = describe(group)
     assert {member["member_epoch"] for member in after["members"]} == {before["group_epoch"]}
     assert after["group_epoch"] == before["group_epoch"]
-    owners = [{one["instance_id"]: owned(one) for one in described["members"]} for described in (before, after)]
+    owners = [
+        {member["instance_id"]: owned(member) for member in described["members"]} for described in (before, after)
+    ]
     assert owners[0] == owners[1]
-    assert one.revocations <= 1, "only when the other came first"
+    assert first.revocations <= 1, "only when the other came first"
 
 
 def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_topic: str) -> None:
@@ -179,13 +185,16 @@ def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_to
     broker = Brokers(tmp_path, **{**SETTINGS, "group_consumer_session_timeout_ms": 45_000})
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(300)
-        one, two = group.start("confluent", CONSUMER), group.start("confluent", CONSUMER)
+        first, second = group.start("confluent", CONSUMER), group.start("confluent", CONSUMER)
         until_shared(group, 3, 3)
         # The coordinator has given them their shares; they learn that with the answers to their heartbeats.
-        until(lambda: (one.partitions(), two.partitions()) == (3, 3), "both know their shares")
+        until(lambda: (first.partitions(), second.partitions()) == (3, 3), "both know their shares")
         group.until_all_is_read()
         until(lambda: committed(group) == group.ends(), "all is committed")
-        before, seen = epochs(group), (len(one.assignments), len(two.assignments), one.revocations, two.revocations)
+        before, seen = (
+            epochs(group),
+            (len(first.assignments), len(second.assignments), first.revocations, second.revocations),
+        )
         for stop in (broker.kill, broker.terminate):
             stop()
             broker.start()
@@ -193,8 +202,8 @@ def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_to
             group.until_all_is_read()
             until(lambda: committed(group) == group.ends(), "all is committed")
         assert epochs(group) == before
-        assert (len(one.assignments), len(two.assignments), one.revocations, two.revocations) == seen
-        assert gaps(one.read) == gaps(two.read) == 0, "and they read nothing twice"
+        assert (len(first.assignments), len(second.assignments), first.revocations, second.revocations) == seen
+        assert gaps(first.read) == gaps(second.read) == 0, "and they read nothing twice"
 
 
 def test_an_empty_group_changes_its_protocol_and_keeps_its_offsets_through_kill_9(

@@ -42,7 +42,7 @@ def test_deep_iteration_prints_every_record_of_every_segment(data_dir: Path, cod
     segments = sorted((data_dir / f"dump-{codec}-0").glob("*.log"))
     printed = dump_log(segments, "--deep-iteration", "--print-data-log")
     payloads = re.findall(r"^\| offset: (\d+) .* key: (\S+) payload: (.*)$", printed, re.MULTILINE)
-    wanted = [(str(offset), one.key.decode(), one.value.decode()) for offset, one in enumerate(RECORDS)]
+    wanted = [(str(offset), record.key.decode(), record.value.decode()) for offset, record in enumerate(RECORDS)]
     assert payloads == wanted
     assert set(re.findall(r"compresscodec: (\w+)", printed)) == {codec}
     assert set(re.findall(r"isvalid: (\w+)", printed)) == {"true"}

@@ -71,7 +71,11 @@ def test_cooperative_members_keep_what_stays_theirs(group: Group) -> None:
     second = group.start("confluent", COOPERATIVE)
     until(lambda: (first.revocations, second.partitions()) == (1, 3), "half of it moves, at once")
     until(lambda: len({partition for partition, _, _ in second.read}) == 3, "the second reads all that it has")
-    kept = {one.partition for member in group.describe().members for one in member.assignment.topic_partitions}
+    kept = {
+        topic_partition.partition
+        for member in group.describe().members
+        for topic_partition in member.assignment.topic_partitions
+    }
     assert kept == set(range(PARTITIONS))
     second.leave()
     until(lambda: len(first.assignments) > 1 and first.partitions() == PARTITIONS, "and comes back")
@@ -79,22 +83,24 @@ def test_cooperative_members_keep_what_stays_theirs(group: Group) -> None:
     group.until_all_is_read()
     stayed = {partition for partition, _, _ in first.read} - {partition for partition, _, _ in second.read}
     assert len(stayed) == 3
-    assert gaps(one for one in first.read if one[0] in stayed) == 0
+    assert gaps(event for event in first.read if event[0] in stayed) == 0
 
 
 def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebalance(group: Group) -> None:
     group.produce(600)
     settings = [{"group.instance.id": name, "session.timeout.ms": 30_000} for name in ("one", "two")]
-    one, two = (group.start("confluent", own) for own in settings)
-    until(lambda: (one.partitions(), two.partitions()) == (3, 3), "both have their share")
+    first, second = (group.start("confluent", own) for own in settings)
+    until(lambda: (first.partitions(), second.partitions()) == (3, 3), "both have their share")
     group.until_all_is_read()
     before = {member.group_instance_id: member for member in group.describe().members}
-    rebalances = len(one.assignments)
-    two.kill()
+    rebalances = len(first.assignments)
+    second.kill()
     again = group.start("confluent", settings[1])
     until(lambda: again.partitions() == 3, "it has three partitions again")
     after = {member.group_instance_id: member for member in group.describe().members}
-    assert (one.assignments, one.revocations) == (one.assignments[:rebalances], rebalances - 1), "nobody else noticed"
+    assert (first.assignments, first.revocations) == (first.assignments[:rebalances], rebalances - 1), (
+        "nobody else noticed"
+    )
     assert before["two"].member_id != after["two"].member_id
     for name in ("one", "two"):
         assert before[name].assignment.topic_partitions == after[name].assignment.topic_partitions
@@ -140,11 +146,11 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
     broker = Brokers(tmp_path)
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(300)
-        one, two = group.start("confluent", PATIENT), group.start("confluent", PATIENT)
-        until(lambda: (one.partitions(), two.partitions()) == (3, 3), "both have their share")
+        first, second = group.start("confluent", PATIENT), group.start("confluent", PATIENT)
+        until(lambda: (first.partitions(), second.partitions()) == (3, 3), "both have their share")
         group.until_all_is_read()
         until(lambda: group.committed() == group.ends(), "all is committed")
-        before, rebalances = group.describe(), (len(one.assignments), len(two.assignments))
+        before, rebalances = group.describe(), (len(first.assignments), len(second.assignments))
         for stop in (broker.kill, broker.terminate):
             stop()
             broker.start()
@@ -152,8 +158,8 @@ def test_members_go_on_when_the_broker_was_restarted(tmp_path: Path, new_topic: 
             group.produce(300)
             group.until_all_is_read()
             until(lambda: group.committed() == group.ends(), "all is committed")
-        assert (len(one.assignments), len(two.assignments)) == rebalances, "they did not have to join again"
-        assert gaps(one.read) == gaps(two.read) == 0, "and read nothing twice"
+        assert (len(first.assignments), len(second.assignments)) == rebalances, "they did not have to join again"
+        assert gaps(first.read) == gaps(second.read) == 0, "and read nothing twice"
         after = group.describe()
         assert {member.member_id for member in before.members} == {member.member_id for member in after.members}
 

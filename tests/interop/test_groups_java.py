@@ -44,7 +44,7 @@ def test_a_java_consumer_shares_a_group_with_librdkafka(group: Group) -> None:
     command = java_command("org.apache.kafka.tools.consumer.ConsoleConsumer")
     options = ["--bootstrap-server", group.servers, "--topic", group.topic, "--group", group.name]
     own = ["auto.commit.interval.ms=200", "auto.offset.reset=earliest", "session.timeout.ms=6000"]
-    words = [word for one in own for word in ("--command-property", one)]
+    words = [word for setting in own for word in ("--command-property", setting)]
     with subprocess.Popen([*command, *options, *words], stdout=subprocess.PIPE, text=True) as java_member:
         assert java_member.stdout is not None
         until(lambda: ours.partitions() == PARTITIONS // 2, "the Java consumer takes its half")
@@ -56,7 +56,7 @@ def test_a_java_consumer_shares_a_group_with_librdkafka(group: Group) -> None:
     until(lambda: ours.partitions() == PARTITIONS, "and gives it back when it leaves")
     group.stop_producing()
     until(lambda: group.committed() == group.ends(), "all is committed")
-    # A member tells what it reads before it commits it; what it told may still be on its way here.
+    # A member prints what it reads before it commits it; the last lines may still be on their way here.
     of_java = {value for value in read if value.startswith("record-")}
     until(lambda: of_java | group.read() >= group.sent(), "every record was read by one or the other")
 

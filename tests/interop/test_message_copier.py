@@ -81,15 +81,15 @@ def test_copiers_copy_each_record_once_and_in_order_though_they_abort_and_the_br
         for partition in range(PARTITIONS):
             log = running.enter_context(open(tmp_path / f"copier-{partition}.log", "w+"))
             words = copier(servers, partition)
-            one = running.enter_context(subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT))
-            running.callback(one.kill)
-            copiers.append(one)
+            process = running.enter_context(subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT))
+            running.callback(process.kill)
+            copiers.append(process)
         for records in (RECORDS // 4, RECORDS // 2):
             wait_for_output(admin, records)
             broker.kill()
             broker.start()
-        for partition, one in enumerate(copiers):
-            assert one.wait(DEADLINE_S) == 0, (tmp_path / f"copier-{partition}.log").read_text()[-3000:]
+        for partition, process in enumerate(copiers):
+            assert process.wait(DEADLINE_S) == 0, (tmp_path / f"copier-{partition}.log").read_text()[-3000:]
         until_transactions_end(servers)
         for partition in range(PARTITIONS):
             assert committed(servers, partition) == [f"{partition}-{number:05}" for number in range(RECORDS)]

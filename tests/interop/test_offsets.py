@@ -66,7 +66,7 @@ def commit(broker: Brokers, group: str, offsets: list[int], metadata: str = "") 
     try:
         wanted = [TopicPartition("t", n, offset, metadata) for n, offset in enumerate(offsets)]
         done = asking.commit(offsets=wanted, asynchronous=False)
-        assert [one.error for one in done] == [None] * len(offsets)
+        assert [partition.error for partition in done] == [None] * len(offsets)
     finally:
         asking.close()
 
@@ -108,7 +108,7 @@ def test_a_deleted_group_has_no_offsets_and_a_deleted_topic_takes_its_own_along(
     with pytest.raises(KafkaException) as refused:
         admin.delete_consumer_groups(["gone"])["gone"].result(TIMEOUT_S)
     assert refused.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
-    assert [one.group_id for one in admin.list_consumer_groups().result(TIMEOUT_S).valid] == ["kept"]
+    assert [group.group_id for group in admin.list_consumer_groups().result(TIMEOUT_S).valid] == ["kept"]
     assert committed(broker, "gone") == [-1001] * PARTITIONS
     admin.delete_topics(["t"])["t"].result(TIMEOUT_S)
 
@@ -146,7 +146,7 @@ def test_kafkas_dump_log_reads_committed_offsets(broker: Brokers) -> None:
     commit(broker, "my-group", [11, 12], "a text")
     AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=TIMEOUT_S)
     broker.terminate()
-    segments = [one for one in broker.data_dir.glob("__consumer_offsets-*/*.log") if one.stat().st_size]
+    segments = [file for file in broker.data_dir.glob("__consumer_offsets-*/*.log") if file.stat().st_size]
     assert len(segments) == 1
     printed = dump_log(segments, "--offsets-decoder")
     for partition, offset in enumerate([11, 12]):

@@ -62,7 +62,7 @@ def _read_by_pylog(servers: str, topic: str, count: int) -> list[Row]:
     table = pa.RecordBatchReader.from_stream(reader).read_all()
     headers = table.column("headers").to_pylist()
     return [
-        (key, value, stamp // 1000, tuple((one["key"], one["value"]) for one in found or ()))
+        (key, value, stamp // 1000, tuple((header["key"], header["value"]) for header in found or ()))
         for key, value, stamp, found in zip(
             table.column("key").to_pylist(),
             table.column("value").to_pylist(),
@@ -82,7 +82,10 @@ def _read_by_librdkafka(servers: str, topic: str, count: int) -> list[Row]:
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
         found = consumer.consume(count, timeout=DEADLINE_S)
-        return [(one.key(), one.value(), one.timestamp()[1], tuple(one.headers() or ())) for one in found]
+        return [
+            (message.key(), message.value(), message.timestamp()[1], tuple(message.headers() or ()))
+            for message in found
+        ]
     finally:
         consumer.close()
 

@@ -68,7 +68,7 @@ def poll_together(member: ShareMember, count: int) -> list[Delivered]:
 
 def offsets(records: list[Delivered]) -> list[int]:
     """Where they are."""
-    return [one.offset for one in records]
+    return [record.offset for record in records]
 
 
 def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup) -> None:
@@ -84,11 +84,11 @@ def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup) 
             mine += found
     assert all(read), "one of them got nothing"
     assert sorted(offsets(read[0] + read[1])) == list(range(40))
-    assert {one.count for one in read[0] + read[1]} == {1}
+    assert {record.count for record in read[0] + read[1]} == {1}
     assert group.lag() == 0
     described = group.describe()
     assert (described["group_state"], described["assignor_name"]) == ("Stable", "simple")
-    assert [one["assignment"]["topic_partitions"][0]["partitions"] for one in described["members"]] == [[0], [0]]
+    assert [member["assignment"]["topic_partitions"][0]["partitions"] for member in described["members"]] == [[0], [0]]
 
 
 def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup) -> None:
@@ -102,7 +102,7 @@ def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup) -> N
     assert member.commit() == {0: "ok"}
     assert group.lag() == 1
     again = member.poll()
-    assert [(one.offset, one.count) for one in again] == [(1, released.count + 1)]
+    assert [(record.offset, record.count) for record in again] == [(1, released.count + 1)]
     member.acknowledge("accept", *again)
     assert member.commit() == {0: "ok"}
     assert member.poll(ms=1_000) == []
@@ -135,7 +135,7 @@ def test_a_member_that_is_killed_gives_its_records_back(group: ShareGroup) -> No
         read += found
     assert sorted(offsets(read)) == [0, 1, 2]
     # Its session ended with its connection; the delivery counts.
-    assert {one.count for one in read if one.offset in offsets(held)} == {2}
+    assert {record.count for record in read if record.offset in offsets(held)} == {2}
 
 
 def test_a_record_that_is_kept_too_long_goes_to_another_member(group: ShareGroup) -> None:
@@ -186,7 +186,7 @@ def test_a_group_without_members_can_be_moved_and_deleted(group: ShareGroup) -> 
     assert group.offsets()[0] == 3
     listed = group.ask("ListGroups", 5, states_filter=[], types_filter=["share"])["groups"]
     assert (group.name, "share", "Empty") in [
-        (one["group_id"], one["group_type"], one["group_state"]) for one in listed
+        (group["group_id"], group["group_type"], group["group_state"]) for group in listed
     ]
     after = group.start()
     assert sorted(offsets(after.poll()))[0] == 3
@@ -259,7 +259,9 @@ def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup) 
         member.acknowledge("accept", *found)
         assert member.commit() == {0: "ok"}
         read += found
-    assert sorted(one.value for one in read) == sorted(f"commit-{number}" for number in range(3) for _ in range(2))
+    assert sorted(record.value for record in read) == sorted(
+        f"commit-{number}" for number in range(3) for _ in range(2)
+    )
     producer.begin_transaction()
     producer.produce(group.topic, "open")
     assert producer.flush(30) == 0
@@ -279,8 +281,8 @@ def test_a_record_that_ends_each_member_that_gets_it_takes_no_other_along(group:
     while len(accepted) < 19:
         found = member.poll()
         assert found, f"nothing comes any more: {accepted}"
-        assert {one.count for one in found} <= {1, 2, 3, 4, 5}
-        poison = any(one.value == "record-7" for one in found)
+        assert {record.count for record in found} <= {1, 2, 3, 4, 5}
+        poison = any(record.value == "record-7" for record in found)
         member.acknowledge("release" if poison else "accept", *found)
         assert member.commit() == {0: "ok"}
         if not poison:
@@ -355,5 +357,5 @@ def test_a_broker_that_is_killed_loses_nothing_and_repeats_nothing_that_was_acce
             assert last.commit() == {0: "ok"}
             rest += found
         assert sorted([*accepted, *offsets(rest)]) == list(range(30))
-        assert max(one.count for one in rest) <= 5
+        assert max(record.count for record in rest) <= 5
         assert group.offsets() == (30, 0)

@@ -1,6 +1,6 @@
 """Share groups (KIP-932) with librdkafka's share consumer: the same program on pylog and on Apache Kafka gives the same.
 
-What it adds to Kafka's own client (`test_share_groups`): records that are accepted by the next poll, a commit that is not waited for, and
+What it adds to Kafka's own client (`test_share_groups`): records that are accepted by the next poll, a commit without waiting, and
 requests as another program writes them. It takes half a minute: pylog's tests about a second each, Apache Kafka's two; its first share
 group takes eight, its start four. A cluster of three has its own in `tests/cluster/test_share_groups.py`.
 """
@@ -81,11 +81,11 @@ def test_two_members_read_one_partition_and_each_record_once(group: ShareGroup, 
         assert set(member.commit().values()) <= {"ok"}
     assert all(read), "one of them got nothing"
     assert sorted(offsets(read[0] + read[1])) == list(range(40))
-    assert {one.count for one in read[0] + read[1]} == {1}
+    assert {record.count for record in read[0] + read[1]} == {1}
     assert group.lag() == 0
     described = group.describe()
     assert (described["group_state"], described["assignor_name"]) == ("Stable", "simple")
-    assert [one["assignment"]["topic_partitions"][0]["partitions"] for one in described["members"]] == [[0], [0]]
+    assert [member["assignment"]["topic_partitions"][0]["partitions"] for member in described["members"]] == [[0], [0]]
 
 
 def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup, members: Members) -> None:
@@ -100,7 +100,7 @@ def test_each_record_meets_the_fate_that_its_member_says(group: ShareGroup, memb
     assert member.commit() == {0: "ok"}
     assert group.lag() == 1
     again = member.poll()
-    assert [(one.offset, one.count) for one in again] == [(1, released.count + 1)]
+    assert [(record.offset, record.count) for record in again] == [(1, released.count + 1)]
     member.acknowledge("accept", *again)
     assert member.commit() == {0: "ok"}
     assert member.poll(1_000) == []
@@ -144,10 +144,12 @@ def test_who_closes_gives_back_what_it_did_not_acknowledge_and_leaves(group: Sha
         second.acknowledge("accept", *came)
         read += came
     # At once, not when locks run out.
-    assert [(one.offset, one.count) for one in read] == [(one.offset, one.count + 1) for one in found[2:]]
+    assert [(record.offset, record.count) for record in read] == [
+        (record.offset, record.count + 1) for record in found[2:]
+    ]
 
 
-def test_who_is_late_is_told_that_another_has_the_record(group: ShareGroup, members: Members) -> None:
+def test_a_late_acknowledgement_says_that_another_member_has_the_record(group: ShareGroup, members: Members) -> None:
     group.configure(share_record_lock_duration_ms=1_000)
     produce(group, 1)
     slow, quick = members.start(), members.start()
@@ -191,7 +193,9 @@ def test_a_group_that_reads_committed_records_gets_no_others(group: ShareGroup, 
     member, read = members.start(**IMPLICIT), list[Delivered]()
     while len(read) < 6:
         read += member.poll()
-    assert sorted(one.value for one in read) == sorted(f"commit-{number}" for number in range(3) for _ in range(2))
+    assert sorted(record.value for record in read) == sorted(
+        f"commit-{number}" for number in range(3) for _ in range(2)
+    )
     producer.begin_transaction()
     producer.produce(group.topic, "open")
     assert producer.flush(30) == 0

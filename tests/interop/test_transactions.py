@@ -25,12 +25,12 @@ def broker(tmp_path: Path) -> Iterator[Brokers]:
         yield broker
 
 
-def producer(broker: Brokers, transactional_id: str, **settings: object) -> Producer:
+def new_producer(broker: Brokers, transactional_id: str, **settings: object) -> Producer:
     """A transactional producer that is ready."""
     common = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": transactional_id, **_RECONNECT}
-    one = Producer({**common, **{name.replace("_", "."): value for name, value in settings.items()}})
-    one.init_transactions(DEADLINE_S)
-    return one
+    producer = Producer({**common, **{name.replace("_", "."): value for name, value in settings.items()}})
+    producer.init_transactions(DEADLINE_S)
+    return producer
 
 
 def read(broker: Brokers, topic: str, isolation: str = "read_committed", partition: int = 0) -> list[str]:
@@ -42,16 +42,16 @@ def read(broker: Brokers, topic: str, isolation: str = "read_committed", partiti
 
 def test_a_commit_is_seen_and_an_abort_is_not(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders", 2)
-    one = producer(broker, "shop")
+    producer = new_producer(broker, "shop")
     for number in range(6):
-        one.begin_transaction()
+        producer.begin_transaction()
         for partition in (0, 1):
-            one.produce("orders", f"{number}", partition=partition)
+            producer.produce("orders", f"{number}", partition=partition)
         if number % 3 == 1:
-            one.flush(DEADLINE_S)
-            one.abort_transaction(DEADLINE_S)
+            producer.flush(DEADLINE_S)
+            producer.abort_transaction(DEADLINE_S)
         else:
-            one.commit_transaction(DEADLINE_S)
+            producer.commit_transaction(DEADLINE_S)
     for partition in (0, 1):
         assert read(broker, "orders", partition=partition) == ["0", "2", "3", "5"]
         assert read(broker, "orders", "read_uncommitted", partition) == ["0", "1", "2", "3", "4", "5"]
@@ -59,7 +59,7 @@ def test_a_commit_is_seen_and_an_abort_is_not(broker: Brokers) -> None:
 
 def test_nothing_behind_an_open_transaction_is_seen_before_it_ends(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
-    slow, quick = producer(broker, "slow"), producer(broker, "quick")
+    slow, quick = new_producer(broker, "slow"), new_producer(broker, "quick")
     slow.begin_transaction()
     slow.produce("orders", "slow", partition=0)
     assert slow.flush(DEADLINE_S) == 0
@@ -73,11 +73,11 @@ def test_nothing_behind_an_open_transaction_is_seen_before_it_ends(broker: Broke
 
 def test_a_second_producer_with_the_same_id_fences_the_first_and_aborts_what_it_left(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
-    first = producer(broker, "shop")
+    first = new_producer(broker, "shop")
     first.begin_transaction()
     first.produce("orders", "of the first", partition=0)
     assert first.flush(DEADLINE_S) == 0
-    second = producer(broker, "shop")
+    second = new_producer(broker, "shop")
     second.begin_transaction()
     second.produce("orders", "of the second", partition=0)
     second.commit_transaction(DEADLINE_S)
@@ -90,36 +90,36 @@ def test_a_second_producer_with_the_same_id_fences_the_first_and_aborts_what_it_
 
 def test_a_transaction_that_is_open_for_too_long_is_aborted(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
-    one = producer(broker, "shop", transaction_timeout_ms=1_000)
-    one.begin_transaction()
-    one.produce("orders", "late", partition=0)
-    assert one.flush(DEADLINE_S) == 0
-    other = producer(broker, "other")
+    producer = new_producer(broker, "shop", transaction_timeout_ms=1_000)
+    producer.begin_transaction()
+    producer.produce("orders", "late", partition=0)
+    assert producer.flush(DEADLINE_S) == 0
+    other = new_producer(broker, "other")
     other.begin_transaction()
     other.produce("orders", "other", partition=0)
     other.commit_transaction(DEADLINE_S)
     until(lambda: read(broker, "orders") == ["other"], "the transaction hides no longer what is behind it")
     with pytest.raises(KafkaException):
-        one.commit_transaction(DEADLINE_S)
+        producer.commit_transaction(DEADLINE_S)
 
 
 def test_offsets_count_only_when_their_transaction_commits(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
-    one = producer(broker, "shop")
+    producer = new_producer(broker, "shop")
     consumer = Consumer(
         {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False, **_RECONNECT}
     )
     try:
         place = TopicPartition("orders", 0)
         for offset, commits, seen in ((5, True, 5), (9, False, 5), (7, True, 7)):
-            one.begin_transaction()
-            one.produce("orders", f"{offset}", partition=0)
+            producer.begin_transaction()
+            producer.produce("orders", f"{offset}", partition=0)
             positions = [TopicPartition("orders", 0, offset)]
-            one.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), DEADLINE_S)
+            producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), DEADLINE_S)
             if commits:
-                one.commit_transaction(DEADLINE_S)
+                producer.commit_transaction(DEADLINE_S)
             else:
-                one.abort_transaction(DEADLINE_S)
+                producer.abort_transaction(DEADLINE_S)
             assert consumer.committed([place], DEADLINE_S)[0].offset == seen
     finally:
         consumer.close()
@@ -127,14 +127,14 @@ def test_offsets_count_only_when_their_transaction_commits(broker: Brokers) -> N
 
 def test_a_transaction_left_open_is_committed_after_the_broker_was_killed(broker: Brokers) -> None:
     create_topic(broker.bootstrap_servers, "orders")
-    one = producer(broker, "shop")
-    one.begin_transaction()
-    one.produce("orders", "before", partition=0)
-    assert one.flush(DEADLINE_S) == 0
+    producer = new_producer(broker, "shop")
+    producer.begin_transaction()
+    producer.produce("orders", "before", partition=0)
+    assert producer.flush(DEADLINE_S) == 0
     broker.kill()
     broker.start()
-    one.produce("orders", "after", partition=0)
-    one.commit_transaction(DEADLINE_S)
+    producer.produce("orders", "after", partition=0)
+    producer.commit_transaction(DEADLINE_S)
     assert read(broker, "orders") == ["before", "after"]
 
 
@@ -142,15 +142,15 @@ def test_a_transaction_left_open_is_committed_after_the_broker_was_killed(broker
 def test_kafkas_own_tool_reads_the_transaction_log(tmp_path: Path) -> None:
     with Brokers(tmp_path, transaction_state_log_num_partitions=1) as broker:
         create_topic(broker.bootstrap_servers, "orders")
-        one = producer(broker, "shop")
+        producer = new_producer(broker, "shop")
         for committed in (True, False):
-            one.begin_transaction()
-            one.produce("orders", "x", partition=0)
-            assert one.flush(DEADLINE_S) == 0
+            producer.begin_transaction()
+            producer.produce("orders", "x", partition=0)
+            assert producer.flush(DEADLINE_S) == 0
             if committed:
-                one.commit_transaction(DEADLINE_S)
+                producer.commit_transaction(DEADLINE_S)
             else:
-                one.abort_transaction(DEADLINE_S)
+                producer.abort_transaction(DEADLINE_S)
         until_transactions_end(broker.bootstrap_servers)
     segments = sorted((broker.data_dir / "__transaction_state-0").glob("*.log"))
     printed = dump_log(segments, "--transaction-log-decoder")

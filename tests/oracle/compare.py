@@ -50,7 +50,7 @@ class Brokers:
         prefix = f"case{os.getpid()}-{next(_numbers)}"
         with ThreadPoolExecutor(2) as threads:
             hands = [Script(servers, prefix, servers is self.kafka) for servers in self.both]
-            kafka, pylog = [*threads.map(lambda one: _run(script, one), hands)] * (3 - len(hands))
+            kafka, pylog = [*threads.map(lambda hand: _run(script, hand), hands)] * (3 - len(hands))
         if os.environ.get("PYLOG_ORACLE_SHOW"):
             _show(kafka, pylog)
         _check(name, kafka, pylog)

@@ -50,7 +50,7 @@ LASTING: tuple[Difference, ...] = (
         "CreateTopics topics.configs.*",
         "Tiers and throttled replicas do not exist, records are kept as compressed by the producer; `durability` is pylog's own; "
         "min.insync.replicas is an ordinary default (Kafka stores it for the cluster when eligible leader replicas are on).",
-        ("test_the_settings_of_a_new_topic_are_told",),
+        ("test_the_settings_of_a_new_topic_are_in_the_answer",),
     ),
     Difference(
         "no setting is stored for the whole cluster",

@@ -63,7 +63,7 @@ class Member:
         return answer
 
 
-def member(s: Script, group: str, **fields: Any) -> Member:
+def new_member(s: Script, group: str, **fields: Any) -> Member:
     """The first member of a group: it has joined, and is its leader. Not compared; not synced yet."""
     line = s.line()
     answer = line.call("JoinGroup", 4, **joining(group, **fields))
@@ -72,21 +72,21 @@ def member(s: Script, group: str, **fields: Any) -> Member:
     return Member(line, group, answer["member_id"], answer["generation_id"])
 
 
-def stable(s: Script, group: str, assignment: str = "01", **fields: Any) -> Member:
+def stable_member(s: Script, group: str, assignment: str = "01", **fields: Any) -> Member:
     """The only member of a group that is stable. Not compared."""
-    one = member(s, group, **fields)
-    one.sync((one.member_id, assignment))
+    member = new_member(s, group, **fields)
+    member.sync((member.member_id, assignment))
     s.transcript.pop()
-    return one
+    return member
 
 
-def static(s: Script, group: str, instance: str, *, synced: bool = True) -> Member:
+def static_member(s: Script, group: str, instance: str, *, synced: bool = True) -> Member:
     """The only member of a group, static. Not compared."""
     line = s.line()
     answer = line.call("JoinGroup", **joining(group, group_instance_id=instance))
-    one = Member(line, group, answer["member_id"], answer["generation_id"])
+    member = Member(line, group, answer["member_id"], answer["generation_id"])
     s.transcript.pop()
     if synced:
-        one.sync((one.member_id, "01"), group_instance_id=instance)
+        member.sync((member.member_id, "01"), group_instance_id=instance)
         s.transcript.pop()
-    return one
+    return member

@@ -72,7 +72,7 @@ def _sorted(items: list[Any]) -> list[Any]:
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    """Settings and the like as a mapping, so that one that is absent is told by its name."""
+    """Settings and the like as a mapping, so that an absent one is reported by its name."""
     if not all(isinstance(item, dict) and "value" in item and "name" in item for item in items):
         return None
     return {item["name"]: item for item in items}

@@ -96,7 +96,7 @@ def test_resources_with_settings_are_listed_by_type(s: Script) -> None:
     s.quietly("IncrementalAlterConfigs", resources=[group], validate_only=False)
     for kind in (TOPIC, GROUP):
         listed = s.call("ListConfigResources", 1, resource_types=[kind])
-        mine = [one for one in listed["config_resources"] if one["resource_name"] == name]
+        mine = [resource for resource in listed["config_resources"] if resource["resource_name"] == name]
         s.transcript[-1] = (f"ListConfigResources of type {kind}", mine)
         s.holds(resource_name=name, resource_type=kind)
 

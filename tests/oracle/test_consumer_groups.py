@@ -1,6 +1,6 @@
 """Groups of the KIP-848 protocol: heartbeats, epochs, what is refused, descriptions, commits by epoch.
 
-Members are told by the ids that they give themselves, so that both brokers speak of the same ones.
+Members are identified by the ids that they choose, so that both brokers speak of the same ones.
 """
 
 from typing import Any
@@ -184,7 +184,7 @@ def test_a_partition_moves_when_its_owner_gave_it_back(s: Script) -> None:
 
 
 @case
-def test_the_epoch_before_is_taken_from_who_owns_no_more_than_it_may(s: Script) -> None:
+def test_the_epoch_before_is_accepted_from_a_member_that_owns_no_more_than_it_may(s: Script) -> None:
     g = Members(s)
     g.join("a")
     g.join("b")
@@ -406,7 +406,7 @@ def test_the_group_is_listed_with_its_type_and_state(s: Script) -> None:
     g.join("a")
     answer = s.call("ListGroups", 5, states_filter=["stable"], types_filter=["Consumer"])
     s.transcript.pop()
-    (listed,) = (one for one in answer["groups"] if one["group_id"] == g.name)
+    (listed,) = (group for group in answer["groups"] if group["group_id"] == g.name)
     s.keep("ListGroups, this one", listed)
     s.holds(group_state="Stable", group_type="consumer", protocol_type="consumer")
 

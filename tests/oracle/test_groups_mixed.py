@@ -1,7 +1,7 @@
 """Requests of one group protocol to a group of the other. KIP-848 groups themselves: `test_consumer_groups`."""
 
 from tests.oracle.compare import case
-from tests.oracle.members import PROTOCOL, joining, stable
+from tests.oracle.members import PROTOCOL, joining, stable_member
 from tests.oracle.script import Script
 
 
@@ -46,6 +46,6 @@ def test_a_consumer_group_without_a_name_cannot_be_described(s: Script) -> None:
 @case
 def test_a_classic_group_is_not_described_as_a_consumer_group(s: Script) -> None:
     group = s.new("group")
-    stable(s, group)
+    stable_member(s, group)
     s.call("ConsumerGroupDescribe", group_ids=[group])
     s.says("GROUP_ID_NOT_FOUND")

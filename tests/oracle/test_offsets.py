@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.oracle.compare import case
-from tests.oracle.members import joining, member, stable, subscription
+from tests.oracle.members import joining, new_member, stable_member, subscription
 from tests.oracle.script import Answer, Script
 
 METADATA_MAX = 4096
@@ -12,7 +12,7 @@ METADATA_MAX = 4096
 def commit(
     s: Script, group: str, topic: str, offset: int, partition: int = 0, *, version: int | None = None, **fields: Any
 ) -> Answer:
-    """OffsetCommit of one partition; without a member if not told otherwise."""
+    """OffsetCommit of one partition; by default without a member."""
     names = {"committed_metadata", "committed_leader_epoch"}
     inner = {name: fields.pop(name) for name in names & fields.keys()}
     parts = [{"partition_index": partition, "committed_offset": offset, **inner}]
@@ -88,10 +88,10 @@ def test_all_offsets_of_a_group(s: Script) -> None:
 
 @case
 def test_several_groups_in_one_fetch(s: Script) -> None:
-    one, two, topic = s.new("group"), s.new("group"), s.topic()
-    commit(s, one, topic, 1)
-    commit(s, two, topic, 2)
-    asked = [{"topics": [{"name": topic, "partition_indexes": [0]}], "group_id": group} for group in (one, two)]
+    first, second, topic = s.new("group"), s.new("group"), s.topic()
+    commit(s, first, topic, 1)
+    commit(s, second, topic, 2)
+    asked = [{"topics": [{"name": topic, "partition_indexes": [0]}], "group_id": group} for group in (first, second)]
     s.call("OffsetFetch", groups=asked)
     s.says("NONE")
 
@@ -140,36 +140,36 @@ def test_a_commit_without_a_group_name(s: Script) -> None:
 @case
 def test_a_members_commit_is_taken(s: Script) -> None:
     group, topic = s.new("group"), s.topic()
-    one = stable(s, group)
-    commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=one.member_id)
+    member = stable_member(s, group)
+    commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=member.member_id)
     s.says("NONE")
 
 
 @case
 def test_commits_of_members_that_are_refused(s: Script) -> None:
     group, topic = s.new("group"), s.topic()
-    one = stable(s, group)
-    commit(s, group, topic, 1, generation_id_or_member_epoch=0, member_id=one.member_id)
+    member = stable_member(s, group)
+    commit(s, group, topic, 1, generation_id_or_member_epoch=0, member_id=member.member_id)
     s.says("ILLEGAL_GENERATION")
     commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id="nobody")
     s.says("UNKNOWN_MEMBER_ID")
-    commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=one.member_id, group_instance_id="x")
+    commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=member.member_id, group_instance_id="x")
     s.says("UNKNOWN_MEMBER_ID")
 
 
 @case
 def test_a_commit_without_a_member_to_a_group_that_has_some_is_refused(s: Script) -> None:
     group, topic = s.new("group"), s.topic()
-    stable(s, group)
+    stable_member(s, group)
     commit(s, group, topic, 1)
     s.says("UNKNOWN_MEMBER_ID")
 
 
 @case
-def test_a_commit_between_join_and_sync_is_told_of_the_rebalance(s: Script) -> None:
+def test_a_commit_between_join_and_sync_is_answered_with_the_rebalance(s: Script) -> None:
     group, topic = s.new("group"), s.topic()
-    one = member(s, group)
-    commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=one.member_id)
+    member = new_member(s, group)
+    commit(s, group, topic, 1, generation_id_or_member_epoch=1, member_id=member.member_id)
     s.says("REBALANCE_IN_PROGRESS")
 
 
@@ -199,9 +199,9 @@ def test_deleting_offsets_that_are_not_there(s: Script) -> None:
 def test_offsets_of_a_topic_that_members_subscribe_to_cannot_be_deleted(s: Script) -> None:
     group, topic, other = s.new("group"), s.topic(), s.topic()
     subscribed = [{"name": "range", "metadata": subscription(topic)}]
-    one = stable(s, group, protocols=subscribed)
+    member = stable_member(s, group, protocols=subscribed)
     for name in (topic, other):
-        commit(s, group, name, 1, generation_id_or_member_epoch=1, member_id=one.member_id)
+        commit(s, group, name, 1, generation_id_or_member_epoch=1, member_id=member.member_id)
     delete(s, group, topic, 0)
     s.says("GROUP_SUBSCRIBED_TO_TOPIC")
     delete(s, group, other, 0)
@@ -222,14 +222,14 @@ def test_an_empty_group_is_deleted_with_its_offsets(s: Script) -> None:
 @case
 def test_deleting_groups_that_cannot_be(s: Script) -> None:
     group = s.new("group")
-    stable(s, group)
+    stable_member(s, group)
     s.call("DeleteGroups", groups_names=[group, s.new("absent"), ""])
 
 
 @case
 def test_groups_are_listed_by_state_and_type(s: Script) -> None:
     joined, simple = s.new("group"), s.new("group")
-    stable(s, joined)
+    stable_member(s, joined)
     commit(s, simple, s.topic(), 1)
     for version in range(6):
         s.call("ListGroups", version)
@@ -259,8 +259,8 @@ def test_a_simple_group_is_described_as_empty(s: Script) -> None:
 def test_a_simple_group_can_be_joined(s: Script) -> None:
     group = s.new("group")
     commit(s, group, s.topic(), 1)
-    told = s.call("JoinGroup", **joining(group))
-    s.call("JoinGroup", **joining(group, told["member_id"]))
+    answer = s.call("JoinGroup", **joining(group))
+    s.call("JoinGroup", **joining(group, answer["member_id"]))
     s.says("NONE")
 
 

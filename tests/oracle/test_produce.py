@@ -198,7 +198,7 @@ def test_a_record_older_than_the_topic_allows_is_refused(s: Script) -> None:
 
 
 @case
-def test_the_brokers_time_is_told_when_the_topic_asks_for_it(s: Script) -> None:
+def test_the_brokers_time_is_answered_when_the_topic_asks_for_it(s: Script) -> None:
     topic = s.topic(message_timestamp_type="LogAppendTime")
     s.produce(topic, batch("a", "b", step_ms=5))
     s.says("NONE")

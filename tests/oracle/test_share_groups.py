@@ -35,16 +35,16 @@ def contents(answer: Answer) -> dict[str, Any]:
     """What an answer to ShareFetch says."""
     partitions = {}
     for topic in answer["responses"]:
-        for one in topic["partitions"]:
-            runs = one.get("acquired_records", [])
+        for partition in topic["partitions"]:
+            runs = partition.get("acquired_records", [])
             counts = {
                 offset: run["delivery_count"]
                 for run in runs
                 for offset in range(run["first_offset"], run["last_offset"] + 1)
             }
-            errors = [NAMES[one["error_code"]], NAMES[one.get("acknowledge_error_code", 0)]]
+            errors = [NAMES[partition["error_code"]], NAMES[partition.get("acknowledge_error_code", 0)]]
             if counts or errors != ["NONE", "NONE"]:
-                partitions[one["partition_index"]] = (errors, counts)
+                partitions[partition["partition_index"]] = (errors, counts)
     return {"error": NAMES[answer["error_code"]], "partitions": partitions}
 
 
@@ -92,7 +92,7 @@ class Group:
         return answer
 
     def join(self, member: str) -> int:
-        """A member that was told to read the topic; its epoch."""
+        """A member to which the topic is assigned; its epoch."""
         answer = self.beat(member, 0, subscribed_topic_names=[self.topic])
 
         def is_assigned() -> bool:
@@ -162,7 +162,11 @@ class Group:
 def test_a_share_group_has_kafkas_settings(s: Script) -> None:
     resource = {"resource_type": GROUP_RESOURCE, "resource_name": s.new("group"), "configuration_keys": None}
     (described,) = s.call("DescribeConfigs", resources=[resource])["results"]
-    found = {one["name"]: one["value"] for one in described["configs"] if one["name"].startswith(("share.", "errors."))}
+    found = {
+        config["name"]: config["value"]
+        for config in described["configs"]
+        if config["name"].startswith(("share.", "errors."))
+    }
     if s.is_kafka:
         assert set(found) >= NOT_THERE
     s.transcript[-1] = ("DescribeConfigs", {name: value for name, value in found.items() if name not in NOT_THERE})
@@ -186,7 +190,7 @@ def test_a_heartbeat_that_makes_no_sense_is_an_invalid_request(s: Script) -> Non
 
 
 @case
-def test_who_is_no_member_of_a_share_group_is_told_so(s: Script) -> None:
+def test_share_group_heartbeats_of_strangers_are_refused(s: Script) -> None:
     g = Group(s)
     for epoch in (1, -1):
         g.beat("a", epoch)

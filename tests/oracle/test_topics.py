@@ -9,7 +9,7 @@ UNKNOWN_ID = "00000000-0000-4000-8000-00000000abcd"
 
 
 def create(s: Script, *, validate_only: bool = False, version: int | None = None, **topic: Any) -> None:
-    """CreateTopics of one topic of 1 partition and 1 replica, if not told otherwise; its settings are not compared."""
+    """CreateTopics of one topic of 1 partition and 1 replica, by default; its settings are not compared."""
     wanted = {"name": s.new("made"), "num_partitions": 1, "replication_factor": 1, **topic}
     s.call("CreateTopics", version, topics=[wanted], timeout_ms=5000, validate_only=validate_only)
     s.without("configs")
@@ -36,7 +36,7 @@ def test_minus_1_takes_the_brokers_defaults(s: Script) -> None:
 
 
 @case
-def test_the_settings_of_a_new_topic_are_told(s: Script) -> None:
+def test_the_settings_of_a_new_topic_are_in_the_answer(s: Script) -> None:
     topic = {"name": s.new("made"), "num_partitions": 1, "replication_factor": 1}
     s.call("CreateTopics", topics=[{**topic, "configs": [{"name": "retention.ms", "value": "5000"}]}])
     s.says("NONE")

@@ -64,7 +64,7 @@ class Transactional:
     def commit_offset(
         self, group: str, topic: str, offset: int, partition: int = 0, version: int = OFFSETS_TV1, **fields: Any
     ) -> Answer:
-        """TxnOffsetCommit of one partition, without a member if not told otherwise."""
+        """TxnOffsetCommit of one partition, by default without a member."""
         named = "topic_id" if version >= OFFSETS_BY_ID else "name"
         topics = [{named: topic, "partitions": [{"partition_index": partition, "committed_offset": offset}]}]
         request = {**self.named, "group_id": group, "topics": topics, **fields}
@@ -82,7 +82,7 @@ class Transactional:
         return init(self.s, self.txn)
 
 
-def producer(s: Script) -> Transactional:
+def new_producer(s: Script) -> Transactional:
     """A new transactional producer. Not compared."""
     txn = s.new("txn")
     answer = init(s, txn)
@@ -103,5 +103,5 @@ def ended(s: Script, topic: str, offset: int, partition: int = 0) -> None:
 
 
 def _not_busy(answer: Answer) -> bool:
-    # Produce before version 11 is told NOT_ENOUGH_REPLICAS instead, and only Kafka's sentence names the reason.
+    # Produce before version 11 gets NOT_ENOUGH_REPLICAS instead, and only Kafka's sentence names the reason.
     return "CONCURRENT_TRANSACTIONS" not in (*error_names(answer), *str(answer).replace("'", " ").split())

@@ -159,10 +159,12 @@ class Ways:
 def deviations(expected: Any, seen: Any, path: str = "") -> list[str]:
     """Where two plain values differ, at most ten places: path, what the connector saw, what this way saw."""
     if type(expected) is type(seen) and isinstance(expected, dict) and expected.keys() == seen.keys():
-        found = [one for key in expected for one in deviations(expected[key], seen[key], f"{path}.{key}")]
+        found = [deviation for key in expected for deviation in deviations(expected[key], seen[key], f"{path}.{key}")]
     elif type(expected) is type(seen) and isinstance(expected, list | tuple) and len(expected) == len(seen):
         pairs = enumerate(zip(expected, seen, strict=True))
-        found = [one for number, (left, right) in pairs for one in deviations(left, right, f"{path}[{number}]")]
+        found = [
+            deviation for number, (left, right) in pairs for deviation in deviations(left, right, f"{path}[{number}]")
+        ]
     else:
         found = [] if expected == seen else [f"{path}: {expected!r:.600} | {seen!r:.600}"]
     return found[:10]

@@ -128,7 +128,10 @@ DIFFERENCES: dict[str, Difference] = {
 
 def page() -> str:
     """Render ``docs/parity.md``."""
-    rows = [f"| {name} | {one.connector} | {one.pylog} | {one.why} |" for name, one in DIFFERENCES.items()]
+    rows = [
+        f"| {name} | {difference.connector} | {difference.pylog} | {difference.why} |"
+        for name, difference in DIFFERENCES.items()
+    ]
     return _PAGE.format(rows="\n".join(rows))
 
 

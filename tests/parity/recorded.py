@@ -30,40 +30,40 @@ def encoded(value: Any) -> Any:
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is list:
-        return [encoded(one) for one in value]
+        return [encoded(item) for item in value]
     if kind is bytes:
         return {"bytes": value.decode("latin-1")}
     if kind is Batch:
-        return {"batch": {name: encoded(one) for name, one in value._asdict().items()}}
+        return {"batch": {name: encoded(item) for name, item in value._asdict().items()}}
     if kind is tuple:
-        return {"tuple": [encoded(one) for one in value]}
+        return {"tuple": [encoded(item) for item in value]}
     if kind is datetime and value.tzinfo is not None:
         return {"time": value.isoformat()}
     if kind is dict:
         if all(type(key) is str for key in value) and not (len(value) == 1 and set(value) & set(_TYPES)):
-            return {key: encoded(one) for key, one in value.items()}
-        return {"dict": [[encoded(key), encoded(one)] for key, one in sorted(value.items(), key=repr)]}
+            return {key: encoded(item) for key, item in value.items()}
+        return {"dict": [[encoded(key), encoded(item)] for key, item in sorted(value.items(), key=repr)]}
     raise TypeError(f"{value!r} of {kind} cannot be recorded")
 
 
 def decoded(value: Any) -> Any:
     """What `encoded` was given."""
     if isinstance(value, list):
-        return [decoded(one) for one in value]
+        return [decoded(item) for item in value]
     if not isinstance(value, dict):
         return value
     name, inner = next(iter(value.items())) if len(value) == 1 else (None, None)
     if name not in _TYPES:
-        return {key: decoded(one) for key, one in value.items()}
+        return {key: decoded(item) for key, item in value.items()}
     if name == "bytes":
         return inner.encode("latin-1")
     if name == "tuple":
-        return tuple(decoded(one) for one in inner)
+        return tuple(decoded(item) for item in inner)
     if name == "time":
         return datetime.fromisoformat(inner)
     if name == "batch":
-        return Batch(**{key: decoded(one) for key, one in inner.items()})
-    return {decoded(key): decoded(one) for key, one in inner}
+        return Batch(**{key: decoded(item) for key, item in inner.items()})
+    return {decoded(key): decoded(item) for key, item in inner}
 
 
 def layout(value: Any, indent: int = 0) -> str:
@@ -78,8 +78,8 @@ def layout(value: Any, indent: int = 0) -> str:
         lines = [f"{pad}{json.dumps(key)}: {layout(value[key], indent + 1)}" for key in sorted(value)]
         return "{\n" + ",\n".join(lines) + "\n" + " " * indent + "}"
     lines = []
-    for one in value:
-        piece = pad + layout(one, indent + 1)
+    for item in value:
+        piece = pad + layout(item, indent + 1)
         if lines and "\n" not in lines[-1] + piece and len(lines[-1]) + len(piece) - indent <= _WIDTH:
             lines[-1] += f", {piece.lstrip()}"
         else:
@@ -136,7 +136,7 @@ class Recording:
 
     def replace(self, test: str, answers: Sequence[Any]) -> None:
         """Write down all answers to one test in place of what was there."""
-        self._answers[test] = [encoded(one) for one in answers]
+        self._answers[test] = [encoded(answer) for answer in answers]
         self.versions = versions()
         self.file.parent.mkdir(exist_ok=True)
         self.file.write_text(_page(self.versions, self._answers))

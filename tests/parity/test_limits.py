@@ -168,12 +168,12 @@ def test_progress_tells_starts_ends_and_the_latest_alike(ways: Ways) -> None:
         filled(way, 5, 2)
         query = Query(way, way.folder / "progress")
         query.run(way.stream_reader(startingOffsets="earliest", maxOffsetsPerTrigger=4).load())
-        told = [progress["sources"][0] for progress in query.query.recentProgress if progress["numInputRows"]]
+        sources = [progress["sources"][0] for progress in query.query.recentProgress if progress["numInputRows"]]
         keys = ("startOffset", "endOffset", "latestOffset")
         return [
             {key: json.loads(source[key]) if isinstance(source[key], str) else source[key] for key in keys}
             | {"rows": source["numInputRows"]}
-            for source in told
+            for source in sources
         ]
 
     first, *_ = ways.same(scenario)
@@ -189,7 +189,11 @@ def test_a_python_source_has_no_metrics_of_its_own(ways: Ways) -> None:
         filled(way, 5)
         query = Query(way, way.folder / "metrics")
         query.run(way.stream_reader(startingOffsets="earliest", maxOffsetsPerTrigger=2).load())
-        return next(dict(one["sources"][0]["metrics"]) for one in query.query.recentProgress if one["numInputRows"])
+        return next(
+            dict(progress["sources"][0]["metrics"])
+            for progress in query.query.recentProgress
+            if progress["numInputRows"]
+        )
 
     connector, pylog = ways.differ("progress metrics", scenario)
     assert connector["maxOffsetsBehindLatest"] == "3"

@@ -68,7 +68,10 @@ class Connector:
         scala = self._jvm.scala.jdk.javaapi.CollectionConverters
         no_executors = scala.asScala(self._jvm.java.util.ArrayList()).toSeq()
         cut = scala.asJava(calculator.getRanges(scala.asScala(given).toSeq(), no_executors))
-        return sorted((int(one.topic()[1:]), one.fromOffset(), one.untilOffset()) for one in cut)
+        return sorted(
+            (int(offset_range.topic()[1:]), offset_range.fromOffset(), offset_range.untilOffset())
+            for offset_range in cut
+        )
 
     def offsets(self, text: str) -> dict[str, int]:
         """What JsonUtils reads out of offsets. Raises Py4JJavaError."""
@@ -85,12 +88,12 @@ class Connector:
         """What KafkaMicroBatchStream leaves of a batch of one topic, partitions by number. It offers no public way to ask."""
         empty = self._jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(self._jvm.java.util.HashMap())
         stream = self._package.KafkaMicroBatchStream(None, None, empty, "", None, True)
-        (method,) = (one for one in stream.getClass().getDeclaredMethods() if one.getName() == "rateLimit")
+        (method,) = (method for method in stream.getClass().getDeclaredMethods() if method.getName() == "rateLimit")
         method.setAccessible(True)
         utils = getattr(getattr(self._package, "JsonUtils$"), "MODULE$")
         arguments = self._gateway.new_array(self._jvm.java.lang.Object, 3)
         for place, value in enumerate(
-            (limit, *(utils.partitionOffsets(json.dumps({"t": one})) for one in (start, end)))
+            (limit, *(utils.partitionOffsets(json.dumps({"t": offsets})) for offsets in (start, end)))
         ):
             arguments[place] = value
         document = json.loads(utils.partitionOffsets(method.invoke(stream, arguments)))
@@ -103,7 +106,10 @@ class Ours:
     def plan(self, least: int | None, most: int | None, ranges: Ranges) -> Ranges:
         """What `plan` makes of ranges."""
         given = [OffsetRange(TopicPartition(f"t{topic}", 1), start, end) for topic, start, end in ranges]
-        return [(int(one.partition.topic[1:]), one.start, one.end) for one in plan(given, least, most)]
+        return [
+            (int(offset_range.partition.topic[1:]), offset_range.start, offset_range.end)
+            for offset_range in plan(given, least, most)
+        ]
 
     def offsets(self, text: str) -> dict[str, int]:
         """What is read out of offsets. Raises LimitError."""
@@ -117,7 +123,7 @@ class Ours:
 
     def rate_limit(self, limit: int, start: dict[int, int], end: dict[int, int]) -> dict[int, int]:
         """What `rate_limit` leaves of a batch of one topic, partitions by number."""
-        first, last = ({TopicPartition("t", number): at for number, at in one.items()} for one in (start, end))
+        first, last = ({TopicPartition("t", number): at for number, at in offsets.items()} for offsets in (start, end))
         return {place.partition: offset for place, offset in rate_limit(limit, first, last).items()}
 
 
@@ -168,8 +174,10 @@ def test_four_hundred_random_batches_share_a_limit_alike(ways: Ways) -> None:
         side = asked(way)
         seen = [(limit, start, end, side.rate_limit(limit, start, end)) for limit, start, end in cases]
         # Partition numbers are 0, 1, ...: lists say the same.
-        assert all([*one] == [*range(len(one))] for _, *maps in seen for one in map(dict.keys, maps))
-        return [(limit, *([one[number] for number in sorted(one)] for one in maps)) for limit, *maps in seen]
+        assert all([*offsets] == [*range(len(offsets))] for _, *maps in seen for offsets in map(dict.keys, maps))
+        return [
+            (limit, *([offsets[number] for number in sorted(offsets)] for offsets in maps)) for limit, *maps in seen
+        ]
 
     ways.same(scenario)
 

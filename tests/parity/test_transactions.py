@@ -107,7 +107,7 @@ def test_a_stream_stops_before_an_open_transaction_or_reads_it(ways: Ways, level
             return [[number for batch in part for number in values(batch.rows)] for part in seen]
 
     seen = ways.same(scenario)
-    assert [one for part in seen for one in part] == (
+    assert [offset for part in seen for offset in part] == (
         [0, 1, 2, 3, 9] if level == "read_committed" else [0, 1, 2, 3, 5, 6, 7, 9]
     )
 

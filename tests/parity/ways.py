@@ -203,21 +203,21 @@ class Way:
         if isinstance(value, datetime):
             return value.astimezone(timezone.utc)  # Spark gives local time
         if isinstance(value, Batch):
-            return Batch(*(self.plain(one) for one in value))
+            return Batch(*(self.plain(item) for item in value))
         if isinstance(value, Mapping):
-            return {self.plain(key): self.plain(one) for key, one in value.items() if key != "@pylog"}
+            return {self.plain(key): self.plain(item) for key, item in value.items() if key != "@pylog"}
         if isinstance(value, tuple):
-            return tuple(self.plain(one) for one in value)
+            return tuple(self.plain(item) for item in value)
         if isinstance(value, list):
-            return [self.plain(one) for one in value]
+            return [self.plain(item) for item in value]
         return value
 
 
 def send(producer: Producer, topic: str, records: Sequence[Record | str | bytes | None], partition: int = 0) -> None:
     """Queue records for one partition."""
     failures: list[str] = []
-    for one in records:
-        record = one if isinstance(one, Record) else Record(one)
+    for given in records:
+        record = given if isinstance(given, Record) else Record(given)
         extra: dict[str, Any] = {} if record.headers is None else {"headers": list(record.headers)}
         producer.produce(
             topic,

@@ -42,7 +42,9 @@ def load(folder: Path) -> Checkpoint:
     """What Spark, or this, has written down."""
 
     def entries(log: str) -> list[Path]:
-        return sorted((one for one in (folder / log).glob("*") if one.name.isdecimal()), key=lambda one: int(one.name))
+        return sorted(
+            (path for path in (folder / log).glob("*") if path.name.isdecimal()), key=lambda path: int(path.name)
+        )
 
     offsets = [path.read_text().splitlines()[2] for path in entries("offsets")]
     return Checkpoint(offsets, len(entries("commits")))

@@ -19,6 +19,6 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def topic(bootstrap: str, new_topic: str) -> Callable[..., Topic]:
-    """Makes topics: ``topic(partitions=3)``; names begin with that of the test's own."""
+def make_topic(bootstrap: str, new_topic: str) -> Callable[..., Topic]:
+    """Makes topics: ``make_topic(partitions=3)``; names begin with that of the test's own."""
     return topic_maker(None, bootstrap, new_topic)

@@ -16,8 +16,8 @@ from tests.spark.support import Topic
 class Task:
     """A range of partition 0 planned now, to be read later as Spark's worker reads it."""
 
-    def __init__(self, one: Topic, **options: str) -> None:
-        self._options = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, **options}
+    def __init__(self, topic: Topic, **options: str) -> None:
+        self._options = {"kafka.bootstrap.servers": topic.servers, "subscribe": topic.name, **options}
         (self._planned,) = self._reader("true").partitions()
 
     def values(self, fail: str) -> list[bytes]:
@@ -36,26 +36,26 @@ class Own:
         self._client = Client({"bootstrap.servers": broker.bootstrap_servers})
 
     def topic(self, **configs: str) -> Topic:
-        one = Topic(None, self._broker.bootstrap_servers, self._client, "t", 1)
-        one.create(**configs)
-        return one
+        topic = Topic(None, self._broker.bootstrap_servers, self._client, "t", 1)
+        topic.create(**configs)
+        return topic
 
-    def size(self, one: Topic) -> int:
+    def size(self, topic: Topic) -> int:
         """Bytes of the log of partition 0."""
         if SEVERAL:
             pytest.skip("what one broker loses its leader has: only the log of a broker alone can be cut")
-        return sum(path.stat().st_size for path in self._folder(one).glob("*.log"))
+        return sum(path.stat().st_size for path in self._folder(topic).glob("*.log"))
 
-    def cut(self, one: Topic, size: int) -> None:
+    def cut(self, topic: Topic, size: int) -> None:
         """Stop the broker, cut the log as a lost disk write would, and start it again."""
         self._broker.terminate()
         data = self._broker.data_dir
-        for path in (*self._folder(one).iterdir(), *data.glob("*-checkpoint"), data / ".kafka_cleanshutdown"):
+        for path in (*self._folder(topic).iterdir(), *data.glob("*-checkpoint"), data / ".kafka_cleanshutdown"):
             if path.suffix in (".index", ".timeindex", ".snapshot") or path.parent == data:
                 path.unlink(missing_ok=True)
-        (log,) = self._folder(one).glob("*.log")
+        (log,) = self._folder(topic).glob("*.log")
         os.truncate(log, size)
         self._broker.start()
 
-    def _folder(self, one: Topic) -> Path:
-        return self._broker.data_dir / f"{one.name}-0"
+    def _folder(self, topic: Topic) -> Path:
+        return self._broker.data_dir / f"{topic.name}-0"

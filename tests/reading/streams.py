@@ -117,7 +117,7 @@ class Stream(Batches):
             reader, task = pickle.loads(carried)
             for batch in reader.read(task):
                 row = namedtuple("Row", batch.schema.names)
-                rows += [row(*one.values()) for one in batch.to_pylist()]
+                rows += [row(*values.values()) for values in batch.to_pylist()]
         self.batches[number] = rows
 
 
@@ -126,36 +126,36 @@ class Query(Stream):
 
     def __init__(
         self,
-        one: Topic,
+        topic: Topic,
         checkpoint: Checkpoint | None = None,
         columns: str | None = None,
         limited: bool = True,
         **options: Any,
     ) -> None:
-        super().__init__(_source(one, {"startingOffsets": "earliest", **options}), checkpoint, columns, limited)
+        super().__init__(_source(topic, {"startingOffsets": "earliest", **options}), checkpoint, columns, limited)
 
 
-def batch_reader(one: Topic, *columns: str, **options: Any) -> Any:
+def batch_reader(topic: Topic, *columns: str, **options: Any) -> Any:
     """The batch reader that Spark's planner would make, of any subscription."""
-    return _source(one, options).reader(schema(*columns))
+    return _source(topic, options).reader(schema(*columns))
 
 
-def _source(one: Topic, options: dict[str, Any]) -> PylogDataSource:
-    given = {"kafka.bootstrap.servers": one.servers, **{name: str(text) for name, text in options.items()}}
+def _source(topic: Topic, options: dict[str, Any]) -> PylogDataSource:
+    given = {"kafka.bootstrap.servers": topic.servers, **{name: str(text) for name, text in options.items()}}
     if not options.keys() & {"assign", "subscribe", "subscribePattern"}:
-        given["subscribe"] = one.name
+        given["subscribe"] = topic.name
     return PylogDataSource(given)
 
 
-def read(one: Topic, checkpoint: Checkpoint | None = None, columns: str | None = None, **options: Any) -> Query:
+def read(topic: Topic, checkpoint: Checkpoint | None = None, columns: str | None = None, **options: Any) -> Query:
     """Read to the end of what is there (Trigger.AvailableNow)."""
-    query = Query(one, checkpoint, columns, **options)
+    query = Query(topic, checkpoint, columns, **options)
     query.available_now()
     return query
 
 
-def failure(one: Topic, checkpoint: Checkpoint | None = None, **options: Any) -> tuple[str, str]:
+def failure(topic: Topic, checkpoint: Checkpoint | None = None, **options: Any) -> tuple[str, str]:
     """The condition and the sentence of the error that `read` must fail with."""
     with pytest.raises(PylogError) as caught:
-        read(one, checkpoint, **options)
+        read(topic, checkpoint, **options)
     return caught.value.condition, caught.value.sentence

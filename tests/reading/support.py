@@ -42,9 +42,9 @@ def schema(*columns: str) -> StructType:
     return StructType([StructField(name, {**_TYPES, "headers": _HEADERS}[name]) for name in columns or _TYPES])
 
 
-def reader(one: Topic, *columns: str, **options: Any) -> Any:
+def reader(topic: Topic, *columns: str, **options: Any) -> Any:
     """The batch reader that Spark's planner would make."""
-    given = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name}
+    given = {"kafka.bootstrap.servers": topic.servers, "subscribe": topic.name}
     texts = {name: str(text) for name, text in options.items()}
     return PylogDataSource({**given, **texts}).reader(schema(*columns))
 
@@ -54,18 +54,18 @@ def batches(made: Any) -> list[pa.RecordBatch]:
     return [batch for task in made.partitions() for batch in made.read(task)]
 
 
-def values(one: Topic, made: Any = None, **options: Any) -> list[str]:
+def values(topic: Topic, made: Any = None, **options: Any) -> list[str]:
     """The values of a batch read, by a reader that is `made` already or as `options` say, in the order of its tasks."""
-    found = batches(made or reader(one, "value", **options))
+    found = batches(made or reader(topic, "value", **options))
     return [value.decode() for batch in found for value in batch.column("value").to_pylist()]
 
 
-def tasks(one: Topic, **options: Any) -> int:
+def tasks(topic: Topic, **options: Any) -> int:
     """How many tasks a batch read has."""
-    return len(reader(one, "value", **options).partitions())
+    return len(reader(topic, "value", **options).partitions())
 
 
-def fetched(one: Topic, monkeypatch: pytest.MonkeyPatch, made: Any = None, **options: Any) -> tuple[list[str], int]:
+def fetched(topic: Topic, monkeypatch: pytest.MonkeyPatch, made: Any = None, **options: Any) -> tuple[list[str], int]:
     """`values` of a batch read, and the bytes of records that the brokers sent for it."""
     import pylog_spark._native as native
 
@@ -88,4 +88,4 @@ def fetched(one: Topic, monkeypatch: pytest.MonkeyPatch, made: Any = None, **opt
 
     with monkeypatch.context() as patch:
         patch.setattr(native, "RangeReader", Counting)
-        return values(one, made, **options), sum(sent)
+        return values(topic, made, **options), sum(sent)

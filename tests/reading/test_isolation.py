@@ -25,10 +25,10 @@ pytestmark = [pytest.mark.cluster, EITHER]
 Topics = Callable[..., Topic]
 
 
-def begun(one: Topic, records: list[str], partition: int = 0) -> RecordWriter:
+def begun(topic: Topic, records: list[str], partition: int = 0) -> RecordWriter:
     """A transaction of its own that has written `records` and is still open."""
     writer = RecordWriter(
-        {"bootstrap.servers": one.servers}, one.name, transactional_id=f"{one.name}-{records}-{partition}"
+        {"bootstrap.servers": topic.servers}, topic.name, transactional_id=f"{topic.name}-{records}-{partition}"
     )
     raw = pa.array([record.encode() for record in records], pa.binary())
     writer.write(pa.record_batch({"value": raw, "partition": pa.array([partition] * len(records), pa.int32())}))
@@ -36,73 +36,73 @@ def begun(one: Topic, records: list[str], partition: int = 0) -> RecordWriter:
     return writer
 
 
-def ended(one: Topic, records: list[str], *, commit: bool, partition: int = 0) -> None:
-    writer = begun(one, records, partition)
+def ended(topic: Topic, records: list[str], *, commit: bool, partition: int = 0) -> None:
+    writer = begun(topic, records, partition)
     writer.end(commit)
     writer.close()
 
 
-def rows(one: Topic, **options: Any) -> list[tuple[int, int, bytes]]:
-    found = batches(reader(one, "partition", "offset", "value", **options))
+def rows(topic: Topic, **options: Any) -> list[tuple[int, int, bytes]]:
+    found = batches(reader(topic, "partition", "offset", "value", **options))
     return [tuple(row.values()) for batch in found for row in batch.to_pylist()]
 
 
-def offsets(one: Topic, first: int) -> str:
-    return json.dumps({one.name: {"0": first}})
+def offsets(topic: Topic, first: int) -> str:
+    return json.dumps({topic.name: {"0": first}})
 
 
-def test_a_range_that_ends_in_markers_is_read_to_its_end(topic: Topics) -> None:
-    one = topic()
-    ended(one, ["a", "b"], commit=True)
-    ended(one, ["lost"], commit=False)
-    assert one.offsets() == [5]  # two records, a marker, a record, a marker
-    assert values(one) == ["a", "b"]
+def test_a_range_that_ends_in_markers_is_read_to_its_end(make_topic: Topics) -> None:
+    topic = make_topic()
+    ended(topic, ["a", "b"], commit=True)
+    ended(topic, ["lost"], commit=False)
+    assert topic.offsets() == [5]  # two records, a marker, a record, a marker
+    assert values(topic) == ["a", "b"]
     for first in (2, 3, 4):
-        assert values(one, startingOffsets=offsets(one, first)) == []
-    assert values(one, endingOffsets=offsets(one, 3), maxRecordsPerPartition=1) == ["a", "b"]
-    assert values(one, isolationLevel="read_uncommitted") == ["a", "b", "lost"]
+        assert values(topic, startingOffsets=offsets(topic, first)) == []
+    assert values(topic, endingOffsets=offsets(topic, 3), maxRecordsPerPartition=1) == ["a", "b"]
+    assert values(topic, isolationLevel="read_uncommitted") == ["a", "b", "lost"]
 
 
-def test_a_topic_with_nothing_but_aborted_records_is_an_empty_frame(topic: Topics) -> None:
-    one = topic()
+def test_a_topic_with_nothing_but_aborted_records_is_an_empty_frame(make_topic: Topics) -> None:
+    topic = make_topic()
     for number in range(3):
-        ended(one, [f"{number}"] * 4, commit=False)
-    assert tasks(one) == 1
-    assert values(one) == []
-    assert values(one, limit=1) == []
-    assert values(one, minPartitions=4) == []
+        ended(topic, [f"{number}"] * 4, commit=False)
+    assert tasks(topic) == 1
+    assert values(topic) == []
+    assert values(topic, limit=1) == []
+    assert values(topic, minPartitions=4) == []
 
 
-def test_an_open_transaction_ends_a_read_until_it_is_committed(topic: Topics) -> None:
-    one = topic()
-    one.put(["before"])
-    writer = begun(one, ["open"])
-    one.put(["after"])
-    assert values(one) == ["before"]
-    assert values(one, **{"kafka.isolation.level": "read_uncommitted"}) == ["before", "open", "after"]
-    with pytest.raises(Exception, match=f"endingOffsets asks for offset 3 of {one.name}-0, which holds 0 to 1"):
-        values(one, endingOffsets=offsets(one, 3))
+def test_an_open_transaction_ends_a_read_until_it_is_committed(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["before"])
+    writer = begun(topic, ["open"])
+    topic.put(["after"])
+    assert values(topic) == ["before"]
+    assert values(topic, **{"kafka.isolation.level": "read_uncommitted"}) == ["before", "open", "after"]
+    with pytest.raises(Exception, match=f"endingOffsets asks for offset 3 of {topic.name}-0, which holds 0 to 1"):
+        values(topic, endingOffsets=offsets(topic, 3))
     writer.end(True)
     writer.close()
-    assert values(one) == ["before", "open", "after"]
+    assert values(topic) == ["before", "open", "after"]
 
 
-def test_a_filter_finds_committed_records_only(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    ended(one, ["lost"], commit=False)
-    ended(one, ["b"], commit=True)
-    assert values(one, filterTimestamp="1..") == ["a", "b"]
-    assert values(one, filterOffset="1..", limit=5) == ["b"]
-    writer = begun(one, ["open"])
-    assert values(one, filterTimestamp="1..") == ["a", "b"]
+def test_a_filter_finds_committed_records_only(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a"])
+    ended(topic, ["lost"], commit=False)
+    ended(topic, ["b"], commit=True)
+    assert values(topic, filterTimestamp="1..") == ["a", "b"]
+    assert values(topic, filterOffset="1..", limit=5) == ["b"]
+    writer = begun(topic, ["open"])
+    assert values(topic, filterTimestamp="1..") == ["a", "b"]
     writer.end(False)
     writer.close()
-    assert values(one, filterTimestamp="1..") == ["a", "b"]
+    assert values(topic, filterTimestamp="1..") == ["a", "b"]
 
 
-def test_transactions_in_any_order_give_the_committed_records_in_any_split(topic: Topics) -> None:
-    one = topic(partitions=2)
+def test_transactions_in_any_order_give_the_committed_records_in_any_split(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2)
     chance = random.Random(5)
     expected: list[list[str]] = [[], []]
     writers: list[tuple[RecordWriter, int, list[str]]] = []
@@ -110,10 +110,10 @@ def test_transactions_in_any_order_give_the_committed_records_in_any_split(topic
         partition = chance.randrange(2)
         records = [f"{number:02}-{index}" for index in range(chance.randrange(1, 4))]
         if chance.random() < 0.3:
-            one.put(records, partition)
+            topic.put(records, partition)
             expected[partition] += records
             continue
-        writers.append((begun(one, records, partition), partition, records))
+        writers.append((begun(topic, records, partition), partition, records))
         if len(writers) > 2:
             writer, place, written = writers.pop(chance.randrange(len(writers)))
             commit = chance.random() < 0.5
@@ -125,16 +125,16 @@ def test_transactions_in_any_order_give_the_committed_records_in_any_split(topic
         writer.close()
     every = sorted(expected[0]) + sorted(expected[1])
     for options in ({}, {"maxRecordsPerPartition": 1}, {"minRecordsPerPartition": 1_000}, {"minPartitions": 7}):
-        assert values(one, **options) == every, options
-    pieces = ",".join(str(offset) for offset in range(0, max(one.offsets()), 3))
-    wanted = [row for row in rows(one) if row[1] % 3 == 0]
-    assert rows(one, filterOffset=pieces) == wanted
+        assert values(topic, **options) == every, options
+    pieces = ",".join(str(offset) for offset in range(0, max(topic.offsets()), 3))
+    wanted = [row for row in rows(topic) if row[1] % 3 == 0]
+    assert rows(topic, filterOffset=pieces) == wanted
     assert len(wanted) > 5
 
 
-def test_a_stream_stops_before_an_open_transaction_and_goes_on_after_it(topic: Topics) -> None:
-    one = topic()
-    given = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, "startingOffsets": "earliest"}
+def test_a_stream_stops_before_an_open_transaction_and_goes_on_after_it(make_topic: Topics) -> None:
+    topic = make_topic()
+    given = {"kafka.bootstrap.servers": topic.servers, "subscribe": topic.name, "startingOffsets": "earliest"}
     stream: Any = PylogDataSource(given).streamReader(schema("value"))
     limit = stream.getDefaultReadLimit()
 
@@ -143,8 +143,8 @@ def test_a_stream_stops_before_an_open_transaction_and_goes_on_after_it(topic: T
         read = [batch for task in stream.partitions(start, end) for batch in stream.read(task)]
         return [value for part in read for value in part.column(0).to_pylist()], end
 
-    one.put(["before"])
-    writer = begun(one, ["open"])
+    topic.put(["before"])
+    writer = begun(topic, ["open"])
     found, end = batch(stream.initialOffset())
     assert (found, list(Position.from_document(end).offsets.values())) == ([b"before"], [1])
     assert stream.latestOffset(end, limit) is end
@@ -155,51 +155,53 @@ def test_a_stream_stops_before_an_open_transaction_and_goes_on_after_it(topic: T
 
 
 def test_a_reader_that_is_held_back_says_by_whom_since_when_and_which_command_ends_it(
-    topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    make_topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(holding, "LONG_MS", 0)
-    one = topic()
-    one.put(["before"])
-    writer = begun(one, ["open"])
-    one.put(["after"])
-    assert values(one) == ["before"]
-    (told,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
-    for part in (f"{one.name}-0 up to the last stable offset 1 only", "goes on to 3", "--execute ends it"):
-        assert part in told
-    name = shlex.quote(f"{one.name}-['open']-0")
-    assert f"pylog transaction abort {name} --execute" in told
+    topic = make_topic()
+    topic.put(["before"])
+    writer = begun(topic, ["open"])
+    topic.put(["after"])
+    assert values(topic) == ["before"]
+    (warning,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
+    for part in (f"{topic.name}-0 only up to the last stable offset 1", "goes on to 3", "--execute ends it"):
+        assert part in warning
+    name = shlex.quote(f"{topic.name}-['open']-0")
+    assert f"pylog transaction abort {name} --execute" in warning
     writer.end(False)
     writer.close()
     caplog.clear()
-    assert values(one) == ["before", "after"]
+    assert values(topic) == ["before", "after"]
     assert caplog.records == []
 
 
 def test_a_reader_that_an_undecided_write_holds_back_says_its_key_and_the_command(
-    topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    make_topic: Topics, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(holding, "LONG_MS", 0)
-    one = topic()
-    job = Job(one.servers, one.name, Write(STREAM, f"{one.name}.query", 3))
+    topic = make_topic()
+    job = Job(topic.servers, topic.name, Write(STREAM, f"{topic.name}.query", 3))
     job.task(0, "a")
-    one.put(["after"])
-    assert values(one) == []
-    (told,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
-    assert f"the undecided write {job.write.key} (version 3" in told
-    assert f"pylog sink abort {job.write.key} --execute ends it now" in told
+    topic.put(["after"])
+    assert values(topic) == []
+    (warning,) = [each.getMessage() for each in caplog.records if "last stable offset" in each.getMessage()]
+    assert f"the undecided write {job.write.key} (version 3" in warning
+    assert f"pylog sink abort {job.write.key} --execute ends it now" in warning
     job.commit()
-    assert values(one) == ["a", "after"]
+    assert values(topic) == ["a", "after"]
 
 
-def test_the_progress_of_a_stream_that_is_held_back_shows_how_much_it_has_not_read(topic: Topics) -> None:
-    one = topic()
-    one.put(["before"])
-    writer = begun(one, ["open"])
-    one.put(["after"])
-    query = Query(one)
+def test_the_progress_of_a_stream_that_is_held_back_shows_how_much_it_has_not_read(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["before"])
+    writer = begun(topic, ["open"])
+    topic.put(["after"])
+    query = Query(topic)
     assert query.trigger()
-    assert Position.from_document(json.loads(query.checkpoint.offsets[-1])).offsets == {TopicPartition(one.name, 0): 1}
-    assert Position.from_document(json.loads(query.latest or "")).offsets == {TopicPartition(one.name, 0): 3}
+    assert Position.from_document(json.loads(query.checkpoint.offsets[-1])).offsets == {
+        TopicPartition(topic.name, 0): 1
+    }
+    assert Position.from_document(json.loads(query.latest or "")).offsets == {TopicPartition(topic.name, 0): 3}
     query.stop()
     writer.end(False)
     writer.close()

@@ -22,12 +22,12 @@ Topics = Callable[..., Topic]
 
 
 @pytest.fixture
-def mixed(topic: Topics) -> Topic:
+def mixed(make_topic: Topics) -> Topic:
     """30 rows for readers of committed data in 5 transactions, 2 of them aborted, and 10 plain rows in partition 1."""
-    one = topic(partitions=2)
-    transactions(one, (10, True), (7, False), (15, True), (9, False), (5, True))
-    one.put([f"plain-{number}" for number in range(10)], 1)
-    return one
+    topic = make_topic(partitions=2)
+    transactions(topic, (10, True), (7, False), (15, True), (9, False), (5, True))
+    topic.put([f"plain-{number}" for number in range(10)], 1)
+    return topic
 
 
 def test_every_batch_has_exactly_as_many_rows_as_allowed_while_there_are_enough(mixed: Topic) -> None:
@@ -45,39 +45,41 @@ def test_holes_of_compaction_are_not_counted(tmp_path: Path) -> None:
     with Brokers(tmp_path / "broker", log_cleaner_backoff_ms=50) as broker:
         own = Own(broker)
         # From the beginning: a leader that hears of the setting late would not roll what is to be compacted.
-        one = own.topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", segment_ms="1")
+        topic = own.topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", segment_ms="1")
         keys = [f"k{number % 50 if number % 3 else number}" for number in range(3000)]
-        one.put([f"{number}" for number in range(3000)], key=pa.array([key.encode() for key in keys], pa.binary()))
-        one.put(["last"], key=pa.array([b"last"], pa.binary()))
+        topic.put([f"{number}" for number in range(3000)], key=pa.array([key.encode() for key in keys], pa.binary()))
+        topic.put(["last"], key=pa.array([b"last"], pa.binary()))
         rows = len(set(keys)) + 1
         compacted = [(3001, rows, ANY)]
-        until(lambda: one.client.advance([(one.name, 0, 0, 3001, None, None, False)]) == compacted, "it is compacted")
-        run = read(one, maxRecordsPerTrigger=300)
+        until(
+            lambda: topic.client.advance([(topic.name, 0, 0, 3001, None, None, False)]) == compacted, "it is compacted"
+        )
+        run = read(topic, maxRecordsPerTrigger=300)
         assert sum(run.sizes) == rows
         assert run.sizes[:-1] == [300] * (math.ceil(rows / 300) - 1)
 
 
-def test_a_limit_in_bytes_takes_whole_stored_batches(topic: Topics) -> None:
-    one = topic()
+def test_a_limit_in_bytes_takes_whole_stored_batches(make_topic: Topics) -> None:
+    topic = make_topic()
     for number in range(6):
-        one.put([f"{number}" * 1000] * 10)
-    run = read(one, maxBytesPerTrigger="25k")
+        topic.put([f"{number}" * 1000] * 10)
+    run = read(topic, maxBytesPerTrigger="25k")
     assert run.sizes == [20, 20, 20]
 
 
-def test_a_stored_batch_larger_than_the_limit_is_taken_alone(topic: Topics) -> None:
-    one = topic(partitions=2)
+def test_a_stored_batch_larger_than_the_limit_is_taken_alone(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2)
     for partition in (0, 1, 0):
-        one.put(["v" * 1000] * 10, partition)
-    run = read(one, maxBytesPerTrigger=100)
+        topic.put(["v" * 1000] * 10, partition)
+    run = read(topic, maxBytesPerTrigger=100)
     assert run.sizes == [10, 10, 10]
 
 
-def test_of_several_limits_the_first_reached_holds(topic: Topics) -> None:
-    one = topic()
+def test_of_several_limits_the_first_reached_holds(make_topic: Topics) -> None:
+    topic = make_topic()
     for _ in range(4):
-        one.put(["v" * 100] * 10)
-    run = read(one, maxRecordsPerTrigger=15, maxBytesPerTrigger="1m", maxOffsetsPerTrigger=8)
+        topic.put(["v" * 100] * 10)
+    run = read(topic, maxRecordsPerTrigger=15, maxBytesPerTrigger="1m", maxOffsetsPerTrigger=8)
     assert run.sizes == [8, 8, 8, 8, 8]
 
 
@@ -86,37 +88,37 @@ def test_of_several_limits_the_first_reached_holds(topic: Topics) -> None:
     [{"maxRecordsPerTrigger": 3, "maxBytesPerTrigger": 1}, {"maxOffsetsPerTrigger": 1, "minOffsetsPerTrigger": 1}],
     ids=["records and bytes", "offsets"],
 )
-def test_trigger_once_takes_everything_whatever_the_limits(topic: Topics, limits: dict[str, int]) -> None:
-    one = topic()
-    one.put(["a"] * 10)
-    run = Query(one, limited=False, **limits)
+def test_trigger_once_takes_everything_whatever_the_limits(make_topic: Topics, limits: dict[str, int]) -> None:
+    topic = make_topic()
+    topic.put(["a"] * 10)
+    run = Query(topic, limited=False, **limits)
     assert run.trigger()
     run.stop()
     assert run.sizes == [10]
 
 
-def test_available_now_with_a_fewest_ends_all_the_same(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    assert read(one, minOffsetsPerTrigger=5, maxTriggerDelay="1ms").values == ["a"]
+def test_available_now_with_a_fewest_ends_all_the_same(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a"])
+    assert read(topic, minOffsetsPerTrigger=5, maxTriggerDelay="1ms").values == ["a"]
 
 
-def test_a_rate_limit_cuts_batches_and_reads_everything(topic: Topics) -> None:
-    one = topic(partitions=2)
-    one.put([f"{number:03}" for number in range(90)], 0)
-    one.put(["zzz"], 1)
-    run = read(one, maxOffsetsPerTrigger=30)
+def test_a_rate_limit_cuts_batches_and_reads_everything(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2)
+    topic.put([f"{number:03}" for number in range(90)], 0)
+    topic.put(["zzz"], 1)
+    run = read(topic, maxOffsetsPerTrigger=30)
     assert max(run.sizes) <= 31
     assert len(run.sizes) == 4
     assert {row.partition for row in run.batches[0]} == {0, 1}, "a small partition must not be starved"
     assert run.values == [*(f"{number:03}" for number in range(90)), "zzz"]
 
 
-def test_fewer_rows_than_partitions_starve_none(topic: Topics) -> None:
-    one = topic(partitions=4)
+def test_fewer_rows_than_partitions_starve_none(make_topic: Topics) -> None:
+    topic = make_topic(partitions=4)
     for partition in range(4):
-        one.put(["v"] * 5, partition)
-    run = read(one, maxRecordsPerTrigger=2)
+        topic.put(["v"] * 5, partition)
+    run = read(topic, maxRecordsPerTrigger=2)
     assert run.sizes == [2] * 10
     assert {row.partition for number in range(6) for row in run.batches[number]} == {0, 1, 2, 3}
 

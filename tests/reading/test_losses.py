@@ -26,12 +26,12 @@ def checkpoint() -> Checkpoint:
 
 
 @pytest.fixture
-def read_once(topic: Topics, checkpoint: Checkpoint) -> Topic:
+def read_once(make_topic: Topics, checkpoint: Checkpoint) -> Topic:
     """A topic of three records, read by a query up to its end."""
-    one = topic()
-    one.put(["a", "b", "c"])
-    read(one, checkpoint)
-    return one
+    topic = make_topic()
+    topic.put(["a", "b", "c"])
+    read(topic, checkpoint)
+    return topic
 
 
 @pytest.fixture
@@ -81,47 +81,47 @@ def test_records_deleted_before_they_were_read_are_skipped_when_loss_is_allowed(
 
 def test_records_that_retention_took_before_they_were_read_are_data_loss(own: Own, checkpoint: Checkpoint) -> None:
     old = pa.array([1_000_000] * 3, pa.timestamp("us", "UTC"))
-    one = own.topic(retention_ms="60000", segment_bytes="1048576", message_timestamp_before_max_ms=str(2**62))
-    one.put(["a", "b", "c"])
-    read(one, checkpoint)
-    one.put(["x", "y", "z"], timestamp=old)
-    one.put(["v" * 100_000] * 10)  # closes the segment
-    one.put(["later"])
-    one.client.alter_configs("topic", one.name, {"retention.ms": "1"})
-    until(lambda: one.offsets(EARLIEST)[0] > 3, "retention takes what was not read")
-    (earliest,) = one.offsets(EARLIEST)
-    condition, sentence = failure(one, checkpoint)
+    topic = own.topic(retention_ms="60000", segment_bytes="1048576", message_timestamp_before_max_ms=str(2**62))
+    topic.put(["a", "b", "c"])
+    read(topic, checkpoint)
+    topic.put(["x", "y", "z"], timestamp=old)
+    topic.put(["v" * 100_000] * 10)  # closes the segment
+    topic.put(["later"])
+    topic.client.alter_configs("topic", topic.name, {"retention.ms": "1"})
+    until(lambda: topic.offsets(EARLIEST)[0] > 3, "retention takes what was not read")
+    (earliest,) = topic.offsets(EARLIEST)
+    condition, sentence = failure(topic, checkpoint)
     assert condition == "PYLOG_DATA_LOSS"
-    assert f"{one.name}-0 holds nothing before offset {earliest}, and this query needs it from offset 3" in sentence
-    found = read(one, checkpoint, "offset", failOnDataLoss=False)
+    assert f"{topic.name}-0 holds nothing before offset {earliest}, and this query needs it from offset 3" in sentence
+    found = read(topic, checkpoint, "offset", failOnDataLoss=False)
     assert all(row.offset >= earliest for rows in found.batches.values() for row in rows)
 
 
 def test_a_log_cut_behind_what_was_read_is_named_and_gone_on_with_when_loss_is_allowed(
     own: Own, checkpoint: Checkpoint
 ) -> None:
-    one = own.topic()
-    one.put(["a", "b", "c"])
-    cut_at = own.size(one)
-    one.put(["d", "e"])
-    read(one, checkpoint)
-    own.cut(one, cut_at)
-    condition, sentence = failure(one, checkpoint, **{"fetchOffset.retryIntervalMs": 10})
+    topic = own.topic()
+    topic.put(["a", "b", "c"])
+    cut_at = own.size(topic)
+    topic.put(["d", "e"])
+    read(topic, checkpoint)
+    own.cut(topic, cut_at)
+    condition, sentence = failure(topic, checkpoint, **{"fetchOffset.retryIntervalMs": 10})
     assert condition == "PYLOG_LOG_TRUNCATED"
-    assert f"{one.name}-0 ends at offset 3, before offset 5" in sentence
+    assert f"{topic.name}-0 ends at offset 3, before offset 5" in sentence
     forgiving = {"failOnDataLoss": False, "fetchOffset.retryIntervalMs": 10}
-    read(one, checkpoint, **forgiving)
-    one.put(["new"])
-    assert read(one, checkpoint, **forgiving).values == ["new"]
+    read(topic, checkpoint, **forgiving)
+    topic.put(["new"])
+    assert read(topic, checkpoint, **forgiving).values == ["new"]
 
 
 def test_a_log_cut_after_the_plan_was_made_is_met_in_the_task(own: Own) -> None:
-    one = own.topic()
-    one.put(["a", "b", "c"])
-    cut_at = own.size(one)
-    one.put(["d", "e"])
-    task = Task(one, **{"kafkaConsumer.pollTimeoutMs": "1500"})
-    own.cut(one, cut_at)
+    topic = own.topic()
+    topic.put(["a", "b", "c"])
+    cut_at = own.size(topic)
+    topic.put(["d", "e"])
+    task = Task(topic, **{"kafkaConsumer.pollTimeoutMs": "1500"})
+    own.cut(topic, cut_at)
     with pytest.raises(PylogError, match="ends at offset 3, before offset 5") as caught:
         task.values("true")
     assert caught.value.condition == "PYLOG_LOG_TRUNCATED"
@@ -129,64 +129,64 @@ def test_a_log_cut_after_the_plan_was_made_is_met_in_the_task(own: Own) -> None:
 
 
 def test_a_topic_deleted_while_a_query_runs_is_named_and_the_others_are_gone_on_with_when_loss_is_allowed(
-    topic: Topics, checkpoint: Checkpoint
+    make_topic: Topics, checkpoint: Checkpoint
 ) -> None:
-    one, other = topic(), topic()
-    one.put(["a"])
+    topic, other = make_topic(), make_topic()
+    topic.put(["a"])
     other.put(["b"])
-    both = {"subscribe": f"{one.name},{other.name}", "fetchOffset.retryIntervalMs": 10}
-    query = Query(one, checkpoint, **both)
+    both = {"subscribe": f"{topic.name},{other.name}", "fetchOffset.retryIntervalMs": 10}
+    query = Query(topic, checkpoint, **both)
     assert query.trigger()
-    one.client.delete_topics([one.name])
+    topic.client.delete_topics([topic.name])
     with pytest.raises(PylogError) as caught:
         until(query.trigger, "the query fails")
     query.stop()
     assert caught.value.condition == "PYLOG_TOPIC_DELETED"
-    assert f"The topic '{one.name}' was deleted" in caught.value.sentence
+    assert f"The topic '{topic.name}' was deleted" in caught.value.sentence
     other.put(["c"])
-    assert read(one, checkpoint, failOnDataLoss=False, **both).values == ["c"]
+    assert read(topic, checkpoint, failOnDataLoss=False, **both).values == ["c"]
 
 
-def test_a_partition_no_longer_subscribed_to_is_named(topic: Topics, checkpoint: Checkpoint) -> None:
-    one = topic(partitions=2)
-    one.put(["a"], 0)
-    read(one, checkpoint)
-    only = {"assign": f'{{"{one.name}":[0]}}'}
-    condition, sentence = failure(one, checkpoint, **only)
+def test_a_partition_no_longer_subscribed_to_is_named(make_topic: Topics, checkpoint: Checkpoint) -> None:
+    topic = make_topic(partitions=2)
+    topic.put(["a"], 0)
+    read(topic, checkpoint)
+    only = {"assign": f'{{"{topic.name}":[0]}}'}
+    condition, sentence = failure(topic, checkpoint, **only)
     assert condition == "PYLOG_PARTITION_GONE"
-    assert f"{one.name}-1 was read up to offset 0 and is not there any more, or no longer subscribed to" in sentence
-    one.put(["b"], 0)
-    assert read(one, checkpoint, failOnDataLoss=False, **only).values == ["b"]
+    assert f"{topic.name}-1 was read up to offset 0 and is not there any more, or no longer subscribed to" in sentence
+    topic.put(["b"], 0)
+    assert read(topic, checkpoint, failOnDataLoss=False, **only).values == ["b"]
 
 
-def test_records_deleted_after_the_plan_was_made_are_met_in_the_task(topic: Topics) -> None:
-    one = topic()
-    one.put(["a", "b", "c"])
-    task = Task(one)
-    one.client.delete_records([(one.name, 0, 2)])
+def test_records_deleted_after_the_plan_was_made_are_met_in_the_task(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a", "b", "c"])
+    task = Task(topic)
+    topic.client.delete_records([(topic.name, 0, 2)])
     with pytest.raises(PylogError, match="holds nothing before offset 2") as caught:
         task.values("true")
     assert caught.value.condition == "PYLOG_DATA_LOSS"
     assert task.values("false") == [b"c"]
 
 
-def test_a_topic_recreated_after_the_plan_was_made_is_met_in_the_task(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    task = Task(one)
-    one.recreate()
-    one.put(["another"])
+def test_a_topic_recreated_after_the_plan_was_made_is_met_in_the_task(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a"])
+    task = Task(topic)
+    topic.recreate()
+    topic.put(["another"])
     with pytest.raises(PylogError, match="was deleted and created again") as caught:
         task.values("true")
     assert caught.value.condition == "PYLOG_TOPIC_RECREATED"
     assert task.values("false") == []
 
 
-def test_a_topic_deleted_after_the_plan_was_made_is_met_in_the_task(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    task = Task(one)
-    one.client.delete_topics([one.name])
+def test_a_topic_deleted_after_the_plan_was_made_is_met_in_the_task(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a"])
+    task = Task(topic)
+    topic.client.delete_topics([topic.name])
     with pytest.raises(PylogError, match="was deleted") as caught:
         task.values("true")
     assert caught.value.condition == "PYLOG_TOPIC_DELETED"
@@ -197,10 +197,10 @@ def test_a_stopped_query_goes_on_after_its_broker_was_killed_and_started_again(
     tmp_path: Path, checkpoint: Checkpoint
 ) -> None:
     with Brokers(tmp_path / "broker") as broker:
-        one = Own(broker).topic()
-        one.put(["a", "b"])
-        read(one, checkpoint)
-        one.put(["c"])
+        topic = Own(broker).topic()
+        topic.put(["a", "b"])
+        read(topic, checkpoint)
+        topic.put(["c"])
         broker.kill()
         broker.start()
-        assert read(one, checkpoint).values == ["c"]
+        assert read(topic, checkpoint).values == ["c"]

@@ -25,80 +25,80 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-def progress(one: Topic, group: str, clock: list[float] | None = None) -> Progress:
-    given = {"kafka.bootstrap.servers": one.servers, "subscribe": one.name, "kafka.group.id": group}
+def progress(topic: Topic, group: str, clock: list[float] | None = None) -> Progress:
+    given = {"kafka.bootstrap.servers": topic.servers, "subscribe": topic.name, "kafka.group.id": group}
     return Progress(read_options(given, STREAM), lambda: clock[0] if clock else 0.0)
 
 
-def position(one: Topic, offset: int) -> dict[str, Any]:
-    return Position({TopicPartition(one.name, 0): offset}).to_document()
+def position(topic: Topic, offset: int) -> dict[str, Any]:
+    return Position({TopicPartition(topic.name, 0): offset}).to_document()
 
 
-def test_a_group_shows_what_a_stream_has_finished(topic: Topics) -> None:
-    one = topic(partitions=2)
-    one.put(["v"] * 6, 0)
-    one.put(["v"] * 3, 1)
-    group = f"{one.name}-progress"
-    with Admin(one.servers) as admin:
+def test_a_group_shows_what_a_stream_has_finished(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2)
+    topic.put(["v"] * 6, 0)
+    topic.put(["v"] * 3, 1)
+    group = f"{topic.name}-progress"
+    with Admin(topic.servers) as admin:
         # The first group of a new cluster may have to wait for its coordinator, for which a query would not wait.
-        admin.alter_group_offsets(group, {(one.name, 0): 0})
-        run = read(one, maxOffsetsPerTrigger=3, **{"kafka.group.id": group})
+        admin.alter_group_offsets(group, {(topic.name, 0): 0})
+        run = read(topic, maxOffsetsPerTrigger=3, **{"kafka.group.id": group})
         assert run.sizes == [3, 3, 3]
-        assert admin.group_offsets(group) == {(one.name, 0): 6, (one.name, 1): 3}
+        assert admin.group_offsets(group) == {(topic.name, 0): 6, (topic.name, 1): 3}
 
 
-def test_the_last_batch_before_a_stop_is_shown_when_the_query_starts_again_and_not_before(topic: Topics) -> None:
-    one = topic()
-    group, known = f"{one.name}-stopped", Checkpoint()
+def test_the_last_batch_before_a_stop_is_shown_when_the_query_starts_again_and_not_before(make_topic: Topics) -> None:
+    topic = make_topic()
+    group, known = f"{topic.name}-stopped", Checkpoint()
     options = {"kafka.group.id": group}
-    with Admin(one.servers) as admin:
-        admin.alter_group_offsets(group, {(one.name, 0): 0})
-        query = Query(one, known, **options)
+    with Admin(topic.servers) as admin:
+        admin.alter_group_offsets(group, {(topic.name, 0): 0})
+        query = Query(topic, known, **options)
         for shown in (0, 3):
-            one.put(["v"] * 3)
+            topic.put(["v"] * 3)
             assert query.trigger()
-            assert admin.group_offsets(group) == {(one.name, 0): shown}
+            assert admin.group_offsets(group) == {(topic.name, 0): shown}
         query.stop()
-        assert admin.group_offsets(group) == {(one.name, 0): 3}, (
+        assert admin.group_offsets(group) == {(topic.name, 0): 3}, (
             "whether the second was finished is not known to the source"
         )
-        again = Query(one, known, **options)
+        again = Query(topic, known, **options)
         assert not again.trigger()
-        assert admin.group_offsets(group) == {(one.name, 0): 6}
+        assert admin.group_offsets(group) == {(topic.name, 0): 6}
         again.stop()
 
 
-def test_a_batch_that_was_not_finished_is_never_shown(topic: Topics) -> None:
-    one = topic()
-    one.put(["v"] * 3)
-    group, known = f"{one.name}-unfinished", Checkpoint()
+def test_a_batch_that_was_not_finished_is_never_shown(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["v"] * 3)
+    group, known = f"{topic.name}-unfinished", Checkpoint()
     options = {"kafka.group.id": group}
-    with Admin(one.servers) as admin:
-        admin.alter_group_offsets(group, {(one.name, 0): 0})
-        query = Query(one, known, **options)
+    with Admin(topic.servers) as admin:
+        admin.alter_group_offsets(group, {(topic.name, 0): 0})
+        query = Query(topic, known, **options)
         assert query.trigger()
         query.stop()
         known.forget_commit()  # the driver died before the end of the batch
-        again = Query(one, known, **options)
+        again = Query(topic, known, **options)
         assert again.trigger(), "it runs again"
         again.stop()
-        assert admin.group_offsets(group) == {(one.name, 0): 0}
+        assert admin.group_offsets(group) == {(topic.name, 0): 0}
 
 
-def test_nothing_is_committed_without_a_group(topic: Topics) -> None:
-    one = topic()
-    one.put(["v"] * 3)
-    with Admin(one.servers) as admin:
+def test_nothing_is_committed_without_a_group(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["v"] * 3)
+    with Admin(topic.servers) as admin:
         before = {each.group_id for each in admin.groups()}
-        assert len(read(one, maxOffsetsPerTrigger=1, groupIdPrefix="mine").sizes) == 3
+        assert len(read(topic, maxOffsetsPerTrigger=1, groupIdPrefix="mine").sizes) == 3
         assert {each.group_id for each in admin.groups()} == before
 
 
-def test_pylogs_tool_shows_the_lag(topic: Topics) -> None:
-    one = topic()
-    one.put(["v"] * 10)
-    shown = progress(one, f"{one.name}-cli")
-    shown.show(position(one, 4))
+def test_pylogs_tool_shows_the_lag(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["v"] * 10)
+    shown = progress(topic, f"{topic.name}-cli")
+    shown.show(position(topic, 4))
     shown.close()
     command = [
         sys.executable,
@@ -106,51 +106,51 @@ def test_pylogs_tool_shows_the_lag(topic: Topics) -> None:
         "pylog_spark",
         "group",
         "describe",
-        f"{one.name}-cli",
+        f"{topic.name}-cli",
         "--bootstrap-server",
-        one.servers,
+        topic.servers,
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert re.search(rf"{one.name}\s+0\s+4\s+10\s+6\b", done.stdout), done.stdout + done.stderr
+    assert re.search(rf"{topic.name}\s+0\s+4\s+10\s+6\b", done.stdout), done.stdout + done.stderr
 
 
 @pytest.mark.peers
-def test_kafkas_own_tool_shows_the_lag(topic: Topics) -> None:
-    one = topic()
-    one.put(["v"] * 10)
-    shown = progress(one, f"{one.name}-tool")
-    shown.show(position(one, 4))
+def test_kafkas_own_tool_shows_the_lag(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["v"] * 10)
+    shown = progress(topic, f"{topic.name}-tool")
+    shown.show(position(topic, 4))
     shown.close()
     tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    text = java(tool, "--bootstrap-server", one.servers, "--describe", "--group", f"{one.name}-tool")
-    (line,) = [line.split() for line in text.splitlines() if one.name in line and line.split()[2:3] == ["0"]]
-    assert line[1:6] == [one.name, "0", "4", "10", "6"]
+    text = java(tool, "--bootstrap-server", topic.servers, "--describe", "--group", f"{topic.name}-tool")
+    (line,) = [line.split() for line in text.splitlines() if topic.name in line and line.split()[2:3] == ["0"]]
+    assert line[1:6] == [topic.name, "0", "4", "10", "6"]
 
 
 def test_a_group_that_refuses_is_a_warning_once_and_not_asked_again_for_a_while(
-    topic: Topics, caplog: pytest.LogCaptureFixture
+    make_topic: Topics, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one = topic()
-    one.put(["v"])
-    group = f"{one.name}-busy"
-    consumer = Consumer({"bootstrap.servers": one.servers, "group.id": group, "auto.offset.reset": "earliest"})
-    consumer.subscribe([one.name])
+    topic = make_topic()
+    topic.put(["v"])
+    group = f"{topic.name}-busy"
+    consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": group, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic.name])
     assert consumer.poll(60) is not None  # a member of the group, which alone may commit now
     clock = [0.0]
-    shown = progress(one, group, clock)
+    shown = progress(topic, group, clock)
     with caplog.at_level(logging.WARNING, "pylog_spark"):
         for _ in range(3):
-            shown.show(position(one, 1))
+            shown.show(position(topic, 1))
         clock[0] = PAUSE_S + 1
-        shown.show(position(one, 1))
+        shown.show(position(topic, 1))
     assert len(caplog.records) == 1
     assert f"not shown in the group '{group}'" in caplog.text
     consumer.close()
     clock[0] = 3 * PAUSE_S
-    shown.show(position(one, 1))
+    shown.show(position(topic, 1))
     shown.close()
-    with Admin(one.servers) as admin:
-        assert admin.group_offsets(group) == {(one.name, 0): 1}
+    with Admin(topic.servers) as admin:
+        assert admin.group_offsets(group) == {(topic.name, 0): 1}
 
 
 def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,41 +19,41 @@ Topics = Callable[..., Topic]
 
 
 @pytest.fixture
-def three(topic: Topics) -> Topic:
+def three(make_topic: Topics) -> Topic:
     """Three partitions with 5, 3 and no records: a0..a4, b0..b2."""
-    one = topic(partitions=3)
-    one.put([f"a{number}" for number in range(5)], 0)
-    one.put([f"b{number}" for number in range(3)], 1)
-    return one
+    topic = make_topic(partitions=3)
+    topic.put([f"a{number}" for number in range(5)], 0)
+    topic.put([f"b{number}" for number in range(3)], 1)
+    return topic
 
 
-def found(one: Topic, **options: object) -> list[str]:
+def found(topic: Topic, **options: object) -> list[str]:
     """The values of a batch read."""
-    return values(one, batch_reader(one, "value", **options))
+    return values(topic, batch_reader(topic, "value", **options))
 
 
-def tasks(one: Topic, **options: object) -> int:
+def tasks(topic: Topic, **options: object) -> int:
     """How many tasks a batch read has."""
-    return len(batch_reader(one, "value", **options).partitions())
+    return len(batch_reader(topic, "value", **options).partitions())
 
 
-def refused(one: Topic, **options: str) -> tuple[str, str]:
+def refused(topic: Topic, **options: str) -> tuple[str, str]:
     """The condition and the sentence of the error that a batch read must fail with."""
     with pytest.raises(PylogError) as caught:
-        found(one, **options)
+        found(topic, **options)
     return caught.value.condition, caught.value.sentence
 
 
 @pytest.fixture
-def ten(topic: Topics) -> Topic:
+def ten(make_topic: Topics) -> Topic:
     """Two partitions: a0..a9, one a minute and the last one half a minute ago, and b0, later than now."""
-    one = topic(partitions=2)
+    topic = make_topic(partitions=2)
     now_ms = int(time.time() * 1000)
     times = [now_ms - (9 - number) * 60_000 - 30_000 for number in range(10)]
-    one.put([f"a{number}" for number in range(10)], 0, timestamp=pa.array(times, pa.timestamp("ms", "UTC")))
+    topic.put([f"a{number}" for number in range(10)], 0, timestamp=pa.array(times, pa.timestamp("ms", "UTC")))
     later = pa.array([now_ms + 600_000], pa.timestamp("ms", "UTC"))
-    one.put(["b0"], 1, timestamp=later)
-    return one
+    topic.put(["b0"], 1, timestamp=later)
+    return topic
 
 
 def test_a_read_begins_so_many_offsets_before_the_end_of_each_partition(ten: Topic) -> None:
@@ -76,33 +76,35 @@ def test_a_stream_begins_at_a_distance_and_goes_on_from_its_checkpoint(ten: Topi
     assert read(ten, checkpoint, startingOffsets="-1000 offsets").values == ["later"]
 
 
-def test_a_new_stream_starts_at_the_end_unless_told_otherwise(topic: Topics) -> None:
-    one = topic()
-    one.put(["before"])
-    query = Query(one, startingOffsets="latest")
+def test_a_new_stream_starts_at_the_end_unless_told_otherwise(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["before"])
+    query = Query(topic, startingOffsets="latest")
     query.trigger()
-    one.put(["after"])
+    topic.put(["after"])
     query.trigger()
     query.stop()
     assert query.values == ["after"]
 
 
-def test_words_for_whole_topics_stand_beside_offsets(topic: Topics) -> None:
-    one, two, three = topic(partitions=2), topic(), topic()
-    for each in (one, two, three):
+def test_words_for_whole_topics_stand_beside_offsets(make_topic: Topics) -> None:
+    first, second, third = make_topic(partitions=2), make_topic(), make_topic()
+    for each in (first, second, third):
         each.put(["0", "1", "2"])
-    one.put(["x"], 1)
-    names = f"{one.name},{two.name},{three.name}"
-    start = f'{{"{one.name}":"earliest","{two.name}":{{"0":1}},"{three.name}":"-1 offset"}}'
-    end = f'{{"{one.name}":"latest","{two.name}":{{"0":2}},"{three.name}":{{"0":-1}}}}'
-    made = batch_reader(one, "topic", "partition", "offset", subscribe=names, startingOffsets=start, endingOffsets=end)
+    first.put(["x"], 1)
+    names = f"{first.name},{second.name},{third.name}"
+    start = f'{{"{first.name}":"earliest","{second.name}":{{"0":1}},"{third.name}":"-1 offset"}}'
+    end = f'{{"{first.name}":"latest","{second.name}":{{"0":2}},"{third.name}":{{"0":-1}}}}'
+    made = batch_reader(
+        first, "topic", "partition", "offset", subscribe=names, startingOffsets=start, endingOffsets=end
+    )
     assert sorted(tuple(row.values()) for batch in batches(made) for row in batch.to_pylist()) == [
-        (one.name, 0, 0),
-        (one.name, 0, 1),
-        (one.name, 0, 2),
-        (one.name, 1, 0),
-        (two.name, 0, 1),
-        (three.name, 0, 2),
+        (first.name, 0, 0),
+        (first.name, 0, 1),
+        (first.name, 0, 2),
+        (first.name, 1, 0),
+        (second.name, 0, 1),
+        (third.name, 0, 2),
     ]
 
 
@@ -142,25 +144,25 @@ def test_assign_reads_only_the_partitions_named(three: Topic) -> None:
     assert found(three, assign=f'{{"{three.name}":[1]}}') == ["b0", "b1", "b2"]
 
 
-def test_a_pattern_reads_all_topics_in_whose_name_it_is_found(topic: Topics) -> None:
-    one, two = topic(), topic()
-    one.put(["1"])
-    two.put(["2"])
-    assert found(one, subscribePattern=f"{one.name[:-1]}\\p{{Digit}}") == ["1", "2"]
-    assert found(one, subscribePattern=one.name[:-1]) == ["1", "2"]
-    assert found(one, subscribePattern=f"^{one.name[:-1]}$") == []
+def test_a_pattern_reads_all_topics_in_whose_name_it_is_found(make_topic: Topics) -> None:
+    first, second = make_topic(), make_topic()
+    first.put(["1"])
+    second.put(["2"])
+    assert found(first, subscribePattern=f"{first.name[:-1]}\\p{{Digit}}") == ["1", "2"]
+    assert found(first, subscribePattern=first.name[:-1]) == ["1", "2"]
+    assert found(first, subscribePattern=f"^{first.name[:-1]}$") == []
 
 
-def test_times_choose_the_first_record_at_or_after_them(topic: Topics) -> None:
-    one = topic(retention_ms="-1")  # retention would take records as old as these
-    one.put(["a", "b", "c"], timestamp=pa.array([1_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC")))
-    assert found(one, startingTimestamp=1_001) == ["b", "c"]
-    assert found(one, startingTimestamp=1_000, endingTimestamp=2_001) == ["a", "b"]
-    by_time = f'{{"{one.name}":{{"0":2000}}}}'
-    assert found(one, startingOffsetsByTimestamp=by_time) == ["b", "c"]
-    assert found(one, endingOffsetsByTimestamp=by_time) == ["a"]
-    assert found(one, endingTimestamp=9_000) == ["a", "b", "c"]
-    assert found(one, startingTimestamp=9_000, startingOffsetsByTimestampStrategy="latest") == []
+def test_times_choose_the_first_record_at_or_after_them(make_topic: Topics) -> None:
+    topic = make_topic(retention_ms="-1")  # retention would take records as old as these
+    topic.put(["a", "b", "c"], timestamp=pa.array([1_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC")))
+    assert found(topic, startingTimestamp=1_001) == ["b", "c"]
+    assert found(topic, startingTimestamp=1_000, endingTimestamp=2_001) == ["a", "b"]
+    by_time = f'{{"{topic.name}":{{"0":2000}}}}'
+    assert found(topic, startingOffsetsByTimestamp=by_time) == ["b", "c"]
+    assert found(topic, endingOffsetsByTimestamp=by_time) == ["a"]
+    assert found(topic, endingTimestamp=9_000) == ["a", "b", "c"]
+    assert found(topic, startingTimestamp=9_000, startingOffsetsByTimestampStrategy="latest") == []
 
 
 def test_two_reads_of_a_range_are_the_same(three: Topic) -> None:
@@ -170,8 +172,8 @@ def test_two_reads_of_a_range_are_the_same(three: Topic) -> None:
     assert found(three, endingOffsets=end) == before
 
 
-def test_an_empty_topic_has_no_rows(topic: Topics) -> None:
-    assert found(topic()) == []
+def test_an_empty_topic_has_no_rows(make_topic: Topics) -> None:
+    assert found(make_topic()) == []
 
 
 def test_each_log_partition_with_records_is_one_task(three: Topic) -> None:
@@ -180,18 +182,18 @@ def test_each_log_partition_with_records_is_one_task(three: Topic) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_between_two_times_a_read_has_what_lies_between_their_first_records_in_whatever_order_times_are(
-    topic: Topics, seed: int
+    make_topic: Topics, seed: int
 ) -> None:
     # The first record at or after a time never lies behind that of a later time: there is no order of which the planner could warn.
     chance = random.Random(seed)
-    one = topic(retention_ms="-1")
+    topic = make_topic(retention_ms="-1")
     stamps = [chance.randrange(1, 40) for _ in range(30)]
     for number, stamp in enumerate(stamps):
-        one.put([str(number)], timestamp=pa.array([stamp], pa.timestamp("ms", "UTC")))
+        topic.put([str(number)], timestamp=pa.array([stamp], pa.timestamp("ms", "UTC")))
     for first in range(0, max(stamps), 5):
         for last in (first, first + 3, 50):
             start, end = (
                 next((at for at, stamp in enumerate(stamps) if stamp >= time_ms), 30) for time_ms in (first, last)
             )
             given = {"startingTimestamp": str(first), "endingTimestamp": str(last)}
-            assert found(one, **given) == [str(number) for number in range(start, end)], stamps
+            assert found(topic, **given) == [str(number) for number in range(start, end)], stamps

@@ -16,106 +16,106 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-def test_nothing_new_makes_no_batch(topic: Topics) -> None:
-    one = topic(partitions=12)
+def test_nothing_new_makes_no_batch(make_topic: Topics) -> None:
+    topic = make_topic(partitions=12)
     for partition in range(12):
-        one.put(["a"], partition)
+        topic.put(["a"], partition)
     checkpoint = Checkpoint()
-    query = Query(one, checkpoint)
+    query = Query(topic, checkpoint)
     assert [query.trigger() for _ in range(5)] == [True, False, False, False, False]
     query.stop()
-    assert read(one, checkpoint).batches == {}
+    assert read(topic, checkpoint).batches == {}
     assert checkpoint.committed == 1
 
 
-def test_a_batch_that_was_planned_but_not_committed_is_run_again_the_same(topic: Topics) -> None:
-    one = topic(partitions=2)
-    one.put(["a", "b"], 0)
-    one.put(["c"], 1)
+def test_a_batch_that_was_planned_but_not_committed_is_run_again_the_same(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2)
+    topic.put(["a", "b"], 0)
+    topic.put(["c"], 1)
     checkpoint = Checkpoint()
-    read(one, checkpoint)
-    one.put(["later"], 0)
+    read(topic, checkpoint)
+    topic.put(["later"], 0)
     checkpoint.forget_commit()
-    again = read(one, checkpoint)
+    again = read(topic, checkpoint)
     assert sorted(row.value for row in again.batches[0]) == [b"a", b"b", b"c"]
     assert [row.value for row in again.batches[1]] == [b"later"]
 
 
-def test_a_running_query_sees_new_records_and_new_partitions_from_their_beginning(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    query = Query(one)
+def test_a_running_query_sees_new_records_and_new_partitions_from_their_beginning(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a"])
+    query = Query(topic)
     assert query.trigger()
-    one.grow(2)
-    one.put(["b"], 1)
+    topic.grow(2)
+    topic.put(["b"], 1)
     assert query.trigger()
     query.stop()
     assert query.values == ["a", "b"]
 
 
-def test_a_pattern_finds_topics_that_are_made_later(topic: Topics) -> None:
-    one = topic()
-    one.put(["a"])
-    query = Query(one, subscribePattern=f"{one.name[:-1]}[0-9]")
+def test_a_pattern_finds_topics_that_are_made_later(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a"])
+    query = Query(topic, subscribePattern=f"{topic.name[:-1]}[0-9]")
     assert query.trigger()
-    topic().put(["b"])
+    make_topic().put(["b"])
     until(query.trigger, "the new topic is found")
     query.stop()
     assert query.values == ["a", "b"]
 
 
-def test_the_offsets_are_as_documented_and_the_end_of_the_log_is_reported(topic: Topics) -> None:
-    one = topic()
-    one.put(["a", "b", "c"])
+def test_the_offsets_are_as_documented_and_the_end_of_the_log_is_reported(make_topic: Topics) -> None:
+    topic = make_topic()
+    topic.put(["a", "b", "c"])
     checkpoint = Checkpoint()
-    query = Query(one, checkpoint, maxOffsetsPerTrigger=2)
+    query = Query(topic, checkpoint, maxOffsetsPerTrigger=2)
     assert query.trigger()
     query.stop()
-    topic_id = one.client.describe_topics([one.name])[0]["topic_id"]
+    topic_id = topic.client.describe_topics([topic.name])[0]["topic_id"]
     written = json.loads(checkpoint.offsets[0])
-    assert written == {"@pylog": {"topic_ids": {one.name: topic_id}, "version": 1}, one.name: {"0": 2}}
+    assert written == {"@pylog": {"topic_ids": {topic.name: topic_id}, "version": 1}, topic.name: {"0": 2}}
     assert query.latest is not None
-    assert json.loads(query.latest)[one.name] == {"0": 3}
+    assert json.loads(query.latest)[topic.name] == {"0": 3}
 
 
-def put(one: Topic, partition: int, values: list[str], keys: list[bytes]) -> None:
+def put(topic: Topic, partition: int, values: list[str], keys: list[bytes]) -> None:
     stamps = pa.array([1_000 * (1 + number) for number in range(len(values))], pa.timestamp("ms", "UTC"))
-    one.put(values, partition, timestamp=stamps, key=pa.array(keys, pa.binary()))
+    topic.put(values, partition, timestamp=stamps, key=pa.array(keys, pa.binary()))
 
 
-def test_a_stream_is_filtered_and_shares_tasks_and_goes_on_where_it_stopped(topic: Topics) -> None:
-    one = topic(partitions=2, retention_ms="-1")
+def test_a_stream_is_filtered_and_shares_tasks_and_goes_on_where_it_stopped(make_topic: Topics) -> None:
+    topic = make_topic(partitions=2, retention_ms="-1")
     options = {"filterTimestamp": "2000..", "filterKey": "k", "filterOffset": "..5", "minRecordsPerPartition": "100"}
     checkpoint = Checkpoint()
     found = []
     for first in (0, 3):
         for partition in (0, 1):
             last = b"k" if first == 0 else b"x"
-            put(one, partition, [f"{partition}{first + number}" for number in range(3)], [b"k", b"k", last])
-        found.append(read(one, checkpoint, **options).values)
+            put(topic, partition, [f"{partition}{first + number}" for number in range(3)], [b"k", b"k", last])
+        found.append(read(topic, checkpoint, **options).values)
     assert found == [["01", "02", "11", "12"], ["04", "14"]]
 
 
-def test_a_stream_whose_batches_hold_nothing_wanted_still_moves(topic: Topics) -> None:
-    one = topic()
+def test_a_stream_whose_batches_hold_nothing_wanted_still_moves(make_topic: Topics) -> None:
+    topic = make_topic()
     checkpoint = Checkpoint()
     found, batches = [], 0
     for number in range(3):
-        one.put([str(number)])
-        run = read(one, checkpoint, filterOffset="2..")
+        topic.put([str(number)])
+        run = read(topic, checkpoint, filterOffset="2..")
         found += run.values
         batches += len(run.batches)
     assert (found, batches) == (["2"], 3)
 
 
-def test_many_partitions_with_few_records_are_one_task_and_each_record_is_read_once(topic: Topics) -> None:
-    one = topic(partitions=200)
+def test_many_partitions_with_few_records_are_one_task_and_each_record_is_read_once(make_topic: Topics) -> None:
+    topic = make_topic(partitions=200)
     wanted = []
     for round_ in range(2):
         for partition in range(round_, 200, 3):
-            one.put([f"{round_}-{partition}"], partition)
+            topic.put([f"{round_}-{partition}"], partition)
             wanted.append(f"{round_}-{partition}")
-    query, apart = Query(one), Query(one, minRecordsPerPartition=1)
+    query, apart = Query(topic), Query(topic, minRecordsPerPartition=1)
     assert query.trigger()
     assert apart.trigger()
     for each in (query, apart):
@@ -124,22 +124,22 @@ def test_many_partitions_with_few_records_are_one_task_and_each_record_is_read_o
     assert (query.tasks, apart.tasks) == ([1], [len({*range(0, 200, 3), *range(1, 200, 3)})])
 
 
-def test_full_partitions_of_a_stream_have_a_task_each_and_small_ones_share_theirs(topic: Topics) -> None:
-    one = topic(partitions=6)
+def test_full_partitions_of_a_stream_have_a_task_each_and_small_ones_share_theirs(make_topic: Topics) -> None:
+    topic = make_topic(partitions=6)
     for partition in range(6):
-        one.put([f"{partition}"] * (1_000 if partition in (1, 4) else 1), partition)
-    query = Query(one)
+        topic.put([f"{partition}"] * (1_000 if partition in (1, 4) else 1), partition)
+    query = Query(topic)
     assert query.trigger()
     query.stop()
     assert query.tasks == [2]
     assert [query.values.count(f"{partition}") for partition in range(6)] == [1, 1_000, 1, 1, 1_000, 1]
 
 
-def test_few_large_records_of_a_stream_do_not_share_a_task(topic: Topics) -> None:
-    one = topic(partitions=4, max_message_bytes="4000000")
+def test_few_large_records_of_a_stream_do_not_share_a_task(make_topic: Topics) -> None:
+    topic = make_topic(partitions=4, max_message_bytes="4000000")
     for partition in range(4):
-        one.put([b"%d" % partition + bytes(600_000)] * 2, partition)
-    query, together = Query(one), Query(one, minRecordsPerPartition=1_000)
+        topic.put([b"%d" % partition + bytes(600_000)] * 2, partition)
+    query, together = Query(topic), Query(topic, minRecordsPerPartition=1_000)
     for each in (query, together):
         assert each.trigger()
         each.stop()
@@ -148,26 +148,26 @@ def test_few_large_records_of_a_stream_do_not_share_a_task(topic: Topics) -> Non
 
 
 def test_each_batch_is_a_line_in_the_drivers_log_that_says_what_and_from_where(
-    topic: Topics, caplog: pytest.LogCaptureFixture
+    make_topic: Topics, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one = topic(partitions=2)
-    one.put(["a", "b"], 0)
-    one.put(["c"], 1)
+    topic = make_topic(partitions=2)
+    topic.put(["a", "b"], 0)
+    topic.put(["c"], 1)
     with caplog.at_level("INFO", logger="pylog_spark"):
-        read(one)
+        read(topic)
     assert caplog.messages == [
-        f"pylog reads in 1 tasks from {one.servers}: {one.name}, 3 offsets in 0: [0, 2), 1: [0, 1)"
+        f"pylog reads in 1 tasks from {topic.servers}: {topic.name}, 3 offsets in 0: [0, 2), 1: [0, 1)"
     ]
 
 
 @pytest.mark.parametrize("options", [{}, {"maxRecordsPerTrigger": 2}, {"maxRecordsPerTrigger": 4}])
 def test_a_query_that_has_read_every_row_is_not_behind_though_the_log_ends_with_markers_and_aborted_records(
-    topic: Topics, options: dict[str, int]
+    make_topic: Topics, options: dict[str, int]
 ) -> None:
-    one = topic()
-    transactions(one, (2, True), (2, True), (1, False))
+    topic = make_topic()
+    transactions(topic, (2, True), (2, True), (1, False))
     checkpoint = Checkpoint()
-    query = Query(one, checkpoint, **options)
+    query = Query(topic, checkpoint, **options)
     while len(query.values) < 4:
         assert query.trigger()
     query.stop()

@@ -31,19 +31,19 @@ def texts(*values: str) -> pa.RecordBatch:
     return rows(value=pa.array(values, pa.string()))
 
 
-def save(one: Place, *tasks: pa.RecordBatch, **options: Any) -> None:
+def save(place: Place, *tasks: pa.RecordBatch, **options: Any) -> None:
     """``df.write.format("pylog").mode("append").save()`` of a frame whose partitions are `tasks`.
 
     Parameters
     ----------
-    one : Place
+    place : Place
         Where to, unless `options` say another topic, or None for that of each row.
     *tasks : pyarrow.RecordBatch
         At least one, all with the same columns.
     **options
         Of the write.
     """
-    given = {"kafka.bootstrap.servers": one.servers, "topic": one.name, **options}
+    given = {"kafka.bootstrap.servers": place.servers, "topic": place.name, **options}
     source = PylogDataSource({name: str(text) for name, text in given.items() if text is not None})
     writer: Any = source.writer(from_arrow_schema(tasks[0].schema), False)
     carried = pickle.dumps(writer)

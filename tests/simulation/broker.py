@@ -277,7 +277,7 @@ class Broker(Host):
                 yield self.sleep(self.world.random.uniform(0, 3))
                 done = yield from self.store_topic(after, revision, epoch)
                 if done is False and session.expired and self.world.chance(0.5):
-                    # A client of the store may send it once more in the next session: the guard must tell.
+                    # A client of the store may send it once more in the next session: the guard must notice.
                     yield self.sleep(self.world.random.uniform(40, 120))
                     yield from self.store_topic(after, revision, epoch)
                 elif done is None:
@@ -301,6 +301,6 @@ class Broker(Host):
                 if self.session.expired:
                     return
                 yield self.sleep(10)
-            one = self.topic.partitions[proposal.partition]
-            if one.partition_epoch > proposal.partition_epoch:
+            partition = self.topic.partitions[proposal.partition]
+            if partition.partition_epoch > proposal.partition_epoch:
                 return

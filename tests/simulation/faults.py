@@ -81,14 +81,14 @@ class Faults:
         """
         damaged = self._all.oracle.damaged
         shape = self._all.shape
-        held = [one for one in self._all.store.topic.partitions if broker.id in one.replicas]
+        held = [partition for partition in self._all.store.topic.partitions if broker.id in partition.replicas]
         if not shape.flushed:
             bound = shape.min_isr - 1
             if shape.power and (power or not shape.boot_known):
-                if any(len(damaged[one.partition] | {broker.id}) > bound for one in held):
+                if any(len(damaged[partition.partition] | {broker.id}) > bound for partition in held):
                     return False
-                for one in held:
-                    damaged[one.partition].add(broker.id)
+                for partition in held:
+                    damaged[partition.partition].add(broker.id)
         return True
 
     def _kill(self, broker: Broker) -> None:

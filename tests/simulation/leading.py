@@ -37,7 +37,7 @@ class Follower:
 class Leading:
     """`planted` names the rules that are broken on purpose."""
 
-    one: Partition
+    partition: Partition
     me: int
     log: Log
     rules: PartitionRules
@@ -50,24 +50,24 @@ class Leading:
 
     def __post_init__(self) -> None:
         self.start = self.log.end
-        for broker in self.one.isr:
+        for broker in self.partition.isr:
             self.followers[broker] = Follower(caught_up=self.began)
 
     @property
     def min_isr(self) -> int:
-        return effective_min_isr(self.one.replicas, self.rules)
+        return effective_min_isr(self.partition.replicas, self.rules)
 
-    def update(self, one: Partition, rules: PartitionRules) -> None:
+    def update(self, partition: Partition, rules: PartitionRules) -> None:
         """The same epoch, another state."""
-        self.one, self.rules = one, rules
-        if self.pending is not None and one.partition_epoch > self.pending.partition_epoch:
+        self.partition, self.rules = partition, rules
+        if self.pending is not None and partition.partition_epoch > self.pending.partition_epoch:
             self.pending = None
 
     def next_high_watermark(self) -> int:
         """Where the high watermark may go: every member of the ISR, of now and of what is proposed, has it."""
-        if len(self.one.isr) < self.min_isr and "committed below min.insync.replicas" not in self.planted:
+        if len(self.partition.isr) < self.min_isr and "committed below min.insync.replicas" not in self.planted:
             return 0
-        isr = set(self.one.isr)
+        isr = set(self.partition.isr)
         if self.pending is not None and "only the stored ISR counts" not in self.planted:
             isr |= set(self.pending.new_isr)
         own = (
@@ -86,23 +86,23 @@ class Leading:
         reached = self.log.high_watermark
         if "joins before the epoch's first record" not in self.planted:
             reached = max(reached, self.start)
-        if self.pending is None and replica not in self.one.isr and offset >= reached:
-            return self._propose({*self.one.isr, replica})
+        if self.pending is None and replica not in self.partition.isr and offset >= reached:
+            return self._propose({*self.partition.isr, replica})
         return None
 
     def lagging(self, now: float) -> IsrProposal | None:
         """The ISR without who has not been at the end for too long."""
         slow = {
             broker
-            for broker in self.one.isr
+            for broker in self.partition.isr
             if broker != self.me
             and self.followers[broker].end != self.log.end
             and now - self.followers[broker].caught_up > LAG_MAX
         }
-        return self._propose(set(self.one.isr) - slow) if slow and self.pending is None else None
+        return self._propose(set(self.partition.isr) - slow) if slow and self.pending is None else None
 
     def _propose(self, isr: set[int]) -> IsrProposal:
         self.pending = IsrProposal(
-            self.one.partition, self.one.leader_epoch, self.one.partition_epoch, tuple(sorted(isr))
+            self.partition.partition, self.partition.leader_epoch, self.partition.partition_epoch, tuple(sorted(isr))
         )
         return self.pending

@@ -110,7 +110,7 @@ class Oracle:
             log = broker.disk[partition]
             known = self.committed[partition]
             missing = next(
-                (offset for offset, one in enumerate(known) if log.records[offset : offset + 1] != [one]), None
+                (offset for offset, record in enumerate(known) if log.records[offset : offset + 1] != [record]), None
             )
             require(
                 missing is None,
@@ -161,18 +161,28 @@ class Oracle:
 
     def healed(self) -> str | None:
         """What is still wrong after everybody is back; None when nothing is."""
-        for one in self._topic().partitions:
-            if one.leader == -1 or one.adding or one.removing or one.elr or set(one.isr) != set(one.replicas):
-                return f"not reconciled: {one}"
-            led = self._brokers[one.leader].replicas.led.get(one.partition)
-            if led is None or led.one.leader_epoch != one.leader_epoch or not self._brokers[one.leader].may_lead():
-                return f"broker {one.leader} does not know that it leads: {one}"
-            logs = [self._brokers[broker].disk.get(one.partition) for broker in one.replicas]
+        for partition in self._topic().partitions:
+            if (
+                partition.leader == -1
+                or partition.adding
+                or partition.removing
+                or partition.elr
+                or set(partition.isr) != set(partition.replicas)
+            ):
+                return f"not reconciled: {partition}"
+            led = self._brokers[partition.leader].replicas.led.get(partition.partition)
+            if (
+                led is None
+                or led.partition.leader_epoch != partition.leader_epoch
+                or not self._brokers[partition.leader].may_lead()
+            ):
+                return f"broker {partition.leader} does not know that it leads: {partition}"
+            logs = [self._brokers[broker].disk.get(partition.partition) for broker in partition.replicas]
             if any(log is None for log in logs):
-                return f"somebody has no replica: {one}"
+                return f"somebody has no replica: {partition}"
             ends = {(tuple(log.records), log.high_watermark == log.end) for log in logs}
             if len(ends) != 1 or not all(whole for _, whole in ends):
-                return f"replicas differ: {one} {[(log.end, log.high_watermark) for log in logs]}"
+                return f"replicas differ: {partition} {[(log.end, log.high_watermark) for log in logs]}"
         return None
 
     def finished(self) -> None:

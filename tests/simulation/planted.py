@@ -43,7 +43,7 @@ class Decisions:
         if "a leader from anywhere" in self._planted:
             rules = replace(rules, unclean=True)
         if "a move completes early" in self._planted:
-            early = [_early(one) for one in topic.partitions]
+            early = [_early(partition) for partition in topic.partitions]
             topic = election.with_partitions(topic, early)
         return self._spoiled(topic, election.reconcile(topic, live, rules))
 
@@ -66,20 +66,25 @@ class Decisions:
         if after is before:
             return after
         if "no ELR" in self._planted:
-            return replace(after, partitions=tuple(replace(one, elr=()) for one in after.partitions))
+            return replace(after, partitions=tuple(replace(partition, elr=()) for partition in after.partitions))
         if "the ELR outlives its reason" in self._planted:
             return replace(after, partitions=tuple(map(_lasting, before.partitions, after.partitions)))
         return after
 
 
-def _early(one: Partition) -> Partition:
+def _early(partition: Partition) -> Partition:
     """A move whose first new replica is in sync is taken for complete."""
-    target = tuple(broker for broker in one.replicas if broker not in one.removing)
-    there = tuple(broker for broker in target if broker in one.isr)
-    if not (one.adding and set(one.adding) & set(there)):
-        return one
+    target = tuple(broker for broker in partition.replicas if broker not in partition.removing)
+    there = tuple(broker for broker in target if broker in partition.isr)
+    if not (partition.adding and set(partition.adding) & set(there)):
+        return partition
     return replace(
-        election.changed(one, bump=True, leader=there[0]), replicas=target, adding=(), removing=(), isr=there, elr=()
+        election.changed(partition, bump=True, leader=there[0]),
+        replicas=target,
+        adding=(),
+        removing=(),
+        isr=there,
+        elr=(),
     )
 
 

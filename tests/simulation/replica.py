@@ -51,39 +51,39 @@ class Replicas:
 
     def apply(self, topic: Topic) -> None:
         broker = self._broker
-        for one in topic.partitions:
-            known = self._state.get(one.partition)
-            self._state[one.partition] = one
-            if broker.id not in one.replicas:
-                self.led.pop(one.partition, None)
-                broker.disk.pop(one.partition, None)
+        for partition in topic.partitions:
+            known = self._state.get(partition.partition)
+            self._state[partition.partition] = partition
+            if broker.id not in partition.replicas:
+                self.led.pop(partition.partition, None)
+                broker.disk.pop(partition.partition, None)
                 continue
-            broker.disk.setdefault(one.partition, Log())
-            led = self.led.get(one.partition)
-            if one.leader != broker.id:
-                self.led.pop(one.partition, None)
-                if known is None or known.leader_epoch != one.leader_epoch or broker.id not in known.replicas:
-                    broker.spawn(self._follow(one.partition, one.leader_epoch))
-            elif led is not None and led.one.leader_epoch == one.leader_epoch:
-                led.update(one, rules(topic))
+            broker.disk.setdefault(partition.partition, Log())
+            led = self.led.get(partition.partition)
+            if partition.leader != broker.id:
+                self.led.pop(partition.partition, None)
+                if known is None or known.leader_epoch != partition.leader_epoch or broker.id not in known.replicas:
+                    broker.spawn(self._follow(partition.partition, partition.leader_epoch))
+            elif led is not None and led.partition.leader_epoch == partition.leader_epoch:
+                led.update(partition, rules(topic))
                 self._advance(led)
             else:
-                self._lead(one, rules(topic))
+                self._lead(partition, rules(topic))
 
-    def _lead(self, one: Partition, rules: object) -> None:
+    def _lead(self, partition: Partition, rules: object) -> None:
         broker = self._broker
-        broker.oracle.leads(broker, one.partition, one.leader_epoch)
+        broker.oracle.leads(broker, partition.partition, partition.leader_epoch)
         self._world.counts["leaders"] += 1
         led = Leading(
-            one,
+            partition,
             broker.id,
-            broker.disk[one.partition],
+            broker.disk[partition.partition],
             rules,
             broker.flushed,
             broker.planted,
             self._world.now,  # type: ignore[arg-type]
         )
-        self.led[one.partition] = led
+        self.led[partition.partition] = led
         if broker.flushed:
             led.log.synced = led.log.end
         self._advance(led)
@@ -106,10 +106,10 @@ class Replicas:
     def produce(self, partition: int, value: str, everywhere: bool) -> None:
         """A record of a client; `everywhere`: acks=all."""
         led = self._serving(partition)
-        if led is None or (everywhere and len(led.one.isr) < led.min_isr):
+        if led is None or (everywhere and len(led.partition.isr) < led.min_isr):
             self._world.counts["refused"] += 1
             return
-        epoch, offset, log = led.one.leader_epoch, led.log.end, led.log
+        epoch, offset, log = led.partition.leader_epoch, led.log.end, led.log
         self._broker.oracle.acts(self._broker, partition, epoch)
         self._broker.oracle.appended(partition, epoch, offset, value)
         log.records.append((epoch, value))
@@ -123,7 +123,7 @@ class Replicas:
         end = led.log.end
         yield self._broker.sleep(self._world.random.uniform(1, 6))
         led.log.synced = max(led.log.synced, min(end, led.log.end))
-        if self.led.get(led.one.partition) is led:
+        if self.led.get(led.partition.partition) is led:
             self._advance(led)
 
     def _advance(self, led: Leading) -> None:
@@ -132,23 +132,27 @@ class Replicas:
         target, log = led.next_high_watermark(), led.log
         if target > log.high_watermark:
             old, log.high_watermark = log.high_watermark, target
-            self._broker.oracle.acts(self._broker, led.one.partition, led.one.leader_epoch)
-            self._broker.oracle.exposed(self._broker, led.one.partition, old, target)
+            self._broker.oracle.acts(self._broker, led.partition.partition, led.partition.leader_epoch)
+            self._broker.oracle.exposed(self._broker, led.partition.partition, old, target)
         while led.waiting and led.waiting[0][0] < log.high_watermark:
             offset, value = led.waiting.pop(0)
-            if len(led.one.isr) >= led.min_isr:
+            if len(led.partition.isr) >= led.min_isr:
                 self._world.counts["acknowledged"] += 1
-                self._broker.oracle.answered(led.one.partition, offset, value)
+                self._broker.oracle.answered(led.partition.partition, offset, value)
 
     def fetched(self, fetch: Fetch) -> Fetched:
         """Answer a follower."""
         broker, led = self._broker, self._serving(fetch.partition)
-        if led is None or fetch.replica not in led.one.replicas or broker.live.get(fetch.replica) != fetch.broker_epoch:
+        if (
+            led is None
+            or fetch.replica not in led.partition.replicas
+            or broker.live.get(fetch.replica) != fetch.broker_epoch
+        ):
             return Fetched()
-        if fetch.leader_epoch != led.one.leader_epoch:
+        if fetch.leader_epoch != led.partition.leader_epoch:
             self._world.counts["fetches fenced"] += 1
             return Fetched()
-        broker.oracle.acts(broker, fetch.partition, led.one.leader_epoch)
+        broker.oracle.acts(broker, fetch.partition, led.partition.leader_epoch)
         log = led.log
         if "no truncation" not in broker.planted and fetch.offset > 0:
             epoch, end = log.end_of(fetch.last_epoch)
@@ -181,14 +185,14 @@ class Replicas:
     def _follow(self, partition: int, epoch: int) -> Task:
         broker = self._broker
         while True:
-            one = self._state[partition]
-            if one.leader_epoch != epoch or broker.id not in one.replicas or one.leader in (-1, broker.id):
+            state = self._state[partition]
+            if state.leader_epoch != epoch or broker.id not in state.replicas or state.leader in (-1, broker.id):
                 return
             log = broker.disk[partition]
             if broker.flushed and "a follower's page cache counts as flushed" not in broker.planted:
                 log.synced = log.end
             fetch = Fetch(partition, broker.id, broker.epoch, epoch, log.end, log.latest_epoch)
-            answer = yield from self._ask(one.leader, fetch)
+            answer = yield from self._ask(state.leader, fetch)
             now = self._state[partition]
             if answer is None or now.leader_epoch != epoch or broker.disk.get(partition) is not log:
                 yield broker.sleep(self._world.random.uniform(1, 10))

@@ -105,8 +105,8 @@ class Simulation:
 
     def run(self) -> Counter[str]:
         """Everything from start to end; how often what happened. Raises `Violation`."""
-        for one in self.brokers.values():
-            one.start()
+        for broker in self.brokers.values():
+            broker.start()
         self.world.after(300, self.faults.begin)
         self.world.after(50, self._produce)
         self.world.run(FAULTS_LAST)
@@ -118,7 +118,7 @@ class Simulation:
         return self._figures()
 
     def _produce(self) -> None:
-        """Clients send to whoever leads as some broker sees it; often that is wrong."""
+        """Clients send to the leader that some broker knows; often that is an old one."""
         random = self.world.random
         for _ in range(random.choice([1, 1, 2])):
             target = random.choice(list(self.brokers.values()))
@@ -134,9 +134,9 @@ class Simulation:
 
     def _figures(self) -> Counter[str]:
         figures = Counter(self.world.counts)
-        for one in self.store.topic.partitions:
-            figures["leader epochs"] += one.leader_epoch
-            figures["partition epochs"] += one.partition_epoch
+        for partition in self.store.topic.partitions:
+            figures["leader epochs"] += partition.leader_epoch
+            figures["partition epochs"] += partition.partition_epoch
         return figures
 
 

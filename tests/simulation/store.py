@@ -51,7 +51,7 @@ class Store:
         self.controller: Session | None = None
         self.controller_epoch = 0
         self.registered: dict[int, tuple[Session, int]] = {}
-        # Whoever was registered once.
+        # Brokers that have registered once.
         self.known: set[int] = set()
         self._sessions: list[Session] = []
         self._epochs = 0

@@ -10,8 +10,8 @@ from tests.spark.support import Topic, topic_maker
 
 
 @pytest.fixture
-def topic(spark: Any, servers: str, new_topic: str) -> Callable[..., Topic]:
-    """Makes topics: ``topic(partitions=3)``; names begin with that of the test's own."""
+def make_topic(spark: Any, servers: str, new_topic: str) -> Callable[..., Topic]:
+    """Makes topics: ``make_topic(partitions=3)``; names begin with that of the test's own."""
     return topic_maker(spark, servers, new_topic)
 
 

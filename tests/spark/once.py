@@ -56,14 +56,14 @@ def read_committed(servers: str, topic: str, *, waiting: bool = False) -> list[t
     finally:
         consumer.close()
     assert waiting or open_ends(servers, topic) == {}
-    return sorted(found, key=lambda one: one[0])
+    return sorted(found, key=lambda record: record[0])
 
 
 def open_ends(servers: str, topic: str) -> dict[int, tuple[int, int]]:
     """Partitions in which a transaction is open: (last stable offset, high watermark)."""
     client = Client({"bootstrap.servers": servers})
     (described,) = client.describe_topics([topic])
-    wanted = [(topic, one["partition"], -1) for one in described["partitions"]]
+    wanted = [(topic, partition["partition"], -1) for partition in described["partitions"]]
     stable, high = (
         {partition: offset for _, partition, offset, _ in client.list_offsets(wanted, level)}
         for level in ("read_committed", "read_uncommitted")
@@ -129,7 +129,7 @@ class Job:
 
     def abort(self) -> None:
         """What the driver does when one has failed."""
-        transactions = [one.transaction for one in self.outcomes if one.transaction]
+        transactions = [outcome.transaction for outcome in self.outcomes if outcome.transaction]
         commit.abort(self.client, self.write, self.name, transactions)
 
     def decision(self) -> Decision | None:

@@ -83,7 +83,7 @@ class Topic:
         return self._load(reader.schema(schema) if schema else reader, options)
 
     def read_stream(self, schema: str | None = None, **options: Any) -> Any:
-        """The frame of a streaming read, from the beginning unless told otherwise."""
+        """The frame of a streaming read, by default from the beginning."""
         reader = self.spark.readStream.format("pylog")
         options = {"startingOffsets": "earliest", **options}
         return self._load(reader.schema(schema) if schema else reader, options)
@@ -122,33 +122,33 @@ class Topic:
 
 
 def topic_maker(spark: Any, servers: str, name: str) -> Callable[..., Topic]:
-    """Makes topics: ``topic(partitions=3)``; their names begin with `name`."""
+    """Makes topics: ``make_topic(partitions=3)``; their names begin with `name`."""
     client = Client({"bootstrap.servers": servers})
     numbers = itertools.count()
 
     def make(partitions: int = 1, **configs: str) -> Topic:
-        one = Topic(spark, servers, client, f"{name}-{next(numbers)}", partitions)
-        one.create(**configs)
-        return one
+        topic = Topic(spark, servers, client, f"{name}-{next(numbers)}", partitions)
+        topic.create(**configs)
+        return topic
 
     return make
 
 
-def transactions(one: Topic, *ends: tuple[int, bool]) -> None:
+def transactions(topic: Topic, *ends: tuple[int, bool]) -> None:
     """Write transactions of so many records each, committed or aborted, one after the other, to partition 0."""
-    producer = Producer({"bootstrap.servers": one.servers, "transactional.id": one.name, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": topic.name, "linger.ms": 5})
     producer.init_transactions()
     for number, (records, commit) in enumerate(ends):
         producer.begin_transaction()
         for record in range(records):
-            producer.produce(one.name, f"{number}-{record}", partition=0)
+            producer.produce(topic.name, f"{number}-{record}", partition=0)
         producer.flush()
         if commit:
             producer.commit_transaction()
         else:
             producer.abort_transaction()
     # Several brokers may write markers after the answer.
-    until_transactions_end(one.servers)
+    until_transactions_end(topic.servers)
 
 
 class Batches:

@@ -50,9 +50,9 @@ def _wait(reached: str, released: str) -> None:
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[Held]:
-    one = Held(tmp_path)
-    yield one
-    one.released.touch()
+    held = Held(tmp_path)
+    yield held
+    held.released.touch()
 
 
 def start(source: Topic, checkpoint: str, function: Any) -> Any:
@@ -63,9 +63,9 @@ def start(source: Topic, checkpoint: str, function: Any) -> Any:
 
 @pytest.mark.parametrize("where", ["before the write", "in a task of the write"])
 def test_a_query_that_is_stopped_in_a_batch_ends_as_stopped_and_its_restart_writes_each_row_once(
-    where: str, topic: Topics, checkpoint: str, held: Held
+    where: str, make_topic: Topics, checkpoint: str, held: Held
 ) -> None:
-    source, target = topic(), topic()
+    source, target = make_topic(), make_topic()
     source.put(["a", "b", "c"])
     append = foreach_batch(f"stopped {target.name}", topic=target.name, **{"kafka.bootstrap.servers": target.servers})
     in_a_task = where == "in a task of the write"
@@ -96,9 +96,9 @@ def test_a_query_that_is_stopped_in_a_batch_ends_as_stopped_and_its_restart_writ
 
 
 def test_a_write_that_fails_in_a_running_query_fails_it_with_its_own_sentence(
-    topic: Topics, checkpoint: str, new_topic: str
+    make_topic: Topics, checkpoint: str, new_topic: str
 ) -> None:
-    source = topic()
+    source = make_topic()
     source.put(["a"])
     append = foreach_batch("bad", topic="no/topic", **{"kafka.bootstrap.servers": source.servers})
     query = start(source, checkpoint, append)

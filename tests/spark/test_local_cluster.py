@@ -102,25 +102,25 @@ def run(program: str, arguments: tuple[str, ...], folder: Path) -> str:
 
 @pytest.mark.long
 def test_batch_and_stream_work_where_executors_find_pylog_by_python_path(
-    topic: Callable[..., Topic], tmp_path: Path
+    make_topic: Callable[..., Topic], tmp_path: Path
 ) -> None:
-    source, sink = topic(partitions=3), topic(partitions=2)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "pylog_spark").symlink_to(ROOT / "pylog_spark")
-    (elsewhere / "pyspark_pylog").symlink_to(ROOT / "pyspark_pylog")
-    arguments = (source.servers, source.name, sink.name, str(tmp_path), str(elsewhere))
+    source, sink = make_topic(partitions=3), make_topic(partitions=2)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "pylog_spark").symlink_to(ROOT / "pylog_spark")
+    (copy / "pyspark_pylog").symlink_to(ROOT / "pyspark_pylog")
+    arguments = (source.servers, source.name, sink.name, str(tmp_path), str(copy))
     said = run(COPY, arguments, tmp_path / "run")
     assert "folders differ True" in said
-    assert f"imported from {elsewhere}\n" in said
+    assert f"imported from {copy}\n" in said
     assert "result 2 1000 1000 499500" in said
 
 
 @pytest.mark.long
 def test_every_row_is_there_once_when_an_executor_is_killed_in_the_middle_of_its_task(
-    topic: Callable[..., Topic], tmp_path: Path
+    make_topic: Callable[..., Topic], tmp_path: Path
 ) -> None:
-    source, sink = topic(partitions=3), topic(partitions=2)
+    source, sink = make_topic(partitions=3), make_topic(partitions=2)
     said = run(KILL, (source.servers, source.name, sink.name, str(tmp_path), ""), tmp_path / "run")
     assert f"imported from {ROOT}\n" in said
     assert "killed True" in said

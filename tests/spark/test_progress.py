@@ -14,35 +14,35 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-def test_a_group_shows_what_a_stream_has_finished(topic: Topics, checkpoint: str) -> None:
-    one = topic(partitions=2)
-    one.put(["v"] * 6, 0)
-    one.put(["v"] * 3, 1)
-    group = f"{one.name}-progress"
+def test_a_group_shows_what_a_stream_has_finished(make_topic: Topics, checkpoint: str) -> None:
+    topic = make_topic(partitions=2)
+    topic.put(["v"] * 6, 0)
+    topic.put(["v"] * 3, 1)
+    group = f"{topic.name}-progress"
     run = Collector(checkpoint)
-    with Admin(one.servers) as admin:
+    with Admin(topic.servers) as admin:
         # The first group of a new cluster may have to wait for its coordinator, for which a query would not wait.
-        admin.alter_group_offsets(group, {(one.name, 0): 0})
-        run.run(one.read_stream(maxOffsetsPerTrigger=3, **{"kafka.group.id": group}))
+        admin.alter_group_offsets(group, {(topic.name, 0): 0})
+        run.run(topic.read_stream(maxOffsetsPerTrigger=3, **{"kafka.group.id": group}))
         assert run.sizes == [3, 3, 3]
-        assert admin.group_offsets(group) == {(one.name, 0): 6, (one.name, 1): 3}
+        assert admin.group_offsets(group) == {(topic.name, 0): 6, (topic.name, 1): 3}
 
 
 def test_a_query_that_is_stopped_between_triggers_leaves_its_last_batch_out_until_it_starts_again(
-    topic: Topics, checkpoint: str
+    make_topic: Topics, checkpoint: str
 ) -> None:
-    one = topic()
-    one.put(["v"] * 3)
-    group = f"{one.name}-stopped"
+    topic = make_topic()
+    topic.put(["v"] * 3)
+    group = f"{topic.name}-stopped"
     run = Collector(checkpoint)
-    with Admin(one.servers) as admin:
-        admin.alter_group_offsets(group, {(one.name, 0): 0})
-        frame = one.read_stream(**{"kafka.group.id": group})
+    with Admin(topic.servers) as admin:
+        admin.alter_group_offsets(group, {(topic.name, 0): 0})
+        frame = topic.read_stream(**{"kafka.group.id": group})
         query = run.start(frame, processingTime="1 hour")
         until(lambda: committed(checkpoint) == [0], "the first batch is finished", 120)
         query.stop()
         assert run.sizes == [3]
-        assert admin.group_offsets(group) == {(one.name, 0): 0}
+        assert admin.group_offsets(group) == {(topic.name, 0): 0}
         run.run(frame)
         assert run.sizes == [3]
-        assert admin.group_offsets(group) == {(one.name, 0): 3}
+        assert admin.group_offsets(group) == {(topic.name, 0): 3}

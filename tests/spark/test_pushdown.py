@@ -34,20 +34,20 @@ def pushdown(spark: Any) -> Iterator[None]:
 
 
 @pytest.fixture
-def mixed(topic: Topics) -> Topic:
+def mixed(make_topic: Topics) -> Topic:
     """Three partitions of 20 records: every key, timestamps in no order."""
-    one = topic(partitions=3, retention_ms="-1")
+    topic = make_topic(partitions=3, retention_ms="-1")
     chance = random.Random(1)
     for partition in range(3):
         for start in (0, 10):
             stamps = [chance.randrange(0, 6) for _ in range(10)]
-            one.put(
+            topic.put(
                 [f"{partition}-{start + number}" for number in range(10)],
                 partition,
                 key=pa.array(chance.sample(KEYS, 10), pa.binary()),
                 timestamp=pa.array(stamps, pa.timestamp("ms", "UTC")),
             )
-    return one
+    return topic
 
 
 def literal(chance: random.Random, column: str, topic: str) -> str:
@@ -84,19 +84,19 @@ def test_random_conditions_give_the_rows_that_spark_finds_by_itself(mixed: Topic
     # All in one query, each with a read of its own.
     asked = [
         mixed.read(pushdown="true", minRecordsPerPartition=1_000)
-        .where(one)
+        .where(text)
         .selectExpr(str(number), "partition", "offset")
-        for number, one in enumerate(said)
+        for number, text in enumerate(said)
     ]
-    found = {tuple(row) for row in functools.reduce(lambda one, other: one.union(other), asked).collect()}
+    found = {tuple(row) for row in functools.reduce(lambda frame, other: frame.union(other), asked).collect()}
     whole = mixed.read(minRecordsPerPartition=1_000)
-    rows = whole.selectExpr("partition", "offset", *(f"({one}) AS c{number}" for number, one in enumerate(said)))
+    rows = whole.selectExpr("partition", "offset", *(f"({text}) AS c{number}" for number, text in enumerate(said)))
     expected = {
         (number, row.partition, row.offset) for row in rows.collect() for number in range(CONDITIONS) if row[2 + number]
     }
-    for number, one in enumerate(said):
+    for number, text in enumerate(said):
         wanted = {row for row in expected if row[0] == number}
-        assert {row for row in found if row[0] == number} == wanted, one
+        assert {row for row in found if row[0] == number} == wanted, text
     counts = Counter(number for number, *_ in expected)
     assert sum(0 < count < 60 for count in counts.values()) >= CONDITIONS / 4
 
@@ -125,22 +125,22 @@ def test_without_sparks_setting_spark_refuses_and_names_it(mixed: Topic) -> None
         mixed.read(pushdown="true").count()
 
 
-def test_conditions_skip_what_they_rule_out(topic: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = topic(retention_ms="-1", segment_bytes="1048576")
+def test_conditions_skip_what_they_rule_out(make_topic: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = make_topic(retention_ms="-1", segment_bytes="1048576")
     for start in range(0, 400, 20):
         stamps = pa.array([1_000 * (start + number) for number in range(20)], pa.timestamp("ms", "UTC"))
-        one.put([b"x" * 10_000] * 20, timestamp=stamps)
-    _, whole = fetched(one, monkeypatch)
+        topic.put([b"x" * 10_000] * 20, timestamp=stamps)
+    _, whole = fetched(topic, monkeypatch)
     for wanted in (
         [IsNotNull(("offset",)), GreaterThanOrEqual(("offset",), 390)],
         [GreaterThanOrEqual(("timestamp",), EPOCH + timedelta(seconds=389, microseconds=1))],
     ):
-        made = reader(one, "value", pushdown="true")
+        made = reader(topic, "value", pushdown="true")
         assert list(made.pushFilters(wanted)) == []
-        some, part = fetched(one, monkeypatch, made=made)
+        some, part = fetched(topic, monkeypatch, made=made)
         assert len(some) == 10
         assert part < whole / 5
-    made = reader(one, "value", pushdown="true")
+    made = reader(topic, "value", pushdown="true")
     left = EqualTo(("value",), b"x")
     assert list(made.pushFilters([left, EqualTo(("partition",), 1)])) == [left]
-    assert fetched(one, monkeypatch, made=made) == ([], 0)
+    assert fetched(topic, monkeypatch, made=made) == ([], 0)

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Brokers]:
     """A broker of the test's own."""
-    with Brokers(tmp_path / "data") as one:
-        yield one
+    with Brokers(tmp_path / "data") as brokers:
+        yield brokers
 
 
 def topic_of(spark: Any, broker: Brokers, name: str) -> Topic:
-    one = Topic(spark, broker.bootstrap_servers, Client({"bootstrap.servers": broker.bootstrap_servers}), name, 2)
-    one.create()
-    return one
+    topic = Topic(spark, broker.bootstrap_servers, Client({"bootstrap.servers": broker.bootstrap_servers}), name, 2)
+    topic.create()
+    return topic
 
 
 def copying(frame: Any, broker: Brokers, sink: Topic, checkpoint: str) -> Any:
@@ -93,9 +93,9 @@ def test_a_query_that_waits_for_brokers_can_be_stopped(spark: Any, broker: Broke
 
 def test_a_task_of_a_write_and_its_commit_wait_for_brokers_that_are_away(broker: Brokers) -> None:
     broker_topic = topic_of(None, broker, "sink")
-    one = Job(broker.bootstrap_servers, broker_topic.name, Write(STREAM, "query", 0))
+    job = Job(broker.bootstrap_servers, broker_topic.name, Write(STREAM, "query", 0))
     with ThreadPoolExecutor(1) as pool:
-        for step in (lambda: one.task(0, "a"), one.commit):
+        for step in (lambda: job.task(0, "a"), job.commit):
             broker.kill()
             done = pool.submit(step)
             assert not happens(done.done, 0.5), done.exception()

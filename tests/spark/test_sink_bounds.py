@@ -23,14 +23,14 @@ BATCHES = 120
 def broker(tmp_path: Path) -> Iterator[Brokers]:
     """A broker that compacts all the time, and closes segments by their age as often: a partition to which nothing more is written,
     as those of batches without a name, would else keep its last segment until the broker looks again after a minute."""
-    with Brokers(tmp_path / "data", log_cleaner_backoff_ms=50, log_retention_check_interval_ms=50) as one:
-        yield one
+    with Brokers(tmp_path / "data", log_cleaner_backoff_ms=50, log_retention_check_interval_ms=50) as brokers:
+        yield brokers
 
 
 def run(servers: str, write: Write) -> None:
-    one = Job(servers, "t", write)
-    one.task(0, f"{write.key} {write.version}")
-    one.commit()
+    job = Job(servers, "t", write)
+    job.task(0, f"{write.key} {write.version}")
+    job.commit()
 
 
 def test_decisions_of_many_batches_are_compacted_to_the_last_of_each_query(broker: Brokers) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pylog_spark._native import Client
 from pylog_spark.errors import PylogError
 from pylog_spark.options import AT_LEAST_ONCE
-from pylog_spark.sink.task import Target
+from pylog_spark.sink.task import WritePlan
 from pylog_spark.testing import LocalBroker
 
 INIT_PRODUCER_ID, LIST_TRANSACTIONS = 22, 66
@@ -57,8 +57,8 @@ class OlderBroker:
         except OSError:
             pass
         finally:
-            for one in (source, sink):
-                one.close()
+            for broker in (source, sink):
+                broker.close()
 
     def _without_it(self, body: bytes) -> bytes:
         # Correlation id (4), error (2), number of keys (1), then per key: key, lowest, highest (2 each), no tags (1).
@@ -87,28 +87,28 @@ def older(tmp_path: Path) -> Iterator[Callable[[int], str]]:
         return address
 
     yield start
-    for one in started:
-        one.close()
+    for broker in started:
+        broker.close()
 
 
 @pytest.mark.parametrize("hidden", [LIST_TRANSACTIONS, INIT_PRODUCER_ID])
-def test_brokers_without_transactions_are_told_with_the_option_that_does_without(
+def test_brokers_without_transactions_are_reported_with_the_option_that_needs_none(
     older: Callable[[int], str], hidden: int
 ) -> None:
     from pylog_spark.sink.identity import batch_write
 
     client = {"bootstrap.servers": older(hidden)}
     rows = [pa.record_batch({"value": pa.array([b"a"], pa.binary())})]
-    target = Target(client, "t", {"value": "value"}, batch=batch_write(None, None))
+    plan = WritePlan(client, "t", {"value": "value"}, batch=batch_write(None, None))
 
     def save() -> None:
-        target.check()
-        target.write(iter(rows))
+        plan.check()
+        plan.write(iter(rows))
 
     with pytest.raises(PylogError) as caught:
         save()
     assert caught.value.condition == "PYLOG_NO_TRANSACTIONS"
     assert "set the option delivery to at-least-once" in caught.value.sentence
-    plain = Target({**client, "enable.idempotence": "false"}, "t", {"value": "value"}, AT_LEAST_ONCE)
+    plain = WritePlan({**client, "enable.idempotence": "false"}, "t", {"value": "value"}, AT_LEAST_ONCE)
     plain.check()
     assert plain.write(iter(rows)).records == 1

@@ -29,8 +29,8 @@ def servers(request: pytest.FixtureRequest, servers: str) -> str:
     return servers if kind == "pylog" else str(request.getfixturevalue("spark_kafka"))
 
 
-def seen(one: Topic) -> list[str]:
-    return committed_values(one.servers, one.name)
+def seen(topic: Topic) -> list[str]:
+    return committed_values(topic.servers, topic.name)
 
 
 def forget_commit(checkpoint: str) -> int:
@@ -46,8 +46,8 @@ def text_of(source: Topic, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("servers", BOTH, indirect=True)
-def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(topic: Topics, checkpoint: str) -> None:
-    source, sink = topic(partitions=3), topic(partitions=2)
+def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(make_topic: Topics, checkpoint: str) -> None:
+    source, sink = make_topic(partitions=3), make_topic(partitions=2)
     rows = [f"{number:04}" for number in range(300)]
     for partition in range(3):
         source.put(rows[partition * 100 : (partition + 1) * 100], partition)
@@ -63,8 +63,8 @@ def test_a_batch_that_runs_again_after_its_commit_is_in_the_log_once(topic: Topi
     assert digest(seen(sink)) == digest([*rows, "new"])
 
 
-def test_at_least_once_writes_a_batch_that_runs_again_twice(topic: Topics, checkpoint: str) -> None:
-    source, sink = topic(), topic()
+def test_at_least_once_writes_a_batch_that_runs_again_twice(make_topic: Topics, checkpoint: str) -> None:
+    source, sink = make_topic(), make_topic()
     source.put(["a", "b"])
     for _ in range(2):
         sink.save_stream(text_of(source), checkpoint, delivery="at-least-once")
@@ -74,9 +74,9 @@ def test_at_least_once_writes_a_batch_that_runs_again_twice(topic: Topics, check
 
 
 def test_a_stateful_batch_that_runs_again_keeps_its_state_and_is_in_the_log_once(
-    topic: Topics, checkpoint: str
+    make_topic: Topics, checkpoint: str
 ) -> None:
-    source, sink = topic(), topic()
+    source, sink = make_topic(), make_topic()
 
     def run() -> None:
         counts = text_of(source).groupBy("value").count().selectExpr("concat(value, '=', count) AS value")
@@ -92,8 +92,8 @@ def test_a_stateful_batch_that_runs_again_keeps_its_state_and_is_in_the_log_once
     assert seen(sink) == ["a=2", "a=3", "b=1", "b=1"]
 
 
-def test_update_mode_through_foreach_batch_is_exactly_once(topic: Topics, checkpoint: str) -> None:
-    source, sink = topic(), topic()
+def test_update_mode_through_foreach_batch_is_exactly_once(make_topic: Topics, checkpoint: str) -> None:
+    source, sink = make_topic(), make_topic()
     options = {"topic": sink.name, "kafka.bootstrap.servers": sink.servers}
     write = pylog_spark.foreach_batch(f"counts.{sink.name}", **options)
 
@@ -111,34 +111,34 @@ def test_update_mode_through_foreach_batch_is_exactly_once(topic: Topics, checkp
     assert seen(sink) == ["a=2", "a=3", "b=1"]
 
 
-def test_a_batch_with_a_name_is_written_once_for_each_version(topic: Topics, spark: Any) -> None:
-    one = topic()
+def test_a_batch_with_a_name_is_written_once_for_each_version(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic()
 
     def save(version: int, *values: str) -> None:
         frame = spark.createDataFrame([(value,) for value in values], "value STRING")
-        one.save(frame, txnAppId=f"orders.{one.name}", txnVersion=version)
+        topic.save(frame, txnAppId=f"orders.{topic.name}", txnVersion=version)
 
     save(3, "a", "b")
     save(3, "a", "b")
     save(2, "older")
-    assert seen(one) == ["a", "b"]
+    assert seen(topic) == ["a", "b"]
     save(4, "c")
-    assert seen(one) == ["a", "b", "c"]
+    assert seen(topic) == ["a", "b", "c"]
 
 
-def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(topic: Topics, spark: Any) -> None:
-    one = topic(partitions=2)
+def test_a_batch_that_fails_leaves_nothing_to_see_nothing_open_and_no_decision(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic(partitions=2)
     frame = spark.range(40).selectExpr("IF(id = 39, raise_error('boom'), CAST(id AS STRING)) AS value").repartition(2)
     with pytest.raises(Exception, match="boom"):
-        one.save(frame)
-    until(lambda: open_ends(one.servers, one.name) == {}, "what the failed tasks wrote is aborted")
-    assert seen(one) == []
-    one.save(spark.createDataFrame([("after",)], "value STRING"))
-    assert seen(one) == ["after"]
+        topic.save(frame)
+    until(lambda: open_ends(topic.servers, topic.name) == {}, "what the failed tasks wrote is aborted")
+    assert seen(topic) == []
+    topic.save(spark.createDataFrame([("after",)], "value STRING"))
+    assert seen(topic) == ["after"]
 
 
-def test_a_restarted_stream_with_a_wrong_address_is_told_within_seconds(topic: Topics, checkpoint: str) -> None:
-    source, sink = topic(), topic()
+def test_a_restarted_stream_with_a_wrong_address_fails_within_seconds(make_topic: Topics, checkpoint: str) -> None:
+    source, sink = make_topic(), make_topic()
     source.put(["a"])
     sink.save_stream(text_of(source), checkpoint)
     source.put(["b"])

@@ -48,8 +48,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def job(cluster: str) -> Callable[..., Job]:
-    """Makes attempts at writes: ``job(version=3)`` of one query into one topic of two partitions; both are the test's own."""
+def make_job(cluster: str) -> Callable[..., Job]:
+    """Makes attempts at writes: ``make_job(version=3)`` of one query into one topic of two partitions; both are the test's own."""
     name = f"once-{os.getpid()}-{next(_NUMBERS)}"
     create_topic(cluster, name, 2)
 
@@ -59,8 +59,8 @@ def job(cluster: str) -> Callable[..., Job]:
     return make
 
 
-def seen(one: Job, *, waiting: bool = False) -> list[str]:
-    return committed_values(one.servers, one.topic, waiting=waiting)
+def seen(job: Job, *, waiting: bool = False) -> list[str]:
+    return committed_values(job.servers, job.topic, waiting=waiting)
 
 
 def dies(monkeypatch: pytest.MonkeyPatch, step: str, *, after: bool, place: Any = commit) -> None:
@@ -76,32 +76,32 @@ def dies(monkeypatch: pytest.MonkeyPatch, step: str, *, after: bool, place: Any 
     monkeypatch.setattr(place, step, dying)
 
 
-def test_rows_are_seen_when_the_commit_returns_and_not_before(job: Callable[..., Job]) -> None:
-    one = job()
-    one.task(0, "a", "b")
-    one.task(1, "c")
-    assert seen(one, waiting=True) == []
-    one.commit()
-    assert seen(one) == ["a", "b", "c"]
-    assert one.open_transactions() == []
+def test_rows_are_seen_when_the_commit_returns_and_not_before(make_job: Callable[..., Job]) -> None:
+    job = make_job()
+    job.task(0, "a", "b")
+    job.task(1, "c")
+    assert seen(job, waiting=True) == []
+    job.commit()
+    assert seen(job) == ["a", "b", "c"]
+    assert job.open_transactions() == []
 
 
 def test_brokers_that_offer_it_keep_a_transaction_until_it_is_decided(
-    job: Callable[..., Job], request: pytest.FixtureRequest
+    make_job: Callable[..., Job], request: pytest.FixtureRequest
 ) -> None:
-    transaction = job().task(0, "a").transaction
+    transaction = make_job().task(0, "a").transaction
     assert transaction is not None
     assert transaction.prepared == ("pylog" in request.node.callspec.id)
 
 
-def test_a_commit_that_runs_twice_commits_once(job: Callable[..., Job]) -> None:
-    one = job()
-    one.task(0, "a")
-    one.commit()
-    decision = one.decision()
-    one.commit()
-    assert seen(one) == ["a"]
-    assert one.decision() == decision
+def test_a_commit_that_runs_twice_commits_once(make_job: Callable[..., Job]) -> None:
+    job = make_job()
+    job.task(0, "a")
+    job.commit()
+    decision = job.decision()
+    job.commit()
+    assert seen(job) == ["a"]
+    assert job.decision() == decision
 
 
 @pytest.mark.parametrize(
@@ -116,30 +116,30 @@ def test_a_commit_that_runs_twice_commits_once(job: Callable[..., Job]) -> None:
     ],
 )
 def test_a_driver_that_dies_at_a_step_is_replaced_by_one_that_runs_the_batch_again(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, step: str, after: bool
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, step: str, after: bool
 ) -> None:
-    first = job(version=7)
+    first = make_job(version=7)
     first.task(0, "a", "b")
     first.task(1, "c")
     dies(monkeypatch, step, after=after)
     with pytest.raises(Crash):
         first.commit()
-    again = job(version=7)
+    again = make_job(version=7)
     again.task(1, "c")
     again.task(0, "a", "b")
     again.commit()
     assert seen(again) == ["a", "b", "c"]
     assert again.open_transactions() == []
-    later = job(version=8)
+    later = make_job(version=8)
     later.task(0, "d")
     later.commit()
     assert seen(later) == ["a", "b", "c", "d"]
 
 
 def test_a_decision_that_was_written_and_not_committed_is_none(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = job()
+    first = make_job()
     first.task(0, "a")
 
     def written_only(self: Driver, decision: Any) -> None:
@@ -149,25 +149,25 @@ def test_a_decision_that_was_written_and_not_committed_is_none(
 
     with monkeypatch.context() as patched:
         patched.setattr(Driver, "store", written_only)
-        # Whoever wants to know what is decided waits for the end of this transaction.
+        # A reader of decisions waits for the end of this transaction.
         patched.setattr(ledger_room, "DRIVER_TIMEOUT_MS", 4_000)
         with pytest.raises(Crash):
             first.commit()
-    again = job()
+    again = make_job()
     again.task(0, "A")
     again.commit()
     assert seen(again) == ["A"]
 
 
 def test_a_driver_that_dies_between_two_ends_leaves_the_rest_to_the_next(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = job()
+    first = make_job()
     for partition in range(4):
         first.task(partition, f"v{partition}")
 
     def half(ledger: Ledger, decision: Any) -> None:
-        ledger.end([one.who for one in decision.transactions[:2]], commit=True)
+        ledger.end([transaction.identity for transaction in decision.transactions[:2]], commit=True)
         raise Crash
 
     with monkeypatch.context() as patched:
@@ -175,16 +175,16 @@ def test_a_driver_that_dies_between_two_ends_leaves_the_rest_to_the_next(
         with pytest.raises(Crash):
             first.commit()
     assert len(first.open_transactions()) == 2
-    again = job()
-    again.outcomes = [replace(one, transaction=None, skipped=True) for one in first.outcomes]
+    again = make_job()
+    again.outcomes = [replace(outcome, transaction=None, skipped=True) for outcome in first.outcomes]
     again.commit()
     assert seen(again) == ["v0", "v1", "v2", "v3"]
 
 
-def test_of_two_drivers_of_one_query_the_newer_commits_and_the_older_is_told(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+def test_of_two_drivers_of_one_query_the_newer_commits_and_the_older_fails(
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old, new = job(version=2), job(version=2)
+    old, new = make_job(version=2), make_job(version=2)
     old.task(0, "row")
     new.task(0, "row")
     real = commit.decide
@@ -204,13 +204,13 @@ def test_of_two_drivers_of_one_query_the_newer_commits_and_the_older_is_told(
     assert new.open_transactions() == []
     decision = new.decision()
     assert decision is not None
-    assert {one.transactional_id for one in decision.transactions} == {
-        one.transaction.transactional_id for one in new.outcomes if one.transaction
+    assert {transaction.transactional_id for transaction in decision.transactions} == {
+        outcome.transaction.transactional_id for outcome in new.outcomes if outcome.transaction
     }
 
 
-def test_a_fenced_driver_that_gives_up_leaves_the_newer_ones_transactions_alone(job: Callable[..., Job]) -> None:
-    old, new = job(), job()
+def test_a_fenced_driver_that_gives_up_leaves_the_newer_ones_transactions_alone(make_job: Callable[..., Job]) -> None:
+    old, new = make_job(), make_job()
     old.task(0, "old")
     new.task(0, "new")
     old.abort()
@@ -219,38 +219,38 @@ def test_a_fenced_driver_that_gives_up_leaves_the_newer_ones_transactions_alone(
     assert seen(new) == ["new"]
 
 
-def test_giving_up_aborts_what_was_written_and_the_next_attempt_starts_anew(job: Callable[..., Job]) -> None:
-    failed = job()
+def test_giving_up_aborts_what_was_written_and_the_next_attempt_starts_anew(make_job: Callable[..., Job]) -> None:
+    failed = make_job()
     failed.task(0, "a")
     unreported = failed.task(1, "b")
     failed.outcomes.remove(unreported)
     failed.abort()
     assert failed.open_transactions() == []
     assert seen(failed) == []
-    again = job()
+    again = make_job()
     again.task(0, "a")
     again.commit()
     assert seen(again) == ["a"]
 
 
 def test_giving_up_after_a_commit_that_failed_behind_its_decision_changes_nothing(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = job()
-    one.task(0, "a")
+    job = make_job()
+    job.task(0, "a")
     dies(monkeypatch, "decide", after=True)
     with pytest.raises(Crash):
-        one.commit()
-    one.abort()
-    job().commit()
-    assert seen(one) == ["a"]
+        job.commit()
+    job.abort()
+    make_job().commit()
+    assert seen(job) == ["a"]
 
 
 def test_giving_up_does_not_wait_for_a_decision_that_was_being_stored(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = job()
-    one.task(0, "a")
+    job = make_job()
+    job.task(0, "a")
     left_open: list[Driver] = []
 
     def written_only(self: Driver, decision: Any) -> None:
@@ -262,22 +262,22 @@ def test_giving_up_does_not_wait_for_a_decision_that_was_being_stored(
     with monkeypatch.context() as patched:
         patched.setattr(Driver, "store", written_only)
         with pytest.raises(Crash):
-            one.commit()
+            job.commit()
     assert len(left_open) == 1
     started = time.monotonic()
-    one.abort()
+    job.abort()
     assert time.monotonic() - started < ledger_room.DRIVER_TIMEOUT_MS / 1000 / 2
-    assert one.open_transactions() == []
-    assert seen(one) == []
+    assert job.open_transactions() == []
+    assert seen(job) == []
 
 
 def test_losers_and_the_dead_are_aborted_by_the_commit_and_newer_versions_and_other_queries_are_not(
-    job: Callable[..., Job],
+    make_job: Callable[..., Job],
 ) -> None:
-    winner, loser, old, newer = job(version=5), job(version=5), job(version=4), job(version=6)
-    other = job(write=Write(STREAM, f"{winner.write.key}.5", 1))
-    for one, value in ((winner, "w"), (loser, "l"), (old, "o"), (newer, "n"), (other, "x")):
-        one.task(0, value)
+    winner, loser, old, newer = make_job(version=5), make_job(version=5), make_job(version=4), make_job(version=6)
+    other = make_job(write=Write(STREAM, f"{winner.write.key}.5", 1))
+    for attempt, value in ((winner, "w"), (loser, "l"), (old, "o"), (newer, "n"), (other, "x")):
+        attempt.task(0, value)
     winner.commit()
     assert len(winner.open_transactions()) == 1
     newer.commit()
@@ -285,8 +285,8 @@ def test_losers_and_the_dead_are_aborted_by_the_commit_and_newer_versions_and_ot
     assert seen(winner) == ["n", "w", "x"]
 
 
-def test_a_task_that_ends_after_the_decision_ends_its_own_transaction(job: Callable[..., Job]) -> None:
-    winner, late = job(), job()
+def test_a_task_that_ends_after_the_decision_ends_its_own_transaction(make_job: Callable[..., Job]) -> None:
+    winner, late = make_job(), make_job()
     winner.task(0, "a")
     winner.commit()
     outcome = late.task(0, "late")
@@ -295,30 +295,30 @@ def test_a_task_that_ends_after_the_decision_ends_its_own_transaction(job: Calla
     assert seen(winner) == ["a"]
 
 
-def test_a_task_whose_input_fails_ends_its_own_transaction(job: Callable[..., Job]) -> None:
+def test_a_task_whose_input_fails_ends_its_own_transaction(make_job: Callable[..., Job]) -> None:
     import pyarrow as pa
 
     from pylog_spark.sink.attempt import Attempt
 
-    one = job()
+    job = make_job()
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"value": pa.array([b"a"], pa.binary())})
         raise Crash
 
     with pytest.raises(Crash):
-        Attempt(one.client, one.topic, one.write, 0, one.name).run(rows())
-    assert one.open_transactions() == []
-    assert seen(one) == []
+        Attempt(job.client, job.topic, job.write, 0, job.name).run(rows())
+    assert job.open_transactions() == []
+    assert seen(job) == []
 
 
 def test_a_commit_without_rows_stores_nothing_and_one_that_finds_the_version_decided_finishes_it(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    empty = job()
+    empty = make_job()
     empty.commit()
     assert empty.decision() is None
-    first = job()
+    first = make_job()
     first.task(0, "a")
     dies(monkeypatch, "decide", after=True)
     with pytest.raises(Crash):
@@ -328,24 +328,24 @@ def test_a_commit_without_rows_stores_nothing_and_one_that_finds_the_version_dec
 
 
 def test_a_version_that_was_left_decided_and_unfinished_is_finished_before_the_next_one(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = job(write=batch_write(("orders-unfinished", 1), None))
+    first = make_job(write=batch_write(("orders-unfinished", 1), None))
     first.task(0, "one")
     dies(monkeypatch, "decide", after=True)
     with pytest.raises(Crash):
         first.commit()
-    second = job(write=batch_write(("orders-unfinished", 2), None))
+    second = make_job(write=batch_write(("orders-unfinished", 2), None))
     second.task(0, "two")
     second.commit()
     assert seen(second) == ["one", "two"]
 
 
 def test_a_batch_without_a_name_leaves_no_decision_and_one_with_a_name_leaves_its_version(
-    job: Callable[..., Job],
+    make_job: Callable[..., Job],
 ) -> None:
-    before = set(stored_keys(job().servers)) if has_topic(job().servers) else set()
-    nameless, named = job(write=batch_write(None, None)), job(write=batch_write(("orders-left", 3), None))
+    before = set(stored_keys(make_job().servers)) if has_topic(make_job().servers) else set()
+    nameless, named = make_job(write=batch_write(None, None)), make_job(write=batch_write(("orders-left", 3), None))
     nameless.task(0, "a")
     named.task(0, "b")
     nameless.commit()
@@ -357,21 +357,21 @@ def test_a_batch_without_a_name_leaves_no_decision_and_one_with_a_name_leaves_it
     assert seen(named) == ["a", "b"]
 
 
-def test_a_nameless_batch_that_was_given_up_tells_tasks_that_are_late(job: Callable[..., Job]) -> None:
-    one = job(write=batch_write(None, None))
-    one.task(0, "a")
-    one.abort()
-    assert one.task(1, "late").transaction is None
-    assert one.open_transactions() == []
-    assert seen(one) == []
+def test_late_tasks_of_a_nameless_batch_that_was_given_up_end_their_transactions(make_job: Callable[..., Job]) -> None:
+    job = make_job(write=batch_write(None, None))
+    job.task(0, "a")
+    job.abort()
+    assert job.task(1, "late").transaction is None
+    assert job.open_transactions() == []
+    assert seen(job) == []
 
 
 @pytest.mark.parametrize("named", [True, False])
 def test_a_batch_whose_driver_died_behind_its_decision_is_finished_by_a_neighbour(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, named: bool
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
-    partition = Ledger({"bootstrap.servers": job().servers})._partition
-    dead = job(write=batch_write(("orders-dead", 1) if named else None, None))
+    partition = Ledger({"bootstrap.servers": make_job().servers})._partition
+    dead = make_job(write=batch_write(("orders-dead", 1) if named else None, None))
     dead.task(0, "decided")
     dies(monkeypatch, "decide", after=True)
     with pytest.raises(Crash):
@@ -381,7 +381,7 @@ def test_a_batch_whose_driver_died_behind_its_decision_is_finished_by_a_neighbou
     neighbour = next(key for key in others if partition(f"/{key}") == partition(dead.write.key))
 
     def helped(version: int) -> list[str]:
-        helper = job(write=batch_write((neighbour, version), None))
+        helper = make_job(write=batch_write((neighbour, version), None))
         helper.task(0, f"h{version}")
         helper.commit()
         return seen(helper, waiting=True)
@@ -402,16 +402,16 @@ def has_topic(servers: str) -> bool:
     return found["error"] is None
 
 
-def test_the_topic_of_decisions_is_made_once_by_several_at_once_and_is_compacted(job: Callable[..., Job]) -> None:
-    one = job()
-    client = Client(one.client)
-    if has_topic(one.servers):
+def test_the_topic_of_decisions_is_made_once_by_several_at_once_and_is_compacted(make_job: Callable[..., Job]) -> None:
+    job = make_job()
+    client = Client(job.client)
+    if has_topic(job.servers):
         client.delete_topics([TOPIC])
-        until(lambda: not has_topic(one.servers), "the topic is gone")
+        until(lambda: not has_topic(job.servers), "the topic is gone")
     from concurrent.futures import ThreadPoolExecutor
 
     def ensure(_: int) -> None:
-        ledger = Ledger(one.client)
+        ledger = Ledger(job.client)
         ledger.ensure()
         ledger.close()
 
@@ -421,6 +421,6 @@ def test_the_topic_of_decisions_is_made_once_by_several_at_once_and_is_compacted
     (configs,) = client.describe_configs("topic", [TOPIC])
     assert len(described["partitions"]) == PARTITIONS
     assert {entry["name"]: entry["value"] for entry in configs["configs"]}["cleanup.policy"] == "compact"
-    one.task(0, "a")
-    one.commit()
-    assert seen(one) == ["a"]
+    job.task(0, "a")
+    job.commit()
+    assert seen(job) == ["a"]

@@ -1,4 +1,4 @@
-"""Brokers that do not prepare transactions: the narrower promise holds, and what is lost is told.
+"""Brokers that do not prepare transactions: the narrower promise holds, and losses are reported.
 
 On Apache Kafka, and on pylog with two-phase commit switched off.
 """
@@ -34,7 +34,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def job(cluster: str) -> Callable[..., Job]:
+def make_job(cluster: str) -> Callable[..., Job]:
     """Makes attempts at batches of one query whose transactions time out soon."""
     name = f"timeout-{os.getpid()}-{next(_NUMBERS)}"
     create_topic(cluster, name, 1)
@@ -50,39 +50,39 @@ def job(cluster: str) -> Callable[..., Job]:
     return make
 
 
-def seen(one: Job) -> list[str]:
-    return committed_values(one.servers, one.topic)
+def seen(job: Job) -> list[str]:
+    return committed_values(job.servers, job.topic)
 
 
-def wait_for_time_out(one: Job) -> None:
-    ids = [outcome.transaction.transactional_id for outcome in one.outcomes if outcome.transaction]
-    ledger = Ledger(one.client)
+def wait_for_time_out(job: Job) -> None:
+    ids = [outcome.transaction.transactional_id for outcome in job.outcomes if outcome.transaction]
+    ledger = Ledger(job.client)
     until(lambda: all(each.state == "CompleteAbort" for each in ledger.describe(ids).values()), "they time out")
     ledger.close()
 
 
-def decide_and_die(one: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def decide_and_die(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     def died(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(commit, "end", died)
         with pytest.raises(KeyboardInterrupt):
-            one.commit()
+            job.commit()
 
 
-def test_a_transaction_that_timed_out_before_the_commit_fails_it_as_a_whole(job: Callable[..., Job]) -> None:
-    one = job()
-    one.task(0, "early")
-    wait_for_time_out(one)
-    one.task(1, "late")
+def test_a_transaction_that_timed_out_before_the_commit_fails_it_as_a_whole(make_job: Callable[..., Job]) -> None:
+    job = make_job()
+    job.task(0, "early")
+    wait_for_time_out(job)
+    job.task(1, "late")
     with pytest.raises(PylogError) as caught:
-        one.commit()
+        job.commit()
     assert caught.value.condition == "PYLOG_TRANSACTION_LOST"
     assert "raise kafka.transaction.timeout.ms" in caught.value.sentence
-    one.abort()
-    assert seen(one) == []
-    again = job(timeout_ms="60000")
+    job.abort()
+    assert seen(job) == []
+    again = make_job(timeout_ms="60000")
     again.task(0, "early")
     again.task(1, "late")
     again.commit()
@@ -90,31 +90,31 @@ def test_a_transaction_that_timed_out_before_the_commit_fails_it_as_a_whole(job:
 
 
 def test_a_driver_that_comes_back_within_the_time_out_finishes_what_was_decided(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = job(timeout_ms="60000")
+    first = make_job(timeout_ms="60000")
     first.task(0, "a")
     decide_and_die(first, monkeypatch)
-    job(timeout_ms="60000").commit()
+    make_job(timeout_ms="60000").commit()
     assert seen(first) == ["a"]
 
 
 def test_a_driver_that_comes_back_too_late_says_what_is_lost_and_how_to_go_on(
-    job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+    make_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = job()
+    first = make_job()
     first.task(0, "a")
     first.task(1, "b")
     decide_and_die(first, monkeypatch)
     wait_for_time_out(first)
     for _ in range(2):
-        again = job()
+        again = make_job()
         with pytest.raises(PylogError) as caught:
             again.commit()
         assert caught.value.condition == "PYLOG_TRANSACTION_LOST"
         assert "2 of its 2 transactions" in caught.value.sentence
         assert "delivery set to at-least-once" in caught.value.sentence
-    later = job(version=1, timeout_ms="60000")
+    later = make_job(version=1, timeout_ms="60000")
     later.task(0, "c")
     later.commit()
     assert seen(later) == ["c"]

@@ -16,7 +16,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.options import AT_LEAST_ONCE
 from pylog_spark.sink import attempt, topics
 from pylog_spark.sink.identity import STREAM, Write
-from pylog_spark.sink.task import Target
+from pylog_spark.sink.task import WritePlan
 from tests.harness.brokers import BOTH
 from tests.harness.kafka import either
 from tests.harness.waiting import until
@@ -38,7 +38,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def job(cluster: str) -> Callable[..., Job]:
+def make_job(cluster: str) -> Callable[..., Job]:
     """Makes attempts at batches of one query."""
     name = f"target-{os.getpid()}-{next(_NUMBERS)}"
     create_topic(cluster, name, 2)
@@ -56,24 +56,24 @@ def forget(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> C
     return another if request.param == "another process" else lambda: None
 
 
-def shown(one: Any) -> dict[str, Any]:
-    client = Client({"bootstrap.servers": one.servers})
+def shown(job: Any) -> dict[str, Any]:
+    client = Client({"bootstrap.servers": job.servers})
     try:
-        (found,) = client.describe_topics([one.topic])
+        (found,) = client.describe_topics([job.topic])
         return dict(found)
     finally:
         client.close()
 
 
-def delete(one: Any) -> None:
-    client = Client({"bootstrap.servers": one.servers})
-    client.delete_topics([one.topic])
+def delete(job: Any) -> None:
+    client = Client({"bootstrap.servers": job.servers})
+    client.delete_topics([job.topic])
     client.close()
-    until(lambda: shown(one)["error"] == "UNKNOWN_TOPIC_OR_PARTITION", "the topic is gone")
+    until(lambda: shown(job)["error"] == "UNKNOWN_TOPIC_OR_PARTITION", "the topic is gone")
 
 
-def test_a_topic_that_was_deleted_is_not_made_again(job: Callable[[int], Job], forget: Callable[[], None]) -> None:
-    first, second = job(0), job(1)
+def test_a_topic_that_was_deleted_is_not_made_again(make_job: Callable[[int], Job], forget: Callable[[], None]) -> None:
+    first, second = make_job(0), make_job(1)
     first.task(0, "a")
     first.commit()
     delete(first)
@@ -87,9 +87,9 @@ def test_a_topic_that_was_deleted_is_not_made_again(job: Callable[[int], Job], f
 
 
 def test_nothing_is_committed_into_a_topic_that_was_made_in_the_place_of_a_deleted_one(
-    job: Callable[[int], Job], forget: Callable[[], None]
+    make_job: Callable[[int], Job], forget: Callable[[], None]
 ) -> None:
-    first, second = job(0), job(1)
+    first, second = make_job(0), make_job(1)
     first.task(0, "a")
     first.commit()
     delete(first)
@@ -111,32 +111,32 @@ def test_nothing_is_committed_into_a_topic_that_was_made_in_the_place_of_a_delet
 def test_a_topic_that_is_not_there_yet_is_made_by_the_first_batch_that_has_rows(cluster: str) -> None:
     name = f"target-{os.getpid()}-{next(_NUMBERS)}"
     for version, values in enumerate([(), ("a",), ("b",)]):
-        one = Job(cluster, name, Write(STREAM, f"query.{name}", version))
-        one.task(0, *values)
-        one.commit()
+        new_job = Job(cluster, name, Write(STREAM, f"query.{name}", version))
+        new_job.task(0, *values)
+        new_job.commit()
     assert committed_values(cluster, name) == ["a", "b"]
 
 
-def at_least_once(one: Any, version: int, value: str) -> None:
+def at_least_once(job: Any, version: int, value: str) -> None:
     """A task of a micro-batch, as a worker of Spark runs it."""
-    target = Target({"bootstrap.servers": one.servers}, one.topic, {"value": "value"}, AT_LEAST_ONCE)
+    plan = WritePlan({"bootstrap.servers": job.servers}, job.topic, {"value": "value"}, AT_LEAST_ONCE)
     context = TaskContext._getOrCreate()
-    context._localProperties = {"sql.streaming.queryId": f"q.{one.topic}", "streaming.sql.batchId": str(version)}
+    context._localProperties = {"sql.streaming.queryId": f"q.{job.topic}", "streaming.sql.batchId": str(version)}
     try:
-        target.write(iter([texts(value)]))
+        plan.write(iter([texts(value)]))
     finally:
         TaskContext._setTaskContext(None)
 
 
-def test_a_worker_that_has_written_at_least_once_to_a_topic_makes_no_other(job: Callable[[int], Job]) -> None:
-    one = job(0)
-    at_least_once(one, 0, "a")
-    delete(one)
+def test_a_worker_that_has_written_at_least_once_to_a_topic_makes_no_other(make_job: Callable[[int], Job]) -> None:
+    job = make_job(0)
+    at_least_once(job, 0, "a")
+    delete(job)
     with pytest.raises(PylogError, match="PYLOG_TOPIC_DELETED"):
-        at_least_once(one, 1, "b")
-    create_topic(one.servers, one.topic, 1)
+        at_least_once(job, 1, "b")
+    create_topic(job.servers, job.topic, 1)
     with pytest.raises(PylogError, match="PYLOG_TOPIC_RECREATED"):
-        at_least_once(one, 1, "b")
+        at_least_once(job, 1, "b")
 
 
 def test_a_running_query_stops_when_its_target_is_deleted(spark: Any, cluster: str, checkpoint: str) -> None:

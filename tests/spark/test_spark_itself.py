@@ -158,9 +158,9 @@ def test_a_reader_that_can_take_filters_fails_every_read_while_spark_does_not_of
         recorded.batch(filters="yes").count()
 
 
-def test_streams_have_no_door_for_filters_limits_or_metrics(recorded: Recorded) -> None:
-    doors = {name for name in dir(DataSourceStreamReader) if not name.startswith("_")}
-    assert doors.isdisjoint({"pushFilters", "pushLimit", "pruneColumns", "metrics"})
+def test_streams_have_no_methods_for_filters_limits_or_metrics(recorded: Recorded) -> None:
+    methods = {name for name in dir(DataSourceStreamReader) if not name.startswith("_")}
+    assert methods.isdisjoint({"pushFilters", "pushLimit", "pruneColumns", "metrics"})
     query = run_all(recorded.stream().writeStream.format("noop").option("checkpointLocation", recorded.checkpoint))
     assert dict(query.lastProgress["sources"][0]["metrics"]) == {}
 

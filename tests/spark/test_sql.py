@@ -21,14 +21,16 @@ def table(spark: Any, tmp_path: Path) -> Iterator[str]:
     spark.sql("DROP TABLE log_lines")
 
 
-def options(one: Topic, role: str) -> str:
-    return f"`kafka.bootstrap.servers` = '{one.servers}', {role} = '{one.name}'"
+def options(topic: Topic, role: str) -> str:
+    return f"`kafka.bootstrap.servers` = '{topic.servers}', {role} = '{topic.name}'"
 
 
-def test_a_table_is_written_and_read_with_the_options_of_each_statement(topic: Topics, spark: Any, table: str) -> None:
-    one = topic()
-    spark.sql(f"INSERT INTO {table} WITH ({options(one, 'topic')}) SELECT CAST('a' AS BINARY)")
-    rows = spark.sql(f"SELECT value FROM {table} WITH ({options(one, 'subscribe')})").collect()
+def test_a_table_is_written_and_read_with_the_options_of_each_statement(
+    make_topic: Topics, spark: Any, table: str
+) -> None:
+    topic = make_topic()
+    spark.sql(f"INSERT INTO {table} WITH ({options(topic, 'topic')}) SELECT CAST('a' AS BINARY)")
+    rows = spark.sql(f"SELECT value FROM {table} WITH ({options(topic, 'subscribe')})").collect()
     assert [bytes(row.value) for row in rows] == [b"a"]
 
 
@@ -39,35 +41,35 @@ def test_a_table_without_options_in_the_statement_is_refused_with_where_to_name_
         assert "INSERT INTO t WITH (...)" in sentence
 
 
-def test_options_of_a_table_are_refused_when_it_is_made(topic: Topics, spark: Any) -> None:
-    one = topic()
-    given = options(one, "subscribe").replace(" = ", " ")
+def test_options_of_a_table_are_refused_when_it_is_made(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic()
+    given = options(topic, "subscribe").replace(" = ", " ")
     condition, sentence = error_of(lambda: spark.sql(f"CREATE TABLE refused USING pylog OPTIONS ({given})"))
     assert condition == "PYLOG_UNSUPPORTED_OPTION"
     assert "CREATE TEMPORARY VIEW" in sentence
 
 
-def test_a_view_is_read_with_its_own_options(topic: Topics, spark: Any) -> None:
-    one = topic()
-    one.put(["a", "b"])
-    given = options(one, "subscribe").replace(" = ", " ")
+def test_a_view_is_read_with_its_own_options(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic()
+    topic.put(["a", "b"])
+    given = options(topic, "subscribe").replace(" = ", " ")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW lines_of_log USING pylog OPTIONS ({given})")
     assert spark.sql("SELECT count(*) FROM lines_of_log").first()[0] == 2
     spark.sql("DROP VIEW lines_of_log")
 
 
-def test_a_view_with_a_topic_is_written_to(topic: Topics, spark: Any) -> None:
-    one = topic()
-    given = options(one, "topic").replace(" = ", " ")
+def test_a_view_with_a_topic_is_written_to(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic()
+    given = options(topic, "topic").replace(" = ", " ")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW written_lines (value STRING) USING pylog OPTIONS ({given})")
     spark.sql("INSERT INTO written_lines VALUES ('a'), ('b')")
-    assert sorted(one.values()) == ["a", "b"]
+    assert sorted(topic.values()) == ["a", "b"]
     spark.sql("DROP VIEW written_lines")
 
 
-def test_insert_overwrite_is_refused(topic: Topics, spark: Any, table: str) -> None:
-    one = topic()
-    statement = f"INSERT OVERWRITE {table} WITH ({options(one, 'topic')}) SELECT CAST('a' AS BINARY)"
+def test_insert_overwrite_is_refused(make_topic: Topics, spark: Any, table: str) -> None:
+    topic = make_topic()
+    statement = f"INSERT OVERWRITE {table} WITH ({options(topic, 'topic')}) SELECT CAST('a' AS BINARY)"
     condition, sentence = error_of(lambda: spark.sql(statement))
     assert condition == "PYLOG_UNSUPPORTED_MODE"
     assert "can only be appended to" in sentence

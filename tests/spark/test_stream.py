@@ -14,59 +14,59 @@ Topics = Callable[..., Topic]
 
 
 def test_a_query_begins_at_its_start_and_restarted_goes_on_exactly_where_it_stopped(
-    topic: Topics, checkpoint: str
+    make_topic: Topics, checkpoint: str
 ) -> None:
-    one = topic(partitions=2)
-    one.put(["a", "b"], 0)
-    one.put(["c"], 1)
+    topic = make_topic(partitions=2)
+    topic.put(["a", "b"], 0)
+    topic.put(["c"], 1)
     run = Collector(checkpoint)
-    run.run(one.read_stream(startingOffsets="-1 offset"))
+    run.run(topic.read_stream(startingOffsets="-1 offset"))
     assert run.values == ["b", "c"]
-    one.put(["d"], 1)
+    topic.put(["d"], 1)
     again = Collector(checkpoint)
-    again.run(one.read_stream(startingOffsets="-1000 offsets"))
+    again.run(topic.read_stream(startingOffsets="-1000 offsets"))
     assert again.values == ["d"]
     assert committed(checkpoint) == [0, 1]
 
 
-def test_a_batch_that_was_planned_but_not_committed_is_run_again_the_same(topic: Topics, checkpoint: str) -> None:
-    one = topic(partitions=2)
-    one.put(["a", "b"], 0)
-    one.put(["c"], 1)
-    Collector(checkpoint).run(one.read_stream())
-    one.put(["later"], 0)
+def test_a_batch_that_was_planned_but_not_committed_is_run_again_the_same(make_topic: Topics, checkpoint: str) -> None:
+    topic = make_topic(partitions=2)
+    topic.put(["a", "b"], 0)
+    topic.put(["c"], 1)
+    Collector(checkpoint).run(topic.read_stream())
+    topic.put(["later"], 0)
     # As if the driver had died after the batch and before its commit was noted.
     for name in ("0", ".0.crc"):
         (Path(checkpoint) / "commits" / name).unlink()
     again = Collector(checkpoint)
-    again.run(one.read_stream())
+    again.run(topic.read_stream())
     assert sorted(row.value for row in again.batches[0]) == [b"a", b"b", b"c"]
     assert [row.value for row in again.batches[1]] == [b"later"]
 
 
 def test_a_running_query_sees_new_records_and_new_partitions_from_their_beginning(
-    topic: Topics, checkpoint: str
+    make_topic: Topics, checkpoint: str
 ) -> None:
-    one = topic()
-    one.put(["a"])
+    topic = make_topic()
+    topic.put(["a"])
     run = Collector(checkpoint)
-    query = run.start(one.read_stream())
+    query = run.start(topic.read_stream())
     query.processAllAvailable()
     assert run.values == ["a"]
-    one.grow(2)
-    one.put(["b"], 1)
+    topic.grow(2)
+    topic.put(["b"], 1)
     query.processAllAvailable()
     query.stop()
     assert run.values == ["a", "b"]
 
 
-def test_the_checkpoint_holds_offsets_as_documented_and_progress_the_lag(topic: Topics, checkpoint: str) -> None:
-    one = topic()
-    one.put(["a", "b", "c"])
-    query = Collector(checkpoint).run(one.read_stream(maxOffsetsPerTrigger=2))
+def test_the_checkpoint_holds_offsets_as_documented_and_progress_the_lag(make_topic: Topics, checkpoint: str) -> None:
+    topic = make_topic()
+    topic.put(["a", "b", "c"])
+    query = Collector(checkpoint).run(topic.read_stream(maxOffsetsPerTrigger=2))
     text = (Path(checkpoint) / "offsets" / "0").read_text().splitlines()[-1]
-    topic_id = one.client.describe_topics([one.name])[0]["topic_id"]
-    assert json.loads(text) == {"@pylog": {"topic_ids": {one.name: topic_id}, "version": 1}, one.name: {"0": 2}}
+    topic_id = topic.client.describe_topics([topic.name])[0]["topic_id"]
+    assert json.loads(text) == {"@pylog": {"topic_ids": {topic.name: topic_id}, "version": 1}, topic.name: {"0": 2}}
     first = next(progress for progress in query.recentProgress if progress.batchId == 0)
-    assert json.loads(first.sources[0].endOffset)[one.name] == {"0": 2}
-    assert json.loads(first.sources[0].latestOffset)[one.name] == {"0": 3}
+    assert json.loads(first.sources[0].endOffset)[topic.name] == {"0": 2}
+    assert json.loads(first.sources[0].latestOffset)[topic.name] == {"0": 3}

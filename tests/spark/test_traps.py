@@ -1,5 +1,5 @@
 """Traps of Spark's Python data source interface (FACTS of the API, each once measured), held shut by a test each. Those that need no Spark:
-``tests/unit/spark/test_doors.py``."""
+``tests/unit/spark/test_datasource.py``."""
 
 import re
 from collections.abc import Callable
@@ -17,34 +17,34 @@ pytestmark = pytest.mark.cluster
 Topics = Callable[..., Topic]
 
 
-def test_a_read_works_with_filter_pushdown_off_which_is_sparks_default(topic: Topics, spark: Any) -> None:
+def test_a_read_works_with_filter_pushdown_off_which_is_sparks_default(make_topic: Topics, spark: Any) -> None:
     from pylog_spark.source.batch import PylogReader
 
     # A reader that merely defines pushFilters fails every batch read then (DATA_SOURCE_PUSHDOWN_DISABLED).
     assert PylogReader.pushFilters is DataSourceReader.pushFilters
     assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "false"
-    one = topic()
-    one.put(["a", "b"])
-    assert one.read().where("offset = 1").count() == 1
+    topic = make_topic()
+    topic.put(["a", "b"])
+    assert topic.read().where("offset = 1").count() == 1
 
 
-def test_a_filter_gives_the_same_rows_with_pushdown_on(topic: Topics, spark: Any) -> None:
-    one = topic()
-    one.put(["a", "b"])
+def test_a_filter_gives_the_same_rows_with_pushdown_on(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic()
+    topic.put(["a", "b"])
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
-        assert [row.value for row in one.read().where("offset = 1").collect()] == [b"b"]
+        assert [row.value for row in topic.read().where("offset = 1").collect()] == [b"b"]
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
-def test_an_idle_query_makes_no_batches(topic: Topics, checkpoint: str) -> None:
+def test_an_idle_query_makes_no_batches(make_topic: Topics, checkpoint: str) -> None:
     # Spark compares offsets as JSON text: one key in another order, and every trigger is a batch.
-    one = topic(partitions=12)
+    topic = make_topic(partitions=12)
     for partition in range(12):
-        one.put(["a"], partition)
+        topic.put(["a"], partition)
     run = Collector(checkpoint)
-    query = run.start(one.read_stream())
+    query = run.start(topic.read_stream())
     for _ in range(5):
         query.processAllAvailable()
     query.stop()
@@ -71,22 +71,24 @@ def test_commented_settings_of_the_example_show_the_default(spark: Any) -> None:
     assert {name: spark.conf.get(name) for name in shown} == shown
 
 
-def test_a_sentence_is_all_that_an_error_in_a_task_shows_with_the_traceback_hidden(topic: Topics, spark: Any) -> None:
-    one = topic()
+def test_a_sentence_is_all_that_an_error_in_a_task_shows_with_the_traceback_hidden(
+    make_topic: Topics, spark: Any
+) -> None:
+    topic = make_topic()
     spark.conf.set("spark.sql.execution.pyspark.udf.hideTraceback.enabled", "true")
     try:
         with pytest.raises(Exception, match="PYLOG_") as caught:
-            one.save(spark.createDataFrame([("a", 7)], "value STRING, partition INT"))
+            topic.save(spark.createDataFrame([("a", 7)], "value STRING, partition INT"))
     finally:
         spark.conf.unset("spark.sql.execution.pyspark.udf.hideTraceback.enabled")
     assert "Traceback" not in str(caught.value)
 
 
-def test_large_arrow_types_are_written_as_well(topic: Topics, spark: Any) -> None:
-    one = topic()
+def test_large_arrow_types_are_written_as_well(make_topic: Topics, spark: Any) -> None:
+    topic = make_topic()
     spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
     try:
-        one.save(spark.createDataFrame([("k", "v")], "key STRING, value STRING"))
-        assert one.values() == ["v"]
+        topic.save(spark.createDataFrame([("k", "v")], "key STRING, value STRING"))
+        assert topic.values() == ["v"]
     finally:
         spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")

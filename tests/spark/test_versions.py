@@ -91,7 +91,7 @@ def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_a
     found = re.search(r"^positions (.*)$", done.stdout, re.MULTILINE)
     assert found, done.stdout + done.stderr[-4000:]
     positions = json.loads(found[1])
-    conditions = {name: one["condition"] for name, one in positions.items() if "no Java" not in name}
+    conditions = {name: position["condition"] for name, position in positions.items() if "no Java" not in name}
     assert conditions == {
         "option": "PYLOG_UNKNOWN_OPTION",
         "topic": "PYLOG_UNKNOWN_TOPIC",
@@ -103,12 +103,12 @@ def test_over_connect_the_sentence_stands_at_the_beginning_of_what_spark_shows_a
         "stream write task": "PYLOG_DELIVERY",
     }
     # Before it Spark's own words and one frame, whose path depends on where the package is installed.
-    assert {name: one["first"] for name, one in positions.items() if one["first"] > 500} == {}
-    assert {frame for one in positions.values() for frame in one["frames"]} == {"spark/raising.py"}
-    for name, one in positions.items():
+    assert {name: position["first"] for name, position in positions.items() if position["first"] > 500} == {}
+    assert {frame for position in positions.values() for frame in position["frames"]} == {"spark/raising.py"}
+    for name, position in positions.items():
         if "no Java" in name:
-            assert one["frames"] == ["spark/raising.py"], name
-            assert re.search(r"PylogError: \[PYLOG_\w+\] [^\n]+\n SQLSTATE: \w+$", one["end"]), name
+            assert position["frames"] == ["spark/raising.py"], name
+            assert re.search(r"PylogError: \[PYLOG_\w+\] [^\n]+\n SQLSTATE: \w+$", position["end"]), name
 
 
 def test_the_table_has_a_row_for_each_scenario_and_each_row_is_run() -> None:

@@ -15,7 +15,7 @@ Topics = Callable[..., Topic]
 
 
 @pytest.fixture
-def topic(servers: str, new_topic: str) -> Topics:
+def make_topic(servers: str, new_topic: str) -> Topics:
     """Makes topics; none of these tests needs a session of Spark in its own process."""
     return topic_maker(None, servers, new_topic)
 
@@ -61,11 +61,11 @@ def _run(code: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(("plan", "task"), [(_PLAN_READ, _READ), (_PLAN_WRITE, _WRITE)], ids=["read", "write"])
 def test_the_collection_after_a_call_need_not_look_at_what_is_imported(
-    servers: str, topic: Topics, plan: str, task: str
+    servers: str, make_topic: Topics, plan: str, task: str
 ) -> None:
-    one = topic()
-    one.put(["a", "b"])
-    planned, carried = _run(plan.format(servers=servers, topic=one.name))
+    topic = make_topic()
+    topic.put(["a", "b"])
+    planned, carried = _run(plan.format(servers=servers, topic=topic.name))
     ran, _ = _run(f"carried = bytes.fromhex({carried!r})\n{task}")
     assert min(planned, ran) > 10_000
 
@@ -89,7 +89,7 @@ carried += sum(one is cycles for one in gc.get_objects()).to_bytes(4, "big")
     assert own == 1, "what a task makes must stay under the collector's eyes"
 
 
-@pytest.mark.long  # a driver of its own; what it is told is in tests/unit/spark/test_doors.py and test_interpreter.py
+@pytest.mark.long  # a driver of its own; its settings are in tests/unit/spark/test_datasource.py and test_interpreter.py
 @pytest.mark.parametrize(
     "session",
     [
@@ -98,10 +98,10 @@ carried += sum(one is cycles for one in gc.get_objects()).to_bytes(4, "big")
     ],
 )
 def test_workers_find_this_python_although_the_path_has_another(
-    tmp_path: Path, servers: str, topic: Topics, session: str
+    tmp_path: Path, servers: str, make_topic: Topics, session: str
 ) -> None:
-    one = topic()
-    one.put(["a"])
+    topic = make_topic()
+    topic.put(["a"])
     trap = tmp_path / "python3"
     trap.write_text("#!/bin/sh\necho the wrong python was started >&2\nexit 1\n")
     trap.chmod(0o755)
@@ -111,7 +111,7 @@ def test_workers_find_this_python_although_the_path_has_another(
         f"os.environ['PATH'] = {str(tmp_path)!r} + ':' + os.environ['PATH']\n"
         f"{session}\n"
         "spark = session()\n"
-        f"frame = spark.read.format('pylog').option('kafka.bootstrap.servers', {servers!r}).option('subscribe', {one.name!r})\n"
+        f"frame = spark.read.format('pylog').option('kafka.bootstrap.servers', {servers!r}).option('subscribe', {topic.name!r})\n"
         "print('rows', frame.load().count())\n"
     )
     root = Path(__file__).parents[2]

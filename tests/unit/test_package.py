@@ -21,8 +21,8 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     with tarfile.open(next(folder.iterdir())) as archive:
-        top = [one for one in archive.getmembers() if one.isfile() and one.name.count("/") == 1]
-        return {one.name.partition("/")[2]: archive.extractfile(one).read().decode() for one in top}
+        top = [member for member in archive.getmembers() if member.isfile() and member.name.count("/") == 1]
+        return {member.name.partition("/")[2]: archive.extractfile(member).read().decode() for member in top}
 
 
 def test_the_package_carries_the_text_of_its_licence(sdist: dict[str, str]) -> None:

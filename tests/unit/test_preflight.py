@@ -1,4 +1,4 @@
-"""scripts/preflight names each missing prerequisite in one sentence, and make asks it before it builds anything."""
+""".ci/preflight names each missing prerequisite in one sentence, and make asks it before it builds anything."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def preflight(folder: Path, what: str, **changed: str | None) -> subprocess.Comp
             (folder / name).write_text(f"#!/bin/sh\n{script}\n")
             (folder / name).chmod(0o755)
     environment = {"PATH": str(folder)}
-    command = [str(ROOT / "scripts" / "preflight"), what]
+    command = [str(ROOT / ".ci" / "preflight"), what]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -71,7 +71,7 @@ def test_building_needs_neither_kcat_nor_maven_nor_npm(tmp_path: Path) -> None:
     assert preflight(tmp_path, "build", kcat=None, mvn=None, npm=None).returncode == 0
 
 
-def test_missing_things_are_told_as_debian_packages_for_ci(tmp_path: Path) -> None:
+def test_missing_things_are_listed_as_debian_packages_for_ci(tmp_path: Path) -> None:
     done = preflight(tmp_path, "packages", java=None, kcat=None, mvn=None, cc=None)
     assert done.returncode == 1
     assert done.stdout.split() == ["default-jre-headless", "gcc", "kcat", "maven"]
@@ -79,9 +79,9 @@ def test_missing_things_are_told_as_debian_packages_for_ci(tmp_path: Path) -> No
 
 def test_make_develop_builds_nothing_when_something_is_missing(tmp_path: Path) -> None:
     project, tools = tmp_path / "project", tmp_path / "tools"
-    for folder in (project / "scripts", tools):
+    for folder in (project / ".ci", tools):
         folder.mkdir(parents=True)
-    for name in ("Makefile", "scripts/preflight"):
+    for name in ("Makefile", ".ci/preflight"):
         shutil.copy(ROOT / name, project / name)
     (tools / "python3").write_text("#!/bin/sh\nexit 1\n")
     (tools / "python3").chmod(0o755)

@@ -2,34 +2,34 @@
 
 import pytest
 
-from pylog_spark.offsets.reset import How, Known, Target, duration_ms, new_offset, selected
+from pylog_spark.offsets.reset import How, Known, ResetScenario, duration_ms, new_offset, selected
 
 LOG = Known(start=10, end=100, current=40, at_time=55)
 NOWHERE = Known(start=10, end=100)
 
 
 @pytest.mark.parametrize(
-    ("target", "known", "expected"),
+    ("scenario", "known", "expected"),
     [
-        (Target(How.EARLIEST), LOG, 10),
-        (Target(How.LATEST), LOG, 100),
-        (Target(How.CURRENT), LOG, 40),
-        (Target(How.CURRENT), NOWHERE, 100),
-        (Target(How.OFFSET, 50), NOWHERE, 50),
-        (Target(How.OFFSET, 5), LOG, 10),
-        (Target(How.OFFSET, 500), LOG, 100),
-        (Target(How.SHIFT, 7), LOG, 47),
-        (Target(How.SHIFT, -7), LOG, 33),
-        (Target(How.SHIFT, -700), LOG, 10),
-        (Target(How.SHIFT, 700), LOG, 100),
-        (Target(How.SHIFT, 1), NOWHERE, None),
-        (Target(How.TIME, 1), LOG, 55),
-        (Target(How.TIME, 1), NOWHERE, 100),
-        (Target(How.CURRENT), Known(10, 100, current=3), 10),
+        (ResetScenario(How.EARLIEST), LOG, 10),
+        (ResetScenario(How.LATEST), LOG, 100),
+        (ResetScenario(How.CURRENT), LOG, 40),
+        (ResetScenario(How.CURRENT), NOWHERE, 100),
+        (ResetScenario(How.OFFSET, 50), NOWHERE, 50),
+        (ResetScenario(How.OFFSET, 5), LOG, 10),
+        (ResetScenario(How.OFFSET, 500), LOG, 100),
+        (ResetScenario(How.SHIFT, 7), LOG, 47),
+        (ResetScenario(How.SHIFT, -7), LOG, 33),
+        (ResetScenario(How.SHIFT, -700), LOG, 10),
+        (ResetScenario(How.SHIFT, 700), LOG, 100),
+        (ResetScenario(How.SHIFT, 1), NOWHERE, None),
+        (ResetScenario(How.TIME, 1), LOG, 55),
+        (ResetScenario(How.TIME, 1), NOWHERE, 100),
+        (ResetScenario(How.CURRENT), Known(10, 100, current=3), 10),
     ],
 )
-def test_a_group_goes_on_where_kafkas_tool_would_send_it(target, known, expected):
-    assert new_offset(target, known) == expected
+def test_a_group_goes_on_where_kafkas_tool_would_send_it(scenario, known, expected):
+    assert new_offset(scenario, known) == expected
 
 
 @pytest.mark.parametrize(

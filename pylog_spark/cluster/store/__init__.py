@@ -2,7 +2,7 @@
 
 `file` is the store of a single broker, `zookeeper` the one that several brokers share. Both promise: a write is atomic and,
 once it returns, survives a kill of the process and power loss; it happens only when the stored revision is the expected one.
-What only brokers that share a store need (ephemeral documents, change notifications, sessions) is in `SharedStore`.
+`SharedStore` adds what brokers need that share a store: ephemeral documents, change notifications, sessions.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class StoreError(Exception):
 
 
 class RevisionConflict(StoreError):
-    """Somebody else changed the document first: read it again and decide again."""
+    """Another process changed the document first: read it again and decide again."""
 
 
 class SessionLost(StoreError):
@@ -23,7 +23,7 @@ class SessionLost(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """The store went away during a write and stayed away: whether it happened can only be read later."""
+    """The store stopped answering during a write: whether the write happened can only be found out by reading later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Stored:
     Attributes
     ----------
     revision : int
-        1 when created, one more with each change.
+        1 when created; grows by one with each change.
     created : int
         In a shared store, when it was created, as a number that is larger for what was created later; else 0.
     """
@@ -69,16 +69,16 @@ class Session:
 
 
 class Store(Protocol):
-    """Documents by path (segments separated by ``/``)."""
+    """A store of documents by path (segments separated by ``/``)."""
 
     def get(self, path: str) -> Stored | None:
-        """The document at `path`, None when there is none."""
+        """Give the document at `path`, None when there is none."""
 
     def get_all(self, paths: Sequence[str]) -> list[Stored | None]:
-        """As `get` of each, in one go."""
+        """Give the documents at several paths, read together."""
 
     def paths(self, prefix: str) -> list[str]:
-        """Paths that begin with `prefix`, sorted. `prefix` ends with ``/``."""
+        """Give the paths that begin with `prefix`, sorted. `prefix` ends with ``/``."""
 
     def compare_and_set(self, path: str, data: bytes, revision: int) -> int:
         """Write `data` when the stored revision is `revision` (0: there must be none); return the new revision.
@@ -109,20 +109,20 @@ class Store(Protocol):
         """Remove the document when its revision is `revision`. Raises `RevisionConflict`."""
 
     def close(self) -> None:
-        """Give up the store; ephemeral documents go."""
+        """Close the store; ephemeral documents of this session are removed."""
 
 
 class SharedStore(Store, Protocol):
-    """What brokers that share a store need besides. Its notifications (see the store) come from other threads."""
+    """A store that several brokers share. It calls `notify` (see the implementation) in other threads."""
 
     def session(self) -> int | None:
-        """The number of the session that is connected now; None while there is none."""
+        """Give the number of the session that is connected now; None while there is none."""
 
     def renew(self) -> Session:
-        """Ask the store something, and say until when its answer proves that the session lives. Raises `StoreError`."""
+        """Make a request, and give the time until which its answer proves that the session lives. Raises `StoreError`."""
 
     def sync(self) -> None:
-        """Let what is read from now on be at least as new as this moment."""
+        """Make sure that later reads see everything that is stored now."""
 
     def put_ephemeral(self, path: str, data: bytes) -> int:
         """Create `data` at `path`, for as long as the session lives; returns its `Stored.created`.
@@ -130,23 +130,23 @@ class SharedStore(Store, Protocol):
         Raises
         ------
         RevisionConflict
-            Another session has it.
+            When it exists already, from another session.
         """
 
     def claim(self, path: str, data: bytes, *writes: Write) -> int:
-        """As `put_ephemeral` and `writes`, all or none; returns the `Stored.created` of what is ephemeral.
+        """Do `put_ephemeral` and all `writes`, or none of them; returns the `Stored.created` of the ephemeral document.
 
         Raises
         ------
         RevisionConflict
-            It is there already, or what is to be written was changed.
+            When the ephemeral document exists already, or one of the others was changed.
         """
 
     def release(self, path: str) -> None:
-        """Remove the ephemeral document at `path` when it is of this session."""
+        """Remove the ephemeral document at `path` if it belongs to this session."""
 
     def watch_children(self, path: str) -> list[str]:
-        """The names of the documents right under `path`, sorted. Their next change calls `notify`, once."""
+        """Give the names of the documents directly under `path`, sorted. Their next change calls `notify`, once."""
 
     def watch(self, path: str) -> Stored | None:
-        """The document at `path`. Its next change calls `notify`, once."""
+        """Give the document at `path`. Its next change calls `notify`, once."""

@@ -1,4 +1,4 @@
-"""Small files that survive a kill and a loss of power: the old one or the new one is there, whole.
+"""Small files that survive a kill and a loss of power: either the old or the new content is there, complete.
 
 Not thread-safe for two files of one directory: they share the name of the temporary file, which is ignored when it is left over.
 Every function raises OSError.
@@ -11,7 +11,7 @@ _TEMPORARY = "document.tmp"
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Write `content` so that after a crash `file` is the old one or the new one, whole."""
+    """Write `content` so that after a crash `file` has either its old or its new content, complete."""
     temporary = file.parent / _TEMPORARY
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -35,7 +35,7 @@ def make_directory(directory: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """What was made, renamed or removed in it survives a loss of power."""
+    """Sync a directory, so that files created, renamed or removed in it survive a loss of power."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -46,7 +46,7 @@ class FileStore:
     def write_all(
         self, writes: Sequence[Write], guard: Guard | None = None, notification: bytes | None = None
     ) -> list[int]:
-        """One after the other: a kill in between leaves the first ones. A single broker leaves no notification."""
+        """Write one after the other: after a kill in between only the first ones are written. A single broker needs no notification."""
         for path, revision in [
             *((write.path, write.revision) for write in writes),
             *([(guard.path, guard.revision)] if guard else []),
@@ -54,11 +54,11 @@ class FileStore:
             self._expect(path, revision)
         return [self._write(write) for write in writes]
 
-    def _write(self, one: Write) -> int:
-        if one.data is None:
-            self.delete(one.path, one.revision)
+    def _write(self, write: Write) -> int:
+        if write.data is None:
+            self.delete(write.path, write.revision)
             return 0
-        return self.compare_and_set(one.path, one.data, one.revision)
+        return self.compare_and_set(write.path, write.data, write.revision)
 
     def compare_and_set(self, path: str, data: bytes, revision: int) -> int:
         self._expect(path, revision)
@@ -92,7 +92,7 @@ class FileStore:
         return sorted(path for path in found if path.startswith(prefix))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file is kept open."""
 
     def _file(self, path: str) -> Path:
         if not path or any(part in ("", ".", "..") or "\0" in part for part in path.split("/")):

@@ -41,7 +41,7 @@ from pylog_spark.cluster.store import (
 
 log = logging.getLogger("pylog.zookeeper")
 
-#: What is said to `notify` when the session's state changes; otherwise the path of what changed.
+#: The argument of `notify` when the session's state changes; otherwise it is the path that changed.
 SESSION = "session"
 NOTIFICATIONS_KEPT_S = 120.0
 _COMPRESSED_FROM_BYTES = 16 * 1024
@@ -53,7 +53,7 @@ _CONFLICTS = (zk.BadVersionError, zk.NoNodeError, zk.NodeExistsError, zk.RolledB
 
 
 class _Client(KazooClient):
-    """kazoo's client, which forgets the session time-out that ZooKeeper granted: this one remembers it."""
+    """kazoo's client, which does not keep the session time-out that ZooKeeper granted; this one does."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -62,7 +62,7 @@ class _Client(KazooClient):
 
         def remembered(*address: Any) -> tuple[float, float]:
             read_timeout_ms, connect_timeout_ms = connect(*address)
-            # kazoo waits for two thirds of what was granted.
+            # kazoo's read time-out is two thirds of the granted one.
             self.granted_s = read_timeout_ms * 1.5 / 1000
             return read_timeout_ms, connect_timeout_ms
 
@@ -77,11 +77,11 @@ class ZooKeeperStore:
     connect : str
         ``HOST:PORT,HOST:PORT/chroot``, as Kafka's zookeeper.connect. The chroot is made when missing.
     session_timeout_ms, connection_timeout_ms : int
-        What is asked of ZooKeeper, which may grant another; how long to wait for the first connection and its first answers.
+        The session time-out to ask for (ZooKeeper may grant another one); how long to wait for the first connection and its first answers.
     request_timeout_ms : int, optional
         How long a later request waits for an answer; without it the longer one of the two.
     notify : callable
-        Takes `SESSION` or the path of what changed. Called from kazoo's threads: it may only put that into a queue.
+        Takes `SESSION` or the path that changed. Called from kazoo's threads: it may only put that into a queue.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ZooKeeperStore:
         self._notify = notify
         self._closing = False
         self._watchers: dict[str, Callable[[object], None]] = {}
-        # A read is given up after so long without ZooKeeper; a lost session is found out in about that time.
+        # A read fails after this time without ZooKeeper; a lost session is detected in about the same time.
         self._request_timeout_s = max(session_timeout_ms, connection_timeout_ms) / 1000
         quickly = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=0.5)
         self._client = _Client(
@@ -106,7 +106,7 @@ class ZooKeeperStore:
         )
         self._client.add_listener(self._state_changed)
         try:
-            # kazoo's own start gives up at once, as after a time-out, when the first session ends as soon as it has begun.
+            # kazoo's own start fails at once, as after a time-out, when the first session ends as soon as it has begun.
             if not self._client.start_async().wait(connection_timeout_ms / 1000):
                 raise KazooTimeoutError
             for path in ("", documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES):
@@ -126,7 +126,7 @@ class ZooKeeperStore:
             raise StoreError(f"ZooKeeper at {connect} cannot be used: {error!r}.") from error
 
     def _make_sure_of(self, node: str) -> None:
-        # That a connection is lost or a session ends at the first question is no reason not to start.
+        # A connection that is lost, or a session that ends, during the first request is no reason to fail the start.
         self._read(lambda: self._client.ensure_path_async(node))
 
     # Sessions
@@ -225,7 +225,7 @@ class ZooKeeperStore:
             for write in writes:
                 self._add(transaction, write)
             if not self._committed(transaction, ", ".join((path, *(write.path for write in writes)))):
-                # The connection was lost: what that did is found in what is there after it.
+                # The connection was lost: whether the write happened is found by reading.
                 self.sync()
             created = self._own(path)
             if created is not None:
@@ -235,12 +235,12 @@ class ZooKeeperStore:
 
     def release(self, path: str) -> None:
         if self._own(path) is not None:
-            # A conflict: it went by itself.
+            # A conflict: it is gone already.
             with contextlib.suppress(RevisionConflict):
                 self.delete(path, 1)
 
     def _written(self, writes: Sequence[Write], guard: Guard | None, notification: bytes | None) -> bool:
-        """Try once. False: the connection was lost, nobody knows. Raises `RevisionConflict`."""
+        """Try once. Returns False when the connection was lost and the outcome is unknown. Raises `RevisionConflict`."""
         transaction = self._client.transaction()
         if guard is not None:
             transaction.check(self._node(guard.path), guard.revision - 1)
@@ -252,17 +252,17 @@ class ZooKeeperStore:
             )
         return self._committed(transaction, ", ".join(write.path for write in writes[:3]))
 
-    def _add(self, transaction: Any, one: Write) -> None:
-        node = self._node(one.path)
-        if one.data is None:
-            transaction.delete(node, one.revision - 1)
-        elif one.revision == 0:
+    def _add(self, transaction: Any, write: Write) -> None:
+        node = self._node(write.path)
+        if write.data is None:
+            transaction.delete(node, write.revision - 1)
+        elif write.revision == 0:
             parent = node.rpartition("/")[0]
             if parent.count("/") > self._root.count("/") + 1:
                 self._client.ensure_path(parent)
-            transaction.create(node, _pack(one.path, one.data))
+            transaction.create(node, _pack(write.path, write.data))
         else:
-            transaction.set_data(node, _pack(one.path, one.data), one.revision - 1)
+            transaction.set_data(node, _pack(write.path, write.data), write.revision - 1)
 
     def _committed(self, transaction: Any, what: str) -> bool:
         try:
@@ -275,24 +275,27 @@ class ZooKeeperStore:
         failed = [result for result in results if isinstance(result, Exception)]
         if not failed:
             return True
-        if all(isinstance(one, _CONFLICTS) for one in failed):
+        if all(isinstance(failure, _CONFLICTS) for failure in failed):
             raise RevisionConflict(f"{what} changed meanwhile: read again.")
         raise StoreError(f"ZooKeeper at {self._where} refuses to write {what}: {failed!r}.")
 
     def _left(self, notification: bytes) -> bool:
-        """Whether `notice` is among those that are there."""
-        return any(one is not None and one.data == notification for one in self.get_all(self.paths(documents.CHANGES)))
+        """Whether `notification` is stored."""
+        return any(
+            document is not None and document.data == notification
+            for document in self.get_all(self.paths(documents.CHANGES))
+        )
 
     def _as_written(self, writes: Sequence[Write]) -> bool:
         """Whether each document is exactly what was to be written."""
-        for one, now in zip(writes, self.get_all([write.path for write in writes]), strict=True):
-            wanted = None if one.data is None else (one.data, one.revision + 1)
+        for write, now in zip(writes, self.get_all([write.path for write in writes]), strict=True):
+            wanted = None if write.data is None else (write.data, write.revision + 1)
             if (None if now is None else (now.data, now.revision)) != wanted:
                 return False
         return True
 
     def _own(self, path: str) -> int | None:
-        """When the node at `path` is of this session: its `Stored.created`."""
+        """The `Stored.created` of the node at `path`, if it belongs to this session."""
         stat = self._read(lambda: self._client.exists_async(self._node(path)))
         return int(stat.czxid) if stat is not None and stat.ephemeralOwner == self._client._session_id else None
 
@@ -327,7 +330,7 @@ class ZooKeeperStore:
                 self._check_open()
                 if time.monotonic() > give_up:
                     raise StoreError(f"ZooKeeper at {self._where} does not answer: {error!r}.") from error
-                # kazoo tells at once that an expired session is over, and begins the next one a moment later.
+                # kazoo reports an expired session at once, and begins the next one a moment later.
                 self._client._live.wait(0.05)
             except zk.NoNodeError:
                 raise
@@ -375,7 +378,7 @@ def _unpack(data: bytes) -> bytes:
 
 
 def _quiet_logger() -> logging.Logger:
-    """kazoo's own lines, only when they matter: `_state_changed` reports reconnecting."""
+    """Passes kazoo's log lines on only when they matter: `_state_changed` reports reconnecting."""
     logger = logging.getLogger("pylog.zookeeper.kazoo")
     logger.setLevel(logging.ERROR)
     return logger

@@ -92,15 +92,15 @@ def _record_writer(native: type) -> type:
                 return self._inside.flush()
             key = self._key or _query_of_task()
             stop_at(BEFORE_FLUSH, key)
-            told = self._inside.flush()
+            result = self._inside.flush()
             stop_at(FLUSHED, key)
-            return told
+            return result
 
         def prepare(self) -> "dict | None":
-            told = self._inside.prepare()
+            result = self._inside.prepare()
             if not self._decides:
                 stop_at(PREPARED, self._key)
-            return told
+            return result
 
         def end(self, commit: bool) -> None:
             if self._decides and commit:

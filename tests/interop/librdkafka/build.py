@@ -48,7 +48,7 @@ def _source() -> Path:
     _run(["cargo", "fetch", *manifest], _HERE)
     words = ["cargo", "metadata", "--format-version", "1", "--offline", *manifest]
     packages = json.loads(_run(words, _HERE))["packages"]
-    crate = next(one for one in packages if one["name"] == _CRATE)
+    crate = next(package for package in packages if package["name"] == _CRATE)
     return Path(crate["manifest_path"]).parent / "librdkafka"
 
 

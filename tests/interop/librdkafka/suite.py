@@ -149,12 +149,14 @@ def expected_failures(protocol: str) -> set[str]:
 def judge(outcomes: list[Outcome], known: set[str]) -> list[str]:
     """The sentences about outcomes that are not as expected, when those in `known` are to fail."""
     surprises = []
-    for one in outcomes:
-        bad = one.result in ("failed", "hung")
-        if bad and one.name not in known:
-            surprises.append(f"{one.name} {one.result}:\n{one.tail}")
-        elif not bad and one.name in known:
-            surprises.append(f"{one.name} {one.result}, but {_EXPECTED.name} says that it fails: take it off the list.")
+    for outcome in outcomes:
+        bad = outcome.result in ("failed", "hung")
+        if bad and outcome.name not in known:
+            surprises.append(f"{outcome.name} {outcome.result}:\n{outcome.tail}")
+        elif not bad and outcome.name in known:
+            surprises.append(
+                f"{outcome.name} {outcome.result}, but {_EXPECTED.name} says that it fails: take it off the list."
+            )
     return surprises
 
 
@@ -171,7 +173,7 @@ def main() -> int:
     names = tests_for_a_broker(library)
     names = [name for name in names if not given.tests or any(word in name for word in given.tests)]
 
-    def one(name: str) -> Outcome:
+    def run_and_print(name: str) -> Outcome:
         outcome = run(library, name, servers, given.group_protocol)
         print(f"{outcome.result:8}{outcome.seconds:7.1f} s  {name}", flush=True)
         return outcome
@@ -181,8 +183,12 @@ def main() -> int:
         groups = [list(group) for _, group in groupby(names, lambda name: name.split("_")[0])]
         with broker(given.peer, Path(folder) / "broker") if not given.servers else nullcontext() as running:
             servers = running.bootstrap_servers if running else given.servers
-            outcomes = list(chain.from_iterable(pool.map(lambda group: [one(name) for name in group], groups)))
-    counts = {word: sum(one.result == word for one in outcomes) for word in ("passed", "skipped", "failed", "hung")}
+            outcomes = list(
+                chain.from_iterable(pool.map(lambda group: [run_and_print(name) for name in group], groups))
+            )
+    counts = {
+        word: sum(outcome.result == word for outcome in outcomes) for word in ("passed", "skipped", "failed", "hung")
+    }
     print(f"{len(outcomes)} tests: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
     known = set() if given.peer or given.servers else expected_failures(given.group_protocol)
     surprises = judge(outcomes, known)

@@ -16,5 +16,5 @@ def members(world, tmp_path):
     started = [Member(world, number, tmp_path / str(number)) for number in (1, 2, 3)]
     turn(started)
     yield started
-    for one in started:
-        one.close()
+    for process in started:
+        process.close()

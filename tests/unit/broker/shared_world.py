@@ -5,7 +5,7 @@ import json
 import time
 
 from pylog_spark.broker import requests
-from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id
+from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id
 from pylog_spark.broker.config import broker_config
 from pylog_spark.broker.registry import TopicRegistry
 from pylog_spark.cluster import documents
@@ -28,17 +28,17 @@ class World:
     def put(self, path, data, revision):
         known = self.documents.get(path)
         self.documents[path] = Stored(data, revision + 1, known.created if known else next(self.created))
-        self.tell(path, children=known is None)
+        self.notify(path, children=known is None)
 
     def remove(self, path):
         del self.documents[path]
         self.owners.pop(path, None)
-        self.tell(path, children=True)
+        self.notify(path, children=True)
 
-    def tell(self, path, children):
+    def notify(self, path, children):
         parent = path.rpartition("/")[0] + "/"
-        hit = [one for one in self.watches if one[1] == path or (children and one[1] == parent)]
-        self.watches = [one for one in self.watches if one not in hit]
+        hit = [watch for watch in self.watches if watch[1] == path or (children and watch[1] == parent)]
+        self.watches = [watch for watch in self.watches if watch not in hit]
         for store, watched in hit:
             store.heard(watched)
 
@@ -59,7 +59,7 @@ class MemoryStore:
 
     def expire(self):
         old, self.number = self.number, next(self.world.sessions)
-        self.world.watches = [one for one in self.world.watches if one[0] is not self]
+        self.world.watches = [watch for watch in self.world.watches if watch[0] is not self]
         self.world.end(old)
         self.heard("session")
 
@@ -93,7 +93,7 @@ class MemoryStore:
 
     def watch_children(self, path):
         self.world.watches.append((self, path))
-        return [one.removeprefix(path) for one in self.paths(path)]
+        return [child.removeprefix(path) for child in self.paths(path)]
 
     def watch(self, path):
         self.world.watches.append((self, path))
@@ -119,28 +119,28 @@ class MemoryStore:
         if unknown == "lost":
             raise OutcomeUnknown("lost")
         for path, revision in [
-            *((one.path, one.revision) for one in writes),
+            *((write.path, write.revision) for write in writes),
             *([(guard.path, guard.revision)] if guard else []),
         ]:
             self.expect(path, revision)
-        for one in writes:
-            if one.data is None:
-                self.world.remove(one.path)
+        for write in writes:
+            if write.data is None:
+                self.world.remove(write.path)
             else:
-                self.world.put(one.path, one.data, one.revision)
+                self.world.put(write.path, write.data, write.revision)
         if notification is not None:
             self.world.put(f"{documents.CHANGES}c-{next(self.world.notifications):010}", notification, 0)
         if unknown == "carried out":
             raise OutcomeUnknown("carried out")
-        return [0 if one.data is None else one.revision + 1 for one in writes]
+        return [0 if write.data is None else write.revision + 1 for write in writes]
 
     def claim(self, path, data, *writes):
-        for known, revision in [(path, 0), *((one.path, one.revision) for one in writes)]:
+        for known, revision in [(path, 0), *((write.path, write.revision) for write in writes)]:
             self.expect(known, revision)
         self.world.owners[path] = self.number
         self.world.put(path, data, 0)
-        for one in writes:
-            self.compare_and_set(one.path, one.data, one.revision)
+        for write in writes:
+            self.compare_and_set(write.path, write.data, write.revision)
         return self.world.documents[path].created
 
     def release(self, path):
@@ -150,19 +150,19 @@ class MemoryStore:
 
 
 class Native:
-    """What a native server was told."""
+    """The calls that a native server got."""
 
     def __init__(self):
         self.topics, self.view, self.lease, self.answers, self.groups = {}, None, 0, {}, {}
 
     def expect_topics(self, topics_json):
-        self.expected = [one["name"] for one in json.loads(topics_json)]
+        self.expected = [topic["name"] for topic in json.loads(topics_json)]
 
     def offline_partitions(self):
         return []
 
     def apply_topics(self, topics_json):
-        self.topics.update({one["name"]: one for one in json.loads(topics_json)})
+        self.topics.update({topic["name"]: topic for topic in json.loads(topics_json)})
 
     def set_cleaner_backoff(self, backoff_ms):
         self.cleaner_backoff_ms = backoff_ms
@@ -208,7 +208,7 @@ class Member:
             "zookeeper.session.timeout.ms": str(SESSION_MS),
         }
         broker = broker_config({**given, **settings}.items())
-        heard = Heard()
+        heard = ChangeQueue()
         self.native, self.store = Native(), MemoryStore(world, heard)
         self.cluster_id = agreed_cluster_id(self.store)
         self.registry = TopicRegistry(self.store, self.native, broker, shared=True)
@@ -225,7 +225,7 @@ class Member:
             self.clustered.turn()
 
     def partitions(self, topic):
-        return {one["partition"]: one for one in self.native.topics[topic]["partitions"]}
+        return {partition["partition"]: partition for partition in self.native.topics[topic]["partitions"]}
 
     def close(self):
         self.clustered.close()
@@ -233,8 +233,8 @@ class Member:
 
 def turn(members):
     for _ in range(3):
-        for one in members:
-            one.turn()
+        for member in members:
+            member.turn()
 
 
 def create(member, name, partitions=3, factor=3, configs=()):

@@ -32,7 +32,7 @@ def test_no_setting_is_declared_twice_and_every_fallback_exists():
 
 def test_every_topic_default_equals_what_its_broker_settings_give():
     for setting in TOPIC_SETTINGS:
-        fallbacks = [(config.BROKER[one.name].default, one.factor) for one in setting.synonyms]
+        fallbacks = [(config.BROKER[synonym.name].default, synonym.factor) for synonym in setting.synonyms]
         given = [value * factor if factor > 1 else value for value, factor in fallbacks if value is not None]
         assert not fallbacks or given[0] == setting.default, setting.name
 

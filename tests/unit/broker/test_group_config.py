@@ -1,4 +1,4 @@
-"""Settings of single groups: what may be set, where it is kept, what the native server is told."""
+"""Settings of single groups: what may be set, where it is kept, what the native server gets."""
 
 import json
 
@@ -55,10 +55,10 @@ def alter(registry, group, operation=0, **configs):
 def described(registry, group):
     resource = {"resource_type": GROUP, "resource_name": group, "configuration_keys": None}
     (result,) = requests.describe_configs(registry, {"resources": [resource]})["results"]
-    return {one["name"]: (one["value"], one["config_source"]) for one in result["configs"]}
+    return {config["name"]: (config["value"], config["config_source"]) for config in result["configs"]}
 
 
-def test_what_a_group_sets_is_told_kept_and_shown(registry, native, tmp_path):
+def test_what_a_group_sets_is_stored_applied_and_shown(registry, native, tmp_path):
     assert alter(registry, "g", share_auto_offset_reset="by_duration:PT1H", share_isolation_level="read_committed") == 0
     handed_over = {"share.auto.offset.reset": {"by_duration_ms": 3_600_000}, "share.isolation.level": "read_committed"}
     assert native.groups == {"g": handed_over}

@@ -13,7 +13,7 @@ DEFAULTS = config.BrokerConfig({}, {})
 def test_they_have_three_replicas_and_one_where_there_is_no_cluster(alone: bool, factor: int) -> None:
     asked_by_a_client = with_factor(DEFAULTS, NewTopic(SINK), alone)
     made = [new_topic(DEFAULTS, GROUPS, alone), new_topic(DEFAULTS, TRANSACTIONS, alone), asked_by_a_client]
-    assert [one.replication_factor for one in made] == [factor] * 3
+    assert [topic.replication_factor for topic in made] == [factor] * 3
 
 
 @pytest.mark.parametrize(("alone", "isr"), [(True, "1"), (False, "2")])
@@ -29,7 +29,7 @@ def test_the_settings_decide_in_a_cluster() -> None:
     }
     broker = config.BrokerConfig(given, {})
     made = {name: new_topic(broker, name, False) for name in (GROUPS, TRANSACTIONS)}
-    assert [one.replication_factor for one in made.values()] == [2, 1]
+    assert [topic.replication_factor for topic in made.values()] == [2, 1]
     assert dict(made[TRANSACTIONS].configs)["min.insync.replicas"] == "1"
 
 

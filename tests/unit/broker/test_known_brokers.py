@@ -20,19 +20,19 @@ class TestWhileABrokerIsDead:
     def test_a_topic_of_three_replicas_is_made_and_the_dead_one_joins(self, left, world, tmp_path):
         assert create(left[1], "t", partitions=6)["error_code"] == 0
         turn(left)
-        for one in left[0].partitions("t").values():
-            assert set(one["replicas"]) == {1, 2, 3}
-            assert set(one["isr"]) == {1, 2}
-            assert one["leader"] in (1, 2)
+        for partition in left[0].partitions("t").values():
+            assert set(partition["replicas"]) == {1, 2, 3}
+            assert set(partition["isr"]) == {1, 2}
+            assert partition["leader"] in (1, 2)
         assert {partition["leader"] for partition in left[0].partitions("t").values()} == {1, 2}
         back = Member(world, 3, tmp_path / "3")
         turn([*left, back])
         assert set(back.partitions("t")) == set(range(6))
-        one = left[0].partitions("t")[0]
-        leader = left[one["leader"] - 1]
+        partition = left[0].partitions("t")[0]
+        leader = left[partition["leader"] - 1]
         asked = {
-            "topic": "t", "partition": 0, "leader_epoch": one["leader_epoch"],
-            "partition_epoch": one["partition_epoch"], "new_isr": [1, 2, 3],
+            "topic": "t", "partition": 0, "leader_epoch": partition["leader_epoch"],
+            "partition_epoch": partition["partition_epoch"], "new_isr": [1, 2, 3],
         }  # fmt: skip
         leader.clustered.answer(7, "alter_partition", {"partitions": [asked]})
         assert leader.native.answers[7]["partitions"][0]["error_code"] == 0
@@ -51,8 +51,8 @@ class TestWhileABrokerIsDead:
         assert set(left[0].partitions("__consumer_offsets")[0]["replicas"]) == {1, 2, 3}
         assert "auto" in left[0].native.topics
 
-    def test_it_is_told_as_dead_and_not_among_the_brokers(self, left):
-        assert [one["id"] for one in left[0].native.view["brokers"]] == [1, 2]
+    def test_it_is_listed_as_dead_and_not_among_the_brokers(self, left):
+        assert [broker["id"] for broker in left[0].native.view["brokers"]] == [1, 2]
         (dead,) = left[0].native.view["dead"]
         assert (dead["id"], dead["port"]) == (3, 9003)
 
@@ -64,7 +64,7 @@ class TestWhileABrokerIsDead:
         assert unregister(9) == ErrorCode.BROKER_ID_NOT_REGISTERED
         assert unregister(3) == 0
         turn(left)
-        assert [one.native.view["dead"] for one in left] == [[], []]
+        assert [member.native.view["dead"] for member in left] == [[], []]
         assert create(left[0], "t")["error_code"] == ErrorCode.INVALID_REPLICATION_FACTOR
         assert unregister(3) == ErrorCode.BROKER_ID_NOT_REGISTERED
         back = Member(world, 3, tmp_path / "3")
@@ -88,7 +88,7 @@ class TestWhileABrokerIsDead:
         back[0].close()
 
 
-def test_a_cluster_without_the_document_knows_who_lives_and_who_registers_again(members, world, tmp_path):
+def test_a_cluster_without_the_document_knows_live_brokers_and_those_that_register_again(members, world, tmp_path):
     # As an older pylog left it.
     world.remove(documents.KNOWN_BROKERS)
     members[2].close()
@@ -100,7 +100,7 @@ def test_a_cluster_without_the_document_knows_who_lives_and_who_registers_again(
     turn([*members[:2], again])
     again.close()
     turn(members[:2])
-    assert [one["id"] for one in members[0].native.view["dead"]] == [3]
+    assert [broker["id"] for broker in members[0].native.view["dead"]] == [3]
     assert create(members[0], "u")["error_code"] == 0
 
 

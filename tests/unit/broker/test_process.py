@@ -88,7 +88,7 @@ def test_a_question_is_answered_and_closing_wakes_the_loop(native, tmp_path):
     with start_broker(tmp_path) as broker:
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["num.partitions"]}
         answer = ask(native.made[0], "describe_configs", {"resources": [resource]})
-        assert [one["value"] for one in answer["results"][0]["configs"]] == ["1"]
+        assert [config["value"] for config in answer["results"][0]["configs"]] == ["1"]
         assert broker.bootstrap_servers == "127.0.0.1:12345"
     assert native.made[0].closed
     assert not broker._thread.is_alive()
@@ -133,7 +133,7 @@ def test_the_cluster_id_is_made_once(native, tmp_path):
     for _ in range(2):
         with start_broker(tmp_path):
             pass
-    first, second = (one.settings["cluster_id"] for one in native.made)
+    first, second = (server.settings["cluster_id"] for server in native.made)
     assert first == second
     assert len(first) == 22
 
@@ -162,7 +162,7 @@ def test_only_this_machines_own_addresses_need_no_permission(host, local):
 
 
 @pytest.mark.parametrize(
-    ("host", "settings", "told"),
+    ("host", "settings", "advertised"),
     [
         ("127.0.0.1", {}, "PLAINTEXT://127.0.0.1:12345"),
         ("::1", {}, "PLAINTEXT://[::1]:12345"),
@@ -170,8 +170,8 @@ def test_only_this_machines_own_addresses_need_no_permission(host, local):
         ("0.0.0.0", {"advertised_listeners": "log.example:9093"}, "PLAINTEXT://log.example:9093"),
     ],
 )
-def test_the_address_that_clients_are_told_is_shown(native, tmp_path, host, settings, told):
+def test_the_address_that_clients_are_given_is_shown(native, tmp_path, host, settings, advertised):
     with start_broker(tmp_path, host, allow_plaintext=True, **settings):
         resource = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["advertised.listeners"]}
         (shown,) = ask(native.made[0], "describe_configs", {"resources": [resource]})["results"][0]["configs"]
-        assert (shown["value"], shown["config_source"] == Source.DEFAULT_CONFIG) == (told, told is None)
+        assert (shown["value"], shown["config_source"] == Source.DEFAULT_CONFIG) == (advertised, advertised is None)

@@ -41,7 +41,7 @@ def ask(tmp_path):
 
 
 def codes(partitions):
-    return [ErrorCode(one["error_code"]) for one in partitions]
+    return [ErrorCode(partition["error_code"]) for partition in partitions]
 
 
 def test_no_election_is_needed_where_the_preferred_leader_leads(ask):
@@ -80,7 +80,7 @@ def test_the_number_of_replicas_stays_where_it_may_not_change(ask):
 def test_a_topic_that_is_named_many_times_is_looked_at_once(ask):
     named = [{"topic": "events", "partitions": [0, 0]}, {"topic": "events", "partitions": [1, 0]}] * 1_000
     (only,) = ask("elect_leaders", election_type=0, topic_partitions=named)["replica_election_results"]
-    assert [one["partition_id"] for one in only["partition_result"]] == [0, 1]
+    assert [partition["partition_id"] for partition in only["partition_result"]] == [0, 1]
     wanted = [{"partition_index": 0, "replicas": [9]}], [{"partition_index": 0, "replicas": [1]}]
     topics = [{"name": "events", "partitions": partitions} for partitions in wanted]
     (moved,) = ask("alter_partition_reassignments", topics=topics)["responses"]

@@ -20,7 +20,7 @@ TOPIC, BROKER = requests.RESOURCE_TOPIC, requests.RESOURCE_BROKER
 
 
 class FakeNative:
-    """Remembers what it was told; fails when `broken`."""
+    """Remembers its calls; fails when `broken`."""
 
     def __init__(self):
         self.topics = {}
@@ -259,7 +259,7 @@ def test_directories_without_a_topic_are_named_and_left_alone(registry, tmp_path
     create(registry, "known")
     for name in ("known-0", "lost-0", "lost-1", "gone-0.abc-delete", "plain"):
         (tmp_path / name).mkdir()
-    registry.warn_of_strays(str(tmp_path))
+    registry.warn_of_stray_logs(str(tmp_path))
     assert "2 directories belong to no known topic and are not served: lost-0, lost-1" in caplog.text
     assert (tmp_path / "lost-0").is_dir()
 
@@ -292,20 +292,20 @@ def test_a_resource_that_is_named_many_times_is_described_once_with_all_the_keys
     assert answer["error_code"] == 0
     everything = len(answer["configs"])
     (answer,) = described(registry, [(BROKER, "1", ["node.id"]), (BROKER, "1", ["num.partitions", "node.id"])])
-    assert {one["name"] for one in answer["configs"]} == {"node.id", "num.partitions"}
+    assert {config["name"] for config in answer["configs"]} == {"node.id", "num.partitions"}
     for order in ((["node.id"], None), (None, ["node.id"])):
         (answer,) = described(registry, [(BROKER, "1", keys) for keys in order])
         assert len(answer["configs"]) == everything
 
 
-def test_one_request_is_told_the_configs_of_so_many_resources_and_the_others_are_refused(tmp_path, native, caplog):
+def test_one_request_gets_the_configs_of_so_many_resources_and_the_others_are_refused(tmp_path, native, caplog):
     made = TopicRegistry(FileStore(tmp_path), native, broker_config([("describe.configs.max.resources", "2")]))
     made.start()
     for name in ("a", "b", "c"):
         create(made, name)
     answers = described(made, [(TOPIC, name, None) for name in ("a", "a", "b", "c")])
-    assert [one["error_code"] for one in answers] == [0, 0, ErrorCode.POLICY_VIOLATION]
-    assert [bool(one["configs"]) for one in answers] == [True, True, False]
+    assert [answer["error_code"] for answer in answers] == [0, 0, ErrorCode.POLICY_VIOLATION]
+    assert [bool(answer["configs"]) for answer in answers] == [True, True, False]
     assert "describe.configs.max.resources" in caplog.text
 
 
@@ -344,5 +344,5 @@ def test_a_request_of_many_items_is_decided_in_time_that_grows_as_they_do(regist
 
 def test_topics_that_cannot_be_created_are_named_in_the_log_up_to_a_number(registry, caplog):
     requests.auto_create_topics(registry, {"topics": [f"not/legal{number}" for number in range(1_000)]})
-    assert len(caplog.records) == requests.SAID_MAX + 1
-    assert f"{1_000 - requests.SAID_MAX} more topics" in caplog.text
+    assert len(caplog.records) == requests.LOGGED_MAX + 1
+    assert f"{1_000 - requests.LOGGED_MAX} more topics" in caplog.text

@@ -33,7 +33,7 @@ def test_the_death_of_a_broker_burdens_all_others():
     assert set(followers) == {1, 2, 3, 4, 5}
 
 
-def test_other_topics_begin_elsewhere():
+def test_other_topics_begin_at_other_brokers():
     assert {placed(SIX, 1, 1, start)[0][0] for start in range(6)} == {1, 2, 3, 4, 5, 6}
 
 

@@ -46,8 +46,8 @@ class Model:
     """
 
     def __init__(self, replicas: tuple[int, ...], rules: PartitionRules) -> None:
-        one = Partition(0, replicas, replicas[0], 0, replicas)
-        self.topic = Topic("t", "AAAAAAAAAAAAAAAAAAAAAA", {}, (one,))
+        partition = Partition(0, replicas, replicas[0], 0, replicas)
+        self.topic = Topic("t", "AAAAAAAAAAAAAAAAAAAAAA", {}, (partition,))
         self.rules = rules
         self.alive = set(BROKERS)
         self.leaving: set[int] = set()
@@ -56,7 +56,7 @@ class Model:
         self.leaders = {0: replicas[0]}
 
     @property
-    def one(self) -> Partition:
+    def partition(self) -> Partition:
         return self.topic.partitions[0]
 
     @property
@@ -65,7 +65,7 @@ class Model:
 
     def store(self, after: Topic) -> None:
         """What holds for each change."""
-        old, new = self.one, after.partitions[0]
+        old, new = self.partition, after.partitions[0]
         assert (after is self.topic) == (new == old)
         assert new.partition_epoch >= old.partition_epoch
         assert (new.partition_epoch == old.partition_epoch) == (new == old)
@@ -87,15 +87,15 @@ class Model:
         step, prompt = event
         for kind, what in [step, ("reconcile", None), ("commit", None)] if prompt else [step]:
             self.step(kind, what)
-            one = self.one
-            if one.leader != NOBODY and one.leader in self.alive:
-                assert one.leader in self.whole, (kind, what, one)
+            partition = self.partition
+            if partition.leader != NOBODY and partition.leader in self.alive:
+                assert partition.leader in self.whole, (kind, what, partition)
 
     def _die(self, broker: int) -> None:
         # As many as min.insync.replicas bears may be without what they had; but nothing bears the loss of the only copy, as of
         # what was committed while a partition on its way to other brokers had one replica.
-        lost = self.dirty | (set(self.one.replicas) - self.whole - self.dirty) & set(self.one.isr)
-        borne = len(lost | {broker}) < effective_min_isr(self.one.replicas, self.rules)
+        lost = self.dirty | (set(self.partition.replicas) - self.whole - self.dirty) & set(self.partition.isr)
+        borne = len(lost | {broker}) < effective_min_isr(self.partition.replicas, self.rules)
         if borne and self.whole != {broker}:
             self.alive.discard(broker)
             self.dirty.add(broker)
@@ -113,7 +113,7 @@ class Model:
     def _stop(self, broker: int) -> None:
         if broker in self.alive:
             self.store(leave(self.topic, broker, self.live, self.rules))
-            assert self.one.leader != broker
+            assert self.partition.leader != broker
             self.alive.discard(broker)
 
     def _leaving(self, broker: int) -> None:
@@ -124,13 +124,13 @@ class Model:
 
     def _isr(self, wanted: list[int]) -> None:
         """The leader proposes: who joins has fetched everything first."""
-        one = self.one
-        if one.leader in self.alive:
-            isr = tuple({one.leader, *(broker for broker in wanted if broker in (*one.isr, *self.alive))})
-            proposal = IsrProposal(0, one.leader_epoch, one.partition_epoch, isr)
-            after, _ = alter(self.topic, one.leader, [proposal], self.live, self.rules)
-            joined = set(after.partitions[0].isr) - set(one.isr)
-            if one.leader in self.whole:
+        partition = self.partition
+        if partition.leader in self.alive:
+            isr = tuple({partition.leader, *(broker for broker in wanted if broker in (*partition.isr, *self.alive))})
+            proposal = IsrProposal(0, partition.leader_epoch, partition.partition_epoch, isr)
+            after, _ = alter(self.topic, partition.leader, [proposal], self.live, self.rules)
+            joined = set(after.partitions[0].isr) - set(partition.isr)
+            if partition.leader in self.whole:
                 self.whole |= joined
             self.dirty -= joined
             self.store(after)
@@ -152,11 +152,11 @@ class Model:
 
     def _commit(self, _: None) -> None:
         """The leader commits something new: only who is in the ISR has it, and all of them must have fetched it."""
-        one = self.one
-        there = one.leader in self.alive and set(one.isr) <= self.alive
-        if there and len(one.isr) >= effective_min_isr(one.replicas, self.rules):
-            self.whole = set(one.isr)
-            self.dirty -= set(one.isr)
+        partition = self.partition
+        there = partition.leader in self.alive and set(partition.isr) <= self.alive
+        if there and len(partition.isr) >= effective_min_isr(partition.replicas, self.rules):
+            self.whole = set(partition.isr)
+            self.dirty -= set(partition.isr)
 
 
 @settings(max_examples=600, deadline=None)
@@ -177,12 +177,12 @@ def test_every_move_ends_once_all_are_back_and_a_cancelled_one_gives_back_the_re
     for broker in BROKERS:
         model.step("return", broker)
     model.step("reconcile", None)
-    assert model.one.leader != NOBODY, model.one
-    model.step("isr", list(model.one.replicas))
+    assert model.partition.leader != NOBODY, model.partition
+    model.step("isr", list(model.partition.replicas))
     model.step("reconcile", None)
     assert reassignment.listing(model.topic) == ()
-    assert set(model.one.isr) == set(model.one.replicas)
-    before = model.one
+    assert set(model.partition.isr) == set(model.partition.replicas)
+    before = model.partition
     started, _ = reassignment.start(model.topic, {0: target}, model.live, rules)
     cancelled, refused = reassignment.start(started, {0: None}, model.live, rules)
     if reassignment.listing(started):
@@ -194,10 +194,10 @@ def test_every_move_ends_once_all_are_back_and_a_cancelled_one_gives_back_the_re
             before.leader,
         )
     model.store(reconcile(started, model.live, rules))
-    model.step("isr", list(model.one.replicas))
+    model.step("isr", list(model.partition.replicas))
     model.step("reconcile", None)
-    assert (model.one.replicas, model.one.adding, model.one.removing) == (tuple(target), (), ())
-    assert model.one.leader in target
+    assert (model.partition.replicas, model.partition.adding, model.partition.removing) == (tuple(target), (), ())
+    assert model.partition.leader in target
 
 
 @settings(max_examples=200, deadline=None)
@@ -206,11 +206,11 @@ def test_an_unclean_election_gives_a_leader_to_whatever_has_a_live_replica(repli
     model = Model(replicas, rules)
     for event in events:
         model.run(event)
-    if not model.leaving and not model.live.active.isdisjoint(model.one.replicas):
+    if not model.leaving and not model.live.active.isdisjoint(model.partition.replicas):
         asked, refused = elect_unclean(model.topic, [0], model.live, rules)
         allowed = reconcile(model.topic, model.live, replace(rules, unclean=True)).partitions[0]
         assert asked.partitions[0].leader != NOBODY
-        assert (refused == {}) == (model.one.leader == NOBODY)
+        assert (refused == {}) == (model.partition.leader == NOBODY)
         assert allowed.leader in model.alive
 
 
@@ -231,7 +231,7 @@ def test_replicas_are_spread_evenly_over_equal_racks(racks, data):
         assert len(set(replicas)) == factor
         on = [sum(node % racks == rack for node in replicas) for rack in range(racks)]
         assert max(on) - min(on) <= 1, replicas
-    led = [sum(replicas[0] == one.id for replicas in placed) for one in brokers]
-    held = [sum(one.id in replicas for replicas in placed) for one in brokers]
+    led = [sum(replicas[0] == broker.id for replicas in placed) for broker in brokers]
+    held = [sum(broker.id in replicas for replicas in placed) for broker in brokers]
     assert max(led) - min(led) <= 1
     assert max(held) - min(held) <= 2

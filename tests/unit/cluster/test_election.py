@@ -37,8 +37,8 @@ def alive(*brokers: int, leaving: tuple[int, ...] = ()) -> Liveness:
     return Liveness(frozenset(brokers), frozenset(leaving))
 
 
-def only(one: Topic) -> Partition:
-    (partition,) = one.partitions
+def only(topic: Topic) -> Partition:
+    (partition,) = topic.partitions
     return partition
 
 

@@ -20,9 +20,9 @@ def propose(*isr: int, leader_epoch: int = 5, partition_epoch: int = 7, partitio
 
 def test_the_isr_grows_and_the_elr_is_emptied_with_enough_members():
     after, answers = alter(SHRUNK, 1, [propose(3, 1)], ALL, RULES)
-    (one,) = after.partitions
+    (partition,) = after.partitions
     assert answers == {0: ErrorCode.NONE}
-    assert (one.isr, one.elr, one.leader_epoch, one.partition_epoch) == ((1, 3), (), 5, 8)
+    assert (partition.isr, partition.elr, partition.leader_epoch, partition.partition_epoch) == ((1, 3), (), 5, 8)
 
 
 def test_who_is_shrunk_away_below_min_isr_stays_eligible():
@@ -67,7 +67,7 @@ def test_a_refused_proposal_does_not_hold_up_another_one():
     two = replace(SHRUNK, partitions=(*SHRUNK.partitions, replace(SHRUNK.partitions[0], partition=1)))
     after, answers = alter(two, 1, [propose(1, 2, leader_epoch=1), propose(1, 2, partition=1)], ALL, RULES)
     assert answers == {0: ErrorCode.FENCED_LEADER_EPOCH, 1: ErrorCode.NONE}
-    assert [one.isr for one in after.partitions] == [(1,), (1, 2)]
+    assert [partition.isr for partition in after.partitions] == [(1,), (1, 2)]
 
 
 def test_the_isr_that_is_stored_is_no_change():

@@ -11,7 +11,7 @@ from pylog_spark.cluster.placement import changes, plan, spread
 
 
 def brokers(*ids, racks=()):
-    return [BrokerInfo(one, rack=racks[place] if racks else None) for place, one in enumerate(ids)]
+    return [BrokerInfo(broker_id, rack=racks[place] if racks else None) for place, broker_id in enumerate(ids)]
 
 
 def placed(present, there, factor=None):
@@ -39,8 +39,8 @@ def test_every_partition_has_its_replicas_on_brokers_that_take_them_and_no_broke
         assert len(replicas) == len(set(replicas)) == (factor or len(present[partition]))
         assert there.issuperset(replicas)
     held = Counter(broker for replicas in found.values() for broker in replicas)
-    if all(len(one) == 1 for one in found.values()):
-        assert max(held.values()) - min(held[one] for one in there) <= 1
+    if all(len(replicas) == 1 for replicas in found.values()):
+        assert max(held.values()) - min(held[broker] for broker in there) <= 1
     assert spread(present, brokers(*sorted(there)), factor) == found
 
 
@@ -52,7 +52,7 @@ def test_a_replica_stays_where_it_is_when_its_broker_stays_and_the_burden_is_eve
 def test_a_broker_that_goes_gives_only_its_own_replicas_away():
     present = {("t", 0): (1, 2), ("t", 1): (2, 3), ("t", 2): (3, 1)}
     found = placed(present, brokers(1, 2, 4))
-    moved = sum(len(set(found[one]) - set(present[one])) for one in present)
+    moved = sum(len(set(found[partition]) - set(present[partition])) for partition in present)
     assert moved == 2
     assert all(3 not in replicas for replicas in found.values())
 
@@ -66,14 +66,14 @@ def test_a_new_broker_takes_its_share():
 def test_more_replicas_go_to_other_racks():
     there = brokers(1, 2, 3, 4, racks=["a", "a", "b", "b"])
     for replicas in placed({("t", index): (1 + index % 4,) for index in range(8)}, there, factor=2).values():
-        assert {one > 2 for one in replicas} == {False, True}
+        assert {replica > 2 for replica in replicas} == {False, True}
 
 
 def test_leaders_are_spread_without_a_record_that_moves():
     present = {("t", index): (1, 2, 3) for index in range(6)}
     found = placed(present, brokers(1, 2, 3))
     assert Counter(replicas[0] for replicas in found.values()) == {1: 2, 2: 2, 3: 2}
-    assert {frozenset(one) for one in found.values()} == {frozenset({1, 2, 3})}
+    assert {frozenset(replicas) for replicas in found.values()} == {frozenset({1, 2, 3})}
 
 
 def test_more_replicas_than_brokers_are_refused():
@@ -92,7 +92,7 @@ def test_a_plan_names_only_partitions_whose_replicas_change():
 
 def test_a_plan_for_a_broker_that_does_not_live_is_refused():
     refused = plan({("t", 0): (1,)}, brokers(1, 2), broker_ids=[2, 9])
-    assert refused == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Broker 9 is not among the live ones: 1,2.")
+    assert refused == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Broker 9 is not alive; the live brokers are 1,2.")
 
 
 def test_what_is_wanted_and_there_already_is_no_change():

@@ -52,8 +52,10 @@ def test_every_name_kafka_allows_is_allowed(name):
 
 def test_defaults_come_from_the_broker():
     topic = created("t")
-    assert [one.partition for one in topic.partitions] == [0, 1, 2]
-    assert {(one.replicas, one.isr, one.leader, one.leader_epoch) for one in topic.partitions} == {((1,), (1,), 1, 0)}
+    assert [partition.partition for partition in topic.partitions] == [0, 1, 2]
+    assert {
+        (partition.replicas, partition.isr, partition.leader, partition.leader_epoch) for partition in topic.partitions
+    } == {((1,), (1,), 1, 0)}
 
 
 def test_a_recreated_topic_gets_another_id():
@@ -142,7 +144,7 @@ def test_nothing_is_deleted_where_deletion_is_disabled():
 def test_partitions_are_added_after_the_present_ones():
     topic = topics.add_partitions({"t": created("t")}, "t", 5, None, RULES)
     assert isinstance(topic, Topic)
-    assert [one.partition for one in topic.partitions] == [0, 1, 2, 3, 4]
+    assert [partition.partition for partition in topic.partitions] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -167,10 +169,10 @@ def created_on_three(**fields: object) -> Topic | Refusal:
 def test_replicas_are_placed_on_live_brokers_all_in_sync():
     topic = created_on_three()
     assert isinstance(topic, Topic)
-    assert sorted(one.leader for one in topic.partitions) == [1, 2, 3]
-    for one in topic.partitions:
-        assert sorted(one.replicas) == [1, 2, 3]
-        assert (one.isr, one.leader) == (one.replicas, one.replicas[0])
+    assert sorted(partition.leader for partition in topic.partitions) == [1, 2, 3]
+    for partition in topic.partitions:
+        assert sorted(partition.replicas) == [1, 2, 3]
+        assert (partition.isr, partition.leader) == (partition.replicas, partition.replicas[0])
 
 
 def test_a_factor_larger_than_the_live_brokers_is_refused():
@@ -187,7 +189,7 @@ def test_a_manual_assignment_names_live_brokers_once_and_as_many_for_each_partit
 def test_a_manual_assignment_is_followed():
     topic = created_on_three(assignments=[(1, [2, 3]), (0, [3, 1])])
     assert isinstance(topic, Topic)
-    assert [one.replicas for one in topic.partitions] == [(3, 1), (2, 3)]
+    assert [partition.replicas for partition in topic.partitions] == [(3, 1), (2, 3)]
 
 
 def test_added_partitions_have_as_many_replicas_and_go_on_where_the_others_ended():
@@ -196,8 +198,8 @@ def test_added_partitions_have_as_many_replicas_and_go_on_where_the_others_ended
     grown = topics.add_partitions({"t": topic}, "t", 6, None, THREE)
     assert isinstance(grown, Topic)
     assert grown.partitions[:3] == topic.partitions
-    assert sorted(one.leader for one in grown.partitions[3:]) == [1, 2, 3]
-    assert {len(one.replicas) for one in grown.partitions} == {2}
+    assert sorted(partition.leader for partition in grown.partitions[3:]) == [1, 2, 3]
+    assert {len(partition.replicas) for partition in grown.partitions} == {2}
     refused = topics.add_partitions({"t": topic}, "t", 4, [[1, 2, 3]], THREE)
     assert code(refused) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     alone = topics.add_partitions({"t": topic}, "t", 4, None, RULES)
@@ -215,28 +217,32 @@ class TestWhileABrokerIsDead:
     def test_a_topic_of_all_brokers_has_a_replica_on_the_dead_one_that_is_not_in_sync(self):
         topic = self.created(NewTopic("t", 6, 3))
         assert isinstance(topic, Topic)
-        for one in topic.partitions:
-            assert set(one.replicas) == {1, 2, 3}
-            assert set(one.isr) == {1, 2}
-            assert (one.leader, one.elr) == (one.isr[0], ())
+        for partition in topic.partitions:
+            assert set(partition.replicas) == {1, 2, 3}
+            assert set(partition.isr) == {1, 2}
+            assert (partition.leader, partition.elr) == (partition.isr[0], ())
 
     def test_partitions_are_added_alike(self):
         topic = topics.create({}, [NewTopic("t", 1, 3)], THREE, new_topic_id)[0]
         grown = topics.add_partitions({"t": topic}, "t", 3, None, self.RULES)
         assert isinstance(grown, Topic)
         assert grown.partitions[0] is topic.partitions[0]
-        assert [(set(one.replicas), set(one.isr)) for one in grown.partitions[1:]] == [({1, 2, 3}, {1, 2})] * 2
+        assert [(set(partition.replicas), set(partition.isr)) for partition in grown.partitions[1:]] == [
+            ({1, 2, 3}, {1, 2})
+        ] * 2
 
     def test_fewer_replicas_than_live_brokers_leave_the_dead_one_out(self):
         topic = self.created(NewTopic("t", 12, 2))
-        assert {broker for one in topic.partitions for broker in one.replicas} == {1, 2}
+        assert {broker for partition in topic.partitions for broker in partition.replicas} == {1, 2}
 
     def test_a_manual_assignment_may_begin_with_the_dead_one_but_not_have_it_alone(self):
         topic = self.created(NewTopic("t", assignments=[(0, [3, 1])]))
-        assert [(one.replicas, one.isr, one.leader) for one in topic.partitions] == [((3, 1), (1,), 1)]
+        assert [(partition.replicas, partition.isr, partition.leader) for partition in topic.partitions] == [
+            ((3, 1), (1,), 1)
+        ]
         assert code(self.created(NewTopic("t", assignments=[(0, [3])]))) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
         grown = topics.add_partitions({"t": topic}, "t", 2, [[3, 2]], self.RULES)
         assert (grown.partitions[1].isr, grown.partitions[1].leader) == ((2,), 2)
 
-    def test_nobody_who_was_forgotten_is_counted(self):
+    def test_an_unregistered_broker_is_not_counted(self):
         assert code(self.created(NewTopic("t", 1, 4))) is ErrorCode.INVALID_REPLICATION_FACTOR

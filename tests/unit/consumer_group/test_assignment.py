@@ -13,7 +13,7 @@ MEMBERS = st.dictionaries(st.text("mnop123", min_size=1, max_size=4), st.sets(st
 PARTITIONS = st.dictionaries(st.sampled_from(TOPICS), st.sets(st.integers(0, 40), max_size=20))
 
 
-def test_the_shares_of_the_paper_and_who_takes_the_rest() -> None:
+def test_the_shares_are_those_of_the_paper_and_the_first_members_take_the_rest() -> None:
     members = {"c1": ["t"], "c2": ["t"], "c3": ["t", "u"], "c4": ["u"]}
     partitions = {"t": range(8), "u": range(1)}
     assert share("c1", members, partitions) == {("t", 0), ("t", 1), ("t", 2)}
@@ -30,7 +30,7 @@ def test_every_partition_of_a_subscribed_topic_has_one_owner_and_shares_differ_b
 ) -> None:
     owners = Counter(partition for member in members for partition in share(member, members, partitions))
     subscribed = {topic for topics in members.values() for topic in topics}
-    assert set(owners) == {(topic, one) for topic in subscribed for one in partitions.get(topic, ())}
+    assert set(owners) == {(topic, number) for topic in subscribed for number in partitions.get(topic, ())}
     assert set(owners.values()) <= {1}
     for topic in subscribed:
         sizes = [
@@ -95,7 +95,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(("join", "die", "look", "act")), st.
 
 @settings(deadline=None)
 @given(EVENTS, st.integers(0, 12))
-def test_members_that_see_changes_late_never_own_the_same_and_settle_when_they_have_seen_all(
+def test_members_that_see_changes_late_never_own_the_same_and_agree_when_they_have_seen_all(
     events: list[tuple[str, int]], count: int
 ) -> None:
     registry, partitions = Registry(), {"t": set(range(count))}
@@ -121,4 +121,4 @@ def test_members_that_see_changes_late_never_own_the_same_and_settle_when_they_h
         for member in living.values():
             member.act(registry, partitions)
     owned = [partition for member in living.values() for partition in member.owned]
-    assert sorted(owned) == [("t", one) for one in range(count if living else 0)]
+    assert sorted(owned) == [("t", number) for number in range(count if living else 0)]

@@ -34,7 +34,8 @@ DOCUMENT = {
 def classes() -> list[type]:
     """Every dataclass of the package."""
     modules = [
-        importlib.import_module(f"{results.__name__}.{one.name}") for one in pkgutil.iter_modules(results.__path__)
+        importlib.import_module(f"{results.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(results.__path__)
     ]
     return [
         found

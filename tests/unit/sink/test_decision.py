@@ -47,8 +47,8 @@ def test_a_decision_that_gave_a_write_up_reads_back() -> None:
 
 
 def test_the_document_is_what_its_description_says() -> None:
-    one = Transaction(f"pylog-once.{QUERY.key}.7.0.1f00ba12c0ffee00", 4001, 1, True)
-    assert json.loads(encode(Decision(QUERY, (one,), 1763700000000))) == {
+    transaction = Transaction(f"pylog-once.{QUERY.key}.7.0.1f00ba12c0ffee00", 4001, 1, True)
+    assert json.loads(encode(Decision(QUERY, (transaction,), 1763700000000))) == {
         "format": 1,
         "kind": "stream",
         "version": 7,

@@ -15,7 +15,7 @@ from pylog_spark.spark.foreach import _shown
 
 
 class Writes:
-    """A frame's writer that notes what it is told."""
+    """A frame's writer that records its options."""
 
     def __init__(self) -> None:
         self.write = self
@@ -76,7 +76,7 @@ def test_brokers_that_were_written_to_are_waited_for(pauses: list[float]) -> Non
     write(Writes(), 0)
     frame = Away(100)
     write(frame, 1)
-    assert [one["txnVersion"] for one in frame.saved] == [1]
+    assert [options["txnVersion"] for options in frame.saved] == [1]
     assert sum(pauses) == 100
 
 

@@ -31,14 +31,14 @@ def test_a_tasks_name_says_key_version_partition_and_job_whatever_the_key_is(key
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(
-    ("given_ms", "told_ms"), [(1_000, 1_000), (1_001, 2_000), (1_200_000, 1_200_000), (YEAR_MS, YEAR_MS)]
+    ("given_ms", "named_ms"), [(1_000, 1_000), (1_001, 2_000), (1_200_000, 1_200_000), (YEAR_MS, YEAR_MS)]
 )
-def test_a_tasks_name_says_after_how_long_its_write_counts_as_abandoned(key: str, given_ms: int, told_ms: int) -> None:
+def test_a_tasks_name_says_after_how_long_its_write_counts_as_abandoned(key: str, given_ms: int, named_ms: int) -> None:
     text = task_transaction_id(Write(BATCH, key, 12), 3, "00c0ffee", given_ms)
     name = parse_task_id(text)
     assert name is not None
     assert (name.key, name.version, name.partition, name.job) == (key, 12, 3, "00c0ffee")
-    assert name.abandoned_after_ms == told_ms
+    assert name.abandoned_after_ms == named_ms
     assert re.fullmatch(pattern_of(key), text)
 
 

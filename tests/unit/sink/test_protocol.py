@@ -21,7 +21,7 @@ from pylog_spark.sink.protocol import (
     Outcome,
     abandoned,
     abort_step,
-    agreed,
+    common_outcome,
     given_up,
     losers,
     needs_help,
@@ -39,13 +39,13 @@ JOB = "00000001"
 _numbers = itertools.count(1)
 
 
-def transaction(write: Write, partition: int = 0, job: str = JOB, *, prepared: bool = True) -> Transaction:
+def new_transaction(write: Write, partition: int = 0, job: str = JOB, *, prepared: bool = True) -> Transaction:
     return Transaction(task_transaction_id(write, partition, job), next(_numbers), 0, prepared)
 
 
-def outcome(write: Write, *, rows: bool = True, skipped: bool = False, topic_id: str = "") -> Outcome:
+def new_outcome(write: Write, *, rows: bool = True, skipped: bool = False, topic_id: str = "") -> Outcome:
     topic_ids = {"t": topic_id} if topic_id else {}
-    return Outcome(write, JOB, transaction(write) if rows else None, skipped, topic_ids)
+    return Outcome(write, JOB, new_transaction(write) if rows else None, skipped, topic_ids)
 
 
 def query(version: int) -> Write:
@@ -53,7 +53,7 @@ def query(version: int) -> Write:
 
 
 def decided(write: Write, count: int = 2) -> Decision:
-    return Decision(write, tuple(transaction(write, number) for number in range(count)), NOW)
+    return Decision(write, tuple(new_transaction(write, number) for number in range(count)), NOW)
 
 
 def refusal(stored: Decision | None, write: Write, outcomes: Sequence[Outcome]) -> PylogError:
@@ -63,21 +63,21 @@ def refusal(stored: Decision | None, write: Write, outcomes: Sequence[Outcome]) 
 
 
 def test_the_first_version_is_decided_with_the_transactions_of_its_tasks() -> None:
-    outcomes = [outcome(query(0)), outcome(query(0), rows=False), outcome(query(0))]
-    wanted = tuple(one.transaction for one in outcomes if one.transaction)
+    outcomes = [new_outcome(query(0)), new_outcome(query(0), rows=False), new_outcome(query(0))]
+    wanted = tuple(outcome.transaction for outcome in outcomes if outcome.transaction)
     assert next_step(None, query(0), outcomes, NOW) == Decide(Decision(query(0), wanted, NOW), None)
 
 
 def test_a_new_version_ends_what_the_last_one_may_have_left_open() -> None:
     before = decided(query(4))
-    step = next_step(before, query(5), [outcome(query(5))], NOW)
+    step = next_step(before, query(5), [new_outcome(query(5))], NOW)
     assert isinstance(step, Decide)
     assert step.earlier == before
 
 
 def test_a_decision_keeps_the_ids_of_topics_that_earlier_versions_wrote_to() -> None:
     before = replace(decided(query(4)), topic_ids={"u": "1"})
-    step = next_step(before, query(5), [outcome(query(5), topic_id="2"), outcome(query(5), rows=False)], NOW)
+    step = next_step(before, query(5), [new_outcome(query(5), topic_id="2"), new_outcome(query(5), rows=False)], NOW)
     assert isinstance(step, Decide)
     assert step.decision.topic_ids == {"t": "2", "u": "1"}
 
@@ -87,7 +87,7 @@ def test_a_version_that_was_written_into_another_topic_of_the_same_name_is_refus
     stored: str, tasks: list[str]
 ) -> None:
     before = replace(decided(query(4)), topic_ids={"t": stored} if stored else {})
-    error = refusal(before, query(5), [outcome(query(5), topic_id=one) for one in tasks])
+    error = refusal(before, query(5), [new_outcome(query(5), topic_id=topic_id) for topic_id in tasks])
     assert error.condition == "PYLOG_TOPIC_RECREATED"
     assert "its id was 1 and is now 2" in error.sentence
 
@@ -95,40 +95,40 @@ def test_a_version_that_was_written_into_another_topic_of_the_same_name_is_refus
 @pytest.mark.parametrize("stored", [5, 6, 99])
 def test_a_decided_version_is_finished_whatever_the_tasks_wrote_again(stored: int) -> None:
     before = decided(query(stored))
-    for outcomes in ([outcome(query(5))], [outcome(query(5), rows=False, skipped=True)], []):
+    for outcomes in ([new_outcome(query(5))], [new_outcome(query(5), rows=False, skipped=True)], []):
         assert next_step(before, query(5), outcomes, NOW) == Finish(before)
 
 
 def test_without_rows_nothing_is_decided_except_for_a_batch_with_a_name() -> None:
-    assert next_step(decided(query(4)), query(5), [outcome(query(5), rows=False)], NOW) == Nothing()
+    assert next_step(decided(query(4)), query(5), [new_outcome(query(5), rows=False)], NOW) == Nothing()
     named = Write(BATCH, "orders", 5)
     assert next_step(None, named, [], NOW) == Decide(Decision(named, (), NOW), None)
 
 
 def test_a_decision_that_vanished_under_a_running_query_is_refused() -> None:
-    error = refusal(None, query(5), [outcome(query(5)), outcome(query(5), rows=False, skipped=True)])
+    error = refusal(None, query(5), [new_outcome(query(5)), new_outcome(query(5), rows=False, skipped=True)])
     assert error.condition == "PYLOG_SINK_STATE"
 
 
 def test_more_transactions_than_fit_into_a_decision_are_refused_with_what_to_do() -> None:
-    one = outcome(query(0))
-    error = refusal(None, query(0), [one] * (TRANSACTIONS_MAX + 1))
+    outcome = new_outcome(query(0))
+    error = refusal(None, query(0), [outcome] * (TRANSACTIONS_MAX + 1))
     assert "coalesce" in error.sentence
 
 
 def test_a_write_that_was_given_up_is_not_committed_afterwards() -> None:
     write = Write(ONCE, "k", 0)
     mark = Decision(write, (), NOW, aborted=True)
-    assert refusal(mark, write, [outcome(write)]).condition == "PYLOG_SINK_FENCED"
-    skipped = [outcome(write, rows=False, skipped=True)]
+    assert refusal(mark, write, [new_outcome(write)]).condition == "PYLOG_SINK_FENCED"
+    skipped = [new_outcome(write, rows=False, skipped=True)]
     assert refusal(mark, write, skipped).condition == "PYLOG_SINK_FENCED", "its rows are nowhere"
     assert next_step(mark, write, [], NOW) == Finish(mark)
 
 
 def test_tasks_of_two_writes_are_never_committed_together() -> None:
-    assert agreed([]) is None
+    assert common_outcome([]) is None
     with pytest.raises(PylogError, match="batch 1 of query q and batch 2 of query q"):
-        agreed([outcome(query(1)), outcome(query(2))])
+        common_outcome([new_outcome(query(1)), new_outcome(query(2))])
 
 
 def test_giving_up_leaves_alone_what_is_decided_and_marks_only_a_write_that_is_never_repeated() -> None:
@@ -141,22 +141,24 @@ def test_giving_up_leaves_alone_what_is_decided_and_marks_only_a_write_that_is_n
 
 def test_losers_are_the_open_transactions_of_the_key_up_to_the_decided_version_and_not_in_its_list() -> None:
     decision = decided(query(5))
-    loser, old = transaction(query(5), 0), transaction(query(3), 1)
-    newer, stranger = transaction(query(6)), transaction(Write(STREAM, "q.5", 1))
-    mine = [one.transactional_id for one in decision.transactions]
-    everybody = [one.transactional_id for one in (loser, old, newer, stranger)] + mine + ["pylog-sink.q", "app"]
+    loser, old = new_transaction(query(5), 0), new_transaction(query(3), 1)
+    newer, stranger = new_transaction(query(6)), new_transaction(Write(STREAM, "q.5", 1))
+    mine = [transaction.transactional_id for transaction in decision.transactions]
+    everybody = (
+        [transaction.transactional_id for transaction in (loser, old, newer, stranger)] + mine + ["pylog-sink.q", "app"]
+    )
     assert losers(everybody, decision) == sorted([loser.transactional_id, old.transactional_id])
 
 
 def test_who_gives_up_ends_only_what_belongs_to_the_same_attempt() -> None:
-    own, other = transaction(query(5), 0, "aaaaaaaa"), transaction(query(5), 0, "bbbbbbbb")
-    later = transaction(query(6), 0, "aaaaaaaa")
-    ids = [one.transactional_id for one in (own, other, later)]
+    own, other = new_transaction(query(5), 0, "aaaaaaaa"), new_transaction(query(5), 0, "bbbbbbbb")
+    later = new_transaction(query(6), 0, "aaaaaaaa")
+    ids = [transaction.transactional_id for transaction in (own, other, later)]
     assert given_up(ids, query(5), "aaaaaaaa") == [own.transactional_id]
 
 
 def test_a_revoked_transaction_stays_revoked_until_it_is_ended_or_its_version_decided() -> None:
-    first, second, late = transaction(query(6)), transaction(query(6), 1), transaction(query(5))
+    first, second, late = new_transaction(query(6)), new_transaction(query(6), 1), new_transaction(query(5))
     mine = first.transactional_id
     stored = revoking(decided(query(4)), query(4), [mine], [mine], NOW)
     again = revoking(stored, query(4), [second.transactional_id], [mine, second.transactional_id], NOW)
@@ -169,7 +171,7 @@ def test_a_revoked_transaction_stays_revoked_until_it_is_ended_or_its_version_de
     assert step.decision.revoked == again.revoked
     own = Outcome(query(6), JOB, first, skipped=False)
     assert refusal(step.decision, query(6), [own]).condition == "PYLOG_SINK_FENCED"
-    step = next_step(step.decision, query(6), [outcome(query(6))], NOW)
+    step = next_step(step.decision, query(6), [new_outcome(query(6))], NOW)
     assert isinstance(step, Decide)
     assert step.decision.revoked == ()
 
@@ -177,7 +179,7 @@ def test_a_revoked_transaction_stays_revoked_until_it_is_ended_or_its_version_de
 def test_more_than_one_record_can_revoke_is_revoked_in_portions_those_first_that_are_revoked_already(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ids = sorted(transaction(query(6), number).transactional_id for number in range(5))
+    ids = sorted(new_transaction(query(6), number).transactional_id for number in range(5))
     monkeypatch.setattr(protocol, "REVOKED_BYTES_MAX", 2 * revoked_bytes(ids[0]))
     assert portion(decided(query(4)), query(4), ids, ids) == ids[:2]
     # The one before could not end these: they count until they are ended.
@@ -205,7 +207,7 @@ def test_a_record_with_all_that_a_decision_may_say_fits_into_a_batch() -> None:
 
 
 def test_for_how_long_transactions_are_open_is_known_of_those_that_brokers_describe() -> None:
-    (began,) = described(transaction(query(5)), start_time_ms=NOW - 5_000).values()
+    (began,) = described(new_transaction(query(5)), start_time_ms=NOW - 5_000).values()
     assert open_for_ms([began, replace(began, start_time_ms=NOW - 9_000)], NOW) == 9_000
     assert open_for_ms([replace(began, start_time_ms=NOW + 5)], NOW) == 0, "the broker's clock is ahead"
     unknown = [replace(began, start_time_ms=-1), replace(began, error="NOT_COORDINATOR", start_time_ms=NOW - 1)]
@@ -216,24 +218,24 @@ def test_for_how_long_transactions_are_open_is_known_of_those_that_brokers_descr
 
 def test_what_is_revoked_of_a_write_that_is_never_repeated_gives_it_up() -> None:
     write = Write(ONCE, "k", 0)
-    one = transaction(write).transactional_id
-    assert revoking(None, write, [one], [one], NOW) == Decision(write, (), NOW, aborted=True)
+    transactional_id = new_transaction(write).transactional_id
+    assert revoking(None, write, [transactional_id], [transactional_id], NOW) == Decision(write, (), NOW, aborted=True)
 
 
 def test_a_prepared_transaction_is_decided_only_while_it_is_open() -> None:
-    one = transaction(query(5))
-    assert not_safe([one], described(one, timeout_ms=2**31 - 1, start_time_ms=0), NOW) == []
+    transaction = new_transaction(query(5))
+    assert not_safe([transaction], described(transaction, timeout_ms=2**31 - 1, start_time_ms=0), NOW) == []
     for state in ("CompleteAbort", "PrepareAbort", "Empty"):
-        assert not_safe([one], described(one, state=state), NOW) == [one.transactional_id]
-    assert not_safe([one], {}, NOW) == [one.transactional_id], "forgotten"
+        assert not_safe([transaction], described(transaction, state=state), NOW) == [transaction.transactional_id]
+    assert not_safe([transaction], {}, NOW) == [transaction.transactional_id], "forgotten"
 
 
-def described(one: Transaction, **changes: Any) -> dict[str, TransactionDescription]:
+def described(transaction: Transaction, **changes: Any) -> dict[str, TransactionDescription]:
     state = TransactionDescription(
-        one.transactional_id,
+        transaction.transactional_id,
         "Ongoing",
-        one.producer_id,
-        one.producer_epoch,
+        transaction.producer_id,
+        transaction.producer_epoch,
         timeout_ms=900_000,
         start_time_ms=NOW - 1000,
         partitions=(),
@@ -241,21 +243,21 @@ def described(one: Transaction, **changes: Any) -> dict[str, TransactionDescript
         error=None,
         message=None,
     )
-    return {one.transactional_id: replace(state, **changes)}
+    return {transaction.transactional_id: replace(state, **changes)}
 
 
 def test_a_transaction_that_can_time_out_is_decided_only_while_it_is_open_and_has_time_left() -> None:
-    one = transaction(query(5), prepared=False)
-    lost = [one.transactional_id]
-    assert not_safe([one], described(one), NOW) == []
-    assert not_safe([one], {}, NOW) == lost
+    transaction = new_transaction(query(5), prepared=False)
+    lost = [transaction.transactional_id]
+    assert not_safe([transaction], described(transaction), NOW) == []
+    assert not_safe([transaction], {}, NOW) == lost
     for state in ("CompleteAbort", "PrepareAbort", "Empty", "CompleteCommit", "PrepareEpochFence"):
-        assert not_safe([one], described(one, state=state), NOW) == lost
-    assert not_safe([one], described(one, producer_epoch=one.producer_epoch + 1), NOW) == lost
-    assert not_safe([one], described(one, start_time_ms=NOW - 880_000), NOW) == lost
-    assert not_safe([one], described(one, start_time_ms=NOW - 860_000), NOW) == []
-    assert not_safe([one], described(one, timeout_ms=10_000, start_time_ms=NOW - 8_000), NOW) == []
-    assert not_safe([one], described(one, timeout_ms=10_000, start_time_ms=NOW - 9_500), NOW) == lost
+        assert not_safe([transaction], described(transaction, state=state), NOW) == lost
+    assert not_safe([transaction], described(transaction, producer_epoch=transaction.producer_epoch + 1), NOW) == lost
+    assert not_safe([transaction], described(transaction, start_time_ms=NOW - 880_000), NOW) == lost
+    assert not_safe([transaction], described(transaction, start_time_ms=NOW - 860_000), NOW) == []
+    assert not_safe([transaction], described(transaction, timeout_ms=10_000, start_time_ms=NOW - 8_000), NOW) == []
+    assert not_safe([transaction], described(transaction, timeout_ms=10_000, start_time_ms=NOW - 9_500), NOW) == lost
 
 
 def test_a_batch_that_is_over_drops_its_list_and_one_without_a_name_its_record() -> None:
@@ -269,7 +271,7 @@ def test_help_is_for_batches_whose_drivers_are_long_silent() -> None:
     own = Write(ONCE, "mine", 0)
     later = NOW + HELP_AFTER_MS + 1
     named, once, stream = decided(Write(BATCH, "orders", 1)), decided(Write(ONCE, "k", 0)), decided(query(1))
-    assert [needs_help(one, own, later) for one in (named, once, stream)] == [True, True, False]
+    assert [needs_help(decision, own, later) for decision in (named, once, stream)] == [True, True, False]
     assert not needs_help(named, own, NOW + 1)
     assert not needs_help(replace(named, transactions=()), own, later)
     assert not needs_help(once, once.write, later)

@@ -137,11 +137,11 @@ class World:
         return actor
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Let actors take turns until the answer is true, or all are done. Whoever has the turn keeps it for a while, so that
+        """Let actors take turns until the answer is true, or all are done. An actor keeps its turn for a while, so that
         some get far ahead of others."""
         favourite: Actor | None = None
         for _ in range(_STEPS_MAX):
-            living = [one for one in self.actors if not one.done]
+            living = [actor for actor in self.actors if not actor.done]
             if until() or not living:
                 return
             if favourite is None or favourite.done or self.random.random() < self.restless:
@@ -152,11 +152,11 @@ class World:
         raise AssertionError(f"no end after {_STEPS_MAX} steps")
 
     def kill_all(self) -> None:
-        """Whoever still lives dies."""
-        for one in self.actors:
-            while not one.done:
-                one.dead = True
-                one.step()
+        """Kill all actors that still live."""
+        for actor in self.actors:
+            while not actor.done:
+                actor.dead = True
+                actor.step()
 
     def asked(self) -> None:
         """A request is on its way."""
@@ -181,7 +181,7 @@ class World:
                 return
 
     def begin(self, name: str) -> tuple[int, int]:
-        """InitProducerId: an open transaction of this id is aborted, whoever had it is fenced."""
+        """InitProducerId: an open transaction of this id is aborted, its producer before is fenced."""
         producer = self.producers.get(name)
         if producer is None:
             self._ids += 1
@@ -224,13 +224,13 @@ class World:
         """Brokers of pylog forget ids of tasks whose transactions have ended."""
         if not self.two_phase:
             return
-        for name in [n for n, one in self.producers.items() if one.span and one.span.state != OPEN]:
+        for name in [n for n, producer in self.producers.items() if producer.span and producer.span.state != OPEN]:
             if name.startswith("pylog-once."):
                 del self.producers[name]
 
     def open(self) -> list[str]:
         """Ids with an open transaction."""
-        return [name for name, one in self.producers.items() if one.span and one.span.state == OPEN]
+        return [name for name, producer in self.producers.items() if producer.span and producer.span.state == OPEN]
 
     def stable(self, isolation: str) -> int:
         """The end of the log of decisions."""
@@ -303,9 +303,13 @@ class Writer:
             self._span.prepared = True
             producer.epoch += 1
             self._who = (producer.producer_id, producer.epoch)
-        told = {"transactional_id": self._name, "producer_id": producer.producer_id, "producer_epoch": producer.epoch}
+        identity = {
+            "transactional_id": self._name,
+            "producer_id": producer.producer_id,
+            "producer_epoch": producer.epoch,
+        }
         self._world.answered()
-        return {**told, "prepared": self._world.two_phase}
+        return {**identity, "prepared": self._world.two_phase}
 
     def end(self, commit: bool) -> None:
         self._world.asked()
@@ -340,12 +344,12 @@ class Client:
         error = None if self._world.topic_made else "UNKNOWN_TOPIC_OR_PARTITION"
         count = 8 if self._world.topic_made else 0
         found = tuple(PartitionDescription(number, 0, 0, (0,), (0,), None) for number in range(count))
-        return [asdict(TopicDescription(one, "id", False, error, found)) for one in names]
+        return [asdict(TopicDescription(name, "id", False, error, found)) for name in names]
 
     def create_topics(self, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
         self._world.asked()
         self._world.topic_made = True
-        return [asdict(CreateTopicResult(one["name"], "id", 8, 1, None, None)) for one in topics]
+        return [asdict(CreateTopicResult(topic["name"], "id", 8, 1, None, None)) for topic in topics]
 
     def list_offsets(self, wanted: list[tuple[str, int, int]], isolation: str) -> list[tuple[str, int, int, int]]:
         self._world.asked()
@@ -372,22 +376,24 @@ class Client:
 
     def _list_transactions(self, states: list[str], pattern: str, duration_ms: int, **_: Any) -> list[dict[str, Any]]:
         assert states == [OPEN]
-        names = [one for one in self._world.open() if re.fullmatch(pattern, one)]
+        names = [name for name in self._world.open() if re.fullmatch(pattern, name)]
         if duration_ms >= 0:
-            names = [one for one in names if self._world.random.random() < self._world.old]
-        return [asdict(TransactionListing(one, self._world.producers[one].producer_id, OPEN, 0)) for one in names]
+            names = [name for name in names if self._world.random.random() < self._world.old]
+        return [asdict(TransactionListing(name, self._world.producers[name].producer_id, OPEN, 0)) for name in names]
 
     def _describe_transactions(self, names: list[str]) -> list[dict[str, Any]]:
-        return [self._described(one) for one in names]
+        return [self._described(name) for name in names]
 
     def _described(self, name: str) -> dict[str, Any]:
-        one = self._world.producers.get(name)
-        if one is None:
+        producer = self._world.producers.get(name)
+        if producer is None:
             missing = "TRANSACTIONAL_ID_NOT_FOUND"
             return asdict(TransactionDescription(name, "", -1, -1, 0, -1, (), 0, missing, missing))
-        state = one.span.state if one.span else "Empty"
+        state = producer.span.state if producer.span else "Empty"
         times = _TIMEOUT_MS, 10**15
-        return asdict(TransactionDescription(name, state, one.producer_id, one.epoch, *times, (), 0, None, None))
+        return asdict(
+            TransactionDescription(name, state, producer.producer_id, producer.epoch, *times, (), 0, None, None)
+        )
 
     def _fence_producers(self, names: list[str]) -> list[dict[str, Any]]:
         for name in names:
@@ -414,7 +420,7 @@ class Reader:
             for span, key, value in self._world.decisions[self._start : self._end]
             if span.state == COMMITTED
         ]
-        keys, values = (pa.array([pair[one] for pair in found], pa.binary()) for one in (0, 1))
+        keys, values = (pa.array([pair[index] for pair in found], pa.binary()) for index in (0, 1))
         return pa.record_batch({"key": keys, "value": values})
 
     def stop(self) -> None: ...

@@ -32,11 +32,11 @@ def refusal(**given: str) -> str:
 def test_a_number_is_in_both_sets_exactly_when_it_is_in_each(
     left: list[tuple[int, int]], right: list[tuple[int, int]], number: int
 ) -> None:
-    one, other = Spans.of(left), Spans.of(right)
-    assert (number in one) == any(low <= number < high for low, high in left)
-    assert (number in one & other) == (number in one and number in other)
-    assert one & other == other & one == Spans.of((one & other).spans)
-    assert one & EVERY == one
+    spans, other = Spans.of(left), Spans.of(right)
+    assert (number in spans) == any(low <= number < high for low, high in left)
+    assert (number in spans & other) == (number in spans and number in other)
+    assert spans & other == other & spans == Spans.of((spans & other).spans)
+    assert spans & EVERY == spans
 
 
 def test_numbers_are_written_one_by_one_or_as_half_open_ranges() -> None:
@@ -128,9 +128,9 @@ def test_a_cut_keeps_exactly_the_offsets_that_are_wanted(
 
 
 def test_both_filters_must_hold() -> None:
-    one = RecordFilter(parse_numbers("0..2"), parse_numbers("5.."), parse_times("10.."), (parse_keys("a"),))
+    record_filter = RecordFilter(parse_numbers("0..2"), parse_numbers("5.."), parse_times("10.."), (parse_keys("a"),))
     other = RecordFilter(parse_numbers("1"), EVERY, parse_times("..20"), (parse_prefixes("b"),))
-    both = one & other
+    both = record_filter & other
     assert (both.partitions, both.offsets) == (parse_numbers("1"), parse_numbers("5.."))
     assert both.native() == {"timestamps": [(10, 19)], "keys": [("in", [b"a"]), ("prefix", [b"b"])]}
     assert both.first_ms == 10

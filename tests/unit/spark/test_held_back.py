@@ -46,8 +46,8 @@ class Scene:
         self.now_s += after_s
         return self.held_back.look([A0, A1])
 
-    def told(self) -> list[str]:
-        lines = [one.getMessage() for one in self._caplog.records if one.levelno >= logging.WARNING]
+    def warnings(self) -> list[str]:
+        lines = [record.getMessage() for record in self._caplog.records if record.levelno >= logging.WARNING]
         self._caplog.clear()
         return lines
 
@@ -59,7 +59,7 @@ def scene(caplog: pytest.LogCaptureFixture) -> Scene:
 
 def test_nobody_is_asked_while_all_that_is_there_can_be_read(scene: Scene) -> None:
     assert not scene.look()
-    assert (scene.asked, scene.told()) == ([], [])
+    assert (scene.asked, scene.warnings()) == ([], [])
 
 
 def test_only_partitions_that_end_before_their_log_are_asked_for_and_at_most_once_a_minute(scene: Scene) -> None:
@@ -73,40 +73,40 @@ def test_what_was_ended_is_worth_another_look_at_the_log_and_no_warning(scene: S
     scene.high[A1], scene.ended = 12, 1
     assert scene.look()
     assert scene.look()
-    assert scene.told() == []
+    assert scene.warnings() == []
 
 
 def test_who_holds_a_query_back_is_said_with_both_ends_and_again_only_after_some_time(scene: Scene) -> None:
     scene.high[A1], scene.holders = 12, HOLDER
     assert not scene.look()
-    (told,) = scene.told()
-    for part in ("a-1 up to the last stable offset 9 only", "goes on to 12", HOLDER["q 7"]):
-        assert part in told
+    (warning,) = scene.warnings()
+    for part in ("a-1 only up to the last stable offset 9", "goes on to 12", HOLDER["q 7"]):
+        assert part in warning
     scene.look()
-    assert scene.told() == []
+    assert scene.warnings() == []
     scene.look(REPEAT_S)
-    assert len(scene.told()) == 1
+    assert len(scene.warnings()) == 1
     scene.holders = {"r 1": "another"}
     scene.look()
-    assert len(scene.told()) == 1
+    assert len(scene.warnings()) == 1
 
 
 def test_a_transaction_that_nobody_knows_is_said_when_the_stable_offset_has_stood_still(scene: Scene) -> None:
     scene.high[A1] = 12
     scene.look()
-    assert scene.told() == [], "it may have just begun"
+    assert scene.warnings() == [], "it may have just begun"
     scene.stable[A1] = 10
     scene.look()
-    assert scene.told() == [], "it has moved"
+    assert scene.warnings() == [], "it has moved"
     scene.look()
-    (told,) = scene.told()
-    assert "pylog transaction producers a:1" in told
+    (warning,) = scene.warnings()
+    assert "pylog transaction producers a:1" in warning
 
 
 def test_brokers_that_do_not_answer_are_no_failure_of_the_look(scene: Scene) -> None:
     scene.reachable = False
     assert not scene.look()
-    assert scene.told() == []
+    assert scene.warnings() == []
 
 
 def test_a_reader_of_uncommitted_data_is_never_held_back(caplog: pytest.LogCaptureFixture) -> None:

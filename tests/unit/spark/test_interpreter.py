@@ -30,33 +30,33 @@ def run(code: str, *path: str, **environment: str) -> tuple[str, str]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> str:
+def other_path(tmp_path: Path) -> str:
     """A folder with a python3 of its own."""
     (tmp_path / "python3").symlink_to(sys.executable)
     return str(tmp_path)
 
 
-def test_an_environment_that_is_not_activated_is_what_sparks_workers_run(elsewhere: str) -> None:
-    assert run(_PRINT, elsewhere, BIN)[0] == sys.executable
-    assert run(_PRINT, elsewhere)[0] == sys.executable
+def test_an_environment_that_is_not_activated_is_what_sparks_workers_run(other_path: str) -> None:
+    assert run(_PRINT, other_path, BIN)[0] == sys.executable
+    assert run(_PRINT, other_path)[0] == sys.executable
     assert run(_PRINT, "/nowhere")[0] == sys.executable
 
 
-def test_an_activated_environment_needs_nothing(elsewhere: str) -> None:
-    assert run(_PRINT, BIN, elsewhere)[0] == "None"
+def test_an_activated_environment_needs_nothing(other_path: str) -> None:
+    assert run(_PRINT, BIN, other_path)[0] == "None"
 
 
-def test_somebodys_own_choice_is_kept(elsewhere: str) -> None:
-    assert run(_PRINT, elsewhere, PYSPARK_PYTHON="/mine")[0] == "/mine"
+def test_somebodys_own_choice_is_kept(other_path: str) -> None:
+    assert run(_PRINT, other_path, PYSPARK_PYTHON="/mine")[0] == "/mine"
 
 
-def test_a_program_of_spark_submit_whose_java_half_runs_already_is_left_alone(elsewhere: str) -> None:
-    assert run(_PRINT, elsewhere, PYSPARK_GATEWAY_PORT="1")[0] == "None"
+def test_a_program_of_spark_submit_whose_java_half_runs_already_is_left_alone(other_path: str) -> None:
+    assert run(_PRINT, other_path, PYSPARK_GATEWAY_PORT="1")[0] == "None"
 
 
-def test_an_import_after_the_session_was_made_is_warned_of(elsewhere: str) -> None:
+def test_an_import_after_the_session_was_made_is_warned_of(other_path: str) -> None:
     # Spark's Java half as the session would leave it, without the seconds that its start takes.
     code = f"import pyspark; pyspark.SparkContext._gateway = object(); {_PRINT}"
-    said, warned = run(code, elsewhere)
+    said, warned = run(code, other_path)
     assert said == "None"
     assert "import pylog_spark before the session is made, or set PYSPARK_PYTHON" in warned

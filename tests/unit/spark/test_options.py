@@ -112,8 +112,8 @@ def test_an_ending_time_without_a_record_means_latest_and_a_starting_one_an_erro
     given = {**BASE, "startingTimestamp": "9", "endingTimestamp": "10"}
     options = read_options(given, BATCH)
     assert (options.start, options.end) == (AtTimestamp(9, {}, False), AtTimestamp(10, {}, True))
-    told = read_options({**given, "startingOffsetsByTimestampStrategy": "LATEST"}, BATCH)
-    assert told.start == AtTimestamp(9, {}, True)
+    lenient = read_options({**given, "startingOffsetsByTimestampStrategy": "LATEST"}, BATCH)
+    assert lenient.start == AtTimestamp(9, {}, True)
 
 
 @pytest.mark.parametrize(

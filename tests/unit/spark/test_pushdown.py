@@ -47,7 +47,7 @@ def is_true(condition: Any, record: Record) -> bool:
     if value is None:
         return False
     if name == "In":
-        return value in [one for one in condition.value if one is not None]
+        return value in [item for item in condition.value if item is not None]
     return {
         "EqualTo": lambda: value == condition.value,
         "EqualNullSafe": lambda: value == condition.value,

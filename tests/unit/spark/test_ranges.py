@@ -139,7 +139,7 @@ def test_ranges_are_those_that_the_class_of_sparks_connector_gives() -> None:
 
 
 def _ranges(text: str) -> list[OffsetRange]:
-    numbers = [[int(number) for number in one.split(",")] for one in text.split()]
+    numbers = [[int(number) for number in words.split(",")] for words in text.split()]
     return [OffsetRange(TopicPartition("t", partition), start, end) for partition, start, end in numbers]
 
 

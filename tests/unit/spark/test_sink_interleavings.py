@@ -19,7 +19,7 @@ from pylog_spark.errors import PylogError
 from pylog_spark.sink import abandoned, attempt, batch, commit, ledger, protocol, stream, task
 from pylog_spark.sink.abandoned import end_abandoned
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
-from pylog_spark.sink.task import Target, Written
+from pylog_spark.sink.task import WritePlan, Written
 from tests.harness import runs
 from tests.unit.spark.sink_world import ABORTED, Actor, Dead, Native, World, me
 
@@ -50,13 +50,13 @@ class Job:
 
     def write(self, write: Write) -> None:
         """One version. Raises what made it fail, after an abort."""
-        target = Target(CLIENT, "sink", {"value": "value"}, batch=write)
+        plan = WritePlan(CLIENT, "sink", {"value": "value"}, batch=write)
         if self.kind == BATCH:
-            target = replace(target, decided=batch._decided(target))
-        writer = stream._Outcome(target) if self.kind == STREAM else _Batch(target)
+            plan = replace(plan, decided=batch._decided(plan))
+        writer = stream._Outcome(plan) if self.kind == STREAM else _Batch(plan)
         messages: list[Written | None] = [None] * TASKS
         try:
-            self.tasks(target, messages)
+            self.tasks(plan, messages)
             writer.commit(messages, write.version)
         except Exception:
             writer.abort(messages, write.version)
@@ -67,33 +67,33 @@ class Job:
             assert there or (self.kind == BATCH and later), f"{write} is committed and not there"
         self.committed.append(write.version)
 
-    def tasks(self, target: Target, messages: list[Written | None]) -> None:
+    def tasks(self, plan: WritePlan, messages: list[Written | None]) -> None:
         """Run attempts until each task has one that is done; those that are still running are left to themselves."""
         attempts: list[list[Actor]] = [[] for _ in range(TASKS)]
         while None in messages:
             for number in range(TASKS):
                 if messages[number] is None:
-                    messages[number] = self.look(target, number, attempts[number])
+                    messages[number] = self.look(plan, number, attempts[number])
             me().pause()
 
-    def look(self, target: Target, number: int, attempts: list[Actor]) -> Written | None:
-        for one in attempts:
-            if isinstance(one.result, Written):
-                return one.result
-        running = [one for one in attempts if not one.done]
+    def look(self, plan: WritePlan, number: int, attempts: list[Actor]) -> Written | None:
+        for actor in attempts:
+            if isinstance(actor.result, Written):
+                return actor.result
+        running = [actor for actor in attempts if not actor.done]
         if not running and len(attempts) >= _ATTEMPTS_MAX:
             raise RuntimeError("the task has failed too often")
         if not running or (len(attempts) < 2 and self.world.random.random() < 0.2):
-            attempts.append(self.world.spawn(f"task {number}", lambda: attempt_at(target, number)))
+            attempts.append(self.world.spawn(f"task {number}", lambda: attempt_at(plan, number)))
         return None
 
 
 class _Batch:
-    """A batch writer whose target was checked elsewhere."""
+    """A batch writer whose plan is not checked again."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, plan: WritePlan) -> None:
         self._writer = batch.PylogWriter.__new__(batch.PylogWriter)
-        self._writer._target = target
+        self._writer._plan = plan
 
     def commit(self, messages: list[Written | None], _: int) -> None:
         self._writer.commit(messages)
@@ -106,12 +106,12 @@ def row(version: int, number: int) -> bytes:
     return b"%d/%d" % (version, number)
 
 
-def attempt_at(target: Target, number: int) -> Written:
+def attempt_at(plan: WritePlan, number: int) -> Written:
     """What a Python worker does for a task."""
-    assert target.batch is not None
+    assert plan.batch is not None
     attempt._looked_at.clear()
     me().number = number  # type: ignore[attr-defined]
-    return target.write(iter([pa.record_batch({"value": pa.array([row(target.batch.version, number)], pa.binary())})]))
+    return plan.write(iter([pa.record_batch({"value": pa.array([row(plan.batch.version, number)], pa.binary())})]))
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def lives(world: World, kind: str, *, skips: bool = False) -> list[Job]:
             checkpoint.remove(max(checkpoint))  # the newest file of commits/ is lost
         jobs.append(Job(world, kind, checkpoint, skips=skips and len(jobs) < 4))
         driver = world.spawn("driver", jobs[-1].run)
-        patience = world.random.choice((50, 200, 2_000))
-        for _ in range(patience):
+        pauses = world.random.choice((50, 200, 2_000))
+        for _ in range(pauses):
             if driver.done:
                 break
             if world.random.random() < world.old / 20:
@@ -168,7 +168,7 @@ def lives(world: World, kind: str, *, skips: bool = False) -> list[Job]:
 
 def spawn_neighbour(world: World) -> None:
     """Somebody who ends what he takes for abandoned: all that seems to be old. Two at most, or they only fence each other."""
-    if sum(one.name == "neighbour" and not one.done for one in world.actors) < 2:
+    if sum(actor.name == "neighbour" and not actor.done for actor in world.actors) < 2:
         world.spawn("neighbour", lambda: end_abandoned(CLIENT))
 
 
@@ -182,7 +182,7 @@ def end_all_that_is_open(world: World) -> None:
 
 def open_tasks(world: World) -> list[str]:
     """Open transactions of tasks; those of dead drivers time out."""
-    return [one for one in world.open() if parse_task_id(one)]
+    return [open_id for open_id in world.open() if parse_task_id(open_id)]
 
 
 def _once(world: World) -> None:
@@ -191,17 +191,17 @@ def _once(world: World) -> None:
 
 
 def raised(world: World) -> list[BaseException]:
-    """Errors that are the sink's own fault: not a death, and not one that it tells to the user."""
-    errors = [one.error for one in world.actors if one.error is not None]
-    return [one for one in errors if not isinstance(one, Dead | PylogError | RuntimeError)]
+    """Errors that are the sink's own fault: not a death, and not one that it raises for the user."""
+    errors = [actor.error for actor in world.actors if actor.error is not None]
+    return [error for error in errors if not isinstance(error, Dead | PylogError | RuntimeError)]
 
 
 def left_open(world: World) -> list[str]:
     """Open transactions of attempts that ended well: those of dead ones wait for the next commit."""
     well = {
-        one.result.outcome.transaction.transactional_id
-        for one in world.actors
-        if isinstance(one.result, Written) and one.result.outcome.transaction is not None
+        actor.result.outcome.transaction.transactional_id
+        for actor in world.actors
+        if isinstance(actor.result, Written) and actor.result.outcome.transaction is not None
     }
     return sorted(well & set(world.open()))
 
@@ -219,8 +219,10 @@ def test_every_version_of_a_query_is_there_once_however_its_drivers_and_tasks_ov
         assert (seed, raised(world)) == (seed, [])
         assert (seed, sorted(world.visible)) == (seed, rows)
         assert (seed, left_open(world)) == (seed, [])
-        deaths += sum(isinstance(one.error, Dead) for one in world.actors)
-        aborted += sum(one.span is not None and one.span.state == ABORTED for one in world.producers.values())
+        deaths += sum(isinstance(actor.error, Dead) for actor in world.actors)
+        aborted += sum(
+            producer.span is not None and producer.span.state == ABORTED for producer in world.producers.values()
+        )
         commit_one_more(world)
         assert (seed, world.open()) == (seed, [])
     assert deaths > COUNT / 4, "hardly anybody was killed"
@@ -249,11 +251,13 @@ def test_every_version_is_there_once_though_others_take_its_drivers_for_gone_at_
         rows = sorted(row(version, number) for version in range(VERSIONS) for number in range(TASKS))
         assert (seed, raised(world)) == (seed, [])
         assert (seed, sorted(world.visible)) == (seed, rows)
-        lost += sum(isinstance(one.error, PylogError) and "abandonedAfter" in str(one.error) for one in world.actors)
+        lost += sum(
+            isinstance(actor.error, PylogError) and "abandonedAfter" in str(actor.error) for actor in world.actors
+        )
         end_all_that_is_open(world)
         assert (seed, open_tasks(world)) == (seed, [])
         assert (seed, sorted(world.visible)) == (seed, rows), "what was ended last was not decided"
-        ended += sum(bool(one.result) for one in world.actors if one.name == "neighbour")
+        ended += sum(bool(actor.result) for actor in world.actors if actor.name == "neighbour")
     assert ended > COUNT / 4, "hardly anything was abandoned"
     assert lost > COUNT / 4, "hardly any driver was slow"
 
@@ -273,7 +277,7 @@ def test_no_row_is_lost_or_repeated_though_abandoned_transactions_are_revoked_on
         end_all_that_is_open(world)
         assert (seed, open_tasks(world)) == (seed, [])
         assert (seed, sorted(world.visible)) == (seed, rows), "what was ended last was not decided"
-        ended += sum(bool(one.result) for one in world.actors if one.name == "neighbour")
+        ended += sum(bool(actor.result) for actor in world.actors if actor.name == "neighbour")
     assert ended > COUNT / 4, "hardly anything was abandoned"
 
 
@@ -395,11 +399,13 @@ def test_the_world_bites_a_sink_that_does_not_look_again_leaves_transactions_ope
 def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_version(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first draft of the protocol: whoever gives up aborts all open transactions of the version, and no driver looks whether
+    """The first draft of the protocol: a driver that gives up aborts all open transactions of the version, and no driver looks whether
     its own are still open."""
     monkeypatch.setattr(commit, "check_alive", lambda ledger, write, transactions: None)
     monkeypatch.setattr(
-        commit, "given_up", lambda open_ids, write, job: [one for one in open_ids if one.startswith(write.task_prefix)]
+        commit,
+        "given_up",
+        lambda open_ids, write, job: [open_id for open_id in open_ids if open_id.startswith(write.task_prefix)],
     )
     torn = 0
     for seed in SEEDS:
@@ -407,7 +413,7 @@ def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_ver
         world.death, world.fault = 0.01, 0.03
         try:
             lives(world, STREAM)
-            torn += any(isinstance(one, AssertionError) for one in raised(world))
+            torn += any(isinstance(error, AssertionError) for error in raised(world))
         except AssertionError:
             torn += 1
         world.kill_all()
@@ -415,7 +421,7 @@ def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_ver
 
 
 @pytest.mark.parametrize("mistake", ["aborts what it has not revoked", "is not the only driver"])
-def test_the_world_bites_a_neighbour_who_ends_by_age_alone(
+def test_the_checks_find_a_neighbour_that_ends_writes_by_their_age_alone(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     nobody = SimpleNamespace(store=lambda _: None, close=lambda: None)
@@ -430,8 +436,10 @@ def test_the_world_bites_a_neighbour_who_ends_by_age_alone(
             write_once_among_neighbours(world, seed)
         except AssertionError:  # no end: the driver waits for transactions that are gone
             bitten += 1
-        lost = any(isinstance(one.error, PylogError) and "rows are lost" in str(one.error) for one in world.actors)
-        bitten += lost or any(isinstance(one, AssertionError) for one in raised(world))
+        lost = any(
+            isinstance(actor.error, PylogError) and "rows are lost" in str(actor.error) for actor in world.actors
+        )
+        bitten += lost or any(isinstance(error, AssertionError) for error in raised(world))
         world.kill_all()
         if bitten:
             return

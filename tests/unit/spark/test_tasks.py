@@ -171,7 +171,7 @@ def test_each_topic_has_a_record_size_of_its_own() -> None:
     assert sizes(read, *ranges) == [4, 1, 1]
 
 
-def test_the_bound_in_bytes_is_an_option_and_does_not_touch_who_asks_for_records() -> None:
+def test_the_bound_in_bytes_is_an_option_and_does_not_change_a_bound_in_records() -> None:
     assert sizes(streamed({"a": 100}, minBytesPerPartition=200), *spread(8, 1)) == [2] * 4
     asked = streamed({"a": STREAM_MIN_BYTES}, minRecordsPerPartition=4)
     assert sizes(asked, *spread(8, 1)) == [4, 4]
@@ -203,6 +203,6 @@ def test_of_many_topics_a_few_are_looked_at_for_each_micro_batch() -> None:
     ranges = [OffsetRange(TopicPartition(topic, 0), 0, number + 1) for number, topic in enumerate(topics)]
     ids = dict.fromkeys(topics, "id")
     read.tasks(*ranges, ids=ids)
-    assert {one.topic for one in read.log.looked} == set(topics[LOOKS_MAX:])
+    assert {partition.topic for partition in read.log.looked} == set(topics[LOOKS_MAX:])
     read.tasks(*ranges, ids=ids)
-    assert sorted(one.topic for one in read.log.looked) == topics
+    assert sorted(partition.topic for partition in read.log.looked) == topics

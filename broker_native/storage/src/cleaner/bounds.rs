@@ -1,7 +1,6 @@
 //! What a cleaning may use: memory and time.
 use pylog_settings::server::Settings;
 
-
 /// Memory of one cleaning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CleanerConfig {

@@ -1,10 +1,10 @@
-"""Directories of partitions that this broker does not hold any more, because the cluster went on while it was away.
+"""Directories of partitions that this broker does not hold any more, because the cluster changed while it was down.
 
-Of a topic that was made anew, or whose replica moved to other brokers, the directory is removed: the document that says so
-was stored after it. A topic that has no document was deleted, too, but a wrong or restored ZooKeeper would look the same: its
-directories are only renamed, to ``<topic>-<partition>.<id>-stray`` as Kafka calls them, and named in the log.
+If a topic was deleted and created again, or the replica moved to other brokers, the directory is removed: the stored document is
+newer than the directory. A topic without a document was deleted, too, but with a wrong or restored ZooKeeper it would look the same. So
+its directories are only renamed, to ``<topic>-<partition>.<id>-stray`` as in Kafka, and named in the log.
 
-Called before the topics are served, by whoever holds the lock of the data directory.
+Called before the topics are served, by the broker that holds the lock of the data directory.
 """
 
 import logging
@@ -27,7 +27,7 @@ _NAMED = 5
 
 
 def put_aside(data_dir: str, topics: Mapping[str, Topic], node_id: int) -> tuple[list[str], list[str]]:
-    """Clear away what is not of `topics`; the names of the directories that are removed and of those that are renamed."""
+    """Remove or rename the directories that do not belong to `topics`. Returns the names of the removed and of the renamed ones."""
     removed, renamed = [], []
     with os.scandir(data_dir) as entries:
         names = [entry.name for entry in entries if entry.is_dir()]
@@ -41,10 +41,12 @@ def put_aside(data_dir: str, topics: Mapping[str, Topic], node_id: int) -> tuple
             renamed.append(name)
         elif not _is_held(os.path.join(data_dir, name), topic, int(match[2]), node_id):
             removed.append(name)
-    graves = [_rename(data_dir, name, "delete") for name in removed]
-    if graves:
-        log.info("Removing %d directories of replicas that are not here any more: %s.", len(graves), _some(removed))
-        threading.Thread(target=_remove, args=(graves,), name="pylog-strays", daemon=True).start()
+    to_delete = [_rename(data_dir, name, "delete") for name in removed]
+    if to_delete:
+        log.info(
+            "Removing %d directories of replicas that this broker no longer has: %s.", len(to_delete), _some(removed)
+        )
+        threading.Thread(target=_remove, args=(to_delete,), name="pylog-stray-logs", daemon=True).start()
     if renamed:
         log.warning(
             "%d directories belong to topics that the cluster does not know; they are renamed to end in -stray and can be deleted: %s.",
@@ -61,7 +63,7 @@ def _is_held(directory: str, topic: Topic, partition: int, node_id: int) -> bool
             found = _TOPIC_ID.search(file.read())
     except OSError:
         return True
-    # A torn file is the native server's to judge.
+    # The native server decides about a damaged file.
     return found is None or len(found[1]) != len(topic.topic_id) or found[1] == topic.topic_id
 
 
@@ -74,7 +76,7 @@ def _rename(data_dir: str, name: str, suffix: str) -> str:
 
 def _remove(directories: list[str]) -> None:
     for directory in directories:
-        # What stays is removed at the next start.
+        # The next start removes what is left.
         shutil.rmtree(directory, ignore_errors=True)
 
 

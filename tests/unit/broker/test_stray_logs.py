@@ -2,7 +2,7 @@
 
 import pytest
 
-from pylog_spark.broker.strays import put_aside
+from pylog_spark.broker.stray_logs import put_aside
 from pylog_spark.cluster.model import Partition, Topic
 from tests.harness.waiting import until
 
@@ -44,7 +44,7 @@ def test_a_topic_made_anew_and_a_replica_moved_away_are_removed(directory, tmp_p
 
     def gone() -> bool:
         left = names(tmp_path)
-        assert all(one.endswith("-delete") for one in left)
+        assert all(name.endswith("-delete") for name in left)
         return not left
 
     until(gone, "its files are removed in the background")

@@ -76,10 +76,10 @@ def test_rooms_import_on_a_spark_before_4_1_and_before_4_2() -> None:
         "del d.DataSourceStreamArrowWriter\n"
         "from pylog_spark.source import stream as source\n"
         "from pylog_spark.sink import stream as sink\n"
-        "from pylog_spark.sink.task import Target\n"
+        "from pylog_spark.sink.task import WritePlan\n"
         "import inspect\n"
         "print(source._admission, len(inspect.signature(source._ReaderBefore42.latestOffset).parameters),"
-        " type(sink.stream_writer(Target({}, 't', ('value',)))).__name__)"
+        " type(sink.stream_writer(WritePlan({}, 't', ('value',)))).__name__)"
     )
     assert python(code) == "None 1 _RowWriter"
 
@@ -120,10 +120,10 @@ def test_nothing_starts_and_no_socket_opens_when_a_reader_or_writer_is_made(monk
     read = PylogDataSource({"kafka.bootstrap.servers": "b:1", "subscribe": "t"})
     write = PylogDataSource({"kafka.bootstrap.servers": "b:1", "topic": "t"})
     made = [read.reader(BINARY), read.streamReader(BINARY), write.streamWriter(BINARY, False)]
-    assert [type(one).__name__ for one in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
+    assert [type(made_object).__name__ for made_object in made] == ["PylogReader", "_Reader42", "_StreamWriter"]
 
 
-def test_workers_are_told_to_be_this_python_unless_the_user_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_run_this_python_unless_the_user_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
     # What Spark makes of it, with another Python first on the path, is in tests/spark/test_worker.py.
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     for name in names:

@@ -53,7 +53,7 @@ def is_registered(cluster: LocalCluster, broker: LocalBroker) -> bool:
     for other in cluster.brokers:
         if other is not broker:
             with Admin(other.bootstrap_servers) as admin:
-                known |= {one.node_id for one in admin.cluster().brokers}
+                known |= {node.node_id for node in admin.cluster().brokers}
     return broker.broker_id in known
 
 
@@ -63,7 +63,7 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
 ) -> None:
     absent = cluster.brokers[2]
     kept, gone, anew = (f"{name}-{away}" for name in ("kept", "gone", "anew"))
-    servers = ",".join(one.bootstrap_servers for one in cluster.brokers[:2])
+    servers = ",".join(broker.bootstrap_servers for broker in cluster.brokers[:2])
     with Admin(servers) as admin:
         for topic in (kept, gone, anew):
             admin.create_topic(topic, 1, 3)
@@ -73,7 +73,7 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
     getattr(absent, away)()
     cluster.wait_for(lambda: not is_registered(cluster, absent), "the others go on without it")
     with Admin(servers) as admin:
-        assert [one.error for one in admin.delete_topics([gone, anew])] == [None, None]
+        assert [result.error for result in admin.delete_topics([gone, anew])] == [None, None]
         for broker in cluster.brokers[:2]:
             cluster.wait_for(lambda broker=broker: not is_known(broker, anew), "both know that it is deleted")
         made = admin.create_topic(anew, 1, 2).topic_id
@@ -88,7 +88,7 @@ def test_topics_that_were_deleted_meanwhile_are_not_served_and_one_made_anew_has
         if away == "pause":
             cluster.wait_for(lambda: directories(absent, gone) == [], "the deleted topic's directory is removed")
         else:
-            # Nobody told it that the topic was deleted; it may be ZooKeeper that was lost.
+            # It cannot know that the topic was deleted; ZooKeeper may have lost its data.
             (stray,) = directories(absent, gone)
             assert stray.name.endswith("-stray")
             assert OLD in log_of(stray)
