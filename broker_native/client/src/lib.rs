@@ -6,7 +6,7 @@
 //! | module | what it does | uses |
 //! |---|---|---|
 //! | [`error`] | what failed | none |
-//! | [`config`] | every setting once | `error` |
+//! | [`config`] | the settings, checked | `error` |
 //! | [`net`] | one connection; when waiting ends | `config`, `error` |
 //! | [`metadata`] | brokers, leaders, coordinators, offsets | `config`, `error`, `net` |
 //! | [`read`] | ranges of partitions as Arrow batches | `config`, `error`, `metadata`, `net` |
