@@ -49,16 +49,18 @@ impl Failure {
 
     /// What a caught panic said.
     pub fn from_panic(payload: &(dyn Any + Send)) -> Self {
-        let said = payload
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
+        let said = said(payload);
         Self::new(
             kind::INTERNAL,
             format!("pylog failed inside ({said}); please report this with what you did"),
         )
     }
+}
+
+/// What a panic said of itself.
+pub fn said(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 impl From<Failure> for PyErr {

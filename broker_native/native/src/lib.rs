@@ -7,6 +7,7 @@ pub mod broker;
 pub mod client;
 pub mod door;
 pub mod error;
+pub mod log;
 pub mod raw;
 pub mod reader;
 pub mod writer;
@@ -25,5 +26,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::RecordWriter>()?;
     module.add_function(wrap_pyfunction!(client::murmur2, module)?)?;
     module.add_function(wrap_pyfunction!(client::client_settings, module)?)?;
+    module.add_function(wrap_pyfunction!(log::open_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::set_log_levels, module)?)?;
+    module.add_function(wrap_pyfunction!(log::flush_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::close_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::log_loggers, module)?)?;
     Ok(())
 }
