@@ -7,6 +7,7 @@ session under which this broker is registered.
 """
 
 import logging
+import contextvars
 import threading
 import time
 from typing import Protocol
@@ -43,7 +44,8 @@ class Lease:
         self._session: int | None = None
         self._look = threading.Event()
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="pylog-lease", daemon=True)
+        work = contextvars.copy_context().run
+        self._thread = threading.Thread(target=work, args=(self._run,), name="pylog-lease", daemon=True)
         self._thread.start()
 
     def grant(self, session: int) -> None:

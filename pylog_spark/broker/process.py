@@ -10,6 +10,7 @@ broker does besides that shares a ZooKeeper with others: `clustered`.
 
 import atexit
 import contextlib
+import contextvars
 import json
 import logging
 import math
@@ -20,10 +21,11 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import cast
 
-from pylog_spark.broker import config, partitions, requests
+from pylog_spark.broker import config, native_log, partitions, requests
 from pylog_spark.broker.clustered import Clustered, Heard, agreed_cluster_id, connect, reached_at
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
+from pylog_spark.broker.loggers import serving_as
 from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.registry import TopicRegistry, message_of, stored_cluster_id, stored_config
 from pylog_spark.broker.setting import ConfigError
@@ -57,6 +59,8 @@ class Broker:
     ----------
     bootstrap_servers : str
         What clients connect to, ``HOST:PORT``.
+    node_id : int
+        Its number, by which its lines in the log are known.
     failure : str or None
         Why it has handed over to the others of its cluster and is to be closed; see `when_failed`.
     """
@@ -66,6 +70,7 @@ class Broker:
 
         started = time.perf_counter()
         self.data_dir = os.path.abspath(data_dir)
+        self.node_id = given.number("node.id")
         self._native_error = NativeError
         self._closing = threading.Event()
         self._pid = os.getpid()
@@ -125,7 +130,8 @@ class Broker:
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
         self._registry.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
-        self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
+        work = contextvars.copy_context().run
+        self._thread = threading.Thread(target=work, args=(self._control_loop,), name="pylog-control", daemon=True)
         self._thread.start()
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
@@ -168,6 +174,13 @@ class Broker:
             return
         self._closing.set()
         atexit.unregister(self.close)
+        try:
+            with serving_as(self.node_id):
+                self._stop()
+        finally:
+            native_log.flush()
+
+    def _stop(self) -> None:
         if self._cluster is not None:
             # The control loop leaves the cluster: it is the one that may.
             self._native.wake()
@@ -307,7 +320,14 @@ def open_broker(
             f"{host} can be reached by other machines, and the connection is neither encrypted nor authenticated: "
             "listen on 127.0.0.1, or say that you want this with --allow-plaintext (in Python: allow_plaintext=True)."
         )
-    return Broker(os.fspath(data_dir), host, port, given)
+    native_log.open_log()
+    try:
+        with serving_as(given.number("node.id")):
+            return Broker(os.fspath(data_dir), host, port, given)
+    except BaseException:
+        # What the native half says about it.
+        native_log.flush()
+        raise
 
 
 def is_loopback(host: str) -> bool:

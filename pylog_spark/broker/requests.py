@@ -9,9 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pylog_spark.broker import config, describe, features, group_config, internal_topics, replica_requests, unregister
+from pylog_spark.broker import (
+    config,
+    describe,
+    features,
+    group_config,
+    internal_topics,
+    logger_requests,
+    replica_requests,
+    unregister,
+)
 from pylog_spark.broker.answers import Json, error_of
 from pylog_spark.broker.config import BROKER
+from pylog_spark.broker.logger_requests import RESOURCE_BROKER_LOGGER
 from pylog_spark.broker.registry import (
     CONFLICT,
     CONFLICTS_MAX,
@@ -129,7 +139,7 @@ def create_partitions(registry: TopicRegistry, request: Json) -> Json:
 
 
 def describe_configs(registry: TopicRegistry, request: Json) -> Json:
-    """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with all
+    """DescribeConfigs of topics, of this broker, of its loggers and of groups. A resource that is named several times is described once, with all
     their keys."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
     most = registry.broker.number(DESCRIBED_MAX)
@@ -168,13 +178,18 @@ def _too_many_described(most: int) -> Refusal:
 
 
 def incremental_alter_configs(registry: TopicRegistry, request: Json) -> Json:
-    """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from."""
+    """IncrementalAlterConfigs: single settings set, deleted, appended to or subtracted from; levels of loggers."""
 
     def decide(present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
         asked = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
         return changes.incremental(present, asked, rules)
 
-    return _altered(registry, request, decide)
+    def alter(resource: Json) -> Refusal | None:
+        if resource["resource_type"] == RESOURCE_BROKER_LOGGER:
+            return logger_requests.alter(registry.broker.number("node.id"), resource, request["validate_only"])
+        return _alter(registry, resource, decide, request["validate_only"])
+
+    return _altered(request, alter)
 
 
 def alter_configs(registry: TopicRegistry, request: Json) -> Json:
@@ -183,7 +198,7 @@ def alter_configs(registry: TopicRegistry, request: Json) -> Json:
     def decide(_present: dict[str, str], resource: Json, rules: ConfigRules) -> dict[str, str] | Refusal:
         return changes.full([(config["name"], config["value"]) for config in resource["configs"]], rules)
 
-    return _altered(registry, request, decide)
+    return _altered(request, lambda resource: _alter(registry, resource, decide, request["validate_only"]))
 
 
 HANDLERS: dict[str, Callable[[TopicRegistry, Json], Json]] = {
@@ -327,6 +342,8 @@ def _entries(registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs
         if name == "":
             return []
         return _other_broker(registry, name) or describe.broker_entries(registry.broker, synonyms, docs)
+    if kind == RESOURCE_BROKER_LOGGER:
+        return logger_requests.entries(registry.broker.number("node.id"), name, docs)
     if kind == RESOURCE_GROUP:
         return _no_group(name) or describe.group_entries(
             registry.broker, config.parse(group_config.GROUP, registry.groups.get(name, {}).items()), synonyms, docs
@@ -337,7 +354,7 @@ def _entries(registry: TopicRegistry, kind: int, name: str, synonyms: bool, docs
 Decide = Callable[[dict[str, str], Json, ConfigRules], dict[str, str] | Refusal]
 
 
-def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
+def _altered(request: Json, alter: Callable[[Json], Refusal | None]) -> Json:
     responses = []
     keys = [(resource["resource_type"], resource["resource_name"]) for resource in request["resources"]]
     twice = _more_than_once(keys)
@@ -347,7 +364,7 @@ def _altered(registry: TopicRegistry, request: Json, decide: Decide) -> Json:
                 ErrorCode.INVALID_REQUEST, f"{key[1]!r} is in the request more than once."
             )
         else:
-            refused = _alter(registry, resource, decide, request["validate_only"])
+            refused = alter(resource)
         named = {"resource_type": resource["resource_type"], "resource_name": resource["resource_name"]}
         responses.append({**error_of(refused), **named})
     return {"throttle_time_ms": 0, "responses": responses}
@@ -425,7 +442,7 @@ def _no_topic(name: str) -> Refusal:
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_REQUEST,
-        f"Resource type {kind} has no configs here: ask for topics (2), brokers (4) or groups (32).",
+        f"Resource type {kind} has no configs here: ask for topics (2), brokers (4), their loggers (8) or groups (32).",
     )
 
 

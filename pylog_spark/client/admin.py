@@ -115,7 +115,7 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
             return self._client.list_offsets(wanted, isolation_level)
 
     def configs(self, resource_type: str, names: Sequence[str]) -> list[ConfigDescription]:
-        """Settings of topics or brokers (`resource_type`: ``topic``, ``broker``)."""
+        """Settings of topics or brokers, or levels of brokers' loggers (`resource_type`: ``topic``, ``broker``, ``broker-logger``)."""
         with translated():
             return all_decoded(ConfigDescription, self._client.describe_configs(resource_type, names))
 
