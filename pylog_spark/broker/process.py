@@ -130,9 +130,7 @@ class Broker:
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
         self._registry.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
-        work = contextvars.copy_context().run
-        self._thread = threading.Thread(target=work, args=(self._control_loop,), name="pylog-control", daemon=True)
-        self._thread.start()
+        self._thread = _control_thread(self._control_loop)
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
             self._registry.warn_of_strays(self.data_dir)
@@ -333,6 +331,14 @@ def open_broker(
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach `host`."""
     return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
+
+
+def _control_thread(work: Callable[[], None]) -> threading.Thread:
+    """A thread that does `work`, started; what it logs is of the same broker as what the caller does."""
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), name="pylog-control", daemon=True)
+    thread.start()
+    return thread
 
 
 def _shown(

@@ -136,4 +136,3 @@ def _take_all_descriptors() -> None:
     """A connection and an open segment take a file descriptor each: use as many as the system allows this process."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-

@@ -156,7 +156,11 @@ mod tests {
         let (count, first) = (12, "line 21".to_owned());
         assert_eq!(lines.ended(now + WINDOW), [LeftOut { key: flood.clone(), count, first }]);
         assert_eq!(lines.ended(now + WINDOW), [], "once");
-        assert_eq!(written(&mut lines, now + WINDOW, &flood, 1_000), LINES_MAX, "a new window has room again");
+        assert_eq!(
+            written(&mut lines, now + WINDOW, &flood, 1_000),
+            LINES_MAX,
+            "a new window has room again"
+        );
     }
 
     #[test]
@@ -189,7 +193,11 @@ mod tests {
         let ended = lines.ended(now + WINDOW);
         let counts: Vec<_> = ended.iter().map(|one| (&one.key.cause, one.count)).collect();
         assert_eq!(counts, [(&Cause::Others, 1_000 - u64::from(LINES_MAX))]);
-        assert_eq!(written(&mut lines, now + WINDOW, &key("closed", "new"), 1), 1, "there is room for keys again");
+        assert_eq!(
+            written(&mut lines, now + WINDOW, &key("closed", "new"), 1),
+            1,
+            "there is room for keys again"
+        );
         assert_eq!(lines.causes, 1);
     }
 

@@ -214,7 +214,8 @@ mod tests {
         say("on again");
         assert_eq!(texts(), ["on", "on again"]);
 
-        let flood = |client: &str| warn!(target: loggers::NETWORK, client, "closed the connection of {client}");
+        let flood =
+            |client: &str| warn!(target: loggers::NETWORK, client, "closed the connection of {client}");
         (0..LINES_MAX + 12).for_each(|_| flood("127.0.0.1"));
         flood("127.0.0.2");
         (0..LINES_MAX + 12).for_each(|_| error!(target: loggers::STORAGE, "a partition is offline"));
@@ -223,7 +224,8 @@ mod tests {
         assert_eq!((count("of 127.0.0.1"), count("of 127.0.0.2")), (LINES_MAX, 1));
         assert_eq!(count("offline"), LINES_MAX + 12, "errors are not limited");
         assert!(!log.flush(Duration::ZERO), "nobody has written what was left out");
-        let said = "12 more like this within 10 s from 127.0.0.1 were left out: closed the connection of 127.0.0.1";
+        let said =
+            "12 more like this within 10 s from 127.0.0.1 were left out: closed the connection of 127.0.0.1";
         assert_eq!(texts(), [said]);
 
         let long = "x".repeat(record::TEXT_MAX + 1);

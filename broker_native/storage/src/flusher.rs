@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::partition_log::PartitionLog;
+use pylog_log::broker::carried;
 
 /// The threads, started when the first log is queued.
 pub(super) struct Flusher {
@@ -90,7 +91,7 @@ impl Flusher {
             for i in 0..self.threads {
                 let state = self.state.clone();
                 let thread = std::thread::Builder::new().name(format!("log-flush-{i}"));
-                running.extend(thread.spawn(move || state.work()));
+                running.extend(thread.spawn(carried(move || state.work())));
             }
         }
         !running.is_empty()

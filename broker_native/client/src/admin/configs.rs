@@ -113,7 +113,9 @@ pub fn alter_configs(
 
 fn resource(name: &str) -> Result<i8> {
     let found = RESOURCES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-    found.ok_or_else(|| ClientError::invalid(format!("resource type {name:?} must be topic, broker or broker-logger")))
+    found.ok_or_else(|| {
+        ClientError::invalid(format!("resource type {name:?} must be topic, broker or broker-logger"))
+    })
 }
 
 /// The broker that a resource of these types names.

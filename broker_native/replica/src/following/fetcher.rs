@@ -17,6 +17,9 @@ use super::session::{Key, Session};
 use super::slot::Slot;
 use pylog_client::error::{ClientError, Result, code, kind};
 use pylog_client::net::stop::Stop;
+use pylog_log::broker::carried;
+use pylog_log::loggers::REPLICATION;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::FetchResponse;
 use pylog_wire::messages::fetch::PartitionData;
@@ -105,7 +108,7 @@ impl Fetcher {
             context,
         };
         let name = format!("pylog-fetch-{leader}-{number}");
-        let thread = std::thread::Builder::new().name(name).spawn(move || worker.run());
+        let thread = std::thread::Builder::new().name(name).spawn(carried(move || worker.run()));
         Ok(Self { inbox, thread: Some(thread.map_err(|error| error.to_string())?) })
     }
 
@@ -286,7 +289,7 @@ impl Worker {
             let ends = self.exchange.ends(at, slot.leader_epoch, self.context.identity())?;
             let now_ms = self.context.now_ms();
             let step = slot.with(|following, log| following.found(slot.leader_epoch, ends, log, now_ms));
-            self.tell(&slot, step);
+            self.log(&slot, step);
         }
         self.look();
         Ok(())
@@ -332,7 +335,7 @@ impl Worker {
                 unsynced.push(Arc::clone(&slot));
             }
         }
-        self.tell(&slot, step);
+        self.log(&slot, step);
         self.touched.insert(key);
     }
 
@@ -342,7 +345,7 @@ impl Worker {
             for slot in slots {
                 if let Err(error) = slot.log.sync() {
                     slot.with(|following, _| following.sync_failed());
-                    self.tell(slot, Some(Step { news: Some(error.to_string()), ..Step::default() }));
+                    self.log(slot, Some(Step { news: Some(error.to_string()), ..Step::default() }));
                 }
             }
         };
@@ -351,22 +354,27 @@ impl Worker {
         }
         std::thread::scope(|scope| {
             for part in slots.chunks(slots.len().div_ceil(SYNC_THREADS)) {
-                scope.spawn(|| work(part));
+                scope.spawn(carried(|| work(part)));
             }
         });
     }
 
-    fn tell(&self, slot: &Slot, step: Option<Step>) {
+    fn log(&self, slot: &Slot, step: Option<Step>) {
         let Some(Step { truncated, news, .. }) = step else { return };
         let at = slot.log.topic_partition();
         if let Some((before, after)) = truncated {
             let leader = self.leader;
-            self.context.tell(&format!(
+            warn!(
+                target: REPLICATION, partition = %at, peer = leader,
                 "{at}: gave up what its leader, broker {leader}, does not have: the log ended at {before} and goes on from {after}"
-            ));
+            );
         }
         if let Some(news) = news {
-            self.context.tell(&format!("{at} cannot follow its leader, broker {}: {news}", self.leader));
+            let leader = self.leader;
+            warn!(
+                target: REPLICATION, partition = %at, peer = leader,
+                "{at} cannot follow its leader, broker {leader}: {news}"
+            );
         }
     }
 
@@ -383,7 +391,8 @@ impl Worker {
             return;
         }
         if self.failures == TOLD_AT {
-            self.context.tell(&format!("cannot follow broker {}: {error}", self.leader));
+            let leader = self.leader;
+            warn!(target: REPLICATION, peer = leader, "cannot follow broker {leader}: {error}");
         }
         let pause = FIRST_PAUSE_MS.saturating_mul(1 << self.failures.min(16));
         let pause = pause.min(self.context.settings.backoff_max_ms);

@@ -16,6 +16,8 @@ use super::fetcher::Fetcher;
 use super::machine::Following;
 use super::slot::Slot;
 use crate::throttle::Throttle;
+use pylog_log::loggers::REPLICATION;
+use pylog_log::warn;
 use pylog_storage::PartitionLog;
 
 /// How a follower fetches. Names are Kafka's.
@@ -53,9 +55,6 @@ pub struct Assignment {
     pub throttled: bool,
 }
 
-/// Where lines for the operator go.
-pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
-
 /// What the threads share.
 pub struct Context {
     /// As the broker was started.
@@ -64,7 +63,6 @@ pub struct Context {
     pub throttle: Throttle,
     epoch: AtomicI64,
     bytes: AtomicU64,
-    tell: Tell,
     began: Instant,
 }
 
@@ -82,11 +80,6 @@ impl Context {
     /// So many bytes of records were copied.
     pub fn counted(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// A line for the operator.
-    pub fn tell(&self, line: &str) {
-        (self.tell)(line);
     }
 }
 
@@ -110,13 +103,12 @@ struct State {
 
 impl ReplicaManager {
     /// Follows nothing yet.
-    pub fn new(settings: Settings, tell: Tell) -> Self {
+    pub fn new(settings: Settings) -> Self {
         let context = Context {
             settings,
             throttle: Throttle::default(),
             epoch: AtomicI64::new(-1),
             bytes: AtomicU64::new(0),
-            tell,
             began: Instant::now(),
         };
         Self { context: Arc::new(context), state: Mutex::default() }
@@ -246,7 +238,8 @@ impl ReplicaManager {
                 state.fetchers.insert(place, fetcher);
             }
             Err(error) => {
-                self.context.tell(&format!("cannot follow broker {}: {error}; trying again later", place.0))
+                let (peer, _number) = place;
+                warn!(target: REPLICATION, peer, "cannot follow broker {peer}: {error}; trying again later");
             }
         }
     }

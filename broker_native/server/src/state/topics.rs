@@ -16,6 +16,7 @@ use super::replication::seat::{Seat, on_append, on_failure};
 use super::watch::Watchers;
 use crate::cluster::spec::{PartitionSpec, TopicSpec};
 use crate::notice::{notice, report};
+use pylog_log::broker::carried;
 use pylog_storage::{LogManager, PartitionLog, Role, StorageError};
 
 /// Why this broker has no log of a partition.
@@ -187,7 +188,7 @@ impl Topics {
         };
         std::thread::scope(|scope| {
             for _ in 1..threads.clamp(1, jobs.len().max(1)) {
-                scope.spawn(work);
+                scope.spawn(carried(work));
             }
             work();
         });

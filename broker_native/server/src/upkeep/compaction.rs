@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use super::background::keep_running;
 use crate::notice::notice;
 use crate::settings::Settings;
+use pylog_log::broker::carried;
 use pylog_storage::{CleanerConfig, Cleaning, LogManager, Pace};
 
 /// Longest wait for `log.cleaner.io.max.bytes.per.second` before the rate is looked at again.
@@ -37,7 +38,7 @@ impl Compaction {
             compaction.threads.push(
                 std::thread::Builder::new()
                     .name(name)
-                    .spawn(move || keep_running("compaction", || work(&logs, &memory, &brake)))?,
+                    .spawn(carried(move || keep_running("compaction", || work(&logs, &memory, &brake))))?,
             );
         }
         Ok(compaction)

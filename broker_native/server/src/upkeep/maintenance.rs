@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::background::keep_running;
 use crate::notice::{notice, report};
 use crate::settings::Settings;
+use pylog_log::broker::carried;
 use pylog_storage::LogManager;
 use pylog_storage::types::{Kept, Retired};
 
@@ -39,7 +40,7 @@ impl Maintenance {
                 }
             });
         };
-        let thread = std::thread::Builder::new().name("pylog-maintenance".into()).spawn(work)?;
+        let thread = std::thread::Builder::new().name("pylog-maintenance".into()).spawn(carried(work))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 
