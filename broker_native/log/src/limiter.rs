@@ -3,7 +3,7 @@
 //! Each key (a broker, a place in the code, a cause such as a client's address) has its own window: it begins with a line, and in it so many
 //! lines are written; the others are counted. When the window is over, the count is given out, also when no other line of this key
 //! comes; so one cause never hides another, and nothing is left out in silence. There are at most so many keys with a cause; what
-//! comes with another one is counted by its place, together with all such.
+//! comes with another one is counted by its place, together with all such. Clients have fewer of them: one may have very many addresses.
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
@@ -14,8 +14,10 @@ pub const WINDOW: Duration = Duration::from_secs(10);
 pub const LINES_MAX: u32 = 20;
 /// The same of lines that somebody asked for, by the levels DEBUG and TRACE.
 pub const DETAILS_MAX: u32 = 1_000;
-/// Most keys with a cause of their own.
-pub const KEYS_MAX: usize = 256;
+/// Most keys of clients.
+pub const CLIENTS_MAX: usize = 256;
+/// Most keys of other causes: a broker has so many partitions.
+pub const OWN_MAX: usize = 10_000;
 
 /// Whose lines are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,8 +35,10 @@ pub struct Key<P> {
 pub enum Cause {
     /// The place has no causes.
     None,
-    /// This one.
-    One(String),
+    /// The address of a client.
+    Client(String),
+    /// Something that clients do not choose: a partition, another broker, a file.
+    Own(String),
     /// Any of those that came when there was no room for another key.
     Others,
 }
@@ -62,13 +66,15 @@ pub struct Limiter<P, L> {
     windows: HashMap<Key<P>, Window<L>>,
     /// The keys of the windows as they began, and so as they end.
     begun: VecDeque<Key<P>>,
-    /// Of `windows`, those with a cause of their own.
-    causes: usize,
+    /// Of `windows`, those of clients.
+    clients: usize,
+    /// Of `windows`, those of other causes.
+    owns: usize,
 }
 
 impl<P, L> Default for Limiter<P, L> {
     fn default() -> Self {
-        Self { windows: HashMap::new(), begun: VecDeque::new(), causes: 0 }
+        Self { windows: HashMap::new(), begun: VecDeque::new(), clients: 0, owns: 0 }
     }
 }
 
@@ -76,12 +82,14 @@ impl<P: Clone + Eq + Hash, L> Limiter<P, L> {
     /// Whether a line of `key` is written at `now`, with at most `most` in a window; `line` is asked for what is left out first.
     /// Call [`Limiter::ended`] with the same time before.
     pub fn admits(&mut self, now: Instant, mut key: Key<P>, most: u32, line: impl FnOnce() -> L) -> bool {
-        let is_own = matches!(key.cause, Cause::One(_));
-        if is_own && self.causes >= KEYS_MAX && !self.windows.contains_key(&key) {
+        let is_full = self.count(&key.cause).is_some_and(|(count, most)| *count >= most);
+        if is_full && !self.windows.contains_key(&key) {
             key.cause = Cause::Others;
         }
         let Some(window) = self.windows.get_mut(&key) else {
-            self.causes += usize::from(matches!(key.cause, Cause::One(_)));
+            if let Some((count, _)) = self.count(&key.cause) {
+                *count += 1;
+            }
             self.begun.push_back(key.clone());
             self.windows.insert(key, Window { ends: now + WINDOW, lines: 1, left_out: 0, first: None });
             return true;
@@ -116,8 +124,19 @@ impl<P: Clone + Eq + Hash, L> Limiter<P, L> {
     fn end_first(&mut self) -> Option<LeftOut<P, L>> {
         let key = self.begun.pop_front()?;
         let window = self.windows.remove(&key)?;
-        self.causes -= usize::from(matches!(key.cause, Cause::One(_)));
+        if let Some((count, _)) = self.count(&key.cause) {
+            *count -= 1;
+        }
         Some(LeftOut { key, count: window.left_out, first: window.first? })
+    }
+
+    /// How many windows there are of such causes, and the most.
+    fn count(&mut self, cause: &Cause) -> Option<(&mut usize, usize)> {
+        match cause {
+            Cause::Client(_) => Some((&mut self.clients, CLIENTS_MAX)),
+            Cause::Own(_) => Some((&mut self.owns, OWN_MAX)),
+            Cause::None | Cause::Others => None,
+        }
     }
 }
 
@@ -128,7 +147,7 @@ mod tests {
     type Lines = Limiter<&'static str, String>;
 
     fn key(place: &'static str, cause: &str) -> Key<&'static str> {
-        Key { broker: Some(1), place, cause: Cause::One(cause.to_owned()) }
+        Key { broker: Some(1), place, cause: Cause::Client(cause.to_owned()) }
     }
 
     /// How many of `count` lines of `key` are written.
@@ -186,10 +205,12 @@ mod tests {
     #[test]
     fn causes_without_end_share_the_window_of_their_place() {
         let (mut lines, now) = (Lines::default(), Instant::now());
-        let causes = u32::try_from(KEYS_MAX).unwrap() + 1_000;
+        let causes = u32::try_from(CLIENTS_MAX).unwrap() + 1_000;
         let all: u32 = (0..causes).map(|n| written(&mut lines, now, &key("closed", &n.to_string()), 1)).sum();
         assert_eq!(all, causes - 1_000 + LINES_MAX);
-        assert_eq!(lines.windows.len(), KEYS_MAX + 1);
+        assert_eq!(lines.windows.len(), CLIENTS_MAX + 1);
+        let own = Key { cause: Cause::Own("t-0".to_owned()), ..key("closed", "") };
+        assert_eq!(written(&mut lines, now, &own, 1), 1, "clients leave room to what is the broker's own");
         let ended = lines.ended(now + WINDOW);
         let counts: Vec<_> = ended.iter().map(|one| (&one.key.cause, one.count)).collect();
         assert_eq!(counts, [(&Cause::Others, 1_000 - u64::from(LINES_MAX))]);
@@ -198,7 +219,7 @@ mod tests {
             1,
             "there is room for keys again"
         );
-        assert_eq!(lines.causes, 1);
+        assert_eq!((lines.clients, lines.owns), (1, 0));
     }
 
     #[test]
@@ -209,7 +230,7 @@ mod tests {
         written(&mut lines, now, &without, 22);
         assert_eq!(lines.end().iter().map(|one| one.count).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(lines.end(), []);
-        assert_eq!(lines.causes, 0);
+        assert_eq!((lines.clients, lines.owns), (0, 0));
     }
 
     #[test]

@@ -6,9 +6,13 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
 use crate::broker;
+use crate::limiter::Cause;
 
-/// Fields that say who or what is the cause of an event. The first one that an event has is the cause that the limiter counts by.
-pub const CAUSES: [&str; 4] = ["client", "peer", "partition", "path"];
+/// The field for the address of a client that is the cause of an event.
+pub const CLIENT: &str = "client";
+/// Fields that say who or what is the cause of an event: a client, another broker, a partition, a file or directory. The first one that an
+/// event has is the cause that the limiter counts by.
+pub const CAUSES: [&str; 4] = [CLIENT, "partition", "peer", "path"];
 
 /// Longest message and longest value of a field, in bytes; the rest is cut. Clients choose some of what is in them.
 pub const TEXT_MAX: usize = /* 8 KiB */ 8 << 10;
@@ -59,12 +63,16 @@ impl Record {
 }
 
 /// The cause of an event: the value of the first of [`CAUSES`] that it has.
-pub fn cause(event: &Event<'_>) -> Option<String> {
+pub fn cause(event: &Event<'_>) -> Cause {
     let known = event.metadata().fields();
-    let name = CAUSES.into_iter().find(|name| known.field(name).is_some())?;
+    let Some(name) = CAUSES.into_iter().find(|name| known.field(name).is_some()) else { return Cause::None };
     let mut one = One { name, value: None };
     event.record(&mut one);
-    one.value
+    match one.value {
+        None => Cause::None,
+        Some(value) if name == CLIENT => Cause::Client(value),
+        Some(value) => Cause::Own(value),
+    }
 }
 
 struct One {

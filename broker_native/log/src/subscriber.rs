@@ -94,8 +94,11 @@ impl Log {
             Level::WARN | Level::INFO => LINES_MAX,
             Level::DEBUG | Level::TRACE => DETAILS_MAX,
         };
-        let cause = record::cause(event).map_or(Cause::None, Cause::One);
-        let key = Key { broker: crate::broker::current(), place: metadata.callsite(), cause };
+        let key = Key {
+            broker: crate::broker::current(),
+            place: metadata.callsite(),
+            cause: record::cause(event),
+        };
         self.end_windows();
         if self.limiter.lock().admits(Instant::now(), key, most, || Record::of(event)) {
             self.queue.put(Record::of(event));
@@ -108,7 +111,8 @@ fn summary(left_out: LeftOut<Identifier, Record>) -> Record {
     let LeftOut { key, count, first } = left_out;
     let whose = match &key.cause {
         Cause::None => String::new(),
-        Cause::One(cause) => format!(" from {cause}"),
+        Cause::Client(client) => format!(" from {client}"),
+        Cause::Own(cause) => format!(" of {cause}"),
         Cause::Others => " from others".to_owned(),
     };
     let seconds = WINDOW.as_secs();
@@ -116,7 +120,7 @@ fn summary(left_out: LeftOut<Identifier, Record>) -> Record {
         format!("{count} more like this within {seconds} s{whose} were left out: {}", first.message);
     let mut fields = match key.cause {
         Cause::Others => Vec::new(),
-        Cause::None | Cause::One(_) => first.fields,
+        Cause::None | Cause::Client(_) | Cause::Own(_) => first.fields,
     };
     fields.push(("left_out", count.to_string()));
     Record { time: SystemTime::now(), message, fields, ..first }
