@@ -295,7 +295,7 @@ class RecordWriter:
 
 @final
 class RawConnection:
-    """The raw door to a broker, for tests and tools: one connection, any request the codec knows, its answer as it is.
+    """Raw requests to a broker, for tests and tools: one connection, any request the codec knows, its answer as it is.
 
     Nothing is agreed on, retried or interpreted. Messages are JSON with Kafka's field names in snake_case; fields left
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.

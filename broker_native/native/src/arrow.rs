@@ -86,10 +86,10 @@ pub fn import_batch(source: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
 }
 
 fn cannot_import(error: ArrowError) -> PyErr {
-    Failure::new(kind::INVALID_ARGUMENT, format!("cannot take this Arrow batch: {error}")).into()
+    Failure::new(kind::INVALID_ARGUMENT, format!("this Arrow batch cannot be imported: {error}")).into()
 }
 
 fn cannot_export(error: ArrowError) -> PyErr {
-    Failure::new(kind::INTERNAL, format!("cannot hand over an Arrow batch: {error}; please report this"))
+    Failure::new(kind::INTERNAL, format!("an Arrow batch cannot be exported: {error}; please report this"))
         .into()
 }

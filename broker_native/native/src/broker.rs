@@ -1,7 +1,7 @@
 //! `NativeBroker`: the server as Python sees it, and the queue of events through which the server asks Python.
 //!
 //! Python's control loop takes events with `next_event` and answers with `complete`, by id. The queue is bounded; what
-//! does not fit, and what waits when the broker closes, is refused at once, and the client is told to try again.
+//! does not fit, and what waits when the broker closes, is refused at once: the client gets a retriable error.
 use std::collections::{HashMap, VecDeque};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokio::sync::oneshot;
 
-use super::door::enter;
 use super::error::Failure;
+use super::ffi::enter;
 use pylog_client::error::Owner;
 use pylog_server::Server;
 use pylog_server::cluster::spec::TopicSpec;
@@ -52,7 +52,7 @@ impl Decider for Events {
     fn ask(&self, question: Question) {
         let mut queue = self.queue.lock();
         if queue.closed || queue.waiting.len() >= EVENTS_MAX {
-            // Dropped: the asker is told.
+            // Dropping the question fails the request that asked it.
             return;
         }
         queue.next_id += 1;
@@ -155,12 +155,12 @@ impl NativeBroker {
 
     fn offline_partitions(&self) -> PyResult<Vec<(String, i32)>> {
         self.check()?;
-        let picture = self.server.shared().topics.now();
+        let image = self.server.shared().topics.now();
         let of = |topic: &Topic| {
-            let offline = topic.partitions.iter().filter(|one| one.is_offline());
-            offline.map(|one| (topic.name.clone(), one.spec.partition)).collect::<Vec<_>>()
+            let offline = topic.partitions.iter().filter(|partition| partition.is_offline());
+            offline.map(|partition| (topic.name.clone(), partition.spec.partition)).collect::<Vec<_>>()
         };
-        Ok(picture.all().flat_map(|topic| of(topic)).collect())
+        Ok(image.all().flat_map(|topic| of(topic)).collect())
     }
 
     fn apply_cluster(&self, py: Python<'_>, view_json: &str) -> PyResult<()> {
@@ -249,9 +249,9 @@ impl NativeBroker {
         for (name, number) in shared.metrics.snapshot().into_iter().chain(self.server.replicas().snapshot()) {
             numbers.set_item(name, number)?;
         }
-        let picture = shared.topics.now();
-        numbers.set_item("topics", picture.len())?;
-        numbers.set_item("partitions", picture.all().map(|topic| topic.partitions.len()).sum::<usize>())?;
+        let image = shared.topics.now();
+        numbers.set_item("topics", image.len())?;
+        numbers.set_item("partitions", image.all().map(|topic| topic.partitions.len()).sum::<usize>())?;
         Ok(numbers)
     }
 

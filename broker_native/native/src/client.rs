@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::Value;
 
-use super::door::enter;
 use super::error::Failure;
+use super::ffi::enter;
 use pylog_client::admin::topics::NewTopic;
 use pylog_client::admin::{by_name, configs, topics as admin};
 use pylog_client::config::{Isolation, Setting, Settings, TABLE};
@@ -136,7 +136,9 @@ impl Client {
             let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
             let (kept, taken) = advance::advance(cluster.take().ok_or_else(closed)?, &wishes);
             *cluster = Some(kept);
-            Ok::<_, ClientError>(taken?.iter().map(|one| (one.offset, one.records, one.bytes)).collect())
+            Ok::<_, ClientError>(
+                taken?.iter().map(|advanced| (advanced.offset, advanced.records, advanced.bytes)).collect(),
+            )
         })
     }
 

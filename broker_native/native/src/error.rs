@@ -28,11 +28,11 @@ pub mod kind {
     pub const LOCKED: &str = "LOCKED";
     /// The object was closed before the call.
     pub const CLOSED: &str = "CLOSED";
-    /// A bug of ours, caught at the door.
+    /// A bug of ours, caught at the boundary.
     pub const INTERNAL: &str = "INTERNAL";
 }
 
-/// What Python is told: the two arguments of `NativeError`.
+/// What Python gets: the two arguments of `NativeError`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// A Kafka error name or a constant of [`kind`].
@@ -52,7 +52,7 @@ impl Failure {
         let said = said(payload);
         Self::new(
             kind::INTERNAL,
-            format!("pylog failed inside ({said}); please report this with what you did"),
+            format!("a bug in pylog's native module ({said}); please report it, and what you did"),
         )
     }
 }

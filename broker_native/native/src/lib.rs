@@ -1,12 +1,12 @@
-//! The module `pylog_spark._native`: the only crate that sees Python. One way in (`door`), one translation of errors (`error`), one
+//! The module `pylog_spark._native`: the only crate that sees Python. One way in (`ffi::enter`), one translation of errors (`error`), one
 //! file per Python class.
 //!
 //! Nothing here starts a thread, a runtime or a socket when it is loaded: Spark's Python daemon forks.
 pub mod arrow;
 pub mod broker;
 pub mod client;
-pub mod door;
 pub mod error;
+pub mod ffi;
 pub mod log;
 pub mod raw;
 pub mod reader;

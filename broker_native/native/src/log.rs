@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::door::enter;
+use super::ffi::enter;
 use super::error::{Failure, kind, said};
 use pylog_log::levels::number;
 use pylog_log::queue::Batch;

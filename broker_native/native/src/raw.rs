@@ -5,8 +5,8 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 
 use super::client::settings;
-use super::door::enter;
 use super::error::Failure;
+use super::ffi::enter;
 use pylog_client::error::{ClientError, Owner, Result, kind};
 use pylog_client::net::raw;
 

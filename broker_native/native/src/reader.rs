@@ -12,8 +12,8 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{NativeBatch, export_stream};
 use super::client::settings;
-use super::door::enter;
 use super::error::{Failure, kind};
+use super::ffi::enter;
 use pylog_client::error::{ClientError, Owner};
 use pylog_client::metadata::topic_id;
 use pylog_client::metadata::topic_partition::TopicPartition;
@@ -117,7 +117,7 @@ impl PyRangeReader {
         drop(requested_schema);
         self.shared.owner.check("reader").map_err(Failure::from)?;
         if self.streamed.swap(true, Ordering::AcqRel) {
-            let message = "this reader gave its stream away already; make a new one";
+            let message = "the stream of this reader was taken before; make a new reader";
             return Err(Failure::new(kind::INVALID_ARGUMENT, message).into());
         }
         let schema = self.shared.reader.lock().schema();
@@ -187,8 +187,10 @@ fn condition((how, keys): KeyTest) -> Result<KeyCondition, Failure> {
         ("prefix", _) => Ok(KeyCondition::Prefix(keys.into_iter().flatten().collect())),
         ("range", [low, high]) => Ok(KeyCondition::Range { low: low.clone(), high: high.clone() }),
         _ => {
-            let message =
-                format!("no condition on keys {how:?} with {} keys; in, prefix or range", keys.len());
+            let message = format!(
+                "a condition on keys is 'in', 'prefix' or 'range' (with two keys), not {how:?} with {} keys",
+                keys.len()
+            );
             Err(Failure::new(kind::INVALID_ARGUMENT, message))
         }
     }

@@ -7,8 +7,8 @@ use pyo3::types::{PyDict, PyList};
 
 use super::arrow::import_batch;
 use super::client::settings;
-use super::door::enter;
 use super::error::Failure;
+use super::ffi::enter;
 use super::reader::SIGNAL_SLICE;
 use pylog_client::error::ClientError;
 use pylog_client::write::delivery::Delivered;

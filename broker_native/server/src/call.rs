@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::io::budget;
-use crate::io::outbox::{Answer, Part};
+use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
 use crate::notice::{BUG, notice};
@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_wire::{ApiKey, Chunk, Message, WireError, message};
 
-/// The APIs that are served, in the order of their numbers; ApiVersions tells clients exactly these.
+/// The APIs that are served, in the order of their numbers; ApiVersions lists exactly these.
 pub const SERVED: &[ApiKey] = &[
     ApiKey::Produce,
     ApiKey::Fetch,
@@ -81,7 +81,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::DeleteShareGroupOffsets,
 ];
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Debug)]
 pub enum Reply {
     /// This is sent.
@@ -107,24 +107,24 @@ impl From<NotDone> for Reply {
 /// A reply that takes time.
 pub type Later = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
-/// Begins a reply that takes time, with what the request holds of the budget.
-pub type Owning = Box<dyn FnOnce(budget::Share) -> Later + Send>;
+/// Begins a reply that takes time; it is handed the request's share of the budget.
+pub type Owning = Box<dyn FnOnce(budget::BudgetShare) -> Later + Send>;
 
-/// When the reply is there.
+/// When the reply to a request is ready.
 pub enum Outcome {
-    /// At once.
+    /// It is ready now.
     Now(Reply),
-    /// When this is done. The work that must happen in the order of the requests is done already. What it was read into may still be
-    /// there, so the request keeps its share of the budget until then.
+    /// When this future completes. All work that must happen in the order of the requests is done already. The buffer that the request
+    /// was read into may still be in use, so the request keeps its share of the budget until then.
     Later(Later),
-    /// As `Later`, of a request that leaves nothing in memory but what is waited for.
+    /// As `Later`, for a request whose own bytes are no longer needed: it gives its share of the budget back at once.
     Freed(Later),
-    /// When this is done; the requests behind it on the same connection are not even looked at before, because its work is
-    /// still to happen.
+    /// When this future completes. Later requests of the same connection are not handled before that, because this one still has work
+    /// to do that must come first.
     InOrder(Later),
-    /// As `InOrder`, because it takes much memory while it waits; the request's own bytes are needed no more.
+    /// As `InOrder`, for a request that takes much memory while it waits; its own bytes are no longer needed.
     Alone(Later),
-    /// As `InOrder`, of work that says itself when the request's bytes are needed no more: it gives their share back.
+    /// As `InOrder`, for work that is handed the request's share of the budget and gives it back when the bytes are no longer needed.
     Owning(Owning),
 }
 
@@ -147,14 +147,14 @@ impl Outcome {
         })
     }
 
-    /// The reply, for work that is itself part of another's.
+    /// Waits for the reply, where a handler calls another one.
     pub async fn reply(self) -> Reply {
         match self {
             Self::Now(reply) => reply,
             Self::Later(later) | Self::Freed(later) | Self::InOrder(later) | Self::Alone(later) => {
                 later.await
             }
-            Self::Owning(begin) => begin(budget::Share::default()).await,
+            Self::Owning(begin) => begin(budget::BudgetShare::default()).await,
         }
     }
 }
@@ -223,13 +223,13 @@ pub fn poll_reply(shared: &Shared, later: &mut Later, cx: &mut Context<'_>) -> P
     match catch_unwind(AssertUnwindSafe(|| later.as_mut().poll(cx))) {
         Ok(polled) => polled,
         Err(_panic) => {
-            shared.metrics.panics.one();
+            shared.metrics.panics.increment();
             Poll::Ready(Reply::Close(BUG.into()))
         }
     }
 }
 
-/// What `work` gives; `None` when it panics, for whoever can tell the client UNKNOWN_SERVER_ERROR.
+/// The result of `work`; `None` when it panics, so that the caller can answer UNKNOWN_SERVER_ERROR.
 pub async fn guarded<T>(shared: &Shared, work: impl Future<Output = T>) -> Option<T> {
     let mut work = std::pin::pin!(work);
     let guarded = std::future::poll_fn(|cx| {
@@ -253,6 +253,6 @@ pub fn guarded_now<T>(shared: &Shared, work: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn met_a_bug(shared: &Shared) {
-    shared.metrics.panics.one();
+    shared.metrics.panics.increment();
     notice(&format!("a request is answered with UNKNOWN_SERVER_ERROR: {BUG}"));
 }

@@ -1,7 +1,7 @@
 //! Decisions that the native side does not take: topics and settings. It asks a [`Decider`] and answers the client with
 //! what comes back.
 //!
-//! In the broker the decider is Python's control loop, reached by a queue of events (`py/broker.rs`); tests decide
+//! In the broker the decider is Python's control loop, reached by a queue of events (`native/src/broker.rs`); tests decide
 //! directly. Questions and answers are the wire's messages as JSON, fields in snake_case.
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-/// One question. Dropping it unanswered tells the asker that nobody decides any more.
+/// A question. When it is dropped without an answer, the request fails with [`Undecided::Refused`].
 #[derive(Debug)]
 pub struct Question {
     /// What is asked.
@@ -94,10 +94,14 @@ pub enum Undecided {
     #[error("the broker is stopping or too busy to decide; try again")]
     Refused,
     /// Too much is being decided, or answered to the client's address.
-    #[error("the broker has no room for the request beside others (queued.max.response.bytes); try again")]
+    #[error(
+        "too much memory is in use for other requests and answers (queued.max.response.bytes); try again"
+    )]
     NoRoom,
     /// Half of the room is not enough.
-    #[error("the request asks for too much at once (queued.max.response.bytes); ask in several requests")]
+    #[error(
+        "the answer would need more memory than one client may use (queued.max.response.bytes); split the request into several"
+    )]
     TooLarge,
     /// It took too long. It may still be carried out.
     #[error("the broker did not decide within {0:?}; it may still do what was asked")]
@@ -107,8 +111,8 @@ pub enum Undecided {
     Malformed(String),
 }
 
-/// How long a decision may take at least: opening the logs of a large topic takes seconds.
-const PATIENCE_MIN: Duration = Duration::from_secs(30);
+/// The shortest timeout of a decision: opening the logs of a large topic takes seconds.
+const DECISION_TIMEOUT_MIN: Duration = Duration::from_secs(30);
 
 /// Asks and waits for the JSON of the answer.
 ///
@@ -122,10 +126,10 @@ pub async fn ask(
 ) -> Result<String, Undecided> {
     let (reply, answer) = oneshot::channel();
     decider.ask(Question { kind, json, reply });
-    let patience = PATIENCE_MIN.max(Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)));
-    match tokio::time::timeout(patience, answer).await {
+    let timeout = DECISION_TIMEOUT_MIN.max(Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)));
+    match tokio::time::timeout(timeout, answer).await {
         Ok(Ok(json)) => Ok(json),
         Ok(Err(_)) => Err(Undecided::Refused),
-        Err(_) => Err(Undecided::TimedOut(patience)),
+        Err(_) => Err(Undecided::TimedOut(timeout)),
     }
 }

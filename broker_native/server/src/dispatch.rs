@@ -15,12 +15,12 @@ use pylog_wire::{ApiKey, Message, Reader, RequestHeader, WireError};
 
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.
 pub fn dispatch(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Outcome {
-    shared.metrics.requests.one();
+    shared.metrics.requests.increment();
     match catch_unwind(AssertUnwindSafe(|| route(shared, from, frame))) {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => Outcome::Now(Reply::Close(error.to_string())),
         Err(_panic) => {
-            shared.metrics.panics.one();
+            shared.metrics.panics.increment();
             Outcome::Now(Reply::Close(BUG.into()))
         }
     }

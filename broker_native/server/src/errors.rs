@@ -1,4 +1,4 @@
-//! Which of Kafka's error codes a client is told for what went wrong in the log. The only such table.
+//! Which of Kafka's error codes a client gets for an error of the log. The only such table.
 use pylog_record::BatchError;
 use pylog_storage::StorageError;
 use pylog_wire::ErrorCode;
@@ -36,7 +36,7 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
     }
 }
 
-/// The code for a produced batch that is refused, as Kafka has it.
+/// The code for a produced batch that is refused, as in Kafka.
 pub fn of_batch(error: &BatchError) -> ErrorCode {
     match error {
         BatchError::TooLarge { .. } => ErrorCode::MessageTooLarge,
@@ -48,7 +48,7 @@ pub fn of_batch(error: &BatchError) -> ErrorCode {
     }
 }
 
-/// Whether a log line is due: the broker's own trouble, not the client's.
+/// Whether to write a log line: the broker is at fault, not the client.
 pub fn is_ours(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::KafkaStorageError | ErrorCode::UnknownServerError)
 }

@@ -8,9 +8,9 @@
 //! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives |
 //! | [`shared`] | what all connections share |
 //! | [`coordinators`], [`share_groups`] | groups, share partitions and transactions: the machines' shell; sessions, long polls and settings of share groups |
-//! | [`upkeep`] | work that no request asks for |
+//! | [`upkeep`] | threads and tasks that run beside the requests |
 //! | [`fetch_sessions`] | what each consumer reads |
-//! | [`state`] | topics and partitions; what is led here and copied elsewhere, and the other way round |
+//! | [`state`] | topics and partitions; partitions that this broker leads and others copy, and the other way round |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python |
 //! | [`io`] | frames, answers, and the bounds of both |
 //! | [`settings`], [`metrics`], [`notice`], [`errors`], [`shutdown`] | settings; counters; log lines; error codes; stop |
@@ -127,8 +127,8 @@ impl Server {
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, settings.manager_config())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
-        let patience = Duration::from_millis(settings.replica_socket_timeout_ms);
-        let peers = Peers::new(settings.node_id, Arc::clone(&cluster), patience);
+        let timeout = Duration::from_millis(settings.replica_socket_timeout_ms);
+        let peers = Peers::new(settings.node_id, Arc::clone(&cluster), timeout);
         let producer_ids = match settings.clustered {
             true => ProducerIds::asked(Arc::clone(&decider)),
             false => ProducerIds::new(disk, dir.into()),
@@ -203,26 +203,29 @@ impl Server {
         Ok(applied?)
     }
 
-    /// Of these topics this broker had its replicas in a data directory that is gone: it serves none that is not put back.
+    /// Topics of which this broker had replicas in a data directory that was lost: a partition is served only when its files were put back.
     ///
     /// # Errors
     /// [`ServerError`] of the list that says so.
     pub fn expect_topics(&self, specs: &[TopicSpec]) -> Result<(), ServerError> {
         let _here = self.enter();
         let node_id = self.shared.settings.node_id;
-        let here = specs.iter().flat_map(|topic| topic.partitions.iter().map(move |one| (topic, one)));
-        let here = here.filter(|(_, one)| one.replicas.contains(&node_id));
-        let logs = here.map(|(topic, one)| (TopicPartition::new(&topic.name, one.partition), topic.topic_id));
+        let here =
+            specs.iter().flat_map(|topic| topic.partitions.iter().map(move |partition| (topic, partition)));
+        let here = here.filter(|(_, partition)| partition.replicas.contains(&node_id));
+        let logs = here.map(|(topic, partition)| {
+            (TopicPartition::new(&topic.name, partition.partition), topic.topic_id)
+        });
         Ok(self.shared.logs.expect(logs)?)
     }
 
-    /// Takes over who is alive and who controls.
+    /// Applies a new view of the cluster: which brokers are alive, and which one is the controller.
     pub fn apply_cluster(&self, view: ClusterView) {
         let _here = self.enter();
         following::meet(&self.replicas, self.shared.settings.node_id, &view);
         self.shared.cluster.apply(view);
         self.shared.peers.look_at_view();
-        self.shared.topics.led().iter().for_each(|leading| leading.meet());
+        self.shared.topics.led().iter().for_each(|leader_state| leader_state.meet());
     }
 
     /// This broker may lead until the lease's clock shows `until`; zero: it leads nothing from now on.
@@ -264,10 +267,10 @@ impl Server {
         self.shared.coordinators.apply(&self.shared.topics.now());
         self.shared.coordinators.groups.step_all(|groups, now| groups.forget_topic(name, now));
         if let Some(topic_id) = topic_id {
-            // First said, then done: a machine is loaded before, or hears of it when it is.
-            self.shared.share_groups.gone.add(topic_id);
+            // Noted before the machines are changed: one that is loaded later finds it here.
+            self.shared.share_groups.deleted_topics.add(topic_id);
             self.shared.coordinators.shares.step_all(|shares, _now| shares.forget_topic(&topic_id));
-            self.shared.coordinators.share_leading.forget_topic(&topic_id);
+            self.shared.coordinators.share_partitions.forget_topic(&topic_id);
         }
         Ok(removed?)
     }

@@ -8,7 +8,7 @@ pub struct Number(AtomicU64);
 
 impl Number {
     /// Adds one.
-    pub fn one(&self) {
+    pub fn increment(&self) {
         self.add(1);
     }
 
@@ -18,7 +18,7 @@ impl Number {
     }
 
     /// Takes one off a gauge.
-    pub fn less_one(&self) {
+    pub fn decrement(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 

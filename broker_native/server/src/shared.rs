@@ -38,7 +38,7 @@ pub struct Shared {
     pub share_groups: ShareGroups,
     /// The data directory.
     pub logs: Arc<LogManager>,
-    /// Time of day, and the steady one of whoever waits.
+    /// Time of day, and the steady clock for deadlines.
     pub clock: Arc<dyn Clock>,
     /// Who decides about topics and settings.
     pub decider: Arc<dyn Decider>,

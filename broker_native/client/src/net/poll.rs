@@ -1,8 +1,14 @@
-//! Waits until one of some sockets can be read: poll(2), with a byte stream to wake it from another thread.
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd};
+//! Waits until one of some sockets can be read: poll(2) by `rustix`, with a byte stream to wake it from another thread.
+//!
+//! The set of sockets differs from wait to wait, and is small. A selector that keeps it registered (`polling`, `mio`: epoll) would
+//! need two more system calls for each socket that comes or goes; this is one call.
+use std::io::{Read, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 /// The end that wakes.
 #[derive(Debug)]
@@ -37,33 +43,25 @@ impl Wakeable {
     /// # Errors
     /// Those of poll(2); an interrupted wait is an early end.
     pub fn wait(&mut self, sockets: &[BorrowedFd<'_>], timeout: Duration) -> std::io::Result<Vec<bool>> {
-        let own = std::iter::once(self.0.as_raw_fd());
-        let all = own.chain(sockets.iter().map(AsRawFd::as_raw_fd));
-        let mut entries: Vec<libc::pollfd> =
-            all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
-        // Rounded up, or a wait of less than a millisecond would spin.
-        let timeout_ms = i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
-        // SAFETY: the pointer and the length are those of `entries`, which outlives the call; every descriptor is
-        // borrowed for the time of the call.
-        let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, timeout_ms) };
-        if ready < 0 {
-            let error = std::io::Error::last_os_error();
-            return if error.kind() == ErrorKind::Interrupted {
-                Ok(vec![false; sockets.len()])
-            } else {
-                Err(error)
-            };
+        let mut entries = Vec::with_capacity(1 + sockets.len());
+        entries.push(PollFd::new(&self.0, PollFlags::IN));
+        entries.extend(sockets.iter().map(|socket| PollFd::from_borrowed_fd(*socket, PollFlags::IN)));
+        // A time that the system cannot express is as good as for ever.
+        match poll(&mut entries, Timespec::try_from(timeout).ok().as_ref()) {
+            Ok(_ready) => {}
+            Err(Errno::INTR) => return Ok(vec![false; sockets.len()]),
+            Err(error) => return Err(error.into()),
         }
-        let mut readable = entries.iter().map(|entry| entry.revents != 0);
+        let mut readable = entries.iter().map(|entry| !entry.revents().is_empty());
         if readable.next() == Some(true) {
             self.drain();
         }
         Ok(readable.collect())
     }
 
-    fn drain(&mut self) {
+    fn drain(&self) {
         let mut bytes = [0; 64];
-        while self.0.read(&mut bytes).is_ok_and(|count| count > 0) {}
+        while (&self.0).read(&mut bytes).is_ok_and(|count| count > 0) {}
     }
 }
 

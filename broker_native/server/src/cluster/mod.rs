@@ -1,8 +1,8 @@
-//! The cluster, as Python tells of it, and the way to its other brokers.
+//! The cluster, as Python reports it, and the way to its other brokers.
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | [`view`] | who is alive and where, who controls; the lease to lead |
+//! | [`view`] | which brokers are alive and where, the controller; the lease to lead |
 //! | [`spec`] | topics and partitions, as they are to be |
 //! | [`peers`] | requests to other brokers |
 pub mod peers;

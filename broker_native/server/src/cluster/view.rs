@@ -1,4 +1,5 @@
-//! The other brokers, as Python tells: who is alive and where, who controls, and until when this broker may lead.
+//! The other brokers, as Python reports them: which ones are alive and where, which one is the controller, and until when this
+//! broker may lead.
 //!
 //! A broker without a cluster (the file store) is alone: it is its own controller and its lease never ends. In a cluster the
 //! lease is given by Python for as long as the session with ZooKeeper surely lives; it runs out by the monotonic clock, so that
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 use serde::Deserialize;
 
-/// How often is looked whether the lease was taken away.
+/// How often the lease is checked: it may be taken away before it runs out.
 const LEASE_LOOK: Duration = Duration::from_millis(250);
 
 /// A broker that belongs to the cluster.
@@ -22,7 +23,7 @@ pub struct Broker {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Where it stands, when it says so.
+    /// Its rack, when it has one.
     #[serde(default)]
     pub rack: Option<String>,
     /// Of its registration; a restarted broker has a larger one.
@@ -32,9 +33,9 @@ pub struct Broker {
 /// The brokers at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ClusterView {
-    /// Who controls, -1 for nobody.
+    /// The controller, -1 when there is none.
     pub controller_id: i32,
-    /// How often somebody was elected to.
+    /// Grows with each election of a controller.
     #[serde(default)]
     pub controller_epoch: i32,
     /// All live brokers by number, this one included.
@@ -113,7 +114,7 @@ impl Cluster {
         }
     }
 
-    /// Returns when this broker may not act as a leader any more; a lease that is taken away is noticed a moment later.
+    /// Returns when this broker may no longer act as a leader; that a lease was taken away is noticed within [`LEASE_LOOK`].
     pub async fn lease_over(&self) {
         if !self.clustered {
             return std::future::pending().await;
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_is_told_late_ends_when_it_was_measured_to_end() {
+    fn a_lease_that_is_set_late_ends_when_it_was_measured_to_end() {
         let cluster = Cluster::new(true);
         let measured = cluster.lease_clock();
         std::thread::sleep(Duration::from_millis(2));

@@ -17,7 +17,7 @@ const BATCH_BYTES_MAX: usize = /* 128 MiB */ 128 << 20;
 /// Replays the whole log into `machine`.
 ///
 /// # Errors
-/// A sentence when the log cannot be read. An entry that makes no sense is told to the operator and skipped.
+/// A sentence when the log cannot be read. An entry that cannot be understood is skipped, with a line in the broker's log.
 pub fn load<M: Machine>(machine: &mut M, log: &PartitionLog) -> Result<(), String> {
     let offsets = log.offsets();
     let mut at = offsets.log_start_offset;
@@ -49,7 +49,7 @@ fn replay<M: Machine>(
     if header.is_control() {
         if let Some(marker) = control::marker(view)? {
             let entry = Entry::Marker { producer_id: producer.0, producer_epoch: producer.1, marker };
-            tell(machine.replay(&entry), header.base_offset, log);
+            log_skipped(machine.replay(&entry), header.base_offset, log);
         }
         return Ok(());
     }
@@ -69,12 +69,12 @@ fn replay<M: Machine>(
                 value: record.value.map(Bytes::copy_from_slice),
             },
         };
-        tell(machine.replay(&entry), record.offset, log);
+        log_skipped(machine.replay(&entry), record.offset, log);
     }
     Ok(())
 }
 
-fn tell(outcome: Result<(), String>, offset: i64, log: &PartitionLog) {
+fn log_skipped(outcome: Result<(), String>, offset: i64, log: &PartitionLog) {
     if let Err(why) = outcome {
         notice(&format!("skipped the record at offset {offset} of {}: {why}", log.topic_partition()));
     }

@@ -36,7 +36,7 @@ pub struct ToSend {
     pub tally: Arc<Tally>,
 }
 
-/// A marker that is let go of has failed in the partitions that are left: their tally is told in any case.
+/// A marker that is dropped has failed in the partitions that are left, so their tally is always completed.
 impl Drop for ToSend {
     fn drop(&mut self) {
         for partition in self.partitions.drain(..) {
@@ -63,14 +63,14 @@ impl MarkerQueue {
         Arc::new(Self { peers, queues: Mutex::default() })
     }
 
-    /// Sends it soon; its tally is told in any case.
-    pub fn send(self: &Arc<Self>, one: ToSend) {
+    /// Queues it for sending; its tally is completed in any case.
+    pub fn send(self: &Arc<Self>, to_send: ToSend) {
         let Some(runtime) = self.peers.runtime() else { return };
-        let id = one.broker_id;
+        let id = to_send.broker_id;
         let is_begun = {
             let mut queues = self.queues.lock();
             let queue = queues.entry(id).or_default();
-            queue.waiting.push_back(one);
+            queue.waiting.push_back(to_send);
             let begins = queue.requests < REQUESTS_MAX;
             queue.requests += usize::from(begins);
             !begins
@@ -85,7 +85,7 @@ impl MarkerQueue {
     async fn send_all(self: Arc<Self>, id: i32) {
         while let Some(batch) = self.next(id) {
             match self.peers.call(id, &request(&batch)).await {
-                Ok(answer) => settle(batch, answer),
+                Ok(answer) => count_written(batch, answer),
                 Err(error) => {
                     notice(&format!("{} markers are sent again: {error}", batch.len()));
                 }
@@ -113,9 +113,9 @@ fn request(batch: &[ToSend]) -> WriteTxnMarkersRequest {
     WriteTxnMarkersRequest { markers: batch.iter().map(marker).collect() }
 }
 
-fn marker(one: &ToSend) -> WritableTxnMarker {
+fn marker(to_send: &ToSend) -> WritableTxnMarker {
     let mut topics: Vec<WritableTxnMarkerTopic> = Vec::new();
-    for (name, number) in &one.partitions {
+    for (name, number) in &to_send.partitions {
         match topics.last_mut() {
             Some(topic) if topic.name == *name => topic.partition_indexes.push(*number),
             _ => {
@@ -125,31 +125,35 @@ fn marker(one: &ToSend) -> WritableTxnMarker {
         }
     }
     WritableTxnMarker {
-        producer_id: one.marker.producer_id,
-        producer_epoch: one.marker.producer_epoch,
-        transaction_result: one.marker.marker == Marker::Commit,
+        producer_id: to_send.marker.producer_id,
+        producer_epoch: to_send.marker.producer_epoch,
+        transaction_result: to_send.marker.marker == Marker::Commit,
         topics,
-        coordinator_epoch: one.marker.coordinator_epoch,
-        transaction_version: i8::try_from(one.marker.transaction_version).unwrap_or(i8::MAX),
+        coordinator_epoch: to_send.marker.coordinator_epoch,
+        transaction_version: i8::try_from(to_send.marker.transaction_version).unwrap_or(i8::MAX),
     }
 }
 
-/// Tells each marker's tally what became of it; an answer that lacks a partition says that it failed.
-fn settle(batch: Vec<ToSend>, answer: WriteTxnMarkersResponse) {
+/// Counts each marker's partitions as written or failed; a partition that the answer lacks has failed.
+fn count_written(batch: Vec<ToSend>, answer: WriteTxnMarkersResponse) {
     let mut results = answer.markers.into_iter();
-    for mut one in batch {
-        let result = results.next().filter(|result| result.producer_id == one.marker.producer_id);
-        while let Some((topic, number)) = one.partitions.last() {
+    for mut to_send in batch {
+        let result = results.next().filter(|result| result.producer_id == to_send.marker.producer_id);
+        while let Some((topic, number)) = to_send.partitions.last() {
             let is_there = result.as_ref().is_some_and(|result| is_written(result, topic, *number));
-            let partition = one.partitions.pop();
-            one.tally.done(partition.filter(|_| !is_there));
+            let partition = to_send.partitions.pop();
+            to_send.tally.done(partition.filter(|_| !is_there));
         }
     }
 }
 
 fn is_written(result: &WritableTxnMarkerResult, topic: &str, number: i32) -> bool {
-    let partitions = result.topics.iter().filter(|one| one.name == topic).flat_map(|one| &one.partitions);
-    let code = partitions.filter(|one| one.partition_index == number).map(|one| one.error_code).next();
+    let partitions =
+        result.topics.iter().filter(|written| written.name == topic).flat_map(|written| &written.partitions);
+    let code = partitions
+        .filter(|partition| partition.partition_index == number)
+        .map(|partition| partition.error_code)
+        .next();
     let error = code.and_then(ErrorCode::from_code).unwrap_or(ErrorCode::UnknownServerError);
     if error != ErrorCode::None && !is_over(error) {
         let api = ApiKey::WriteTxnMarkers.name();

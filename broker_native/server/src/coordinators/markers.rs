@@ -31,7 +31,7 @@ pub struct MarkerWriter {
     /// Their partitions are written through their machines.
     pub groups: Arc<Coordinator<GroupMachine>>,
     /// The way to other brokers, when there may be some.
-    pub elsewhere: Option<Arc<MarkerQueue>>,
+    pub marker_queue: Option<Arc<MarkerQueue>>,
 }
 
 /// A marker's way into one partition.
@@ -41,7 +41,7 @@ enum Written {
     /// It is there when this log has acknowledged it, which was written in this epoch.
     Wait(Arc<PartitionLog>, i32, i64),
     /// Another broker is to write it.
-    Elsewhere(i32),
+    Remote(i32),
     /// It can be tried again.
     Failed,
 }
@@ -63,23 +63,23 @@ impl Sink<TransactionMachine> for MarkerWriter {
             failed: Vec::new(),
         };
         let tally = Tally::begin(coordinator, shard, action.partitions.len() + 1, outcome);
-        let mut elsewhere: Vec<ToSend> = Vec::new();
+        let mut remote: Vec<ToSend> = Vec::new();
         for (topic, number) in action.partitions {
             match self.write(&topic, number, marker) {
                 Written::Done => tally.done(None),
                 Written::Failed => tally.done(Some((topic, number))),
                 Written::Wait(log, epoch, offset) => {
                     let (tally, coordinator) = (Arc::clone(&tally), Arc::clone(coordinator));
-                    // Whoever moves the high watermark may hold the lock of a group's machine.
+                    // The thread that moves the high watermark may hold the lock of a group's machine.
                     let done = move |durable: Result<(), StorageError>| {
                         let failed = durable.is_err().then_some((topic, number));
                         coordinator.later(Box::new(move || tally.done(failed)));
                     };
                     commit::when_acknowledged(&log, epoch, offset, Box::new(done));
                 }
-                Written::Elsewhere(id) => match elsewhere.iter_mut().find(|one| one.broker_id == id) {
-                    Some(one) => one.partitions.push((topic, number)),
-                    None => elsewhere.push(ToSend {
+                Written::Remote(id) => match remote.iter_mut().find(|to_send| to_send.broker_id == id) {
+                    Some(to_send) => to_send.partitions.push((topic, number)),
+                    None => remote.push(ToSend {
                         broker_id: id,
                         marker,
                         partitions: vec![(topic, number)],
@@ -88,9 +88,9 @@ impl Sink<TransactionMachine> for MarkerWriter {
                 },
             }
         }
-        match &self.elsewhere {
-            Some(queue) => elsewhere.into_iter().for_each(|one| queue.send(one)),
-            None => drop(elsewhere),
+        match &self.marker_queue {
+            Some(queue) => remote.into_iter().for_each(|to_send| queue.send(to_send)),
+            None => drop(remote),
         }
         tally.done(None);
     }
@@ -98,14 +98,14 @@ impl Sink<TransactionMachine> for MarkerWriter {
 
 impl MarkerWriter {
     fn write(&self, topic: &str, number: i32, marker: TxnMarker) -> Written {
-        let picture = self.topics.now();
-        // A topic that was deleted has no readers to be told.
-        let Some(partition) = picture.named(topic).and_then(|topic| topic.partition(number)) else {
+        let image = self.topics.now();
+        // A topic that was deleted has no readers who need the marker.
+        let Some(partition) = image.named(topic).and_then(|topic| topic.partition(number)) else {
             return Written::Done;
         };
         let (leader, epoch) = (partition.spec.leader, partition.spec.leader_epoch);
         if leader != self.node_id {
-            return if leader < 0 { Written::Failed } else { Written::Elsewhere(leader) };
+            return if leader < 0 { Written::Failed } else { Written::Remote(leader) };
         }
         let (Ok(log), true) = (&partition.log, self.cluster.may_lead()) else { return Written::Failed };
         let appended = match topic == GROUPS_TOPIC {
@@ -124,7 +124,7 @@ impl MarkerWriter {
 /// Writes a marker into a partition that is not of an internal topic.
 ///
 /// # Errors
-/// The code for whoever asked.
+/// The code for the caller.
 pub fn write_marker(log: &PartitionLog, leader_epoch: i32, marker: TxnMarker) -> Result<Appended, ErrorCode> {
     log.append_marker(marker, AppendOptions::coordinator(leader_epoch)).map_err(|error| {
         let code = of_storage(&error);

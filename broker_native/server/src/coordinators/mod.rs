@@ -13,8 +13,8 @@
 //! | [`transactions`] | producer ids for the machines of transactions |
 //! | [`markers`], [`marker_queue`] | markers into partitions: into the logs of this broker; to other brokers |
 //! | [`tally`] | which partitions have their marker |
-//! | [`elsewhere`] | coordinators of transactions on other brokers |
-//! | [`commit`], [`patience`] | when what was appended counts; answers that must not wait for it for ever |
+//! | [`remote_coordinator`] | coordinators of transactions on other brokers |
+//! | [`commit`], [`commit_timeouts`] | when records are acknowledged; how long answers wait for that |
 //! | [`share`] | share partitions, and where their states are kept |
 //! | [`topic_names`] | the internal topics |
 //! | [`key`] | which partition keeps a key |
@@ -24,22 +24,23 @@
 //! Under the shard's lock: the machine takes the event, its records are appended as one batch, the machine's deadline is
 //! noted. Without the lock: when the batch is acknowledged (at once when the log is alone, after the group commit of
 //! `durability=flushed`, or when all in-sync replicas have it), answers leave and actions start. An append that fails throws
-//! the machine away: everybody who waits is told NOT_COORDINATOR, and the machine is loaded again from the log. So is
-//! everybody when this broker does not lead the partition any more.
+//! the machine away: all requests that wait are answered NOT_COORDINATOR, and the machine is loaded again from the log. Requests
+//! that wait are also answered NOT_COORDINATOR when this broker no longer leads the partition.
 //!
-//! An answer also waits for everything that was appended before: nobody is shown what may still be lost. When that takes
-//! too long the asker is told COORDINATOR_NOT_AVAILABLE; what was appended may still come to count.
+//! An answer also waits for everything that was appended before, because no client may see what may still be lost. When that takes
+//! too long the request is answered COORDINATOR_NOT_AVAILABLE; what was appended may still be committed later.
 //!
 //! Loading begins when this broker learns that it leads, in background threads of the runtime; COORDINATOR_LOAD_IN_PROGRESS
 //! meanwhile. An empty log needs no loading.
 pub mod alarm;
 pub mod commit;
-pub mod elsewhere;
+pub mod commit_timeouts;
 pub mod key;
 pub mod load;
 pub mod marker_queue;
 pub mod markers;
-pub mod patience;
+pub mod remote_coordinator;
+
 pub mod shard;
 pub mod share;
 pub mod shell;
@@ -52,9 +53,9 @@ pub mod waiting;
 use std::sync::Arc;
 use std::time::Duration;
 
-use elsewhere::Elsewhere;
 use marker_queue::MarkerQueue;
 use markers::MarkerWriter;
+use remote_coordinator::RemoteCoordinator;
 pub use shard::Shard;
 pub use shell::{Coordinator, Sink};
 pub use topic_names::{GROUPS_TOPIC, SHARES_TOPIC, TRANSACTIONS_TOPIC};
@@ -62,15 +63,15 @@ use transactions::Transactions;
 use uuid::Uuid;
 pub use waiting::Waiting;
 
-use self::share::leading::Leading;
-use self::share::store::Store;
+use self::share::partition_manager::SharePartitionManager;
+use self::share::state_store::ShareStateStore;
 use crate::cluster::peers::Peers;
 use crate::cluster::view::Cluster;
 use crate::notice::notice;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
 use crate::state::producer_ids::ProducerIds;
-use crate::state::topics::{Picture, Topics};
+use crate::state::topics::{MetadataImage, Topics};
 use pylog_coordinator::group::GroupMachine;
 use pylog_coordinator::share::{GroupSettings, IsGone, ShareLeader, ShareMachine, StateMachine};
 use pylog_coordinator::transaction::{
@@ -87,13 +88,13 @@ pub struct Coordinators {
     /// What share groups did with records, as far as it is kept here.
     pub shares: Arc<Coordinator<StateMachine>>,
     /// The way to all of it.
-    pub share_store: Arc<Store>,
-    /// Who has which records of the partitions that this broker leads.
-    pub share_leading: Arc<Leading>,
+    pub share_store: Arc<ShareStateStore>,
+    /// Share partitions of the partitions that this broker leads: which member holds which records.
+    pub share_partitions: Arc<SharePartitionManager>,
     /// Transactional ids.
     pub transactions: Arc<Transactions>,
     /// Those of other brokers, when there may be some.
-    elsewhere: Option<Elsewhere>,
+    remote_coordinator: Option<RemoteCoordinator>,
 }
 
 impl Coordinators {
@@ -114,25 +115,25 @@ impl Coordinators {
         });
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
         let state_room = room.clone();
-        let gone = Arc::clone(&share_groups.gone);
-        let is_gone: IsGone = Arc::new(move |topic_id: &Uuid| gone.has(topic_id));
+        let deleted = Arc::clone(&share_groups.deleted_topics);
+        let is_gone: IsGone = Arc::new(move |topic_id: &Uuid| deleted.has(topic_id));
         let of_states = Arc::clone(&is_gone);
         let make = move || StateMachine::new(state_room.clone(), Arc::clone(&of_states));
         let shares = Coordinator::new(SHARES_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
-        let share_store = Arc::new(Store {
+        let share_store = Arc::new(ShareStateStore {
             node_id,
             topics: Arc::clone(topics),
             peers: Arc::clone(peers),
             states: Arc::clone(&shares),
         });
         let make = || ShareLeader::new(ShareMachine::new(defaults, share_room.clone(), Arc::clone(&is_gone)));
-        let share_leading = Leading::new(
+        let share_partitions = SharePartitionManager::new(
             node_id,
             Arc::clone(topics),
             Arc::clone(cluster),
             Arc::clone(clock),
             Arc::clone(&share_store),
-            Arc::clone(&share_groups.waking),
+            Arc::clone(&share_groups.group_watchers),
             make,
         );
         let make =
@@ -152,43 +153,43 @@ impl Coordinators {
         };
         let transactions =
             Coordinator::new(TRANSACTIONS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
-        let patience_ms = settings.transactions.add_partitions_to_txn_retry_backoff_max_ms;
-        let elsewhere = cluster.is_clustered().then(|| Elsewhere {
+        let timeout_ms = settings.transactions.add_partitions_to_txn_retry_backoff_max_ms;
+        let remote_coordinator = cluster.is_clustered().then(|| RemoteCoordinator {
             node_id,
             topics: Arc::clone(topics),
             peers: Arc::clone(peers),
-            patience: Duration::from_millis(u64::try_from(patience_ms).unwrap_or(0)),
+            timeout: Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)),
         });
         transactions.set_sink(MarkerWriter {
             node_id,
             topics: Arc::clone(topics),
             cluster: Arc::clone(cluster),
             groups: Arc::clone(&groups),
-            elsewhere: cluster.is_clustered().then(|| MarkerQueue::new(Arc::clone(peers))),
+            marker_queue: cluster.is_clustered().then(|| MarkerQueue::new(Arc::clone(peers))),
         });
-        Self { groups, shares, share_store, share_leading, transactions, elsewhere }
+        Self { groups, shares, share_store, share_partitions, transactions, remote_coordinator }
     }
 
-    /// Coordinates what this broker leads in `picture`.
-    pub fn apply(&self, picture: &Picture) {
-        self.groups.apply(picture);
-        self.shares.apply(picture);
-        self.share_leading.apply(picture);
-        self.transactions.apply(picture);
+    /// Coordinates what this broker leads in `image`.
+    pub fn apply(&self, image: &MetadataImage) {
+        self.groups.apply(image);
+        self.shares.apply(image);
+        self.share_partitions.apply(image);
+        self.transactions.apply(image);
     }
 
     /// Begins to load and to watch deadlines. Called within the runtime.
     pub fn start(&self) {
         self.groups.start();
         self.shares.start();
-        self.share_leading.start();
+        self.share_partitions.start();
         self.transactions.start();
     }
 
-    /// Tells everybody who waits to look for the coordinator again; nothing is coordinated any more.
+    /// Ends all coordinators: requests that wait are answered NOT_COORDINATOR.
     pub fn stop(&self) {
         self.transactions.stop();
-        self.share_leading.stop();
+        self.share_partitions.stop();
         self.shares.stop();
         self.groups.stop();
     }
@@ -214,11 +215,12 @@ impl Coordinators {
         caller: Caller,
         transaction: AddPartitionsToTxnTransaction,
     ) -> Waiting<TxnReply> {
-        if let Some(elsewhere) = &self.elsewhere {
+        if let Some(remote_coordinator) = &self.remote_coordinator {
             let number = self.transactions.partition_of(&transaction.transactional_id);
-            let leader = number.and_then(|number| elsewhere.leader_of(self.transactions.topic(), number));
+            let leader =
+                number.and_then(|number| remote_coordinator.leader_of(self.transactions.topic(), number));
             if let Some(id) = leader {
-                return elsewhere.ask(id, transaction);
+                return remote_coordinator.ask(id, transaction);
             }
         }
         self.ask_for_partitions(caller, transaction, TransactionVersion::V2, true)

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 
 use super::alarm::NEVER_MS;
 use super::commit::{is_acknowledged, when_acknowledged};
+use super::commit_timeouts::Unanswered;
 use super::load::load;
-use super::patience::Unanswered;
 use super::waiting::{Sender, Waiting};
 use crate::errors::of_storage;
 use crate::notice::{BUG, notice};
-use crate::state::replication::leading::Leading;
+use crate::state::replication::leader_state::LeaderState;
 use pylog_coordinator::{Effects, Entry, Machine, Now, Ticket};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
@@ -30,10 +30,10 @@ pub struct Shard<M: Machine> {
     pub log: Arc<PartitionLog>,
     /// The machine's next deadline.
     deadline_ms: AtomicI64,
-    /// How often a machine was loaded: which of them began an action.
+    /// Grows each time a machine is loaded: an action's outcome goes back only to the machine that began it.
     life: AtomicU64,
     /// Who copies the log.
-    leading: RwLock<Option<Arc<Leading>>>,
+    leader_state: RwLock<Option<Arc<LeaderState>>>,
     state: Mutex<State<M>>,
 }
 
@@ -55,7 +55,7 @@ struct Live<M: Machine> {
     last_offset: Option<i64>,
 }
 
-/// What is to be done without the lock, when everything in the log is acknowledged.
+/// What is to be done without the lock once everything in the log is acknowledged.
 pub struct After<M: Machine> {
     replies: Vec<(Sender<M::Reply>, M::Reply)>,
     actions: Vec<M::Action>,
@@ -90,7 +90,7 @@ impl<M: Machine> Shard<M> {
             log,
             deadline_ms: AtomicI64::new(NEVER_MS),
             life: AtomicU64::new(0),
-            leading: RwLock::new(None),
+            leader_state: RwLock::new(None),
             state: Mutex::new(State::Loading),
         }
     }
@@ -106,17 +106,17 @@ impl<M: Machine> Shard<M> {
     }
 
     /// Takes note of who copies the log.
-    pub fn set_leading(&self, leading: Option<Arc<Leading>>) {
-        *self.leading.write() = leading;
+    pub fn set_leader_state(&self, leader_state: Option<Arc<LeaderState>>) {
+        *self.leader_state.write() = leader_state;
     }
 
     /// Whether fewer than `min.insync.replicas` are in sync. What the machine writes by itself is written all the same, and
     /// counts later.
     fn takes_nothing(&self) -> bool {
-        self.leading.read().as_ref().is_some_and(|leading| leading.is_under_min_isr())
+        self.leader_state.read().as_ref().is_some_and(|leader_state| leader_state.is_under_min_isr())
     }
 
-    /// Takes an event that somebody waits for the answer of.
+    /// Hands the machine an event whose answer somebody waits for.
     ///
     /// # Errors
     /// COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR.
@@ -182,7 +182,7 @@ impl<M: Machine> Shard<M> {
         self.run(now, |machine| machine.loaded(now)).ok()
     }
 
-    /// Ends a producer's transaction in this partition: the marker is written and the machine told.
+    /// Ends a producer's transaction in this partition: the marker is written and given to the machine.
     ///
     /// # Errors
     /// NOT_LEADER_OR_FOLLOWER when the machine is not here or not loaded: the marker is to be sent again. What the log says.
@@ -203,7 +203,7 @@ impl<M: Machine> Shard<M> {
         Ok(appended)
     }
 
-    /// Ends: everybody who waits is told to look for the coordinator again.
+    /// Ends the shard: all requests that wait are answered NOT_COORDINATOR.
     pub fn end(&self) {
         let before = std::mem::replace(&mut *self.state.lock(), State::Gone);
         self.deadline_ms.store(NEVER_MS, Ordering::Release);
@@ -257,8 +257,10 @@ impl<M: Machine> Shard<M> {
 
     /// Appends the records as one batch; gives the offset of the last.
     fn append(&self, effects: &Effects<M::Reply, M::Action>, now_ms: i64) -> Result<i64, StorageError> {
-        let bytes =
-            effects.records.iter().map(|one| one.key.len() + one.value.as_ref().map_or(0, |v| v.len()));
+        let bytes = effects
+            .records
+            .iter()
+            .map(|record| record.key.len() + record.value.as_ref().map_or(0, |v| v.len()));
         let mut builder = BatchBuilder::with_capacity(
             /* header and framing */ 96 + bytes.map(|b| b + 32).sum::<usize>(),
         );
@@ -291,7 +293,7 @@ impl<M: Machine> Shard<M> {
         if let State::Ready(mut live) = std::mem::replace(state, next) {
             for (ticket, _) in effects.replies {
                 if let Some(sender) = live.waiting.remove(&ticket) {
-                    // Who is gone needs no answer.
+                    // The receiver may have gone away: nobody waits for the answer then.
                     let _ = sender.send(Err(code));
                 }
             }
@@ -337,7 +339,7 @@ impl<M: Machine> Live<M> {
         let answers_now = until.is_none();
         let mut sender = None;
         if let Some(ticket) = mine {
-            let is_answered = answers_now && effects.replies.iter().any(|(one, _)| *one == ticket);
+            let is_answered = answers_now && effects.replies.iter().any(|(answered, _)| *answered == ticket);
             if !is_answered {
                 let (send, receive) = oneshot::channel();
                 stepped.later = Some(receive);
@@ -365,7 +367,7 @@ where
     /// Sends and starts what is due, without any lock; gives the caller's own answer, and the answers that wait to be
     /// acknowledged.
     #[allow(clippy::type_complexity)]
-    pub fn settle(
+    pub fn finish(
         self,
         shard: &Shard<M>,
         start: &Arc<dyn Start<M>>,
@@ -447,7 +449,7 @@ fn is_refusal(error: &StorageError) -> bool {
     matches!(error, StorageError::InvalidProducerEpoch { .. } | StorageError::RecordTooLarge { .. })
 }
 
-/// What a client is told when the records could not be appended, as Kafka has it.
+/// The error for a client when the records could not be appended, as in Kafka.
 fn of_append(error: &StorageError) -> ErrorCode {
     match of_storage(error) {
         ErrorCode::MessageTooLarge => ErrorCode::UnknownServerError,

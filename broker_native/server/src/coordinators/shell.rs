@@ -7,20 +7,20 @@ use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 
 use super::alarm::{Alarm, NEVER_MS};
+use super::commit_timeouts::CommitTimeouts;
 use super::key::partition_of;
-use super::patience::Patience;
 use super::shard::{Shard, Start, Stepped};
 use super::waiting::Waiting;
 use crate::cluster::view::Cluster;
-use crate::state::topics::Picture;
+use crate::state::topics::MetadataImage;
 use crate::upkeep::background::kept_running;
 use pylog_coordinator::{Effects, Machine, Now, Ticket};
 use pylog_storage::{Appended, Clock, PartitionLog, TxnMarker};
 use pylog_wire::ErrorCode;
 
-/// The deadlines are looked at again at least so often.
+/// The longest sleep before the deadlines are checked again.
 const NAP_MAX: Duration = Duration::from_secs(30);
-/// A broker that may not lead looks so often whether it may again.
+/// How often a broker that may not lead checks whether it may again.
 const LEASE_NAP: Duration = Duration::from_millis(100);
 /// Logs that are loaded at once.
 const LOADERS_MAX: usize = 2;
@@ -44,7 +44,7 @@ pub struct Coordinator<M: Machine> {
     /// Partitions to be loaded, while or before somebody does.
     to_load: Mutex<ToLoad<M>>,
     alarm: Alarm,
-    patience: Patience<M::Reply>,
+    timeouts: CommitTimeouts<M::Reply>,
     sink: OnceLock<Box<dyn Sink<M>>>,
     /// Hands actions to `sink`.
     starter: Arc<dyn Start<M>>,
@@ -84,7 +84,7 @@ where
             shards: RwLock::new(Shards { count: 0, led: HashMap::new() }),
             to_load: Mutex::new(ToLoad { queue: VecDeque::new(), loaders: 0 }),
             alarm: Alarm::default(),
-            patience: Patience::default(),
+            timeouts: CommitTimeouts::default(),
             sink: OnceLock::new(),
             starter: Arc::new(Starter { coordinator: Weak::clone(me) }),
             runtime: OnceLock::new(),
@@ -121,7 +121,7 @@ where
             Err(code) => return Waiting::now(Err(code)),
         };
         let stepped = shard.call(make, self.now());
-        self.settle(&shard, stepped)
+        self.finish_step(&shard, stepped)
     }
 
     /// Gives a machine the outcome of an action that it began in its life `life`. Dropped when that machine is gone.
@@ -132,7 +132,7 @@ where
             if shard.life() == life { machine.handle(event, now) } else { Effects::default() }
         };
         let stepped = shard.run(now, step);
-        drop(self.settle(shard, stepped));
+        drop(self.finish_step(shard, stepped));
     }
 
     /// Ends a producer's transaction in `partition`; the marker is acknowledged when the log that comes with it says so.
@@ -161,7 +161,7 @@ where
         for shard in self.led() {
             let now = self.now();
             let stepped = shard.run(now, |machine| step(machine, now));
-            drop(self.settle(&shard, stepped));
+            drop(self.finish_step(&shard, stepped));
         }
     }
 
@@ -185,16 +185,16 @@ where
         self.shards.read().led.get(&partition).cloned()
     }
 
-    /// Coordinates what this broker leads in `picture`: what is new or led in a new epoch is loaded, what is not led any
+    /// Coordinates what this broker leads in `image`: what is new or led in a new epoch is loaded, what is not led any
     /// more ends.
-    pub fn apply(&self, picture: &Picture) {
+    pub fn apply(&self, image: &MetadataImage) {
         let mut led = HashMap::new();
-        let topic = picture.named(self.topic);
+        let topic = image.named(self.topic);
         for partition in topic.iter().flat_map(|topic| &topic.partitions) {
             if let (Ok(log), true) = (&partition.log, partition.spec.leader == self.node_id) {
                 let (number, epoch) = (partition.spec.partition, partition.spec.leader_epoch);
                 let shard = Arc::new(Shard::new(number, epoch, Arc::clone(log)));
-                led.insert(number, (shard, partition.leading.clone()));
+                led.insert(number, (shard, partition.leader_state.clone()));
             }
         }
         let count = topic.map_or(0, |topic| i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX));
@@ -211,8 +211,8 @@ where
                     _ => ended.push(before),
                 }
             }
-            let led = led.into_iter().map(|(number, (shard, leading))| {
-                shard.set_leading(leading);
+            let led = led.into_iter().map(|(number, (shard, leader_state))| {
+                shard.set_leader_state(leader_state);
                 (number, shard)
             });
             *shards = Shards { count, led: led.collect() };
@@ -263,8 +263,8 @@ where
         shards.led.get(&partition).cloned().ok_or(ErrorCode::NotCoordinator)
     }
 
-    /// What follows a step, without the shard's lock.
-    pub(super) fn settle(
+    /// Completes a step without the shard's lock: sends answers, starts actions, loads a machine again that failed.
+    pub(super) fn finish_step(
         &self,
         shard: &Arc<Shard<M>>,
         stepped: Result<Stepped<M>, ErrorCode>,
@@ -272,7 +272,7 @@ where
         let stepped = match stepped {
             Ok(stepped) => stepped,
             Err(code) => {
-                // The step may have failed for want of its append.
+                // The step may have failed because its records could not be appended.
                 if shard.is_loading() {
                     self.load_soon(Arc::clone(shard));
                 }
@@ -280,9 +280,9 @@ where
             }
         };
         self.alarm.note(shard.deadline_ms());
-        let (waiting, unanswered) = stepped.settle(shard, &self.starter);
+        let (waiting, unanswered) = stepped.finish(shard, &self.starter);
         if let Some(unanswered) = unanswered {
-            self.alarm.note(self.patience.begin(&unanswered, self.clock.steady_ms()));
+            self.alarm.note(self.timeouts.begin(&unanswered, self.clock.steady_ms()));
         }
         waiting
     }
@@ -328,7 +328,7 @@ where
 
     fn load(&self, shard: &Arc<Shard<M>>) {
         if let Some(stepped) = shard.load(&self.make, self.now()) {
-            drop(self.settle(shard, Ok(stepped)));
+            drop(self.finish_step(shard, Ok(stepped)));
         }
     }
 
@@ -338,7 +338,7 @@ where
             for shard in self.led() {
                 self.alarm.found(shard.deadline_ms());
             }
-            self.patience.next_ms().into_iter().for_each(|at_ms| self.alarm.found(at_ms));
+            self.timeouts.next_ms().into_iter().for_each(|at_ms| self.alarm.found(at_ms));
             let at_ms = self.alarm.at_ms();
             let nap = match u64::try_from(at_ms.saturating_sub(self.clock.steady_ms())) {
                 Ok(left_ms) if at_ms != NEVER_MS => Duration::from_millis(left_ms).min(NAP_MAX),
@@ -354,8 +354,8 @@ where
     }
 
     fn do_what_is_due(&self) {
-        self.patience.end_overdue(self.clock.steady_ms());
-        // Who may not lead decides nothing; what it appended would not count.
+        self.timeouts.end_overdue(self.clock.steady_ms());
+        // A broker that may not lead decides nothing: what it appended would not be committed.
         if !self.cluster.may_lead() {
             return;
         }
@@ -363,7 +363,7 @@ where
             let now = self.now();
             if shard.deadline_ms() <= now.steady_ms {
                 let stepped = shard.run(now, |machine| machine.tick(now));
-                drop(self.settle(&shard, stepped));
+                drop(self.finish_step(&shard, stepped));
             }
         }
     }

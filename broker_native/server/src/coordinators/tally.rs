@@ -1,4 +1,4 @@
-//! Which partitions of a transaction that ended have their marker: counted, whoever writes it, here or at another broker.
+//! Which partitions of a transaction that ended have their marker, whether this broker or another one writes it.
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -13,11 +13,11 @@ pub fn is_over(error: ErrorCode) -> bool {
     matches!(error, ErrorCode::InvalidProducerEpoch | ErrorCode::TransactionCoordinatorFenced)
 }
 
-/// Counts the partitions that have their marker; tells the machine when all have, or cannot have it.
+/// Counts the partitions that have their marker; reports to the machine when every partition has it or has failed.
 pub struct Tally {
     coordinator: Weak<Transactions>,
     shard: Arc<Shard<TransactionMachine>>,
-    /// Another life of the machine has sent its own markers: it must not take ours for those.
+    /// The machine that began this. One that was loaded since has sent markers of its own, and must not count these.
     life: u64,
     open: Mutex<(usize, MarkersWritten)>,
 }

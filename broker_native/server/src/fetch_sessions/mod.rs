@@ -1,7 +1,7 @@
 //! Fetch sessions (KIP-227): a consumer of many partitions names them once, and afterwards only changes go over the wire.
 //!
 //! The cache is bounded by [`FetchSessions::new`]'s slots (`max.incremental.fetch.session.cache.slots`) and by
-//! [`CACHED_PARTITIONS_MAX`]. Who finds no room gets session id 0, which every client understands as "none", and goes on
+//! [`CACHED_PARTITIONS_MAX`]. A client that finds no room gets session id 0, which every client understands as "none", and goes on
 //! with full requests. A new session takes the place of one that nobody used for [`EVICTION_MS`], or of the smallest
 //! that is at least that old and smaller than the new one, as in Kafka (FetchSessionCache).
 //!
@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::ForgottenTopic;
-pub use session::{Asked, Partitions, Position, Told, TopicKey, topic_key};
+pub use session::{AnsweredPartition, AskedPartition, Partitions, Position, TopicKey, topic_key};
 
-/// A session is safe from others for so long after it was made, and after its last use.
+/// How long a session is kept after it was made, and after its last use, even when others need room.
 pub const EVICTION_MS: i64 = /* 2 minutes */ 120_000;
 /// Most partitions in all sessions together; about 200 bytes each.
 pub const CACHED_PARTITIONS_MAX: usize = 250_000;
@@ -38,14 +38,14 @@ pub struct SessionRequest<'a> {
     /// Whether topics are named by id in this version.
     pub by_id: bool,
     /// Partitions named.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<AskedPartition>,
     /// Partitions to leave out from now on.
     pub forgotten: &'a [ForgottenTopic],
 }
 
 /// What is to happen when the answer is there.
 #[derive(Debug)]
-pub enum Plan {
+pub enum SessionPlan {
     /// All partitions are sent, without a session.
     Sessionless,
     /// All partitions are sent, and a session begins if there is room.
@@ -56,15 +56,15 @@ pub enum Plan {
     /// What changed is sent.
     Continue {
         /// The session.
-        session: Arc<Mutex<Session>>,
+        session: Arc<Mutex<FetchSession>>,
         /// Its epoch while this request is worked on; another one means that the client sent it twice.
         epoch: i32,
     },
 }
 
-/// How an answer leaves.
+/// What the session says about an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct SessionOutcome {
     /// `session_id` of the answer.
     pub id: i32,
     /// For each partition, whether it is sent; `None`: all.
@@ -73,7 +73,7 @@ pub struct Settled {
 
 /// One session.
 #[derive(Debug)]
-pub struct Session {
+pub struct FetchSession {
     id: i32,
     by_id: bool,
     /// What the next request must carry.
@@ -82,8 +82,8 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-struct Entry {
-    session: Arc<Mutex<Session>>,
+struct CacheEntry {
+    session: Arc<Mutex<FetchSession>>,
     created_ms: i64,
     last_used_ms: i64,
     /// Partitions at the last use.
@@ -92,7 +92,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct Cache {
-    sessions: HashMap<i32, Entry>,
+    sessions: HashMap<i32, CacheEntry>,
     /// By last use, milliseconds since the epoch.
     last_used: BTreeSet<(i64, i32)>,
     /// Sessions old enough to be pushed out by a larger one, by size.
@@ -112,22 +112,27 @@ pub struct FetchSessions {
 }
 
 impl FetchSessions {
-    /// Room for so many sessions; none with 0.
+    /// Room for `slots` sessions; none with 0.
     pub fn new(slots: usize) -> Self {
         Self { slots, cache: Mutex::default(), new_id: random_id }
     }
 
-    /// What to read for a request, and what to do with the answer ([`FetchSessions::settle`]).
+    /// What to read for a request, and what to do with the answer ([`FetchSessions::complete`]).
     ///
     /// # Errors
     /// FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR: the client begins again.
-    pub fn take(&self, request: SessionRequest<'_>, now_ms: i64) -> Result<(Vec<Asked>, Plan), ErrorCode> {
+    pub fn take(
+        &self,
+        request: SessionRequest<'_>,
+        now_ms: i64,
+    ) -> Result<(Vec<AskedPartition>, SessionPlan), ErrorCode> {
         if matches!(request.epoch, INITIAL_EPOCH | FINAL_EPOCH) {
             if request.id != NO_SESSION {
                 self.cache.lock().remove(request.id);
             }
             let begins = request.epoch == INITIAL_EPOCH && self.slots > 0;
-            let plan = if begins { Plan::Begin { by_id: request.by_id } } else { Plan::Sessionless };
+            let plan =
+                if begins { SessionPlan::Begin { by_id: request.by_id } } else { SessionPlan::Sessionless };
             return Ok((once_each(request.asked), plan));
         }
         let mut cache = self.cache.lock();
@@ -145,7 +150,7 @@ impl FetchSessions {
         let asked = session.partitions.asked();
         if asked.is_empty() {
             cache.remove(request.id);
-            return Ok((asked, Plan::Sessionless));
+            return Ok((asked, SessionPlan::Sessionless));
         }
         cache.touch(request.id, asked.len(), now_ms);
         if cache.partitions > CACHED_PARTITIONS_MAX {
@@ -155,32 +160,32 @@ impl FetchSessions {
         session.epoch = next_epoch(session.epoch);
         let epoch = session.epoch;
         drop(session);
-        Ok((asked, Plan::Continue { session: shared, epoch }))
+        Ok((asked, SessionPlan::Continue { session: shared, epoch }))
     }
 
-    /// Remembers what is told of each partition of `asked`, in its order.
+    /// Notes what the answer says about each partition of `asked`, in its order.
     ///
     /// # Errors
     /// INVALID_FETCH_SESSION_EPOCH when the session went on meanwhile, with the session's id.
-    pub fn settle(
+    pub fn complete(
         &self,
-        plan: &Plan,
-        asked: &[Asked],
-        told: &[Told],
+        plan: &SessionPlan,
+        asked: &[AskedPartition],
+        answered: &[AnsweredPartition],
         now_ms: i64,
-    ) -> Result<Settled, (ErrorCode, i32)> {
+    ) -> Result<SessionOutcome, (ErrorCode, i32)> {
         match plan {
-            Plan::Sessionless => Ok(Settled { id: NO_SESSION, sent: None }),
-            Plan::Begin { by_id } => {
-                let id = self.begin(*by_id, asked, told, now_ms);
-                Ok(Settled { id, sent: None })
+            SessionPlan::Sessionless => Ok(SessionOutcome { id: NO_SESSION, sent: None }),
+            SessionPlan::Begin { by_id } => {
+                let id = self.begin(*by_id, asked, answered, now_ms);
+                Ok(SessionOutcome { id, sent: None })
             }
-            Plan::Continue { session, epoch } => {
+            SessionPlan::Continue { session, epoch } => {
                 let mut session = session.lock();
                 if session.epoch != *epoch {
                     return Err((ErrorCode::InvalidFetchSessionEpoch, session.id));
                 }
-                Ok(Settled { id: session.id, sent: Some(session.partitions.tell(told)) })
+                Ok(SessionOutcome { id: session.id, sent: Some(session.partitions.note_answer(answered)) })
             }
         }
     }
@@ -192,23 +197,29 @@ impl FetchSessions {
     }
 
     /// The id of a new session, [`NO_SESSION`] when there is no room.
-    fn begin(&self, by_id: bool, asked: &[Asked], told: &[Told], now_ms: i64) -> i32 {
+    fn begin(
+        &self,
+        by_id: bool,
+        asked: &[AskedPartition],
+        answered: &[AnsweredPartition],
+        now_ms: i64,
+    ) -> i32 {
         let mut cache = self.cache.lock();
         if !cache.make_room(self.slots, asked.len(), now_ms) {
             return NO_SESSION;
         }
         let mut partitions = Partitions::default();
         partitions.update(asked.to_vec());
-        partitions.tell(told);
+        partitions.note_answer(answered);
         let id = loop {
             let id = (self.new_id)();
             if id > NO_SESSION && !cache.sessions.contains_key(&id) {
                 break id;
             }
         };
-        let session = Session { id, by_id, epoch: next_epoch(INITIAL_EPOCH), partitions };
+        let session = FetchSession { id, by_id, epoch: next_epoch(INITIAL_EPOCH), partitions };
         let session = Arc::new(Mutex::new(session));
-        cache.sessions.insert(id, Entry { session, created_ms: now_ms, last_used_ms: now_ms, size: 0 });
+        cache.sessions.insert(id, CacheEntry { session, created_ms: now_ms, last_used_ms: now_ms, size: 0 });
         cache.touch(id, asked.len(), now_ms);
         id
     }
@@ -229,7 +240,8 @@ impl Cache {
         true
     }
 
-    /// Who makes room: the one unused for longest when that is long, else the smallest old one, when it is smaller.
+    /// The session that makes room: the one unused for longest if that is longer than [`EVICTION_MS`], else the smallest old one if it is
+    /// smaller than the new one.
     fn victim(&self, size: usize, now_ms: i64) -> Option<i32> {
         let (used_ms, stale) = self.last_used.first()?;
         if now_ms - used_ms > EVICTION_MS {
@@ -268,26 +280,28 @@ fn next_epoch(epoch: i32) -> i32 {
 }
 
 /// Each partition once, at its first place and with its last position, as Kafka reads a request.
-fn once_each(asked: Vec<Asked>) -> Vec<Asked> {
+fn once_each(asked: Vec<AskedPartition>) -> Vec<AskedPartition> {
     // Sorting is much cheaper than hashing, and hardly any request names a partition twice.
-    let mut sorted: Vec<_> = asked.iter().map(|one| (&one.topic, one.position.partition)).collect();
+    let mut sorted: Vec<_> =
+        asked.iter().map(|partition| (&partition.topic, partition.position.partition)).collect();
     sorted.sort_unstable();
     if sorted.windows(2).all(|pair| pair.first() != pair.last()) {
         return asked;
     }
     let mut places = HashMap::with_capacity(asked.len());
-    let mut each: Vec<Asked> = Vec::with_capacity(asked.len());
-    for one in asked {
-        let place = *places.entry((one.topic.clone(), one.position.partition)).or_insert(each.len());
+    let mut each: Vec<AskedPartition> = Vec::with_capacity(asked.len());
+    for partition in asked {
+        let place =
+            *places.entry((partition.topic.clone(), partition.position.partition)).or_insert(each.len());
         match each.get_mut(place) {
-            Some(known) => known.position = one.position,
-            None => each.push(one),
+            Some(known) => known.position = partition.position,
+            None => each.push(partition),
         }
     }
     each
 }
 
-/// A session belongs to who knows its id.
+/// Not to be guessed: whoever knows its id may use a session.
 fn random_id() -> i32 {
     let (high, _) = uuid::Uuid::new_v4().as_u64_pair();
     i32::try_from(high >> 33).unwrap_or(1)

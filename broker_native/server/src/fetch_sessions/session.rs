@@ -1,4 +1,4 @@
-//! One fetch session: the partitions that a consumer reads, and what it was last told of each. Pure.
+//! One fetch session: the partitions that a consumer reads, and what the last answer said about each. Pure.
 //!
 //! An incremental request names only partitions that are new, have moved on, or are to be forgotten; an incremental
 //! answer only those with records, an error, or offsets other than the client knows (KIP-227). Partitions are served in
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use pylog_wire::messages::fetch::{FetchPartition, ForgottenTopic, PartitionData};
 
-/// Offset that stands for "the client must be told": no log has it.
-const UNTOLD: i64 = -1;
+/// Offset that no log has: the client has not been sent this partition's offsets.
+const NEVER_SENT: i64 = -1;
 
 /// A topic as fetches name it: until version 12 by name, then by id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub struct Position {
     pub leader_epoch: i32,
     /// First offset wanted.
     pub offset: i64,
-    /// Epoch of the last record fetched, -1 when not told.
+    /// Epoch of the last record fetched, -1 when not given.
     pub last_fetched_epoch: i32,
     /// Where the reader's own log begins, -1 for a consumer.
     pub log_start_offset: i64,
@@ -40,21 +40,21 @@ pub struct Position {
 }
 
 impl From<&FetchPartition> for Position {
-    fn from(one: &FetchPartition) -> Self {
+    fn from(partition: &FetchPartition) -> Self {
         Self {
-            partition: one.partition,
-            leader_epoch: one.current_leader_epoch,
-            offset: one.fetch_offset,
-            last_fetched_epoch: one.last_fetched_epoch,
-            log_start_offset: one.log_start_offset,
-            max_bytes: one.partition_max_bytes,
+            partition: partition.partition,
+            leader_epoch: partition.current_leader_epoch,
+            offset: partition.fetch_offset,
+            last_fetched_epoch: partition.last_fetched_epoch,
+            log_start_offset: partition.log_start_offset,
+            max_bytes: partition.partition_max_bytes,
         }
     }
 }
 
 /// A partition to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedPartition {
     /// Its topic.
     pub topic: TopicKey,
     /// Where to read.
@@ -63,7 +63,7 @@ pub struct Asked {
 
 /// What an answer says of a partition, as far as a session remembers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct AnsweredPartition {
     /// One past the last record that may be read.
     pub high_watermark: i64,
     /// First record that may be read.
@@ -74,7 +74,7 @@ pub struct Told {
     pub is_news: bool,
 }
 
-impl Told {
+impl AnsweredPartition {
     /// Of an answer whose records are `bytes` long.
     pub fn of(data: &PartitionData, bytes: usize) -> Self {
         Self {
@@ -90,24 +90,24 @@ impl Told {
 
 #[derive(Debug)]
 struct Cached {
-    asked: Asked,
+    asked: AskedPartition,
     high_watermark: i64,
     log_start_offset: i64,
 }
 
 impl Cached {
-    fn new(asked: Asked) -> Self {
-        Self { asked, high_watermark: UNTOLD, log_start_offset: UNTOLD }
+    fn new(asked: AskedPartition) -> Self {
+        Self { asked, high_watermark: NEVER_SENT, log_start_offset: NEVER_SENT }
     }
 
-    /// Remembers what the client is told; whether it has to be.
-    fn tell(&mut self, told: &Told) -> bool {
-        let moved =
-            self.high_watermark != told.high_watermark || self.log_start_offset != told.log_start_offset;
+    /// Notes what the client is sent; returns whether the partition has to be in the answer.
+    fn note_answer(&mut self, answered: &AnsweredPartition) -> bool {
+        let moved = self.high_watermark != answered.high_watermark
+            || self.log_start_offset != answered.log_start_offset;
         // After an error goes away the partition is sent once more.
-        self.high_watermark = if told.is_news { UNTOLD } else { told.high_watermark };
-        self.log_start_offset = told.log_start_offset;
-        moved || told.is_news || told.bytes > 0
+        self.high_watermark = if answered.is_news { NEVER_SENT } else { answered.high_watermark };
+        self.log_start_offset = answered.log_start_offset;
+        moved || answered.is_news || answered.bytes > 0
     }
 }
 
@@ -131,15 +131,15 @@ impl Partitions {
     }
 
     /// Adds partitions behind the others; of those that are there only the position changes.
-    pub fn update(&mut self, asked: Vec<Asked>) {
-        for one in asked {
-            let key = (one.topic.clone(), one.position.partition);
+    pub fn update(&mut self, asked: Vec<AskedPartition>) {
+        for partition in asked {
+            let key = (partition.topic.clone(), partition.position.partition);
             let known = self.places.get(&key).and_then(|place| self.by_place.get_mut(place));
             match known {
-                Some(known) => known.asked.position = one.position,
+                Some(known) => known.asked.position = partition.position,
                 None => {
                     self.places.insert(key, self.next_place);
-                    self.by_place.insert(self.next_place, Cached::new(one));
+                    self.by_place.insert(self.next_place, Cached::new(partition));
                     self.next_place += 1;
                 }
             }
@@ -159,17 +159,17 @@ impl Partitions {
     }
 
     /// What to read, in order.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<AskedPartition> {
         self.by_place.values().map(|cached| cached.asked.clone()).collect()
     }
 
     /// Remembers an answer about all partitions, in the order of [`Partitions::asked`]; for each, whether it is sent.
-    pub fn tell(&mut self, told: &[Told]) -> Vec<bool> {
-        let mut sent = Vec::with_capacity(told.len());
+    pub fn note_answer(&mut self, answered: &[AnsweredPartition]) -> Vec<bool> {
+        let mut sent = Vec::with_capacity(answered.len());
         let mut served = Vec::new();
-        for ((place, cached), told) in self.by_place.iter_mut().zip(told) {
-            sent.push(cached.tell(told));
-            if told.bytes > 0 {
+        for ((place, cached), answered) in self.by_place.iter_mut().zip(answered) {
+            sent.push(cached.note_answer(answered));
+            if answered.bytes > 0 {
                 served.push(*place);
             }
         }
@@ -193,7 +193,7 @@ pub fn topic_key(name: &str, id: Uuid, by_id: bool) -> TopicKey {
 mod tests {
     use super::*;
 
-    pub fn asked(name: &str, partition: i32, offset: i64) -> Asked {
+    pub fn asked(name: &str, partition: i32, offset: i64) -> AskedPartition {
         let position = Position {
             partition,
             leader_epoch: -1,
@@ -202,11 +202,11 @@ mod tests {
             log_start_offset: -1,
             max_bytes: 100,
         };
-        Asked { topic: TopicKey::Name(name.into()), position }
+        AskedPartition { topic: TopicKey::Name(name.into()), position }
     }
 
-    fn told(high_watermark: i64, bytes: usize) -> Told {
-        Told { high_watermark, log_start_offset: 0, bytes, is_news: false }
+    fn answered(high_watermark: i64, bytes: usize) -> AnsweredPartition {
+        AnsweredPartition { high_watermark, log_start_offset: 0, bytes, is_news: false }
     }
 
     fn session(count: i32) -> Partitions {
@@ -216,44 +216,54 @@ mod tests {
     }
 
     fn order(partitions: &Partitions) -> Vec<i32> {
-        partitions.asked().iter().map(|one| one.position.partition).collect()
+        partitions.asked().iter().map(|partition| partition.position.partition).collect()
     }
 
     #[test]
     fn only_what_changed_is_sent() {
         let mut partitions = session(3);
-        assert_eq!(partitions.tell(&[told(5, 0), told(0, 0), told(7, 0)]), [true, true, true], "all are new");
-        assert_eq!(partitions.tell(&[told(5, 0), told(0, 0), told(7, 0)]), [false, false, false]);
-        assert_eq!(partitions.tell(&[told(5, 0), told(1, 0), told(7, 0)]), [false, true, false]);
-        let moved = Told { log_start_offset: 2, ..told(5, 0) };
-        assert_eq!(partitions.tell(&[moved, told(1, 0), told(7, 0)]), [true, false, false]);
+        assert_eq!(
+            partitions.note_answer(&[answered(5, 0), answered(0, 0), answered(7, 0)]),
+            [true, true, true],
+            "all are new"
+        );
+        assert_eq!(
+            partitions.note_answer(&[answered(5, 0), answered(0, 0), answered(7, 0)]),
+            [false, false, false]
+        );
+        assert_eq!(
+            partitions.note_answer(&[answered(5, 0), answered(1, 0), answered(7, 0)]),
+            [false, true, false]
+        );
+        let moved = AnsweredPartition { log_start_offset: 2, ..answered(5, 0) };
+        assert_eq!(partitions.note_answer(&[moved, answered(1, 0), answered(7, 0)]), [true, false, false]);
     }
 
     #[test]
     fn records_are_always_sent() {
         let mut partitions = session(1);
         for _ in 0..3 {
-            assert_eq!(partitions.tell(&[told(5, 10)]), [true]);
+            assert_eq!(partitions.note_answer(&[answered(5, 10)]), [true]);
         }
     }
 
     #[test]
     fn an_error_is_sent_every_time_and_the_partition_once_more_when_it_is_gone() {
         let mut partitions = session(1);
-        partitions.tell(&[told(5, 0)]);
-        let error = Told { high_watermark: -1, log_start_offset: -1, bytes: 0, is_news: true };
-        assert_eq!(partitions.tell(&[error]), [true]);
-        assert_eq!(partitions.tell(&[error]), [true]);
-        assert_eq!(partitions.tell(&[told(5, 0)]), [true]);
-        assert_eq!(partitions.tell(&[told(5, 0)]), [false]);
+        partitions.note_answer(&[answered(5, 0)]);
+        let error = AnsweredPartition { high_watermark: -1, log_start_offset: -1, bytes: 0, is_news: true };
+        assert_eq!(partitions.note_answer(&[error]), [true]);
+        assert_eq!(partitions.note_answer(&[error]), [true]);
+        assert_eq!(partitions.note_answer(&[answered(5, 0)]), [true]);
+        assert_eq!(partitions.note_answer(&[answered(5, 0)]), [false]);
     }
 
     #[test]
     fn a_partition_that_gave_records_goes_behind_the_others() {
         let mut partitions = session(4);
-        partitions.tell(&[told(5, 10), told(5, 0), told(5, 10), told(5, 0)]);
+        partitions.note_answer(&[answered(5, 10), answered(5, 0), answered(5, 10), answered(5, 0)]);
         assert_eq!(order(&partitions), [1, 3, 0, 2]);
-        partitions.tell(&[told(5, 10), told(5, 0), told(5, 0), told(5, 0)]);
+        partitions.note_answer(&[answered(5, 10), answered(5, 0), answered(5, 0), answered(5, 0)]);
         assert_eq!(order(&partitions), [3, 0, 2, 1]);
     }
 
@@ -261,8 +271,11 @@ mod tests {
     fn an_update_moves_known_partitions_and_adds_new_ones_behind() {
         let mut partitions = session(2);
         partitions.update(vec![asked("t", 0, 9), asked("u", 0, 3)]);
-        let positions: Vec<_> =
-            partitions.asked().iter().map(|one| (one.position.partition, one.position.offset)).collect();
+        let positions: Vec<_> = partitions
+            .asked()
+            .iter()
+            .map(|partition| (partition.position.partition, partition.position.offset))
+            .collect();
         assert_eq!(positions, [(0, 9), (1, 0), (0, 3)]);
         assert_eq!(partitions.len(), 3);
     }

@@ -3,7 +3,7 @@ use super::*;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-fn asked(partition: i32, offset: i64) -> Asked {
+fn asked(partition: i32, offset: i64) -> AskedPartition {
     let position = Position {
         partition,
         leader_epoch: -1,
@@ -12,7 +12,7 @@ fn asked(partition: i32, offset: i64) -> Asked {
         log_start_offset: -1,
         max_bytes: 9,
     };
-    Asked { topic: TopicKey::Name("t".into()), position }
+    AskedPartition { topic: TopicKey::Name("t".into()), position }
 }
 
 fn request(id: i32, epoch: i32, partitions: i32) -> SessionRequest<'static> {
@@ -20,23 +20,23 @@ fn request(id: i32, epoch: i32, partitions: i32) -> SessionRequest<'static> {
     SessionRequest { id, epoch, by_id: false, asked, forgotten: &[] }
 }
 
-fn unchanged(count: usize) -> Vec<Told> {
-    vec![Told { high_watermark: 0, log_start_offset: 0, bytes: 0, is_news: false }; count]
+fn unchanged(count: usize) -> Vec<AnsweredPartition> {
+    vec![AnsweredPartition { high_watermark: 0, log_start_offset: 0, bytes: 0, is_news: false }; count]
 }
 
-/// Begins a session of so many partitions.
+/// Begins a session of `partitions` partitions.
 fn begin(sessions: &FetchSessions, partitions: i32, now_ms: i64) -> i32 {
     let (asked, plan) = sessions.take(request(0, 0, partitions), now_ms).unwrap();
-    sessions.settle(&plan, &asked, &unchanged(asked.len()), now_ms).unwrap().id
+    sessions.complete(&plan, &asked, &unchanged(asked.len()), now_ms).unwrap().id
 }
 
 /// Goes on with a session.
 fn go_on(sessions: &FetchSessions, id: i32, epoch: i32, now_ms: i64) -> Result<Vec<bool>, ErrorCode> {
     let (asked, plan) = sessions.take(request(id, epoch, 0), now_ms)?;
-    let settled =
-        sessions.settle(&plan, &asked, &unchanged(asked.len()), now_ms).map_err(|(code, _)| code)?;
-    assert_eq!(settled.id, id);
-    Ok(settled.sent.unwrap())
+    let completed =
+        sessions.complete(&plan, &asked, &unchanged(asked.len()), now_ms).map_err(|(code, _)| code)?;
+    assert_eq!(completed.id, id);
+    Ok(completed.sent.unwrap())
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn a_full_request_ends_the_session_that_it_names() {
     let sessions = FetchSessions::new(10);
     let first = begin(&sessions, 2, 0);
     let (asked, plan) = sessions.take(request(first, 0, 2), 0).unwrap();
-    let second = sessions.settle(&plan, &asked, &unchanged(2), 0).unwrap();
+    let second = sessions.complete(&plan, &asked, &unchanged(2), 0).unwrap();
     assert_ne!(second.id, first);
     assert_eq!(second.sent, None, "all is sent");
     assert_eq!(sessions.counts(), (1, 2, 0));
     let (_, plan) = sessions.take(request(second.id, -1, 2), 0).unwrap();
-    assert!(matches!(plan, Plan::Sessionless));
+    assert!(matches!(plan, SessionPlan::Sessionless));
     assert_eq!(sessions.counts(), (0, 0, 0));
 }
 
@@ -95,7 +95,7 @@ fn a_session_whose_last_partition_is_forgotten_ends() {
     let forgotten = [ForgottenTopic { topic: "t".into(), partitions: vec![0], ..Default::default() }];
     let (asked, plan) =
         sessions.take(SessionRequest { forgotten: &forgotten, ..request(id, 1, 0) }, 0).unwrap();
-    assert!(asked.is_empty() && matches!(plan, Plan::Sessionless));
+    assert!(asked.is_empty() && matches!(plan, SessionPlan::Sessionless));
     assert_eq!(sessions.counts(), (0, 0, 0));
 }
 
@@ -105,7 +105,7 @@ fn an_answer_to_a_request_that_was_overtaken_is_an_epoch_error() {
     let id = begin(&sessions, 1, 0);
     let (asked, plan) = sessions.take(request(id, 1, 0), 0).unwrap();
     assert_eq!(go_on(&sessions, id, 2, 0), Ok(vec![false]));
-    let late = sessions.settle(&plan, &asked, &unchanged(1), 0);
+    let late = sessions.complete(&plan, &asked, &unchanged(1), 0);
     assert_eq!(late, Err((ErrorCode::InvalidFetchSessionEpoch, id)));
 }
 
@@ -186,8 +186,8 @@ proptest! {
             now_ms += later_ms;
             let id = ids[which % ids.len()];
             if let Ok((asked, plan)) = sessions.take(request(id, epoch, partitions), now_ms) {
-                if let Ok(settled) = sessions.settle(&plan, &asked, &unchanged(asked.len()), now_ms) {
-                    ids.push(settled.id);
+                if let Ok(completed) = sessions.complete(&plan, &asked, &unchanged(asked.len()), now_ms) {
+                    ids.push(completed.id);
                 }
             }
             let cache = sessions.cache.lock();

@@ -17,7 +17,7 @@ pub fn handle(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
     let Some(topic) = internal_topic::missing(&call.shared.coordinators.groups) else {
         return add(call, request);
     };
-    call.shared.metrics.events.one();
+    call.shared.metrics.events.increment();
     Outcome::later(async move {
         internal_topic::make(&call, topic).await;
         add(call, request).reply().await

@@ -7,7 +7,7 @@
 use super::common::transactions::{FENCED_FROM, fenced_as};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;
-use crate::state::topics::Picture;
+use crate::state::topics::MetadataImage;
 use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{
@@ -32,9 +32,9 @@ struct Asked {
 
 /// Hands each transaction to its coordinator.
 pub fn handle(call: Call, request: AddPartitionsToTxnRequest) -> Outcome {
-    let picture = call.shared.topics.now();
+    let image = call.shared.topics.now();
     let asked: Vec<Asked> =
-        transactions(&call, request).into_iter().map(|one| ask(&call, &picture, one)).collect();
+        transactions(&call, request).into_iter().map(|transaction| ask(&call, &image, transaction)).collect();
     Outcome::later(async move {
         let mut results = Vec::with_capacity(asked.len());
         for Asked { transactional_id, partitions, waiting } in asked {
@@ -63,7 +63,7 @@ fn transactions(call: &Call, request: AddPartitionsToTxnRequest) -> Vec<AddParti
     }]
 }
 
-fn ask(call: &Call, picture: &Picture, transaction: AddPartitionsToTxnTransaction) -> Asked {
+fn ask(call: &Call, image: &MetadataImage, transaction: AddPartitionsToTxnTransaction) -> Asked {
     let transactional_id = transaction.transactional_id.clone();
     let partitions: Vec<(String, i32)> = transaction
         .topics
@@ -71,7 +71,7 @@ fn ask(call: &Call, picture: &Picture, transaction: AddPartitionsToTxnTransactio
         .flat_map(|topic| topic.partitions.iter().map(|&number| (topic.name.clone(), number)))
         .collect();
     let exists = |(topic, number): &(String, i32)| {
-        picture.named(topic).is_some_and(|topic| topic.partition(*number).is_some())
+        image.named(topic).is_some_and(|topic| topic.partition(*number).is_some())
     };
     let waiting = if partitions.iter().all(exists) {
         let version = match call.version >= BATCHED_FROM {
@@ -80,11 +80,12 @@ fn ask(call: &Call, picture: &Picture, transaction: AddPartitionsToTxnTransactio
         };
         call.shared.coordinators.ask_for_partitions(call.caller(), transaction, version, false)
     } else {
-        let error = |one: &(String, i32)| match exists(one) {
+        let error = |partition: &(String, i32)| match exists(partition) {
             true => ErrorCode::OperationNotAttempted,
             false => ErrorCode::UnknownTopicOrPartition,
         };
-        let answers = partitions.iter().map(|one| (one.0.clone(), one.1, error(one))).collect();
+        let answers =
+            partitions.iter().map(|partition| (partition.0.clone(), partition.1, error(partition))).collect();
         Waiting::now(Ok(TxnReply::AddPartitions(answers)))
     };
     Asked { transactional_id, partitions, waiting }
@@ -98,13 +99,13 @@ fn all(partitions: Vec<(String, i32)>, error: ErrorCode) -> Answers {
 fn by_topic(call: &Call, answers: Answers) -> Vec<AddPartitionsToTxnTopicResult> {
     let mut topics: Vec<AddPartitionsToTxnTopicResult> = Vec::new();
     for (name, partition_index, error) in answers {
-        let one = AddPartitionsToTxnPartitionResult {
+        let result = AddPartitionsToTxnPartitionResult {
             partition_index,
             partition_error_code: fenced_as(error.code(), call.version >= FENCED_FROM),
         };
         match topics.last_mut() {
-            Some(topic) if topic.name == name => topic.results_by_partition.push(one),
-            _ => topics.push(AddPartitionsToTxnTopicResult { name, results_by_partition: vec![one] }),
+            Some(topic) if topic.name == name => topic.results_by_partition.push(result),
+            _ => topics.push(AddPartitionsToTxnTopicResult { name, results_by_partition: vec![result] }),
         }
     }
     topics
@@ -116,7 +117,7 @@ fn answer(call: &Call, mut results: Vec<AddPartitionsToTxnResult>) -> Reply {
         response.results_by_transaction = results;
     } else {
         response.results_by_topic_v3_and_below =
-            results.pop().map(|one| one.topic_results).unwrap_or_default();
+            results.pop().map(|result| result.topic_results).unwrap_or_default();
     }
     call.answer(&response)
 }

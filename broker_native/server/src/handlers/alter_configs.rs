@@ -10,10 +10,10 @@ use pylog_wire::messages::{AlterConfigsRequest, AlterConfigsResponse};
 
 /// Asks for the change.
 pub fn handle(call: Call, request: AlterConfigsRequest) -> Outcome {
-    decided(call, Kind::AlterConfigs, request, 0, refused)
+    decided(call, Kind::AlterConfigs, request, 0, error_response)
 }
 
-fn refused(request: &AlterConfigsRequest, error: ErrorCode, why: &str) -> AlterConfigsResponse {
+fn error_response(request: &AlterConfigsRequest, error: ErrorCode, why: &str) -> AlterConfigsResponse {
     let responses = request.resources.iter().map(|resource| AlterConfigsResourceResponse {
         error_code: error.code(),
         error_message: Some(why.into()),

@@ -10,10 +10,10 @@ use pylog_wire::messages::{AlterPartitionReassignmentsRequest, AlterPartitionRea
 /// Asks for the moves.
 pub fn handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Outcome {
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::AlterPartitionReassignments, request, timeout_ms, refused)
+    decided(call, Kind::AlterPartitionReassignments, request, timeout_ms, error_response)
 }
 
-fn refused(
+fn error_response(
     _request: &AlterPartitionReassignmentsRequest,
     error: ErrorCode,
     why: &str,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::call::{Call, Outcome};
-use crate::state::topics::Picture;
+use crate::state::topics::MetadataImage;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::alter_replica_log_dirs::{
     AlterReplicaLogDirPartitionResult, AlterReplicaLogDirTopicResult,
@@ -44,7 +44,7 @@ pub fn handle(call: &Call, request: &AlterReplicaLogDirsRequest) -> Outcome {
 }
 
 /// Whether the replica is in this broker's directory.
-fn stays(topics: &Picture, name: &str, number: i32) -> ErrorCode {
+fn stays(topics: &MetadataImage, name: &str, number: i32) -> ErrorCode {
     match topics.named(name).and_then(|topic| topic.partition(number)) {
         None => ErrorCode::UnknownTopicOrPartition,
         Some(partition) if partition.is_offline() => ErrorCode::KafkaStorageError,

@@ -19,18 +19,19 @@ use pylog_wire::messages::alter_share_group_offsets::{
 };
 use pylog_wire::messages::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
 
-/// Answers when it is written down.
+/// Answers when the change is written to the log.
 pub fn handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Outcome {
     let count = request.topics.iter().map(|topic| topic.partitions.len()).sum();
     if let Err(refusal) = check_count(count).and_then(|()| check_id(&call, &request.group_id)) {
-        return Outcome::Now(call.answer(&refused(refusal)));
+        return Outcome::Now(call.answer(&error_response(refusal)));
     }
     Outcome::later(async move {
         let asked = request.topics.into_iter().map(|asked| (topic_of(&call, &asked), asked));
         let asked: Vec<_> = asked.collect();
-        let moves = asked.iter().any(|(topic, asked)| asked.partitions.iter().any(|one| has(topic, one)));
+        let moves =
+            asked.iter().any(|(topic, asked)| asked.partitions.iter().any(|partition| has(topic, partition)));
         if let Err(refusal) = may_move(&call, &request.group_id, moves).await {
-            return call.answer(&refused(refusal));
+            return call.answer(&error_response(refusal));
         }
         let mut response = AlterShareGroupOffsetsResponse::default();
         for (topic, asked) in asked {
@@ -39,10 +40,10 @@ pub fn handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Outcome {
                 topic_id: topic.as_ref().map(|topic| topic.id).unwrap_or_default(),
                 partitions: Vec::new(),
             };
-            for one in asked.partitions {
-                let error = move_one(&call, &request.group_id, &topic, &one).await;
+            for partition in asked.partitions {
+                let error = move_partition(&call, &request.group_id, &topic, &partition).await;
                 answer.partitions.push(AlterShareGroupOffsetsResponsePartition {
-                    partition_index: one.partition_index,
+                    partition_index: partition.partition_index,
                     error_code: error.code(),
                     error_message: (error != ErrorCode::None).then(|| error.sentence().to_owned()),
                 });
@@ -78,7 +79,7 @@ async fn may_move(call: &Call, group_id: &str, moves: bool) -> Result<(), Refusa
     }
 }
 
-async fn move_one(
+async fn move_partition(
     call: &Call,
     group_id: &str,
     topic: &Option<Arc<Topic>>,
@@ -94,11 +95,11 @@ async fn move_one(
         ..0 => store.delete(&key).await,
         start_offset => store.reset(&key, start_offset).await,
     };
-    call.shared.coordinators.share_leading.forget(&key);
+    call.shared.coordinators.share_partitions.forget(&key);
     outcome.err().unwrap_or(ErrorCode::None)
 }
 
-fn refused((error, sentence): Refusal) -> AlterShareGroupOffsetsResponse {
+fn error_response((error, sentence): Refusal) -> AlterShareGroupOffsetsResponse {
     AlterShareGroupOffsetsResponse {
         error_code: error.code(),
         error_message: Some(sentence),

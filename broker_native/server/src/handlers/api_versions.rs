@@ -47,7 +47,7 @@ fn meant(call: &Call, request: &ApiVersionsRequest) -> ErrorCode {
     let settings = &call.shared.settings;
     match (&request.cluster_id, request.node_id) {
         (None, NO_NODE) => ErrorCode::None,
-        // One without the other says nothing: another broker may have that number, another cluster that broker's.
+        // A broker is only identified by both: other clusters have brokers of the same number.
         (None, _) | (_, NO_NODE) => ErrorCode::InvalidRequest,
         (Some(cluster), node) if *cluster == settings.cluster_id && node == settings.node_id => {
             ErrorCode::None
@@ -82,8 +82,8 @@ fn table(call: &Call, error: ErrorCode) -> ApiVersionsResponse {
         // Only the level ever changes.
         finalized_features_epoch: level.map_or(0, |level| level.now.into()),
         finalized_features: features().map(finalized).chain(level.map(is)).collect(),
-        // Requests about share groups in any cluster, as Kafka does it: what a client found here it believes as long as it is
-        // connected, and some wait in silence for what is missing; a refusal they are told.
+        // Requests about share groups in any cluster, as Kafka does it: a client believes what it found here as long as it is
+        // connected, and some wait in silence for an API that is missing; a refused request at least gets an error.
         api_keys: SERVED.iter().copied().map(advertisement).collect(),
         ..Default::default()
     }

@@ -1,6 +1,6 @@
 //! ConsumerGroupDescribe: asks each group's coordinator.
 //!
-//! KIP-848. Version 1 tells which members speak the classic protocol (KIP-1099).
+//! KIP-848. Version 1 says which members speak the classic protocol (KIP-1099).
 use crate::call::{Call, Outcome};
 use pylog_coordinator::group::{GroupEvent, GroupReply, GroupRequest};
 use pylog_wire::ErrorCode;
@@ -28,8 +28,8 @@ pub fn handle(call: Call, request: ConsumerGroupDescribeRequest) -> Outcome {
             let answer = if group_id.is_empty() { Err(ErrorCode::InvalidGroupId) } else { waiting.await };
             let mut group = match answer {
                 Ok(GroupReply::ConsumerDescribe(group)) => group,
-                Ok(_) => refused(group_id, ErrorCode::UnknownServerError),
-                Err(error) => refused(group_id, error),
+                Ok(_) => error_response(group_id, ErrorCode::UnknownServerError),
+                Err(error) => error_response(group_id, error),
             };
             if with_operations && group.error_code == ErrorCode::None.code() {
                 group.authorized_operations = ALL_OPERATIONS;
@@ -40,7 +40,7 @@ pub fn handle(call: Call, request: ConsumerGroupDescribeRequest) -> Outcome {
     })
 }
 
-fn refused(group_id: String, error: ErrorCode) -> DescribedGroup {
+fn error_response(group_id: String, error: ErrorCode) -> DescribedGroup {
     DescribedGroup {
         error_code: error.code(),
         error_message: Some(error.sentence().to_owned()),

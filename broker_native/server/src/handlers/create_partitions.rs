@@ -11,10 +11,14 @@ use pylog_wire::messages::{CreatePartitionsRequest, CreatePartitionsResponse};
 /// Asks for the partitions.
 pub fn handle(call: Call, request: CreatePartitionsRequest) -> Outcome {
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::CreatePartitions, request, timeout_ms, refused)
+    decided(call, Kind::CreatePartitions, request, timeout_ms, error_response)
 }
 
-fn refused(request: &CreatePartitionsRequest, error: ErrorCode, why: &str) -> CreatePartitionsResponse {
+fn error_response(
+    request: &CreatePartitionsRequest,
+    error: ErrorCode,
+    why: &str,
+) -> CreatePartitionsResponse {
     let results = request.topics.iter().map(|topic| CreatePartitionsTopicResult {
         name: topic.name.clone(),
         error_code: error.code(),

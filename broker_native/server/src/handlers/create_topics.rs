@@ -16,10 +16,10 @@ const CREATED_BYTES: usize = /* 8 KiB */ 8 << 10;
 pub fn handle(call: Call, request: CreateTopicsRequest) -> Outcome {
     let timeout_ms = request.timeout_ms;
     let answer_bytes = request.topics.len().saturating_mul(CREATED_BYTES);
-    decided_with(call, Kind::CreateTopics, request, timeout_ms, answer_bytes, refused)
+    decided_with(call, Kind::CreateTopics, request, timeout_ms, answer_bytes, error_response)
 }
 
-fn refused(request: &CreateTopicsRequest, error: ErrorCode, why: &str) -> CreateTopicsResponse {
+fn error_response(request: &CreateTopicsRequest, error: ErrorCode, why: &str) -> CreateTopicsResponse {
     let topics = request.topics.iter().map(|topic| CreatableTopicResult {
         name: topic.name.clone(),
         error_code: error.code(),

@@ -9,7 +9,7 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_groups::DeletableGroupResult;
 use pylog_wire::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
 
-/// Answers when it is written down.
+/// Answers when the change is written to the log.
 pub fn handle(call: Call, mut request: DeleteGroupsRequest) -> Outcome {
     let mut seen = std::collections::HashSet::new();
     // The answer has each group once, as Kafka's.

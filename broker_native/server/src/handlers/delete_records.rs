@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::common::lookup::led;
 use crate::call::{Call, Outcome, guarded_now};
 use crate::errors::of_storage;
-use crate::state::replication::leading::Leading;
+use crate::state::replication::leader_state::LeaderState;
 use crate::state::replication::proposals::Proposer;
 use crate::state::topics::Topic;
 use crate::state::watch::Watch;
@@ -19,7 +19,7 @@ use pylog_wire::messages::delete_records::{
 };
 use pylog_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
 
-/// Tells clients that there is no low watermark.
+/// Stands for "no low watermark".
 const NO_WATERMARK: i64 = -1;
 
 /// A deletion that other replicas have to follow.
@@ -29,7 +29,7 @@ struct Waiting {
     topic_name: String,
     /// The first offset that may be left.
     wanted: i64,
-    leading: Arc<Leading>,
+    leader_state: Arc<LeaderState>,
 }
 
 /// Moves each partition by itself. Where it begins is on the device before the answer, which may take long.
@@ -48,15 +48,15 @@ fn delete_all(call: &Call, request: &DeleteRecordsRequest) -> (DeleteRecordsResp
     let mut waiting = Vec::new();
     let results = request.topics.iter().enumerate().map(|(at, asked)| {
         let topic = topics.named(&asked.name);
-        let partitions = asked.partitions.iter().enumerate().map(|(place, one)| {
-            let deleted = guarded_now(&call.shared, || delete(call, topic, one))
+        let partitions = asked.partitions.iter().enumerate().map(|(place, partition)| {
+            let deleted = guarded_now(&call.shared, || delete(call, topic, partition))
                 .unwrap_or(Err(ErrorCode::UnknownServerError));
-            if let Ok((start, Some(leading))) = &deleted {
-                let wanted = if one.offset < 0 { *start } else { one.offset };
-                let (topic_name, leading) = (asked.name.clone(), Arc::clone(leading));
-                waiting.push(Waiting { topic: at, partition: place, topic_name, wanted, leading });
+            if let Ok((start, Some(leader_state))) = &deleted {
+                let wanted = if partition.offset < 0 { *start } else { partition.offset };
+                let (topic_name, leader_state) = (asked.name.clone(), Arc::clone(leader_state));
+                waiting.push(Waiting { topic: at, partition: place, topic_name, wanted, leader_state });
             }
-            result(one.partition_index, deleted.map(|(start, _)| start))
+            result(partition.partition_index, deleted.map(|(start, _)| start))
         });
         DeleteRecordsTopicResult { name: asked.name.clone(), partitions: partitions.collect() }
     });
@@ -64,12 +64,12 @@ fn delete_all(call: &Call, request: &DeleteRecordsRequest) -> (DeleteRecordsResp
     (response, waiting)
 }
 
-/// The log's first offset then, and who knows those of its other replicas, when it has some.
+/// The log's first offset afterwards, and the leader's state of its other replicas, when it has some.
 fn delete(
     call: &Call,
     topic: Option<&Arc<Topic>>,
     asked: &DeleteRecordsPartition,
-) -> Result<(i64, Option<Arc<Leading>>), ErrorCode> {
+) -> Result<(i64, Option<Arc<LeaderState>>), ErrorCode> {
     let (partition, log) = led(&call.shared, topic, asked.partition_index, -1)?;
     if topic.is_some_and(|topic| topic.internal) {
         return Err(ErrorCode::InvalidTopicException);
@@ -79,10 +79,10 @@ fn delete(
         return Err(ErrorCode::PolicyViolation);
     }
     let start = log.delete_records_before(asked.offset).map_err(|error| of_storage(&error))?;
-    Ok((start, partition.leading.clone()))
+    Ok((start, partition.leader_state.clone()))
 }
 
-/// Answers when the logs of all live replicas begin where they should, or when the client's patience is over.
+/// Answers when the logs of all live replicas begin where they should, or when the request's timeout is over.
 async fn when_followed(
     call: Call,
     mut response: DeleteRecordsResponse,
@@ -91,9 +91,10 @@ async fn when_followed(
 ) -> crate::call::Reply {
     let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
     let deadline = Instant::now() + timeout;
-    for one in waiting {
-        let low_watermark = followed(&call, &one, deadline).await;
-        let slot = response.topics.get_mut(one.topic).and_then(|t| t.partitions.get_mut(one.partition));
+    for deletion in waiting {
+        let low_watermark = followed(&call, &deletion, deadline).await;
+        let slot =
+            response.topics.get_mut(deletion.topic).and_then(|t| t.partitions.get_mut(deletion.partition));
         if let Some(slot) = slot {
             *slot = result(slot.partition_index, low_watermark);
         }
@@ -101,18 +102,19 @@ async fn when_followed(
     call.answer(&response)
 }
 
-async fn followed(call: &Call, one: &Waiting, deadline: Instant) -> Result<i64, ErrorCode> {
-    let watch = Watch::over(vec![Arc::clone(&one.leading.log_starts)]);
+async fn followed(call: &Call, deletion: &Waiting, deadline: Instant) -> Result<i64, ErrorCode> {
+    let watch = Watch::over(vec![Arc::clone(&deletion.leader_state.log_starts)]);
     loop {
         // After the watch began: nothing is missed.
         let topics = call.shared.topics.now();
-        let number = one.leading.partition();
-        let (partition, _) = led(&call.shared, topics.named(&one.topic_name), number, -1)?;
-        let same = partition.leading.as_ref().is_some_and(|now| Arc::ptr_eq(now, &one.leading));
+        let number = deletion.leader_state.partition();
+        let (partition, _) = led(&call.shared, topics.named(&deletion.topic_name), number, -1)?;
+        let same =
+            partition.leader_state.as_ref().is_some_and(|now| Arc::ptr_eq(now, &deletion.leader_state));
         if !same {
             return Err(ErrorCode::NotLeaderOrFollower);
         }
-        if let Some(low) = one.leading.low_watermark().filter(|low| *low >= one.wanted) {
+        if let Some(low) = deletion.leader_state.low_watermark().filter(|low| *low >= deletion.wanted) {
             return Ok(low);
         }
         tokio::select! {

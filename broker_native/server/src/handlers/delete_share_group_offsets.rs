@@ -12,7 +12,7 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::delete_share_group_offsets::DeleteShareGroupOffsetsResponseTopic;
 use pylog_wire::messages::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
 
-/// Answers when it is written down.
+/// Answers when the change is written to the log.
 pub fn handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Outcome {
     if let Err((error, sentence)) = must_be_empty(&call, &request.group_id) {
         return Outcome::Now(call.answer(&DeleteShareGroupOffsetsResponse {

@@ -11,10 +11,10 @@ use pylog_wire::messages::{DeleteTopicsRequest, DeleteTopicsResponse};
 /// Asks for the deletion.
 pub fn handle(call: Call, request: DeleteTopicsRequest) -> Outcome {
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::DeleteTopics, request, timeout_ms, refused)
+    decided(call, Kind::DeleteTopics, request, timeout_ms, error_response)
 }
 
-fn refused(request: &DeleteTopicsRequest, error: ErrorCode, why: &str) -> DeleteTopicsResponse {
+fn error_response(request: &DeleteTopicsRequest, error: ErrorCode, why: &str) -> DeleteTopicsResponse {
     let refusal = DeletableTopicResult {
         error_code: error.code(),
         error_message: Some(why.into()),

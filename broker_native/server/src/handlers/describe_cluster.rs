@@ -1,7 +1,7 @@
 //! DescribeCluster: the live brokers, when asked for the dead ones too, and who controls.
 //!
 //! KIP-700. Version 1 asks for brokers or controllers (KIP-919); 2 for dead brokers too (KIP-1073).
-use super::common::brokers::{Brokers, Known};
+use super::common::brokers::{BrokerEndpoint, Brokers};
 use super::common::operations::on_cluster;
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
@@ -18,13 +18,13 @@ const ENDPOINT_TYPES_FROM: i16 = 1;
 /// Answers with the brokers.
 pub fn handle(call: &Call, request: &DescribeClusterRequest) -> Outcome {
     if request.endpoint_type != BROKERS {
-        return Outcome::Now(call.answer(&refused(call.version, request.endpoint_type)));
+        return Outcome::Now(call.answer(&error_response(call.version, request.endpoint_type)));
     }
     let settings = &call.shared.settings;
     let brokers = Brokers::of(call);
-    let mut shown: Vec<_> = brokers.all().into_iter().map(|one| listed(one, false)).collect();
+    let mut shown: Vec<_> = brokers.all().into_iter().map(|broker| listed(broker, false)).collect();
     if request.include_fenced_brokers {
-        shown.extend(brokers.dead().into_iter().map(|one| listed(one, true)));
+        shown.extend(brokers.dead().into_iter().map(|broker| listed(broker, true)));
     }
     Outcome::Now(call.answer(&DescribeClusterResponse {
         endpoint_type: BROKERS,
@@ -36,19 +36,19 @@ pub fn handle(call: &Call, request: &DescribeClusterRequest) -> Outcome {
     }))
 }
 
-fn listed(broker: Known, is_fenced: bool) -> DescribeClusterBroker {
-    let Known { id, host, port, rack } = broker;
+fn listed(broker: BrokerEndpoint, is_fenced: bool) -> DescribeClusterBroker {
+    let BrokerEndpoint { id, host, port, rack } = broker;
     DescribeClusterBroker { broker_id: id, host, port, rack, is_fenced }
 }
 
-fn refused(version: i16, endpoint_type: i8) -> DescribeClusterResponse {
+fn error_response(version: i16, endpoint_type: i8) -> DescribeClusterResponse {
     let error = match endpoint_type {
         _ if version < ENDPOINT_TYPES_FROM => ErrorCode::InvalidRequest,
         CONTROLLERS => ErrorCode::MismatchedEndpointType,
         _ => ErrorCode::UnsupportedEndpointType,
     };
     let why = format!(
-        "endpoint type {endpoint_type} is not that of this broker; ask for brokers (endpoint type 1)"
+        "this broker does not answer for endpoint type {endpoint_type}; ask for brokers (endpoint type 1)"
     );
     DescribeClusterResponse { error_code: error.code(), error_message: Some(why), ..Default::default() }
 }

@@ -16,12 +16,19 @@ const DESCRIBED_BYTES: usize = /* 24 KiB */ 24 << 10;
 /// Asks for the settings.
 pub fn handle(call: Call, request: DescribeConfigsRequest) -> Outcome {
     // One that is named several times is described once.
-    let named = request.resources.iter().map(|one| (one.resource_type, &one.resource_name));
+    let named = request.resources.iter().map(|resource| (resource.resource_type, &resource.resource_name));
     let different = named.collect::<HashSet<_>>().len();
-    decided_with(call, Kind::DescribeConfigs, request, 0, different.saturating_mul(DESCRIBED_BYTES), refused)
+    decided_with(
+        call,
+        Kind::DescribeConfigs,
+        request,
+        0,
+        different.saturating_mul(DESCRIBED_BYTES),
+        error_response,
+    )
 }
 
-fn refused(request: &DescribeConfigsRequest, error: ErrorCode, why: &str) -> DescribeConfigsResponse {
+fn error_response(request: &DescribeConfigsRequest, error: ErrorCode, why: &str) -> DescribeConfigsResponse {
     let results = request.resources.iter().map(|resource| DescribeConfigsResult {
         error_code: error.code(),
         error_message: Some(why.into()),

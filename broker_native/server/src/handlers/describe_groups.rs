@@ -1,6 +1,6 @@
 //! DescribeGroups: classic groups, each asked by itself.
 //!
-//! Version 3 tells what the client may do (KIP-430); 4 static members (KIP-345); 6 has GROUP_ID_NOT_FOUND, with a sentence
+//! Version 3 says what the client may do (KIP-430); 4 static members (KIP-345); 6 has GROUP_ID_NOT_FOUND, with a sentence
 //! (KIP-1043).
 use super::common::group_call::{ask, error_of};
 use super::common::operations;

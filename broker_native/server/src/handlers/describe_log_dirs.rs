@@ -2,9 +2,7 @@
 //!
 //! KIP-113. Version 3 has an error of the whole answer; 4 the size of the volume (KIP-827).
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::CString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::call::{Call, Outcome};
@@ -44,9 +42,11 @@ fn described(call: &Call, asked: Option<&[DescribableLogDirTopic]>) -> Vec<Descr
     let topics = call.shared.topics.now();
     let mut by_name = BTreeMap::new();
     for topic in topics.all() {
-        let served = topic.partitions.iter().filter(|one| is_wanted(&topic.name, one.spec.partition));
-        let partitions: Vec<_> =
-            served.filter_map(|one| Some(sized(one.spec.partition, one.log.as_ref().ok()?))).collect();
+        let served =
+            topic.partitions.iter().filter(|partition| is_wanted(&topic.name, partition.spec.partition));
+        let partitions: Vec<_> = served
+            .filter_map(|partition| Some(sized(partition.spec.partition, partition.log.as_ref().ok()?)))
+            .collect();
         if !partitions.is_empty() {
             by_name.insert(topic.name.as_str(), partitions);
         }
@@ -67,15 +67,7 @@ fn sized(partition_index: i32, log: &PartitionLog) -> DescribeLogDirsPartition {
 
 /// Bytes of the volume, and those that may still be written.
 fn space(dir: &Path) -> io::Result<(i64, i64)> {
-    let path = CString::new(dir.as_os_str().as_bytes())?;
-    let mut told = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path ends with a zero byte, and the call fills the struct when it returns 0.
-    let told = unsafe {
-        if libc::statvfs(path.as_ptr(), told.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        told.assume_init()
-    };
-    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(told.f_frsize)).unwrap_or(i64::MAX);
-    Ok((bytes(told.f_blocks), bytes(told.f_bavail)))
+    let stats = rustix::fs::statvfs(dir)?;
+    let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(stats.f_frsize)).unwrap_or(i64::MAX);
+    Ok((bytes(stats.f_blocks), bytes(stats.f_bavail)))
 }

@@ -13,7 +13,7 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_producers::{PartitionResponse, ProducerState, TopicResponse};
 use pylog_wire::messages::{DescribeProducersRequest, DescribeProducersResponse};
 
-/// Tells that a transaction is not open.
+/// Stands for "no open transaction".
 const NO_OFFSET: i64 = -1;
 /// The epoch of a request that names none.
 const NO_EPOCH: i32 = -1;
@@ -26,7 +26,7 @@ pub fn handle(call: &Call, request: &DescribeProducersRequest) -> Outcome {
         let legal = is_legal(&asked.name);
         let partitions = asked.partition_indexes.iter().map(|number| match legal {
             true => described(call, topic, *number),
-            false => refused(*number, ErrorCode::InvalidTopicException),
+            false => error_response(*number, ErrorCode::InvalidTopicException),
         });
         TopicResponse { name: asked.name.clone(), partitions: partitions.collect() }
     });
@@ -41,11 +41,11 @@ fn described(call: &Call, topic: Option<&Arc<Topic>>, partition_index: i32) -> P
             let active_producers = log.producers().iter().map(state).collect();
             PartitionResponse { partition_index, active_producers, ..Default::default() }
         }
-        Err(error) => refused(partition_index, error),
+        Err(error) => error_response(partition_index, error),
     }
 }
 
-fn refused(partition_index: i32, error: ErrorCode) -> PartitionResponse {
+fn error_response(partition_index: i32, error: ErrorCode) -> PartitionResponse {
     let error_message = Some(error.sentence().to_owned());
     PartitionResponse { partition_index, error_code: error.code(), error_message, ..Default::default() }
 }

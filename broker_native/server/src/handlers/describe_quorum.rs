@@ -1,6 +1,6 @@
 //! DescribeQuorum: one broker controls, so it is the only voter, and the other live brokers follow.
 //!
-//! There is no log of metadata: offsets and times are told as not known (-1).
+//! There is no log of metadata: offsets and times are answered as not known (-1).
 //!
 //! KIP-595. Version 1 has times (KIP-836); 2 sentences, addresses and directories (KIP-853).
 use uuid::Uuid;
@@ -35,13 +35,13 @@ fn described(call: &Call, request: &DescribeQuorumRequest) -> DescribeQuorumResp
             ..Default::default()
         };
     };
-    let others = brokers.all().into_iter().filter(|one| one.id != controller.id);
+    let others = brokers.all().into_iter().filter(|broker| broker.id != controller.id);
     let partition = QuorumPartition {
         leader_id: controller.id,
         leader_epoch: brokers.controller_epoch(),
         high_watermark: UNKNOWN,
         current_voters: vec![replica(controller.id)],
-        observers: others.map(|one| replica(one.id)).collect(),
+        observers: others.map(|broker| replica(broker.id)).collect(),
         ..Default::default()
     };
     let listener = QuorumListener {
@@ -60,7 +60,7 @@ fn described(call: &Call, request: &DescribeQuorumRequest) -> DescribeQuorumResp
 fn asks_for_metadata(request: &DescribeQuorumRequest) -> bool {
     match request.topics.as_slice() {
         [topic] if topic.topic_name == METADATA => {
-            matches!(topic.partitions.as_slice(), [one] if one.partition_index == 0)
+            matches!(topic.partitions.as_slice(), [partition] if partition.partition_index == 0)
         }
         _ => false,
     }
@@ -72,8 +72,8 @@ fn unknown(request: &DescribeQuorumRequest) -> DescribeQuorumResponse {
         partitions: topic
             .partitions
             .iter()
-            .map(|one| QuorumPartition {
-                partition_index: one.partition_index,
+            .map(|partition| QuorumPartition {
+                partition_index: partition.partition_index,
                 error_code: ErrorCode::UnknownTopicOrPartition.code(),
                 ..Default::default()
             })

@@ -1,4 +1,4 @@
-//! DescribeShareGroupOffsets: from which offset on each partition is not done with, and how much that is. As in Kafka, a group, topic or
+//! DescribeShareGroupOffsets: the first offset of each partition that is not done with, and the lag. As in Kafka, a group, topic or
 //! partition that is not there has no offsets, which is no error.
 //!
 //! KIP-932. Version 1 has the lag (KIP-1226).
@@ -30,7 +30,7 @@ pub fn handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Outcome 
             let group_id = group.group_id.clone();
             let described = match counted.clone() {
                 Ok(()) => describe(&call, group).await,
-                refused => refused.map(|()| Topics::new()),
+                refusal => refusal.map(|()| Topics::new()),
             };
             let described = match described {
                 Ok(topics) => {
@@ -61,7 +61,7 @@ async fn describe(call: &Call, group: DescribeShareGroupOffsetsRequestGroup) -> 
         let mut answer = DescribeShareGroupOffsetsResponseTopic { topic_name: name, ..Default::default() };
         answer.topic_id = topic.as_ref().map(|topic| topic.id).unwrap_or_default();
         for number in partitions {
-            answer.partitions.push(one(call, &group.group_id, topic.as_deref(), number).await);
+            answer.partitions.push(describe_partition(call, &group.group_id, topic.as_deref(), number).await);
         }
         answers.push(answer);
     }
@@ -78,17 +78,17 @@ async fn asked(
     }
     let all = call.shared.coordinators.share_store.keys(&group.group_id).await;
     let all = all.map_err(|error| (error, error.sentence().to_owned()))?;
-    let picture = call.shared.topics.now();
+    let image = call.shared.topics.now();
     let mut asked: BTreeMap<String, Vec<i32>> = BTreeMap::new();
     for key in all {
-        if let Some(topic) = picture.with_id(&key.topic_id) {
+        if let Some(topic) = image.with_id(&key.topic_id) {
             asked.entry(topic.name.clone()).or_default().push(key.partition);
         }
     }
     Ok(asked)
 }
 
-async fn one(
+async fn describe_partition(
     call: &Call,
     group_id: &str,
     topic: Option<&Topic>,

@@ -6,7 +6,7 @@ use super::common::brokers::Brokers;
 use super::common::operations::on_topic;
 use super::metadata::{is_legal, state_of};
 use crate::call::{Call, Outcome};
-use crate::state::topics::{Partition, Picture, Topic};
+use crate::state::topics::{MetadataImage, Partition, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_topic_partitions::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
@@ -21,7 +21,7 @@ pub fn handle(call: &Call, request: &DescribeTopicPartitionsRequest) -> Outcome 
     let topics = call.shared.topics.now();
     let answer = match names(request, &topics) {
         Ok(names) => page(request, &topics, &names, &Brokers::of(call)),
-        Err(error) => refused(request, error),
+        Err(error) => error_response(request, error),
     };
     Outcome::Now(call.answer(&answer))
 }
@@ -29,7 +29,7 @@ pub fn handle(call: &Call, request: &DescribeTopicPartitionsRequest) -> Outcome 
 /// The topics from the cursor on.
 fn names<'a>(
     request: &'a DescribeTopicPartitionsRequest,
-    topics: &'a Picture,
+    topics: &'a MetadataImage,
 ) -> Result<BTreeSet<&'a str>, ErrorCode> {
     let cursor = request.cursor.as_ref();
     let from = cursor.map_or("", |cursor| cursor.topic_name.as_str());
@@ -47,7 +47,7 @@ fn names<'a>(
 
 fn page(
     request: &DescribeTopicPartitionsRequest,
-    topics: &Picture,
+    topics: &MetadataImage,
     names: &BTreeSet<&str>,
     brokers: &Brokers,
 ) -> DescribeTopicPartitionsResponse {
@@ -89,7 +89,7 @@ fn described(topic: &Topic, shown: Range<usize>, brokers: &Brokers) -> DescribeT
             .get(shown)
             .unwrap_or_default()
             .iter()
-            .map(|one| partition(one, brokers))
+            .map(|shown| partition(shown, brokers))
             .collect(),
         topic_authorized_operations: on_topic(true),
         ..Default::default()
@@ -124,7 +124,10 @@ fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
     }
 }
 
-fn refused(request: &DescribeTopicPartitionsRequest, error: ErrorCode) -> DescribeTopicPartitionsResponse {
+fn error_response(
+    request: &DescribeTopicPartitionsRequest,
+    error: ErrorCode,
+) -> DescribeTopicPartitionsResponse {
     let topics = request.topics.iter().map(|topic| DescribeTopicPartitionsResponseTopic {
         error_code: error.code(),
         name: Some(topic.name.clone()),

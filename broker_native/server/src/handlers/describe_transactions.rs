@@ -21,18 +21,18 @@ pub fn handle(call: Call, request: DescribeTransactionsRequest) -> Outcome {
         for (transactional_id, waiting) in asked {
             transaction_states.push(match waiting.await {
                 Ok(TxnReply::Describe(state)) => state,
-                Ok(_) => refused(transactional_id, ErrorCode::UnknownServerError),
+                Ok(_) => error_response(transactional_id, ErrorCode::UnknownServerError),
                 // Without the internal topic there never was a transaction.
                 Err(ErrorCode::CoordinatorNotAvailable) => {
-                    refused(transactional_id, ErrorCode::TransactionalIdNotFound)
+                    error_response(transactional_id, ErrorCode::TransactionalIdNotFound)
                 }
-                Err(error) => refused(transactional_id, error),
+                Err(error) => error_response(transactional_id, error),
             });
         }
         call.answer(&DescribeTransactionsResponse { transaction_states, ..Default::default() })
     })
 }
 
-fn refused(transactional_id: String, error: ErrorCode) -> TransactionState {
+fn error_response(transactional_id: String, error: ErrorCode) -> TransactionState {
     TransactionState { error_code: error.code(), transactional_id, ..Default::default() }
 }

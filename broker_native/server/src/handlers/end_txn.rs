@@ -18,11 +18,11 @@ pub fn handle(call: Call, request: EndTxnRequest) -> Outcome {
 }
 
 fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {
-    let refused = |error: ErrorCode| EndTxnResponse { error_code: error.code(), ..Default::default() };
+    let error_response = |error: ErrorCode| EndTxnResponse { error_code: error.code(), ..Default::default() };
     let mut response = match answer {
         Ok(TxnReply::EndTxn(response)) => response,
-        Ok(_) => refused(ErrorCode::UnknownServerError),
-        Err(error) => refused(error),
+        Ok(_) => error_response(ErrorCode::UnknownServerError),
+        Err(error) => error_response(error),
     };
     response.error_code = fenced_as(response.error_code, call.version >= FENCED_FROM);
     call.answer(&response)

@@ -2,9 +2,9 @@
 //!
 //! Version 1 asks for transactions too (KIP-98); 4 for several keys (KIP-699); 5 knows TRANSACTION_ABORTABLE (KIP-890); 6
 //! asks for share groups (KIP-932).
-use super::common::brokers::{Brokers, Known};
+use super::common::brokers::{BrokerEndpoint, Brokers};
+use super::common::forwarded_metadata::{self, ForwardedAnswer};
 use super::common::internal_topic;
-use super::common::second_hand::{self, Heard};
 use super::common::share_call::{NOT_AT_THE_LEVEL, is_refused};
 use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Coordinator;
@@ -27,33 +27,33 @@ const SHARE_FROM: i16 = 6;
 
 /// Answers at once, or after the internal topic was made.
 pub fn handle(call: Call, request: FindCoordinatorRequest) -> Outcome {
-    if second_hand::is_needed(&call) {
-        return Outcome::later(async move { heard(&call, request).await });
+    if forwarded_metadata::is_needed(&call) {
+        return Outcome::later(async move { forwarded(&call, request).await });
     }
     let Some(topic) = missing_topic(&call, request.key_type) else {
         return Outcome::Now(reply(&call, &request));
     };
-    call.shared.metrics.events.one();
+    call.shared.metrics.events.increment();
     Outcome::later(async move {
         internal_topic::make(&call, topic).await;
         reply(&call, &request)
     })
 }
 
-/// The answer of a broker that cannot know.
-async fn heard(call: &Call, request: FindCoordinatorRequest) -> Reply {
+/// The answer of a broker without a lease: forwarded to the other brokers.
+async fn forwarded(call: &Call, request: FindCoordinatorRequest) -> Reply {
     let mut asked = request.clone();
     if call.version < MANY_FROM {
         asked.coordinator_keys = vec![request.key.clone()];
     }
-    // One that cannot know either tells of nobody.
+    // A broker without a lease names no coordinator.
     let knows = |answer: &FindCoordinatorResponse| {
-        answer.coordinators.iter().any(|one| one.error_code == ErrorCode::None.code())
+        answer.coordinators.iter().any(|coordinator| coordinator.error_code == ErrorCode::None.code())
     };
-    match second_hand::ask(call, asked, knows).await {
-        Heard::Known(answer) => told(call, answer.coordinators),
-        Heard::Nothing => reply(call, &request),
-        Heard::CutOff => second_hand::useless(),
+    match forwarded_metadata::ask(call, asked, knows).await {
+        ForwardedAnswer::Known(answer) => respond(call, answer.coordinators),
+        ForwardedAnswer::Nothing => reply(call, &request),
+        ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
     }
 }
 
@@ -74,21 +74,21 @@ fn reply(call: &Call, request: &FindCoordinatorRequest) -> Reply {
     } else {
         std::slice::from_ref(&request.key)
     };
-    told(call, keys.iter().map(|key| found(call, request.key_type, key)).collect())
+    respond(call, keys.iter().map(|key| found(call, request.key_type, key)).collect())
 }
 
-fn told(call: &Call, mut coordinators: Vec<Found>) -> Reply {
+fn respond(call: &Call, mut coordinators: Vec<Found>) -> Reply {
     if call.version >= MANY_FROM {
         return call.answer(&FindCoordinatorResponse { coordinators, ..Default::default() });
     }
-    let one = coordinators.pop().unwrap_or_default();
-    let error = ErrorCode::from_code(one.error_code).unwrap_or(ErrorCode::UnknownServerError);
+    let coordinator = coordinators.pop().unwrap_or_default();
+    let error = ErrorCode::from_code(coordinator.error_code).unwrap_or(ErrorCode::UnknownServerError);
     call.answer(&FindCoordinatorResponse {
-        error_code: one.error_code,
+        error_code: coordinator.error_code,
         error_message: Some(if error == ErrorCode::None { "NONE" } else { error.sentence() }.into()),
-        node_id: one.node_id,
-        host: one.host,
-        port: one.port,
+        node_id: coordinator.node_id,
+        host: coordinator.host,
+        port: coordinator.port,
         ..Default::default()
     })
 }
@@ -109,7 +109,7 @@ fn found(call: &Call, key_type: i8, key: &str) -> Found {
     let sentence = if keeper == Err(ErrorCode::UnsupportedVersion) { NOT_AT_THE_LEVEL } else { "" };
     let (key, error_message) = (key.to_owned(), Some(sentence.to_owned()));
     match keeper {
-        Ok(Known { id: node_id, host, port, .. }) => {
+        Ok(BrokerEndpoint { id: node_id, host, port, .. }) => {
             Found { key, node_id, host, port, error_code: ErrorCode::None.code(), error_message }
         }
         Err(error) => Found {
@@ -129,14 +129,14 @@ fn keeper<M: Machine>(
     brokers: &Brokers,
     coordinator: &Coordinator<M>,
     key: &str,
-) -> Result<Known, ErrorCode>
+) -> Result<BrokerEndpoint, ErrorCode>
 where
     M::Action: 'static,
 {
     let none = ErrorCode::CoordinatorNotAvailable;
     let number = coordinator.partition_of(key).ok_or(none)?;
-    let picture = call.shared.topics.now();
-    let topic = picture.named(coordinator.topic()).ok_or(none)?;
+    let image = call.shared.topics.now();
+    let topic = image.named(coordinator.topic()).ok_or(none)?;
     let leader = topic.partition(number).ok_or(none)?.spec.leader;
     // One whose log is broken is not kept here.
     if leader == brokers.own_id() && coordinator.shard(number).is_none() {

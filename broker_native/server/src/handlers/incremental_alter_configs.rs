@@ -10,10 +10,10 @@ use pylog_wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfi
 
 /// Asks for the change.
 pub fn handle(call: Call, request: IncrementalAlterConfigsRequest) -> Outcome {
-    decided(call, Kind::IncrementalAlterConfigs, request, 0, refused)
+    decided(call, Kind::IncrementalAlterConfigs, request, 0, error_response)
 }
 
-fn refused(
+fn error_response(
     request: &IncrementalAlterConfigsRequest,
     error: ErrorCode,
     why: &str,

@@ -21,7 +21,7 @@ pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
             Ok(producer_id) => {
                 InitProducerIdResponse { producer_id, producer_epoch: 0, ..Default::default() }
             }
-            Err(error) => refused(error),
+            Err(error) => error_response(error),
         }));
     };
     let waiting = ask(&call, &transactional_id, TxnRequest::InitProducerId(request));
@@ -31,13 +31,13 @@ pub fn handle(call: Call, request: InitProducerIdRequest) -> Outcome {
 fn reply(call: &Call, answer: Result<TxnReply, ErrorCode>) -> Reply {
     let mut response = match answer {
         Ok(TxnReply::InitProducerId(response)) => response,
-        Ok(_) => refused(ErrorCode::UnknownServerError),
-        Err(error) => refused(error),
+        Ok(_) => error_response(ErrorCode::UnknownServerError),
+        Err(error) => error_response(error),
     };
     response.error_code = fenced_as(response.error_code, call.version >= FENCED_FROM);
     call.answer(&response)
 }
 
-fn refused(error: ErrorCode) -> InitProducerIdResponse {
+fn error_response(error: ErrorCode) -> InitProducerIdResponse {
     InitProducerIdResponse { error_code: error.code(), producer_epoch: -1, ..Default::default() }
 }

@@ -1,4 +1,4 @@
-//! ListConfigResources: what there are settings of: topics, brokers, their loggers, and groups that have some of their own.
+//! ListConfigResources: what can be configured: topics, brokers, their loggers, and groups that have settings of their own.
 //!
 //! Version 0 asks for client metrics (KIP-714); 1 for settings of any kind (KIP-1142).
 use super::common::brokers::Brokers;
@@ -24,7 +24,8 @@ pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
         let error_code = ErrorCode::UnsupportedVersion.code();
         return Outcome::Now(call.answer(&ListConfigResourcesResponse { error_code, ..Default::default() }));
     }
-    let wanted = |one| call.version >= TYPES_FROM && (asked.is_empty() || asked.contains(&one));
+    let wanted =
+        |resource_type| call.version >= TYPES_FROM && (asked.is_empty() || asked.contains(&resource_type));
     let mut config_resources = Vec::new();
     if wanted(RESOURCE_TOPIC) {
         let topics = call.shared.topics.now();
@@ -33,7 +34,7 @@ pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
     for kind in [RESOURCE_BROKER, RESOURCE_BROKER_LOGGER] {
         if wanted(kind) {
             let brokers = Brokers::of(call).all();
-            config_resources.extend(brokers.iter().map(|one| named(kind, one.id.to_string())));
+            config_resources.extend(brokers.iter().map(|broker| named(kind, broker.id.to_string())));
         }
     }
     if wanted(RESOURCE_GROUP) {

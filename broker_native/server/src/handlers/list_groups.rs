@@ -9,10 +9,10 @@ use pylog_wire::messages::{ListGroupsRequest, ListGroupsResponse};
 /// Answers with the groups of all partitions; with COORDINATOR_LOAD_IN_PROGRESS, and none, while one is being loaded.
 pub fn handle(call: &Call, request: &ListGroupsRequest) -> Outcome {
     let states: Vec<_> = request.states_filter.iter().map(|state| state.trim().to_lowercase()).collect();
-    let types: Vec<_> = request.types_filter.iter().map(|one| one.to_lowercase()).collect();
+    let types: Vec<_> = request.types_filter.iter().map(|name| name.to_lowercase()).collect();
     let wanted = |group: &Group| {
         (states.is_empty() || states.contains(&group.kind.state_name().to_lowercase()))
-            && (types.is_empty() || types.iter().any(|one| one == group.kind.type_name()))
+            && (types.is_empty() || types.iter().any(|name| name == group.kind.type_name()))
     };
     let mut groups = Vec::new();
     let looked = call.shared.coordinators.groups.for_each_loaded(|machine| {

@@ -16,16 +16,16 @@ use pylog_wire::messages::list_offsets::{
 };
 use pylog_wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
 
-/// What is told where there is no offset or no timestamp.
+/// Stands for "no offset" and "no timestamp".
 const NONE: i64 = -1;
 const READ_COMMITTED: i8 = 1;
 /// Older clients do not know OFFSET_NOT_AVAILABLE.
 const NOT_AVAILABLE_FROM: i16 = 5;
 
-/// Looks each partition up by itself. Who asks for a time has batches opened, which may take long.
+/// Looks each partition up by itself. To find a time batches are decompressed, which may take long.
 pub fn handle(call: Call, request: ListOffsetsRequest) -> Outcome {
     let mut asked = request.topics.iter().flat_map(|topic| &topic.partitions);
-    match asked.any(|one| one.timestamp >= 0 || one.timestamp == asks::MAX_TIMESTAMP) {
+    match asked.any(|partition| partition.timestamp >= 0 || partition.timestamp == asks::MAX_TIMESTAMP) {
         true => Outcome::slowly(call, move |call| found(call, &request)),
         false => Outcome::Now(found(&call, &request)),
     }
@@ -37,13 +37,15 @@ fn found(call: &Call, request: &ListOffsetsRequest) -> Reply {
     let results = request.topics.iter().map(|asked| {
         let topic = topics.named(&asked.name);
         let mut answered = HashSet::new();
-        let once = asked.partitions.iter().filter(|one| answered.insert(one.partition_index));
-        let partitions = once.map(|one| {
-            let blank =
-                ListOffsetsPartitionResponse { partition_index: one.partition_index, ..Default::default() };
-            let found = match repeated.contains(&(asked.name.as_str(), one.partition_index)) {
+        let once = asked.partitions.iter().filter(|partition| answered.insert(partition.partition_index));
+        let partitions = once.map(|partition| {
+            let blank = ListOffsetsPartitionResponse {
+                partition_index: partition.partition_index,
+                ..Default::default()
+            };
+            let found = match repeated.contains(&(asked.name.as_str(), partition.partition_index)) {
                 true => Err(ErrorCode::InvalidRequest),
-                false => guarded_now(&call.shared, || find(call, topic, one, request))
+                false => guarded_now(&call.shared, || find(call, topic, partition, request))
                     .unwrap_or(Err(ErrorCode::UnknownServerError)),
             };
             match found {
@@ -100,10 +102,13 @@ fn find(
     }
 }
 
-/// Whether the end of what is committed is known: a new leader knows it when all before its epoch is. What it tells before could
-/// lie before what the leader before has told.
+/// Whether the end of what is committed is known: a new leader knows it once everything before its epoch is committed. Until then its
+/// high watermark could be lower than the one that clients were given by the leader before.
 fn is_end_known(partition: &Partition, high_watermark: i64, version: i16) -> Result<(), ErrorCode> {
-    let is_behind = partition.leading.as_ref().is_some_and(|leading| leading.epoch_start() > high_watermark);
+    let is_behind = partition
+        .leader_state
+        .as_ref()
+        .is_some_and(|leader_state| leader_state.epoch_start() > high_watermark);
     match (is_behind, version >= NOT_AVAILABLE_FROM) {
         (false, _) => Ok(()),
         (true, true) => Err(ErrorCode::OffsetNotAvailable),
@@ -127,9 +132,8 @@ fn is_known(timestamp: i64, version: i16) -> bool {
 /// Partitions that the request names more than once; Kafka refuses them, with one answer each.
 fn repeated(request: &ListOffsetsRequest) -> HashSet<(&str, i32)> {
     let mut seen = HashSet::new();
-    let each = request
-        .topics
-        .iter()
-        .flat_map(|topic| topic.partitions.iter().map(|one| (topic.name.as_str(), one.partition_index)));
-    each.filter(|one| !seen.insert(*one)).collect()
+    let each = request.topics.iter().flat_map(|topic| {
+        topic.partitions.iter().map(|partition| (topic.name.as_str(), partition.partition_index))
+    });
+    each.filter(|partition| !seen.insert(*partition)).collect()
 }

@@ -10,10 +10,10 @@ use pylog_wire::messages::{ListPartitionReassignmentsRequest, ListPartitionReass
 /// Asks for the moves that are under way.
 pub fn handle(call: Call, request: ListPartitionReassignmentsRequest) -> Outcome {
     let timeout_ms = request.timeout_ms;
-    decided(call, Kind::ListPartitionReassignments, request, timeout_ms, refused)
+    decided(call, Kind::ListPartitionReassignments, request, timeout_ms, error_response)
 }
 
-fn refused(
+fn error_response(
     _request: &ListPartitionReassignmentsRequest,
     error: ErrorCode,
     why: &str,

@@ -13,7 +13,7 @@ pub fn handle(call: &Call, request: &ListTransactionsRequest) -> Outcome {
         None | Some("") => Box::new(|_: &str| true),
         Some(pattern) => match whole(pattern) {
             Some(pattern) => Box::new(move |name: &str| pattern.is_match(name)),
-            None => return Outcome::Now(call.answer(&refused(ErrorCode::InvalidRegularExpression))),
+            None => return Outcome::Now(call.answer(&error_response(ErrorCode::InvalidRegularExpression))),
         },
     };
     let (known, unknown): (Vec<_>, Vec<_>) =
@@ -34,7 +34,7 @@ pub fn handle(call: &Call, request: &ListTransactionsRequest) -> Outcome {
         }
     });
     Outcome::Now(call.answer(&match looked {
-        Err(error) => refused(error),
+        Err(error) => error_response(error),
         Ok(()) => ListTransactionsResponse {
             unknown_state_filters: unknown.into_iter().cloned().collect(),
             transaction_states,
@@ -51,6 +51,6 @@ fn whole(pattern: &str) -> Option<regex::Regex> {
 /// A larger expression is refused.
 const PATTERN_BYTES: usize = 64 * 1024;
 
-fn refused(error: ErrorCode) -> ListTransactionsResponse {
+fn error_response(error: ErrorCode) -> ListTransactionsResponse {
     ListTransactionsResponse { error_code: error.code(), ..Default::default() }
 }

@@ -2,19 +2,19 @@
 //!
 //! Version 1 has racks, the controller and internal topics; 2 the cluster's id (KIP-78); 4 says whether topics may be
 //! created; 5 has offline replicas (KIP-112); 7 leaders' epochs (KIP-320); 8 what the client may do (KIP-430), of the cluster
-//! until 10 (then DescribeCluster, KIP-700); 10 tells topics' ids, 12 asks by them (KIP-516); 13 has an error of the whole
+//! until 10 (then DescribeCluster, KIP-700); 10 has topics' ids, 12 asks by them (KIP-516); 13 has an error of the whole
 //! answer (KIP-1102).
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::common::brokers::{Brokers, Known};
+use super::common::brokers::{BrokerEndpoint, Brokers};
 use super::common::decided::room_for;
+use super::common::forwarded_metadata::{self, ForwardedAnswer};
 use super::common::operations::{on_cluster, on_topic};
-use super::common::second_hand::{self, Heard};
 use crate::call::{Call, Outcome, Reply};
 use crate::decide::{Kind, ask};
 use crate::notice::notice;
-use crate::state::topics::{Partition, Picture, Topic};
+use crate::state::topics::{MetadataImage, Partition, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::metadata::{
     MetadataRequestTopic, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
@@ -33,15 +33,15 @@ const NAME_LEN_MAX: usize = 249;
 
 /// Answers at once, or after missing topics were made.
 pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
-    if second_hand::is_needed(&call) {
-        return Outcome::later(async move { heard(&call, request).await });
+    if forwarded_metadata::is_needed(&call) {
+        return Outcome::later(async move { forwarded(&call, request).await });
     }
-    let picture = call.shared.topics.now();
-    let missing = missing(&call, &request, &picture);
+    let image = call.shared.topics.now();
+    let missing = missing(&call, &request, &image);
     if missing.is_empty() {
-        return Outcome::Now(reply(&call, &request, &picture));
+        return Outcome::Now(reply(&call, &request, &image));
     }
-    call.shared.metrics.events.one();
+    call.shared.metrics.events.increment();
     let asks_much = request.topics.as_ref().is_some_and(|topics| topics.len() > CREATED_MAX);
     let json = serde_json::json!({ "topics": missing }).to_string();
     let room = room_for(&call, json.len(), 0);
@@ -60,32 +60,32 @@ pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
     if asks_much { Outcome::in_order(made) } else { Outcome::later(made) }
 }
 
-/// The answer of a broker that cannot know.
-async fn heard(call: &Call, request: MetadataRequest) -> Reply {
+/// The answer of a broker without a lease: forwarded to the other brokers.
+async fn forwarded(call: &Call, request: MetadataRequest) -> Reply {
     let all = Some(Vec::new()) == request.topics && call.version < EMPTY_MEANS_NONE_FROM;
     let mut asked = request.clone();
     if all {
         asked.topics = None;
     }
-    match second_hand::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
-        Heard::Known(answer) => call.answer(&answer),
-        Heard::Nothing => reply(call, &request, &call.shared.topics.now()),
-        Heard::CutOff => second_hand::useless(),
+    match forwarded_metadata::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
+        ForwardedAnswer::Known(answer) => call.answer(&answer),
+        ForwardedAnswer::Nothing => reply(call, &request, &call.shared.topics.now()),
+        ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
     }
 }
 
 /// Topics to be made before the answer.
-fn missing(call: &Call, request: &MetadataRequest, picture: &Picture) -> Vec<String> {
+fn missing(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Vec<String> {
     if !(request.allow_auto_topic_creation && call.shared.settings.auto_create_topics_enable) {
         return Vec::new();
     }
     let names = request.topics.iter().flatten().filter_map(|topic| topic.name.as_ref());
-    let missing = names.filter(|name| is_legal(name) && picture.named(name).is_none());
+    let missing = names.filter(|name| is_legal(name) && image.named(name).is_none());
     let mut seen = HashSet::new();
     missing.filter(|name| seen.insert(*name)).take(CREATED_MAX).cloned().collect()
 }
 
-fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
+fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply {
     let settings = &call.shared.settings;
     let brokers = Brokers::of(call);
     let all = match &request.topics {
@@ -94,16 +94,17 @@ fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
     };
     let operations = on_topic(request.include_topic_authorized_operations);
     let mut topics: Vec<_> = if all {
-        picture.all().map(|topic| described(topic, &brokers)).collect()
+        image.all().map(|topic| described(topic, &brokers)).collect()
     } else {
         // One that is asked for twice is described once.
         let mut seen = HashSet::new();
-        let asked = request.topics.iter().flatten().filter(|one| seen.insert((&one.name, one.topic_id)));
-        asked.map(|one| find(call, one, picture, &brokers)).collect()
+        let asked =
+            request.topics.iter().flatten().filter(|topic| seen.insert((&topic.name, topic.topic_id)));
+        asked.map(|topic| find(call, topic, image, &brokers)).collect()
     };
     topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
-    // Another broker, which cannot know, is told that this one cannot either.
-    let is_known = call.shared.cluster.may_lead() || !second_hand::is_peer(call);
+    // To a broker that forwards a request this one says when it does not know either.
+    let is_known = call.shared.cluster.may_lead() || !forwarded_metadata::is_peer(call);
     let error = if is_known { ErrorCode::None } else { ErrorCode::LeaderNotAvailable };
     call.answer(&MetadataResponse {
         error_code: error.code(),
@@ -116,14 +117,14 @@ fn reply(call: &Call, request: &MetadataRequest, picture: &Picture) -> Reply {
     })
 }
 
-fn listed(broker: Known) -> MetadataResponseBroker {
+fn listed(broker: BrokerEndpoint) -> MetadataResponseBroker {
     MetadataResponseBroker { node_id: broker.id, host: broker.host, port: broker.port, rack: broker.rack }
 }
 
 fn find(
     call: &Call,
     asked: &MetadataRequestTopic,
-    picture: &Picture,
+    image: &MetadataImage,
     brokers: &Brokers,
 ) -> MetadataResponseTopic {
     let by_id = !asked.topic_id.is_nil();
@@ -133,8 +134,8 @@ fn find(
         return MetadataResponseTopic { error_code, name, topic_id: asked.topic_id, ..Default::default() };
     }
     let found = match &asked.name {
-        Some(name) if !by_id => picture.named(name),
-        _ => picture.with_id(&asked.topic_id),
+        Some(name) if !by_id => image.named(name),
+        _ => image.with_id(&asked.topic_id),
     };
     if let Some(topic) = found {
         return described(topic, brokers);
@@ -154,7 +155,11 @@ fn described(topic: &Arc<Topic>, brokers: &Brokers) -> MetadataResponseTopic {
         name: Some(topic.name.clone()),
         topic_id: topic.id,
         is_internal: topic.internal,
-        partitions: topic.partitions.iter().map(|one| described_partition(one, brokers)).collect(),
+        partitions: topic
+            .partitions
+            .iter()
+            .map(|partition| described_partition(partition, brokers))
+            .collect(),
         ..Default::default()
     }
 }
@@ -173,8 +178,8 @@ fn described_partition(partition: &Partition, brokers: &Brokers) -> MetadataResp
     }
 }
 
-/// What a client is told about a partition besides what its document says.
-pub struct State {
+/// What an answer says about a partition besides what is stored of it.
+pub struct PartitionState {
     /// Why there is no leader.
     pub error: ErrorCode,
     /// Who leads, -1 when nobody does who lives and has the log.
@@ -186,7 +191,7 @@ pub struct State {
 }
 
 /// The partition as `brokers` leave it.
-pub fn state_of(partition: &Partition, brokers: &Brokers) -> State {
+pub fn state_of(partition: &Partition, brokers: &Brokers) -> PartitionState {
     let spec = &partition.spec;
     // Only this broker knows about its own disk.
     let broken = partition.is_offline().then_some(brokers.own_id());
@@ -198,7 +203,7 @@ pub fn state_of(partition: &Partition, brokers: &Brokers) -> State {
         leader if !brokers.may_lead(leader) => ErrorCode::LeaderNotAvailable,
         _ => ErrorCode::None,
     };
-    State {
+    PartitionState {
         error,
         leader_id: if error == ErrorCode::None { spec.leader } else { -1 },
         isr: spec.isr.iter().copied().filter(|&id| broken != Some(id)).collect(),

@@ -10,29 +10,29 @@ use pylog_wire::messages::{OffsetCommitRequest, OffsetCommitResponse};
 
 /// Answers when the offsets are written.
 pub fn handle(call: Call, request: OffsetCommitRequest) -> Outcome {
-    let mut refusal = refusal(&request);
+    let mut blank_response = blank_response(&request);
     answer(call, GroupRequest::OffsetCommit(request), move |reply| match reply {
         Ok(GroupReply::OffsetCommit(response)) => response,
         other => {
             let code = error_of(other);
-            for partition in refusal.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+            for partition in blank_response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
                 partition.error_code = code;
             }
-            refusal
+            blank_response
         }
     })
 }
 
 /// The answer to all partitions of the request, still without an error.
-fn refusal(request: &OffsetCommitRequest) -> OffsetCommitResponse {
+fn blank_response(request: &OffsetCommitRequest) -> OffsetCommitResponse {
     let topics = request.topics.iter().map(|topic| OffsetCommitResponseTopic {
         name: topic.name.clone(),
         topic_id: topic.topic_id,
         partitions: topic
             .partitions
             .iter()
-            .map(|one| OffsetCommitResponsePartition {
-                partition_index: one.partition_index,
+            .map(|partition| OffsetCommitResponsePartition {
+                partition_index: partition.partition_index,
                 ..Default::default()
             })
             .collect(),

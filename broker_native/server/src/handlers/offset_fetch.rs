@@ -23,16 +23,16 @@ const OWN_ERROR_FROM: i16 = 2;
 pub fn handle(call: Call, request: OffsetFetchRequest) -> Outcome {
     let require_stable = request.require_stable;
     let groups = if call.version < MANY_FROM { vec![only_group(request)] } else { request.groups };
-    let refusals: Vec<_> = groups.iter().map(|group| refusal(&call, group)).collect();
+    let refusals: Vec<_> = groups.iter().map(|group| blank_response(&call, group)).collect();
     let waiting = groups
         .into_iter()
         .map(|group| ask(&call, GroupRequest::OffsetFetch { group, require_stable }))
         .collect();
     answer_all(call, waiting, |call, outcomes| {
-        let groups = refusals.into_iter().zip(outcomes).map(|(refusal, outcome)| match outcome {
+        let groups = refusals.into_iter().zip(outcomes).map(|(blank_response, outcome)| match outcome {
             Ok(GroupReply::OffsetFetch(group)) if group.error_code == ErrorCode::None.code() => group,
-            Ok(GroupReply::OffsetFetch(group)) => refused(refusal, group.error_code),
-            other => refused(refusal, error_of(other)),
+            Ok(GroupReply::OffsetFetch(group)) => error_response(blank_response, group.error_code),
+            other => error_response(blank_response, error_of(other)),
         });
         call.answer(&in_version(call.version, groups.collect()))
     })
@@ -51,7 +51,7 @@ fn only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup {
 }
 
 /// The answer of a group that cannot be asked, still without an error.
-fn refusal(call: &Call, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseGroup {
+fn blank_response(call: &Call, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseGroup {
     let topics = group.topics.iter().flatten().filter(|_| call.version < OWN_ERROR_FROM);
     let topics = topics.map(|topic| OffsetFetchResponseTopics {
         name: topic.name.clone(),
@@ -73,12 +73,12 @@ fn refusal(call: &Call, group: &OffsetFetchRequestGroup) -> OffsetFetchResponseG
     }
 }
 
-fn refused(mut refusal: OffsetFetchResponseGroup, error_code: i16) -> OffsetFetchResponseGroup {
-    refusal.error_code = error_code;
-    for partition in refusal.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+fn error_response(mut blank_response: OffsetFetchResponseGroup, error_code: i16) -> OffsetFetchResponseGroup {
+    blank_response.error_code = error_code;
+    for partition in blank_response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
         partition.error_code = error_code;
     }
-    refusal
+    blank_response
 }
 
 fn in_version(version: i16, mut groups: Vec<OffsetFetchResponseGroup>) -> OffsetFetchResponse {
@@ -91,12 +91,12 @@ fn in_version(version: i16, mut groups: Vec<OffsetFetchResponseGroup>) -> Offset
         partitions: topic
             .partitions
             .into_iter()
-            .map(|one| OffsetFetchResponsePartition {
-                partition_index: one.partition_index,
-                committed_offset: one.committed_offset,
-                committed_leader_epoch: one.committed_leader_epoch,
-                metadata: one.metadata,
-                error_code: one.error_code,
+            .map(|partition| OffsetFetchResponsePartition {
+                partition_index: partition.partition_index,
+                committed_offset: partition.committed_offset,
+                committed_leader_epoch: partition.committed_leader_epoch,
+                metadata: partition.metadata,
+                error_code: partition.error_code,
             })
             .collect(),
     });

@@ -17,7 +17,8 @@ pub fn handle(call: &Call, request: &OffsetForLeaderEpochRequest) -> Outcome {
     let topics = call.shared.topics.now();
     let results = request.topics.iter().map(|asked| {
         let topic = topics.named(&asked.topic);
-        let partitions = asked.partitions.iter().map(|one| end_offset(call, topic, one, request.replica_id));
+        let partitions =
+            asked.partitions.iter().map(|partition| end_offset(call, topic, partition, request.replica_id));
         OffsetForLeaderTopicResult { topic: asked.topic.clone(), partitions: partitions.collect() }
     });
     Outcome::Now(
@@ -37,7 +38,7 @@ fn end_offset(
     }
     match led(&call.shared, topic, asked.partition, asked.current_leader_epoch) {
         Err(error) => EpochEndOffset { error_code: error.code(), ..blank },
-        // Unknown epochs are told as -1, -1.
+        // Unknown epochs are answered as -1, -1.
         Ok((_, log)) => {
             log.epoch_end_offset(asked.leader_epoch).map_or(blank.clone(), |(leader_epoch, end_offset)| {
                 EpochEndOffset { leader_epoch, end_offset, ..blank }

@@ -17,12 +17,12 @@ pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
     answer_all(call, asked, move |call, answers| {
         let groups = request.group_ids.into_iter().zip(answers).map(|(group_id, answer)| {
             let mut group = match answer {
-                _ if group_id.is_empty() => refused(group_id, ErrorCode::InvalidGroupId),
+                _ if group_id.is_empty() => error_response(group_id, ErrorCode::InvalidGroupId),
                 Ok(GroupReply::ShareDescribe(group)) => group,
                 other => {
                     let error =
                         ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
-                    refused(group_id, error)
+                    error_response(group_id, error)
                 }
             };
             if group.error_code == ErrorCode::None.code() {
@@ -34,7 +34,7 @@ pub fn handle(call: Call, request: ShareGroupDescribeRequest) -> Outcome {
     })
 }
 
-fn refused(group_id: String, error: ErrorCode) -> DescribedGroup {
+fn error_response(group_id: String, error: ErrorCode) -> DescribedGroup {
     DescribedGroup {
         error_code: error.code(),
         error_message: Some(error.sentence().to_owned()),

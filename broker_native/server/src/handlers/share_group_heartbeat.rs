@@ -13,7 +13,7 @@ use pylog_wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatRespon
 pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
     if is_refused(&call) {
         let error = ErrorCode::UnsupportedVersion;
-        return Outcome::Now(call.answer(&refused(error, NOT_AT_THE_LEVEL)));
+        return Outcome::Now(call.answer(&error_response(error, NOT_AT_THE_LEVEL)));
     }
     let membership = call.shared.share_groups.configs.membership_of(&request.group_id);
     let request = GroupRequest::ShareHeartbeat { request, membership };
@@ -26,7 +26,7 @@ pub fn handle(call: Call, request: ShareGroupHeartbeatRequest) -> Outcome {
         return answer(call, request, response_of);
     };
     Outcome::in_order(async move {
-        call.shared.metrics.events.one();
+        call.shared.metrics.events.increment();
         internal_topic::make(&call, topic).await;
         let reply = ask(&call, request).await;
         call.answer(&response_of(reply))
@@ -38,12 +38,12 @@ fn response_of(reply: Result<GroupReply, ErrorCode>) -> ShareGroupHeartbeatRespo
         Ok(GroupReply::ShareHeartbeat(answer)) => answer,
         other => {
             let error = ErrorCode::from_code(error_of(other)).unwrap_or(ErrorCode::UnknownServerError);
-            refused(error, error.sentence())
+            error_response(error, error.sentence())
         }
     }
 }
 
-fn refused(error: ErrorCode, sentence: &str) -> ShareGroupHeartbeatResponse {
+fn error_response(error: ErrorCode, sentence: &str) -> ShareGroupHeartbeatResponse {
     ShareGroupHeartbeatResponse {
         error_code: error.code(),
         error_message: Some(sentence.to_owned()),

@@ -16,7 +16,7 @@ use pylog_wire::messages::{
 };
 use pylog_wire::{ErrorCode, messages};
 
-/// Begins to ask whoever keeps the state here.
+/// Asks the machine of this broker that keeps the state.
 fn begin(
     call: &Call,
     group_id: &str,
@@ -29,13 +29,13 @@ fn begin(
     if is_senseless {
         return Waiting::now(Err(ErrorCode::InvalidRequest));
     }
-    // Who asks has heard of the cluster's level before this broker.
+    // The broker that asks knew the cluster's new level before this one does.
     if check_kept(call).is_err() {
         return Waiting::now(Err(ErrorCode::CoordinatorNotAvailable));
     }
-    let picture = call.shared.topics.now();
+    let image = call.shared.topics.now();
     // This broker may hear of a topic later than the one that leads it.
-    if makes && picture.with_id(&topic_id).and_then(|topic| topic.partition(partition)).is_none() {
+    if makes && image.with_id(&topic_id).and_then(|topic| topic.partition(partition)).is_none() {
         return Waiting::now(Err(ErrorCode::UnknownTopicOrPartition));
     }
     let key = ShareKey { group_id: group_id.to_owned(), topic_id, partition };
@@ -44,7 +44,7 @@ fn begin(
     let waiting = call.shared.coordinators.shares.call(&key.text(), event);
     if sets {
         // What is led here of it is read anew.
-        call.shared.coordinators.share_leading.forget(&key);
+        call.shared.coordinators.share_partitions.forget(&key);
     }
     waiting
 }
@@ -100,21 +100,21 @@ macro_rules! keeper_of {
 }
 
 keeper_of!(
-    /// Answers when they have begun.
+    /// Answers when the states are initialized.
     initialize, InitializeShareGroupStateRequest -> InitializeShareGroupStateResponse,
     initialize_share_group_state::InitializeStateResult,
     |one| StateRequest::Initialize { state_epoch: one.state_epoch, start_offset: one.start_offset },
     nothing_more
 );
 keeper_of!(
-    /// Answers when leaders before are fenced.
+    /// Answers when leaders of earlier epochs are fenced.
     read, ReadShareGroupStateRequest -> ReadShareGroupStateResponse,
     read_share_group_state::ReadStateResult,
     |one| StateRequest::Read { leader_epoch: one.leader_epoch },
-    tell_state
+    fill_state
 );
 keeper_of!(
-    /// Answers when it is written down.
+    /// Answers when the change is written to the log.
     write, WriteShareGroupStateRequest -> WriteShareGroupStateResponse,
     write_share_group_state::WriteStateResult,
     |one| StateRequest::Write(Written {
@@ -133,23 +133,23 @@ keeper_of!(
     nothing_more
 );
 keeper_of!(
-    /// Answers where they are.
+    /// Answers how far the group is.
     summary, ReadShareGroupStateSummaryRequest -> ReadShareGroupStateSummaryResponse,
     read_share_group_state_summary::ReadStateSummaryResult,
     |one| StateRequest::Summary,
-    tell_summary
+    fill_summary
 );
 
 fn nothing_more<T>(_answer: Result<StateReply, ErrorCode>, _result: &mut T) {}
 
-fn tell_state(answer: Result<StateReply, ErrorCode>, result: &mut read_share_group_state::PartitionResult) {
+fn fill_state(answer: Result<StateReply, ErrorCode>, result: &mut read_share_group_state::PartitionResult) {
     if let Ok(StateReply::Read(Ok(Kept { state_epoch, start_offset, batches }))) = answer {
         (result.state_epoch, result.start_offset, result.state_batches) =
             (state_epoch, start_offset, batches);
     }
 }
 
-fn tell_summary(
+fn fill_summary(
     answer: Result<StateReply, ErrorCode>,
     result: &mut read_share_group_state_summary::PartitionResult,
 ) {

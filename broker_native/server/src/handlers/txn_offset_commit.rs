@@ -27,7 +27,7 @@ const ADDS_FROM: i16 = 5;
 const ABORTABLE_FROM: i16 = 4;
 
 /// A question to the transaction's coordinator.
-struct Question {
+struct CoordinatorQuestion {
     verification: Verification,
     waiting: Waiting<TxnReply>,
 }
@@ -35,21 +35,21 @@ struct Question {
 /// Answers when the offsets are written.
 pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
     if request.group_id.is_empty() {
-        let refused = refused(refusal(&request), ErrorCode::InvalidGroupId.code());
-        return Outcome::Now(call.answer(&refused));
+        let response = error_response(blank_response(&request), ErrorCode::InvalidGroupId.code());
+        return Outcome::Now(call.answer(&response));
     }
     let Some(mut question) = ask(&call, &request, None) else { return commit(call, request) };
-    if let Some(verdict) = question.waiting.take() {
-        return match refused_as(call.version, verdict) {
+    if let Some(check) = question.waiting.take() {
+        return match refusal_of(call.version, check) {
             None => commit(call, request),
-            Some(error) => Outcome::Now(refuse(&call, &request, error)),
+            Some(error) => Outcome::Now(reply_error(&call, &request, error)),
         };
     }
     Outcome::in_order(async move {
         for _ in 0..MAX_QUESTIONS {
-            let Question { verification, waiting } = question;
-            if let Some(error) = refused_as(call.version, waiting.await) {
-                return refuse(&call, &request, error);
+            let CoordinatorQuestion { verification, waiting } = question;
+            if let Some(error) = refusal_of(call.version, waiting.await) {
+                return reply_error(&call, &request, error);
             }
             // The marker of the transaction before may have come meanwhile: then the answer was not about this one.
             match ask(&call, &request, Some(verification)) {
@@ -58,13 +58,17 @@ pub fn handle(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
             }
         }
         let again = in_client_words(call.version, ErrorCode::ConcurrentTransactions);
-        refuse(&call, &request, again)
+        reply_error(&call, &request, again)
     })
 }
 
 /// Asks the transaction's coordinator; `None` when the transaction is open in the group's partition already, there is no such
 /// partition, or the answer about `known` still holds.
-fn ask(call: &Call, request: &TxnOffsetCommitRequest, known: Option<Verification>) -> Option<Question> {
+fn ask(
+    call: &Call,
+    request: &TxnOffsetCommitRequest,
+    known: Option<Verification>,
+) -> Option<CoordinatorQuestion> {
     let groups = &call.shared.coordinators.groups;
     let partition = groups.partition_of(&request.group_id)?;
     let (id, epoch, adds) = (request.producer_id, request.producer_epoch, call.version >= ADDS_FROM);
@@ -81,12 +85,15 @@ fn ask(call: &Call, request: &TxnOffsetCommitRequest, known: Option<Verification
         verify_only: !adds,
         topics: vec![AddPartitionsToTxnTopic { name: GROUPS_TOPIC.to_owned(), partitions: vec![partition] }],
     };
-    Some(Question { verification, waiting: call.shared.coordinators.ask_for_log(call.caller(), transaction) })
+    Some(CoordinatorQuestion {
+        verification,
+        waiting: call.shared.coordinators.ask_for_log(call.caller(), transaction),
+    })
 }
 
 /// Why the offsets are not taken; `None`: they are.
-fn refused_as(version: i16, verdict: Result<TxnReply, ErrorCode>) -> Option<ErrorCode> {
-    let error = match verdict {
+fn refusal_of(version: i16, check: Result<TxnReply, ErrorCode>) -> Option<ErrorCode> {
+    let error = match check {
         Ok(TxnReply::AddPartitions(answers)) => {
             answers.first().map_or(ErrorCode::None, |(_, _, error)| *error)
         }
@@ -103,33 +110,33 @@ fn in_client_words(version: i16, error: ErrorCode) -> ErrorCode {
     }
 }
 
-fn refuse(call: &Call, request: &TxnOffsetCommitRequest, error: ErrorCode) -> Reply {
-    call.answer(&refused(refusal(request), error.code()))
+fn reply_error(call: &Call, request: &TxnOffsetCommitRequest, error: ErrorCode) -> Reply {
+    call.answer(&error_response(blank_response(request), error.code()))
 }
 
 /// Hands the offsets to the group.
 fn commit(call: Call, request: TxnOffsetCommitRequest) -> Outcome {
-    let refusal = refusal(&request);
+    let blank_response = blank_response(&request);
     let version = call.version;
     answer(call, GroupRequest::TxnOffsetCommit(request), move |reply| match reply {
         Ok(GroupReply::TxnOffsetCommit(response)) => response,
         Err(ErrorCode::CoordinatorLoadInProgress) if version < LOADING_IS_KNOWN_FROM => {
-            refused(refusal, ErrorCode::CoordinatorNotAvailable.code())
+            error_response(blank_response, ErrorCode::CoordinatorNotAvailable.code())
         }
-        other => refused(refusal, error_of(other)),
+        other => error_response(blank_response, error_of(other)),
     })
 }
 
 /// The answer to all partitions of the request, still without an error.
-fn refusal(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
+fn blank_response(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
     let topics = request.topics.iter().map(|topic| TxnOffsetCommitResponseTopic {
         name: topic.name.clone(),
         topic_id: topic.topic_id,
         partitions: topic
             .partitions
             .iter()
-            .map(|one| TxnOffsetCommitResponsePartition {
-                partition_index: one.partition_index,
+            .map(|partition| TxnOffsetCommitResponsePartition {
+                partition_index: partition.partition_index,
                 ..Default::default()
             })
             .collect(),
@@ -137,7 +144,7 @@ fn refusal(request: &TxnOffsetCommitRequest) -> TxnOffsetCommitResponse {
     TxnOffsetCommitResponse { topics: topics.collect(), ..Default::default() }
 }
 
-fn refused(mut response: TxnOffsetCommitResponse, error_code: i16) -> TxnOffsetCommitResponse {
+fn error_response(mut response: TxnOffsetCommitResponse, error_code: i16) -> TxnOffsetCommitResponse {
     for partition in response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
         partition.error_code = error_code;
     }

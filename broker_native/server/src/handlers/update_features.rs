@@ -20,7 +20,7 @@ const DOWNGRADES: [i8; 2] = [2, 3];
 /// Asks for the levels. All is done that is asked, or nothing.
 pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
     let with_shares = are_kept(&call.shared.cluster);
-    if let Some(why) = request.feature_updates.iter().find_map(|update| refused(update, with_shares)) {
+    if let Some(why) = request.feature_updates.iter().find_map(|update| refusal_reason(update, with_shares)) {
         return Outcome::Now(call.answer(&error(ErrorCode::InvalidUpdateVersion, &why)));
     }
     let level = |update: &FeatureUpdateKey| fixed(&update.feature, with_shares).is_none();
@@ -33,12 +33,12 @@ pub fn handle(call: Call, mut request: UpdateFeaturesRequest) -> Outcome {
 }
 
 /// Why an update of a feature with a fixed level cannot be made.
-fn refused(update: &FeatureUpdateKey, with_shares: bool) -> Option<String> {
+fn refusal_reason(update: &FeatureUpdateKey, with_shares: bool) -> Option<String> {
     let (name, wanted) = (&update.feature, update.max_version_level);
     let (min, now) = fixed(name, with_shares)?;
     let downgrade = DOWNGRADES.contains(&update.upgrade_type) || update.allow_downgrade;
     let why = if !downgrade && update.upgrade_type != UPGRADE {
-        format!("{} is no type of an update", update.upgrade_type)
+        format!("{} is not a valid upgrade type", update.upgrade_type)
     } else if wanted < min || wanted > now {
         format!("this broker supports {min} to {now}")
     } else if wanted != now {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     fn of(feature: &str, max_version_level: i16, upgrade_type: i8) -> Option<String> {
-        refused(&update(feature, max_version_level, upgrade_type), /* with_shares */ true)
+        refusal_reason(&update(feature, max_version_level, upgrade_type), /* with_shares */ true)
     }
 
     #[test]
@@ -82,7 +82,8 @@ mod tests {
         assert_eq!(of("pylog.version", 5, UPGRADE), None, "the controller decides that");
         assert_eq!(of("share.version", 1, UPGRADE), None, "it is so already");
         assert!(of("share.version", 2, UPGRADE).is_some());
-        let in_an_old_cluster = refused(&update("share.version", 2, UPGRADE), /* with_shares */ false);
+        let in_an_old_cluster =
+            refusal_reason(&update("share.version", 2, UPGRADE), /* with_shares */ false);
         assert_eq!(
             in_an_old_cluster, None,
             "a cluster of a lower level has no such feature, which the controller says"
@@ -92,11 +93,11 @@ mod tests {
             (1, 2, "never changes"),
             (3, UPGRADE, "supports 1 to 2"),
             (-1, UPGRADE, "supports 1 to 2"),
-            (2, 0, "no type"),
-            (2, 4, "no type"),
+            (2, 0, "not a valid upgrade type"),
+            (2, 4, "not a valid upgrade type"),
         ] {
-            let told = of("transaction.version", level, kind).unwrap();
-            assert!(told.contains(why), "{level} {kind}: {told}");
+            let reason = of("transaction.version", level, kind).unwrap();
+            assert!(reason.contains(why), "{level} {kind}: {reason}");
         }
     }
 }

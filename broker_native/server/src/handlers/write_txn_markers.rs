@@ -1,6 +1,6 @@
-//! WriteTxnMarkers: a coordinator elsewhere ends transactions in partitions of this broker.
+//! WriteTxnMarkers: a coordinator on another broker ends transactions in partitions of this broker.
 //!
-//! KIP-98. Version 2 tells the transaction's version (KIP-1228).
+//! KIP-98. Version 2 has the transaction's version (KIP-1228).
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -20,8 +20,8 @@ use pylog_wire::messages::write_txn_markers::{
 };
 use pylog_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 
-/// A marker that is not acknowledged after so long is to be sent again; less than the patience of who asks.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a marker may take to be acknowledged before it has to be sent again; less than the timeout of the broker that asks.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A marker that is written and not acknowledged: which one of the request, of which topic and partition of it.
 struct Pending {
@@ -33,23 +33,23 @@ struct Pending {
 pub fn handle(call: Call, request: WriteTxnMarkersRequest) -> Outcome {
     let mut pending = Vec::new();
     let markers = request.markers.iter().enumerate();
-    let markers = markers.map(|(at, one)| write_all(&call, at, one, &mut pending)).collect();
+    let markers = markers.map(|(at, marker)| write_all(&call, at, marker, &mut pending)).collect();
     let mut response = WriteTxnMarkersResponse { markers };
     if pending.is_empty() {
         return Outcome::Now(call.answer(&response));
     }
     Outcome::later(async move {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        for one in pending {
-            let error = match tokio::time::timeout_at(deadline, one.acknowledged).await {
+        let deadline = tokio::time::Instant::now() + ACKNOWLEDGE_TIMEOUT;
+        for waiting in pending {
+            let error = match tokio::time::timeout_at(deadline, waiting.acknowledged).await {
                 Ok(Ok(Ok(()))) => continue,
                 Ok(Ok(Err(error))) => of_storage(&error),
                 Ok(Err(_dropped)) => ErrorCode::NotLeaderOrFollower,
                 Err(_elapsed) => ErrorCode::RequestTimedOut,
             };
-            let (marker, topic, partition) = one.at;
-            let slot = response.markers.get_mut(marker).and_then(|one| one.topics.get_mut(topic));
-            if let Some(slot) = slot.and_then(|one| one.partitions.get_mut(partition)) {
+            let (marker, topic, partition) = waiting.at;
+            let slot = response.markers.get_mut(marker).and_then(|result| result.topics.get_mut(topic));
+            if let Some(slot) = slot.and_then(|result| result.partitions.get_mut(partition)) {
                 slot.error_code = error.code();
             }
         }
@@ -98,10 +98,10 @@ fn write(
     number: i32,
     marker: TxnMarker,
 ) -> Result<Option<Acknowledged>, ErrorCode> {
-    let picture = call.shared.topics.now();
-    let (partition, log) = led(&call.shared, picture.named(topic), number, -1)?;
+    let image = call.shared.topics.now();
+    let (partition, log) = led(&call.shared, image.named(topic), number, -1)?;
     let epoch = partition.spec.leader_epoch;
-    if partition.leading.as_ref().is_some_and(|leading| leading.is_under_min_isr()) {
+    if partition.leader_state.as_ref().is_some_and(|leader_state| leader_state.is_under_min_isr()) {
         // Written now it would be written again with every attempt.
         return Err(ErrorCode::NotEnoughReplicas);
     }
@@ -113,10 +113,10 @@ fn write(
         return Ok(None);
     }
     let (done, acknowledged) = oneshot::channel();
-    let tell = move |outcome| {
+    let notify = move |outcome| {
         // Nobody waits any more when the connection is gone.
         let _ = done.send(outcome);
     };
-    when_acknowledged(log, epoch, appended.last_offset, Box::new(tell));
+    when_acknowledged(log, epoch, appended.last_offset, Box::new(notify));
     Ok(Some(acknowledged))
 }

@@ -6,7 +6,7 @@
 //! counted: a connection's first buffer holds them. No address may hold more than half ([`Shares`]).
 //!
 //! Requests that each have a part of the budget and wait for more could wait for each other for ever. Therefore one of those
-//! that wait, at any time, may go on without asking ([`Share::is_unbounded`]); its size is bounded by `socket.request.max.bytes`.
+//! that wait, at any time, may go on without asking ([`BudgetShare::is_unbounded`]); its size is bounded by `socket.request.max.bytes`.
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::shares::{self, Shares};
 
 /// Requests up to this size are not counted.
 pub const FREE_BYTES: usize = super::buffers::SMALL_BYTES;
-/// One unit stands for so many bytes (a semaphore counts to 2^29 only on 32-bit machines).
+/// Bytes that one unit stands for (on 32-bit machines a semaphore counts only to 2^29).
 const UNIT_BYTES: usize = 1024;
 
 /// The budget.
@@ -29,12 +29,12 @@ pub struct Budget {
 
 /// What a request holds; given back when dropped.
 #[derive(Debug, Default)]
-pub struct Share {
+pub struct BudgetShare {
     held: Option<shares::Share>,
     exempt: Option<OwnedSemaphorePermit>,
 }
 
-impl Share {
+impl BudgetShare {
     /// Bytes that may be there of the request.
     pub fn bytes(&self) -> usize {
         let held = self.held.as_ref().map_or(0, |held| held.units() as usize * UNIT_BYTES);
@@ -54,7 +54,7 @@ impl Budget {
     }
 
     /// Lets the request of a client at `address` hold `bytes` in all, waiting for others to give back.
-    pub async fn grow(&self, share: &mut Share, address: IpAddr, bytes: usize) {
+    pub async fn grow(&self, share: &mut BudgetShare, address: IpAddr, bytes: usize) {
         let held = share.held.as_ref().map_or(0, shares::Share::units);
         let more = units(bytes).saturating_sub(held);
         tokio::select! {
@@ -87,7 +87,7 @@ mod tests {
     #[tokio::test]
     async fn of_requests_that_wait_for_each_other_one_at_a_time_goes_on() {
         let budget = Budget::new(8 * MIB);
-        let mut shares: [Share; 3] = Default::default();
+        let mut shares: [BudgetShare; 3] = Default::default();
         for share in &mut shares {
             budget.grow(share, HERE, MIB).await;
         }
@@ -102,7 +102,7 @@ mod tests {
             () = std::future::ready(()) => true,
         };
         assert!(none, "two of them go on");
-        *second = Share::default();
+        *second = BudgetShare::default();
         budget.grow(third, HERE, 3 * MIB).await;
         assert!(third.bytes() >= 3 * MIB);
     }

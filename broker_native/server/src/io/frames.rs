@@ -1,4 +1,4 @@
-//! Cuts the bytes of a connection into requests: a 4-byte length, then so many bytes. Sans-IO.
+//! Cuts the bytes of a connection into requests: a 4-byte length, then that many bytes. Sans-IO.
 //!
 //! All complete requests of one read are handled before the next read. A request is handed out as a [`Frame`], which
 //! owns the whole buffer meanwhile, so that records can be sliced from it and then changed in place without a copy.

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | [`frames`], [`buffers`] | bytes into requests; borrowed buffers |
 //! | [`budget`] | bytes of requests in memory (`queued.max.request.bytes`) |
-//! | [`outbox`], [`send`] | answers on their way out; records straight from their file |
+//! | [`response_queue`], [`send`] | answers on their way out; records straight from their file |
 //! | [`room`] | bytes of answers and of large requests (`queued.max.response.bytes`) |
 //! | [`slow`] | the threads of requests that take long (`num.io.threads`) |
 //! | [`shares`] | units that the clients of a broker share |
 pub mod budget;
 pub mod buffers;
 pub mod frames;
-pub mod outbox;
+pub mod response_queue;
 pub mod room;
 pub mod send;
 pub mod shares;

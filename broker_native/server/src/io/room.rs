@@ -15,15 +15,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::outbox::Answer;
+use super::response_queue::Answer;
 use super::shares::{Share, Shares};
 use crate::shutdown::Shutdown;
 
 /// Answers up to this size are not counted.
 pub const FREE_BYTES: usize = super::budget::FREE_BYTES;
-/// Answers that wait for room have at most so large a part of it, in addition.
+/// Answers that wait for room may use another 1/4 of it, in addition.
 pub const WAITING_PART: usize = 4;
-/// One unit of the room stands for so many bytes.
+/// Bytes that one unit stands for.
 const UNIT_BYTES: usize = 1024;
 
 /// Why there is no room; the connection ends with it.
@@ -39,7 +39,7 @@ pub enum NoRoom {
     },
     /// Others left nothing for too long.
     #[error(
-        "{what} found no room beside others of its address within {waited_ms} ms (queued.max.response.bytes)"
+        "{what} got no memory within {waited_ms} ms, because other requests and answers use it (queued.max.response.bytes)"
     )]
     TimedOut {
         /// Who asked.
@@ -49,7 +49,7 @@ pub enum NoRoom {
     },
     /// What waits has a bound, too.
     #[error(
-        "too many answers wait for room, and its own of {0} bytes is dropped (queued.max.response.bytes)"
+        "too many answers wait for memory, so an answer of {0} bytes is dropped (queued.max.response.bytes)"
     )]
     TooManyWait(usize),
     /// Nothing is answered any more.
@@ -58,22 +58,22 @@ pub enum NoRoom {
 }
 
 /// An answer that waits for room.
-pub type Waiting = Pin<Box<dyn Future<Output = Result<Answer, NoRoom>> + Send>>;
+pub type WaitingAnswer = Pin<Box<dyn Future<Output = Result<Answer, NoRoom>> + Send>>;
 
 /// The room.
 #[derive(Debug)]
 pub struct Room {
     taken: Shares,
     waiting: Shares,
-    patience: Duration,
+    timeout: Duration,
     shutdown: Arc<Shutdown>,
 }
 
 impl Room {
-    /// A room of `bytes`. Who waits for some is refused after `patience`, or when the broker stops.
-    pub fn new(bytes: usize, patience: Duration, shutdown: &Arc<Shutdown>) -> Arc<Self> {
+    /// Room for `bytes`. A request that waits for some is refused after `timeout`, or when the broker stops.
+    pub fn new(bytes: usize, timeout: Duration, shutdown: &Arc<Shutdown>) -> Arc<Self> {
         let (taken, waiting) = (Shares::new(units(bytes)), Shares::new(units(bytes / WAITING_PART)));
-        Arc::new(Self { taken, waiting, patience, shutdown: Arc::clone(shutdown) })
+        Arc::new(Self { taken, waiting, timeout, shutdown: Arc::clone(shutdown) })
     }
 
     /// Takes `bytes` for `what` of a client at `address`, waiting for others to give back.
@@ -86,8 +86,8 @@ impl Room {
             held = self.taken.take(address, units(bytes), 0) => {
                 held.ok_or_else(|| NoRoom::TooLarge { what: what(), bytes })
             }
-            () = tokio::time::sleep(self.patience) => {
-                Err(NoRoom::TimedOut { what: what(), waited_ms: self.patience.as_millis() })
+            () = tokio::time::sleep(self.timeout) => {
+                Err(NoRoom::TimedOut { what: what(), waited_ms: self.timeout.as_millis() })
             }
             () = self.shutdown.wait() => Err(NoRoom::Stopping),
         }
@@ -97,7 +97,7 @@ impl Room {
     ///
     /// # Errors
     /// The wait, which gives the answer when there is room.
-    pub fn admit(self: &Arc<Self>, address: IpAddr, answer: Answer) -> Result<Answer, Waiting> {
+    pub fn admit(self: &Arc<Self>, address: IpAddr, answer: Answer) -> Result<Answer, WaitingAnswer> {
         let bytes = answer.bytes();
         if bytes <= FREE_BYTES || answer.held.is_some() {
             return Ok(answer);

@@ -1,8 +1,8 @@
-//! Sends what waits in an outbox: answers of small requests with one writev, records straight from their file.
+//! Sends what waits in a response queue: answers of small requests with one writev, records straight from their file.
 //!
 //! | records of one partition | how they leave |
 //! |---|---|
-//! | all of an answer together small | copied into the answer before it gets here ([`super::outbox::Answer::inlined`]) |
+//! | all of an answer together small | copied into the answer before it gets here ([`super::response_queue::Answer::inlined`]) |
 //! | [`SENDFILE_FROM_BYTES`] and more, a real file | sendfile: the broker's processor never touches a byte |
 //! | else | file -> pooled buffer -> socket, in pieces of [`PIECE_BYTES`]; at most one is in memory |
 //!
@@ -15,7 +15,7 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
 use super::buffers::Buffers;
-use super::outbox::{Outbox, Part};
+use super::response_queue::{Part, ResponseQueue};
 
 /// Bytes of a file read at once: the copy stays in the processor's cache until it is sent.
 const PIECE_BYTES: usize = /* 256 KiB */ 256 << 10;
@@ -24,23 +24,27 @@ const SENDFILE_FROM_BYTES: usize = /* 16 KiB */ 16 << 10;
 /// Most parts in one writev.
 const SLICES_MAX: usize = 32;
 
-/// Sends what the socket takes at once, at least one byte, and returns how many. `outbox` must not be empty.
+/// Sends what the socket takes at once, at least one byte, and returns how many. `response_queue` must not be empty.
 ///
 /// # Errors
 /// Those of the socket and of the files; the connection is of no use any more, since its peer waits for bytes that
 /// were promised.
-pub async fn send_some(stream: &mut TcpStream, outbox: &mut Outbox, buffers: &Buffers) -> io::Result<usize> {
-    let sent = if let Some((file, position, len)) = outbox.parts.front().and_then(for_sendfile) {
+pub async fn send_some(
+    stream: &mut TcpStream,
+    response_queue: &mut ResponseQueue,
+    buffers: &Buffers,
+) -> io::Result<usize> {
+    let sent = if let Some((file, position, len)) = response_queue.parts.front().and_then(for_sendfile) {
         send_file(stream, file, position, len).await?
     } else {
-        read_piece(outbox, buffers)?;
-        write_vectored(stream, outbox).await?
+        read_piece(response_queue, buffers)?;
+        write_vectored(stream, response_queue).await?
     };
     if sent == 0 {
         return Err(io::ErrorKind::WriteZero.into());
     }
     // The consumed front of a piece is lost to its capacity until it is reclaimed.
-    outbox.sent(sent, |buffer| buffers.give_back(whole(buffer)));
+    response_queue.sent(sent, |buffer| buffers.give_back(whole(buffer)));
     Ok(sent)
 }
 
@@ -57,7 +61,7 @@ async fn send_file(stream: &TcpStream, file: RawFd, position: u64, len: usize) -
     loop {
         stream.writable().await?;
         let sent = stream.try_io(Interest::WRITABLE, || {
-            // SAFETY: both descriptors are open for as long as the stream and the outbox's slice live; the call reads
+            // SAFETY: both descriptors are open for as long as the stream and the queue's slice live; the call reads
             // and writes nothing of ours but `position`.
             let sent = unsafe { libc::sendfile(stream.as_raw_fd(), file, &raw mut position, len) };
             usize::try_from(sent).map_err(|_negative| io::Error::last_os_error())
@@ -76,13 +80,13 @@ async fn send_file(stream: &TcpStream, file: RawFd, position: u64, len: usize) -
 }
 
 /// One writev of what is in memory at the front.
-async fn write_vectored(stream: &mut TcpStream, outbox: &Outbox) -> io::Result<usize> {
-    if let (1, Some(Part::Bytes(bytes))) = (outbox.parts.len(), outbox.parts.front()) {
+async fn write_vectored(stream: &mut TcpStream, response_queue: &ResponseQueue) -> io::Result<usize> {
+    if let (1, Some(Part::Bytes(bytes))) = (response_queue.parts.len(), response_queue.parts.front()) {
         return stream.write(bytes).await;
     }
     let mut slices = [IoSlice::new(&[]); SLICES_MAX];
     let mut count = 0;
-    for (slot, part) in slices.iter_mut().zip(&outbox.parts) {
+    for (slot, part) in slices.iter_mut().zip(&response_queue.parts) {
         *slot = match part {
             Part::Bytes(bytes) => IoSlice::new(bytes),
             Part::Piece(bytes) => IoSlice::new(bytes),
@@ -94,10 +98,10 @@ async fn write_vectored(stream: &mut TcpStream, outbox: &Outbox) -> io::Result<u
 }
 
 /// Reads the next piece of the first file in reach, unless a piece waits already.
-fn read_piece(outbox: &mut Outbox, buffers: &Buffers) -> io::Result<()> {
-    let mut reach = outbox.parts.iter().take(SLICES_MAX);
+fn read_piece(response_queue: &mut ResponseQueue, buffers: &Buffers) -> io::Result<()> {
+    let mut reach = response_queue.parts.iter().take(SLICES_MAX);
     let Some(at) = reach.position(|part| !matches!(part, Part::Bytes(_))) else { return Ok(()) };
-    let Some(part) = outbox.parts.get_mut(at).filter(|part| for_sendfile(part).is_none()) else {
+    let Some(part) = response_queue.parts.get_mut(at).filter(|part| for_sendfile(part).is_none()) else {
         return Ok(());
     };
     let Part::File(slice) = part else { return Ok(()) };
@@ -108,9 +112,9 @@ fn read_piece(outbox: &mut Outbox, buffers: &Buffers) -> io::Result<()> {
     slice.position += len as u64;
     slice.len -= len;
     if slice.len == 0 {
-        outbox.parts.remove(at);
+        response_queue.parts.remove(at);
     }
-    outbox.parts.insert(at, Part::Piece(buffer));
+    response_queue.parts.insert(at, Part::Piece(buffer));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Addresses that hold nothing are let go of when there are so many, and twice as many as held something then.
+/// Addresses that hold nothing are removed when there are this many, and then at twice the number of those that remained.
 const ADDRESSES_MIN: usize = 64;
 
 /// The units, and who holds some.
@@ -48,7 +48,7 @@ impl Share {
         drop(self.own.split(more));
     }
 
-    /// How many they are.
+    /// Number of units.
     pub fn units(&self) -> u32 {
         u32::try_from(self.all.num_permits()).unwrap_or(u32::MAX)
     }

@@ -9,14 +9,14 @@ use crate::metrics::Metrics;
 use crate::notice::BUG;
 use crate::shutdown::Shutdown;
 
-/// A request that found no thread for so long is given up: a client's own patience (`request.timeout.ms`) is over by then.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a request waits for a thread: a client's own `request.timeout.ms` is over by then.
+const THREAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why work has no result; the connection ends with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotDone {
     /// It found no thread and was not begun.
-    #[error("num.io.threads were busy for {0} s with requests like its own")]
+    #[error("no thread for slow requests was free within {0} s (num.io.threads)")]
     Busy(u64),
     /// It was not begun.
     #[error("the broker stops")]
@@ -52,7 +52,7 @@ impl Slow {
     ) -> Result<T, NotDone> {
         let place = tokio::select! {
             place = self.threads.take(address, 1, 0) => place,
-            () = tokio::time::sleep(PATIENCE) => return Err(NotDone::Busy(PATIENCE.as_secs())),
+            () = tokio::time::sleep(THREAD_TIMEOUT) => return Err(NotDone::Busy(THREAD_TIMEOUT.as_secs())),
             () = self.shutdown.wait() => return Err(NotDone::Stopping),
         };
         let working = move || {
@@ -61,7 +61,7 @@ impl Slow {
         };
         let done = tokio::task::spawn_blocking(working).await;
         done.map_err(|_panic| {
-            self.metrics.panics.one();
+            self.metrics.panics.increment();
             NotDone::Panicked
         })
     }

@@ -21,9 +21,9 @@ use tokio::time::{Instant, Sleep};
 use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
 use crate::dispatch::dispatch;
 use crate::handlers;
-use crate::io::budget::{FREE_BYTES, Share};
+use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{FrameError, Inbox};
-use crate::io::outbox::{Answer, Outbox};
+use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::io::send::send_some;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
@@ -31,10 +31,10 @@ use pylog_log::{debug, warn};
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
-/// Answers leave before more requests are handled when so many bytes of them wait, to be sent or for an answer before them.
-const OUTBOX_BYTES: usize = /* 1 MiB */ 1 << 20;
-/// A client that does not read its answers holds up a stop for so long.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// When more bytes of answers wait, to be sent or for an answer before them, they are sent before more requests are handled.
+const RESPONSE_QUEUE_BYTES: usize = /* 1 MiB */ 1 << 20;
+/// How long a client that does not read its answers can delay a stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Stands for "never" in timers.
 const NEVER: Duration = Duration::from_secs(/* 10 years */ 10 * 365 * 86_400);
 
@@ -68,7 +68,7 @@ impl From<FrameError> for End {
 enum Event {
     /// The oldest waiting request has its answer.
     Answered(Reply),
-    /// So many bytes arrived, 0 at the end.
+    /// Number of bytes that arrived, 0 at the end.
     Read(io::Result<usize>),
     /// The server stops.
     Stop,
@@ -82,9 +82,9 @@ enum Event {
 enum Waiting {
     Answer(Answer),
     /// It keeps its share of the budget.
-    Later(Later, #[allow(dead_code)] Share),
+    Later(Later, #[allow(dead_code)] BudgetShare),
     /// No request behind it is handled before; so it is the last one. Its bytes are still in memory.
-    InOrder(Later, #[allow(dead_code)] Share),
+    InOrder(Later, #[allow(dead_code)] BudgetShare),
 }
 
 struct Connection {
@@ -93,13 +93,13 @@ struct Connection {
     shared: Arc<Shared>,
     inbox: Inbox,
     /// What the request that is arriving holds of the budget.
-    share: Share,
+    share: BudgetShare,
     /// When that request must be there.
     deadline: Option<Instant>,
     waiting: VecDeque<Waiting>,
     /// Bytes of the answers in it.
     queued: usize,
-    outbox: Outbox,
+    response_queue: ResponseQueue,
     /// The oldest answer waits for room: nothing more is handled meanwhile.
     roomless: bool,
     /// Nothing is read any more: what waits is answered, then the connection ends.
@@ -118,11 +118,11 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         from,
         shared: Arc::clone(&shared),
         inbox,
-        share: Share::default(),
+        share: BudgetShare::default(),
         deadline: None,
         waiting: VecDeque::new(),
         queued: 0,
-        outbox: Outbox::default(),
+        response_queue: ResponseQueue::default(),
         roomless: false,
         draining: false,
         active: Instant::now(),
@@ -149,7 +149,7 @@ impl Connection {
         let shared = Arc::clone(&self.shared);
         let mut stop = pin!(shared.shutdown.wait());
         let mut armed = false;
-        let mut idle = pin!(tokio::time::sleep(self.patience()));
+        let mut idle = pin!(tokio::time::sleep(self.idle_timeout()));
         loop {
             self.handle().await?;
             self.send().await?;
@@ -198,14 +198,18 @@ impl Connection {
             match outcome {
                 Outcome::Now(reply) => self.reply(reply)?,
                 Outcome::Later(later) => self.waiting.push_back(Waiting::Later(later, share)),
-                Outcome::Freed(later) => self.waiting.push_back(Waiting::Later(later, Share::default())),
+                Outcome::Freed(later) => {
+                    self.waiting.push_back(Waiting::Later(later, BudgetShare::default()))
+                }
                 Outcome::InOrder(later) => self.waiting.push_back(Waiting::InOrder(later, share)),
                 Outcome::Owning(begin) => {
-                    self.waiting.push_back(Waiting::InOrder(begin(share), Share::default()));
+                    self.waiting.push_back(Waiting::InOrder(begin(share), BudgetShare::default()));
                 }
-                Outcome::Alone(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
+                Outcome::Alone(later) => {
+                    self.waiting.push_back(Waiting::InOrder(later, BudgetShare::default()))
+                }
             }
-            if self.outbox.bytes() > OUTBOX_BYTES {
+            if self.response_queue.bytes() > RESPONSE_QUEUE_BYTES {
                 self.send().await?;
             }
         }
@@ -215,7 +219,7 @@ impl Connection {
     /// Whether another request may be handled.
     fn has_room(&self) -> bool {
         self.waiting.len() < PIPELINE_MAX
-            && self.queued <= OUTBOX_BYTES
+            && self.queued <= RESPONSE_QUEUE_BYTES
             && !self.roomless
             && !matches!(self.waiting.back(), Some(Waiting::InOrder(..)))
     }
@@ -225,10 +229,10 @@ impl Connection {
         self.roomless = false;
         match reply {
             Reply::Answer(answer) => match self.admit(answer) {
-                Ok(answer) => self.outbox.push(answer),
+                Ok(answer) => self.response_queue.push(answer),
                 Err(later) => {
                     self.roomless = true;
-                    self.waiting.push_front(Waiting::Later(later, Share::default()));
+                    self.waiting.push_front(Waiting::Later(later, BudgetShare::default()));
                 }
             },
             Reply::Nothing => {}
@@ -248,12 +252,12 @@ impl Connection {
     fn reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
             Reply::Answer(answer) => match self.admit(answer) {
-                Ok(answer) if self.waiting.is_empty() => self.outbox.push(answer),
+                Ok(answer) if self.waiting.is_empty() => self.response_queue.push(answer),
                 Ok(answer) => {
                     self.queued += answer.bytes();
                     self.waiting.push_back(Waiting::Answer(answer));
                 }
-                Err(later) => self.waiting.push_back(Waiting::InOrder(later, Share::default())),
+                Err(later) => self.waiting.push_back(Waiting::InOrder(later, BudgetShare::default())),
             },
             Reply::Nothing => {}
             Reply::Close(why) => return Err(End::Refused(why)),
@@ -261,53 +265,53 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets go the answers that only waited for one before them.
+    /// Moves answers that only waited for an earlier one into the response queue.
     fn release_answers(&mut self) {
         while let Some(Waiting::Answer(_)) = self.waiting.front() {
             if let Some(Waiting::Answer(answer)) = self.waiting.pop_front() {
                 self.queued = self.queued.saturating_sub(answer.bytes());
-                self.outbox.push(answer);
+                self.response_queue.push(answer);
             }
         }
     }
 
     /// Sends all answers. A client that reads nothing for too long loses its connection.
     async fn send(&mut self) -> Result<(), End> {
-        while !self.outbox.is_empty() {
-            let patience = self.patience();
+        while !self.response_queue.is_empty() {
+            let timeout = self.idle_timeout();
             let sent = tokio::select! {
                 // The other is not even begun when the socket takes the bytes at once.
                 biased;
-                sent = send_some(&mut self.stream, &mut self.outbox, &self.shared.buffers) => sent?,
-                () = given_up(&self.shared, patience) => return Err(End::Quiet),
+                sent = send_some(&mut self.stream, &mut self.response_queue, &self.shared.buffers) => sent?,
+                () = given_up(&self.shared, timeout) => return Err(End::Quiet),
             };
             self.shared.metrics.bytes_out.add(sent as u64);
         }
         Ok(())
     }
 
-    /// How long nothing may come.
-    fn patience(&self) -> Duration {
+    /// How long a connection may be idle (`connections.max.idle.ms`).
+    fn idle_timeout(&self) -> Duration {
         let idle_ms = self.shared.settings.connections_max_idle_ms;
         u64::try_from(idle_ms).map_or(NEVER, Duration::from_millis).min(NEVER)
     }
 
     /// Why a request that did not arrive in time ends the connection.
     fn late(&self) -> End {
-        let patience_ms = self.shared.settings.socket_request_receive_timeout_ms;
+        let timeout_ms = self.shared.settings.socket_request_receive_timeout_ms;
         End::Refused(format!(
-            "a request did not arrive within {patience_ms} ms (socket.request.receive.timeout.ms)"
+            "a request did not arrive within {timeout_ms} ms (socket.request.receive.timeout.ms)"
         ))
     }
 
-    /// Gets the right to hold more of the arriving request, and a buffer that it fits into. Nothing is held for a request that
-    /// would not be handled yet.
+    /// Takes budget for more of the arriving request, and a buffer that it fits into. Nothing is taken for a request that
+    /// could not be handled yet.
     async fn make_room(&mut self) -> Result<(), End> {
         if self.inbox.is_empty() || !self.has_room() {
             return Ok(());
         }
-        let patience = Duration::from_millis(self.shared.settings.socket_request_receive_timeout_ms);
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + patience.min(NEVER));
+        let timeout = Duration::from_millis(self.shared.settings.socket_request_receive_timeout_ms);
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + timeout.min(NEVER));
         self.inbox.compact();
         let wanted = self.inbox.wanted_bytes()?.unwrap_or(0);
         let arrived = self.inbox.buffer().len();
@@ -376,7 +380,7 @@ impl Connection {
                 return Poll::Ready(Event::Late);
             }
             let since = if self.waiting.is_empty() { self.active } else { now };
-            let due = since + self.patience();
+            let due = since + self.idle_timeout();
             if due <= now {
                 return Poll::Ready(Event::Idle);
             }
@@ -391,7 +395,7 @@ impl Connection {
         match end {
             End::Quiet => debug!(target: NETWORK, %client, "the connection of {peer} has ended"),
             End::Refused(why) => {
-                self.shared.metrics.refused.one();
+                self.shared.metrics.refused.increment();
                 warn!(target: NETWORK, %client, "closed the connection of {peer}: {why}");
             }
             // A peer that went away is no news; a segment file that cannot be read is.
@@ -403,14 +407,14 @@ impl Connection {
     }
 }
 
-/// Waits until a peer that reads nothing is given up.
-async fn given_up(shared: &Shared, patience: Duration) {
+/// Waits until a peer that does not read its answers is given up.
+async fn given_up(shared: &Shared, timeout: Duration) {
     let stopped = async {
         shared.shutdown.wait().await;
-        tokio::time::sleep(STOP_PATIENCE).await;
+        tokio::time::sleep(STOP_TIMEOUT).await;
     };
     tokio::select! {
-        () = tokio::time::sleep(patience) => {}
+        () = tokio::time::sleep(timeout) => {}
         () = stopped => {}
     }
 }

@@ -5,6 +5,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
 /// Whether `connection` has one of the last `reserved` descriptors (at most half of all), which are not for connections.
 pub fn is_reserved(connection: &impl AsRawFd, reserved: u64) -> bool {
     limit().is_some_and(|limit| is_among_last(connection.as_raw_fd(), reserved, limit))
@@ -12,24 +15,17 @@ pub fn is_reserved(connection: &impl AsRawFd, reserved: u64) -> bool {
 
 /// Whether the error says that this process, or the machine, has no descriptor left.
 pub fn is_none_left(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno))
 }
 
 fn is_among_last(number: RawFd, reserved: u64, limit: u64) -> bool {
     u64::try_from(number).is_ok_and(|number| number >= limit - reserved.min(limit / 2))
 }
 
-/// Descriptors that this process may have.
+/// Descriptors that this process may have; `None` when there is no limit.
 fn limit() -> Option<u64> {
-    let mut limit = std::mem::MaybeUninit::<libc::rlimit>::uninit();
-    // SAFETY: the call fills the struct when it returns 0.
-    let limit = unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, limit.as_mut_ptr()) != 0 {
-            return None;
-        }
-        limit.assume_init()
-    };
-    Some(limit.rlim_cur)
+    getrlimit(Resource::Nofile).current
 }
 
 #[cfg(test)]
@@ -43,7 +39,7 @@ mod tests {
         assert!(!is_among_last(49, 128, 100));
         assert!(is_among_last(50, 128, 100));
         assert!(!is_among_last(99, 0, 100));
-        assert!(!is_among_last(RawFd::MAX, 128, libc::RLIM_INFINITY));
+        assert!(!is_among_last(RawFd::MAX, 128, u64::MAX));
     }
 
     #[test]

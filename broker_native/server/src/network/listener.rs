@@ -61,7 +61,7 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
             }
         };
         if is_reserved(&stream, shared.settings.reserved_file_descriptors) {
-            shared.metrics.turned_away.one();
+            shared.metrics.turned_away.increment();
             warn!(
                 target: NETWORK, client = %peer.ip(),
                 "turned {peer} away: all file descriptors but reserved.file.descriptors are in use; close connections, or \
@@ -70,7 +70,7 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
             continue;
         }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            shared.metrics.turned_away.one();
+            shared.metrics.turned_away.increment();
             warn!(target: NETWORK, client = %peer.ip(), "turned {peer} away: max.connections are open");
             continue;
         };
@@ -78,12 +78,12 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
         let (shared, alive) = (Arc::clone(&shared), alive.clone());
         tokio::spawn(async move {
             let _held = (place, alive, Counted::open(Arc::clone(&shared)));
-            one(stream, peer, shared).await;
+            serve_counted(stream, peer, shared).await;
         });
     }
 }
 
-async fn one(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+async fn serve_counted(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     // An answer must not wait for the acknowledgement of the one before it.
     if stream.set_nodelay(true).is_ok() {
         serve(stream, peer, shared).await;
@@ -95,14 +95,14 @@ struct Counted(Arc<Shared>);
 
 impl Counted {
     fn open(shared: Arc<Shared>) -> Self {
-        shared.metrics.accepted.one();
-        shared.metrics.connections.one();
+        shared.metrics.accepted.increment();
+        shared.metrics.connections.increment();
         Self(shared)
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.metrics.connections.less_one();
+        self.0.metrics.connections.decrement();
     }
 }

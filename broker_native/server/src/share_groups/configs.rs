@@ -10,7 +10,7 @@ use pylog_coordinator::share::{GroupSettings, IsolationLevel, OffsetReset, Setti
 /// What a group set; the names are Kafka's, in snake_case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Own {
+pub struct OwnConfigs {
     share_delivery_count_limit: Option<i16>,
     share_partition_max_record_locks: Option<i64>,
     share_record_lock_duration_ms: Option<i64>,
@@ -31,20 +31,20 @@ enum Reset {
 
 /// All of them.
 #[derive(Debug)]
-pub struct Configs {
+pub struct GroupConfigs {
     broker: GroupSettings,
     membership: Membership,
-    own: RwLock<HashMap<String, Own>>,
+    own: RwLock<HashMap<String, OwnConfigs>>,
 }
 
-impl Configs {
+impl GroupConfigs {
     /// None.
     pub fn new(shares: &Settings, groups: &group::Settings) -> Self {
         Self { broker: shares.into(), membership: groups.into(), own: RwLock::default() }
     }
 
     /// Takes the place of all before.
-    pub fn apply(&self, own: HashMap<String, Own>) {
+    pub fn apply(&self, own: HashMap<String, OwnConfigs>) {
         *self.own.write() = own;
     }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_group_has_what_it_set_and_else_what_the_broker_has() {
-        let configs = Configs::new(&Settings::default(), &group::Settings::default());
+        let configs = GroupConfigs::new(&Settings::default(), &group::Settings::default());
         let json = r#"{"g": {"share_auto_offset_reset": {"by_duration_ms": 7}, "share_isolation_level": "read_committed"},
             "h": {"share_auto_offset_reset": "earliest", "share_record_lock_duration_ms": 15000, "share_session_timeout_ms": 50000}}"#;
         configs.apply(serde_json::from_str(json).unwrap());

@@ -2,7 +2,7 @@
 //! connection that it was opened on; what the member holds of its partitions is given back then.
 //!
 //! Pure but for its lock; any thread may call it. There are at most `group.share.max.share.sessions` of them, half of them at most of one
-//! client address, with [`PARTITIONS_MAX`] partitions together; who finds no room gets SHARE_SESSION_LIMIT_REACHED.
+//! client address, with [`PARTITIONS_MAX`] partitions together; a client that finds no room gets SHARE_SESSION_LIMIT_REACHED.
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ pub const OPENS: i32 = 0;
 pub const CLOSES: i32 = -1;
 
 /// A topic and a number.
-pub type TopicPartition = (Uuid, i32);
+pub type TopicIdPartition = (Uuid, i32);
 
 /// Whose session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SessionKey {
+pub struct ShareSessionKey {
     /// The group.
     pub group_id: String,
     /// The member.
@@ -34,7 +34,7 @@ pub struct SessionKey {
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
-pub struct Client {
+pub struct SessionClient {
     /// The client's address.
     pub address: IpAddr,
     /// The connection.
@@ -43,21 +43,21 @@ pub struct Client {
 
 /// The partitions of a session, each request of it begins with another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct SessionPartitions {
     /// No two sessions have the same.
     pub session: u64,
-    all: Arc<Vec<TopicPartition>>,
+    all: Arc<Vec<TopicIdPartition>>,
     first: usize,
 }
 
-impl Turn {
-    /// In the order of this request.
-    pub fn iter(&self) -> impl Iterator<Item = &TopicPartition> {
+impl SessionPartitions {
+    /// The partitions, in the order in which this request serves them.
+    pub fn iter(&self) -> impl Iterator<Item = &TopicIdPartition> {
         let (before, from) = self.all.split_at(self.first.min(self.all.len()));
         from.iter().chain(before)
     }
 
-    /// How many they are.
+    /// Number of partitions.
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -69,34 +69,34 @@ impl Turn {
 }
 
 #[derive(Debug)]
-struct Session {
+struct ShareSession {
     id: u64,
     /// The next request's.
     epoch: i32,
     connection: u64,
-    partitions: Arc<Vec<TopicPartition>>,
+    partitions: Arc<Vec<TopicIdPartition>>,
     /// Given back when the session ends.
     _place: Share,
 }
 
 /// All sessions.
 #[derive(Debug)]
-pub struct Sessions {
+pub struct ShareSessions {
     places: Shares,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    sessions: HashMap<Arc<SessionKey>, Session>,
+    sessions: HashMap<Arc<ShareSessionKey>, ShareSession>,
     /// By the connections that they were opened on.
-    connections: HashMap<u64, Vec<Arc<SessionKey>>>,
+    connections: HashMap<u64, Vec<Arc<ShareSessionKey>>>,
     partitions: usize,
     next_id: u64,
 }
 
 impl Inner {
-    fn remove(&mut self, key: &SessionKey) -> Option<Session> {
+    fn remove(&mut self, key: &ShareSessionKey) -> Option<ShareSession> {
         let session = self.sessions.remove(key)?;
         self.partitions -= session.partitions.len();
         if let Some(keys) = self.connections.get_mut(&session.connection) {
@@ -108,17 +108,17 @@ impl Inner {
         Some(session)
     }
 
-    fn open(&mut self, key: &SessionKey, connection: u64, place: Share) {
+    fn open(&mut self, key: &ShareSessionKey, connection: u64, place: Share) {
         let key = Arc::new(key.clone());
         self.connections.entry(connection).or_default().push(Arc::clone(&key));
         let (id, partitions) = (self.next_id, Arc::default());
         self.next_id += 1;
-        let opened = Session { id, epoch: OPENS + 1, connection, partitions, _place: place };
+        let opened = ShareSession { id, epoch: OPENS + 1, connection, partitions, _place: place };
         self.sessions.insert(key, opened);
     }
 
     /// The session, when `epoch` is its next one.
-    fn step(&mut self, key: &SessionKey, epoch: i32) -> Result<&mut Session, ErrorCode> {
+    fn step(&mut self, key: &ShareSessionKey, epoch: i32) -> Result<&mut ShareSession, ErrorCode> {
         let session = self.sessions.get_mut(key).ok_or(ErrorCode::ShareSessionNotFound)?;
         if session.epoch != epoch {
             return Err(ErrorCode::InvalidShareSessionEpoch);
@@ -129,7 +129,7 @@ impl Inner {
     }
 }
 
-impl Sessions {
+impl ShareSessions {
     /// At most `max`.
     pub fn new(max: usize) -> Self {
         let places = u32::try_from(max).unwrap_or(u32::MAX).min(u32::MAX >> 4);
@@ -143,15 +143,15 @@ impl Sessions {
     /// SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED.
     pub fn read(
         &self,
-        key: &SessionKey,
+        key: &ShareSessionKey,
         epoch: i32,
-        client: Client,
-        added: &[TopicPartition],
-        forgotten: &[TopicPartition],
-    ) -> Result<Turn, ErrorCode> {
+        client: SessionClient,
+        added: &[TopicIdPartition],
+        forgotten: &[TopicIdPartition],
+    ) -> Result<SessionPartitions, ErrorCode> {
         let mut inner = self.inner.lock();
         if epoch == OPENS {
-            // It has its own place to give.
+            // The place of its own session before is freed.
             drop(inner.remove(key));
             let place = self.places.take_now(client.address, 1);
             let place = place.ok_or(ErrorCode::ShareSessionLimitReached)?;
@@ -173,11 +173,11 @@ impl Sessions {
             return Err(ErrorCode::ShareSessionLimitReached);
         }
         let first = usize::try_from(epoch).unwrap_or(0).checked_rem(all.len()).unwrap_or(0);
-        Ok(Turn { session: id, all, first })
+        Ok(SessionPartitions { session: id, all, first })
     }
 
     /// Whether the session goes on: it was not closed, nor opened anew.
-    pub fn goes_on(&self, key: &SessionKey, turn: &Turn) -> bool {
+    pub fn goes_on(&self, key: &ShareSessionKey, turn: &SessionPartitions) -> bool {
         self.inner.lock().sessions.get(key).is_some_and(|session| session.id == turn.session)
     }
 
@@ -185,7 +185,7 @@ impl Sessions {
     ///
     /// # Errors
     /// SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
-    pub fn acknowledge(&self, key: &SessionKey, epoch: i32) -> Result<(), ErrorCode> {
+    pub fn acknowledge(&self, key: &ShareSessionKey, epoch: i32) -> Result<(), ErrorCode> {
         if epoch == OPENS {
             return Err(ErrorCode::InvalidShareSessionEpoch);
         }
@@ -196,13 +196,13 @@ impl Sessions {
     ///
     /// # Errors
     /// SHARE_SESSION_NOT_FOUND.
-    pub fn close(&self, key: &SessionKey) -> Result<Turn, ErrorCode> {
+    pub fn close(&self, key: &ShareSessionKey) -> Result<SessionPartitions, ErrorCode> {
         let session = self.inner.lock().remove(key).ok_or(ErrorCode::ShareSessionNotFound)?;
         Ok(session.ended())
     }
 
     /// The connection is no more; gives the sessions that end with it.
-    pub fn disconnected(&self, connection: u64) -> Vec<(Arc<SessionKey>, Turn)> {
+    pub fn disconnected(&self, connection: u64) -> Vec<(Arc<ShareSessionKey>, SessionPartitions)> {
         let mut inner = self.inner.lock();
         let keys = inner.connections.remove(&connection).unwrap_or_default();
         let ended =
@@ -211,19 +211,23 @@ impl Sessions {
     }
 }
 
-impl Session {
-    fn ended(self) -> Turn {
-        Turn { session: self.id, all: self.partitions, first: 0 }
+impl ShareSession {
+    fn ended(self) -> SessionPartitions {
+        SessionPartitions { session: self.id, all: self.partitions, first: 0 }
     }
 }
 
-fn change(partitions: &mut Vec<TopicPartition>, added: &[TopicPartition], forgotten: &[TopicPartition]) {
+fn change(
+    partitions: &mut Vec<TopicIdPartition>,
+    added: &[TopicIdPartition],
+    forgotten: &[TopicIdPartition],
+) {
     let gone: HashSet<_> = forgotten.iter().collect();
     if !gone.is_empty() {
-        partitions.retain(|one| !gone.contains(one));
+        partitions.retain(|partition| !gone.contains(partition));
     }
     let mut known: HashSet<_> = partitions.iter().copied().collect();
-    let new = added.iter().copied().filter(|one| !gone.contains(one) && known.insert(*one));
+    let new = added.iter().copied().filter(|partition| !gone.contains(partition) && known.insert(*partition));
     partitions.extend(new);
 }
 
@@ -231,25 +235,25 @@ fn change(partitions: &mut Vec<TopicPartition>, added: &[TopicPartition], forgot
 mod tests {
     use super::*;
 
-    fn key(member: &str) -> SessionKey {
-        SessionKey { group_id: "g".into(), member_id: member.into() }
+    fn key(member: &str) -> ShareSessionKey {
+        ShareSessionKey { group_id: "g".into(), member_id: member.into() }
     }
 
-    fn partition(number: i32) -> TopicPartition {
+    fn partition(number: i32) -> TopicIdPartition {
         (Uuid::from_u128(1), number)
     }
 
-    fn over(connection: u64) -> Client {
-        Client { address: IpAddr::from([127, 0, 0, 1]), connection }
+    fn over(connection: u64) -> SessionClient {
+        SessionClient { address: IpAddr::from([127, 0, 0, 1]), connection }
     }
 
-    fn numbers(turn: Result<Turn, ErrorCode>) -> Result<Vec<i32>, ErrorCode> {
+    fn numbers(turn: Result<SessionPartitions, ErrorCode>) -> Result<Vec<i32>, ErrorCode> {
         turn.map(|turn| turn.iter().map(|(_, number)| *number).collect())
     }
 
     #[test]
     fn a_session_goes_on_with_the_next_epoch_only() {
-        let sessions = Sessions::new(2);
+        let sessions = ShareSessions::new(2);
         let all = [partition(0), partition(1)];
         assert_eq!(numbers(sessions.read(&key("m"), 0, over(1), &all, &[])), Ok(vec![0, 1]));
         assert_eq!(
@@ -279,8 +283,8 @@ mod tests {
 
     #[test]
     fn one_address_has_half_of_them_and_they_end_with_their_connection() {
-        let sessions = Sessions::new(4);
-        let other = Client { address: IpAddr::from([127, 0, 0, 2]), connection: 10 };
+        let sessions = ShareSessions::new(4);
+        let other = SessionClient { address: IpAddr::from([127, 0, 0, 2]), connection: 10 };
         assert!(sessions.read(&key("a"), 0, over(7), &[partition(0)], &[]).is_ok());
         assert!(sessions.read(&key("b"), 0, over(8), &[partition(1)], &[]).is_ok());
         assert_eq!(
@@ -300,8 +304,8 @@ mod tests {
     }
 
     #[test]
-    fn all_sessions_together_have_so_many_partitions() {
-        let sessions = Sessions::new(4);
+    fn all_sessions_together_have_a_bounded_number_of_partitions() {
+        let sessions = ShareSessions::new(4);
         let many: Vec<_> = (0..PARTITIONS_MAX as i32).map(partition).collect();
         assert_eq!(
             numbers(sessions.read(&key("a"), 0, over(1), &many[1..], &[])).map(|all| all.len()),
@@ -320,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_last_epoch_is_followed_by_the_first() {
-        let sessions = Sessions::new(1);
+        let sessions = ShareSessions::new(1);
         sessions.read(&key("m"), 0, over(1), &[], &[]).unwrap();
         sessions.inner.lock().sessions.get_mut(&key("m")).unwrap().epoch = i32::MAX;
         assert!(sessions.acknowledge(&key("m"), i32::MAX).is_ok());

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::topics::Picture;
+use super::topics::MetadataImage;
 use crate::cluster::spec::{PartitionSpec, TopicSpec};
 use crate::cluster::view::ClusterView;
 use crate::settings::Settings;
@@ -40,10 +40,10 @@ pub fn let_go(replicas: &ReplicaManager, node_id: i32, specs: &[TopicSpec]) {
 }
 
 /// After the topics `ids` were applied: follows what is to be followed of them.
-pub fn follow(replicas: &ReplicaManager, node_id: i32, picture: &Picture, ids: &[Uuid]) {
+pub fn follow(replicas: &ReplicaManager, node_id: i32, image: &MetadataImage, ids: &[Uuid]) {
     let partitions = ids
         .iter()
-        .filter_map(|id| picture.with_id(id))
+        .filter_map(|id| image.with_id(id))
         .flat_map(|topic| topic.partitions.iter().map(move |partition| (topic.id, partition)));
     let followed = partitions.filter(|(_, partition)| is_followed(&partition.spec, node_id));
     replicas.follow(followed.filter_map(|(topic_id, partition)| {
@@ -58,10 +58,11 @@ pub fn follow(replicas: &ReplicaManager, node_id: i32, picture: &Picture, ids: &
     }));
 }
 
-/// Takes over who is alive.
+/// Applies a new view of the cluster: which brokers are alive, and their addresses.
 pub fn meet(replicas: &ReplicaManager, node_id: i32, view: &ClusterView) {
     let others = view.brokers.iter().filter(|broker| broker.id != node_id);
-    let addresses = others.map(|one| (one.id, Address { host: one.host.clone(), port: one.port })).collect();
+    let addresses =
+        others.map(|broker| (broker.id, Address { host: broker.host.clone(), port: broker.port })).collect();
     replicas.meet(addresses, view.broker(node_id).map(|me| me.epoch));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | [`topics`] | what is served, as an immutable picture |
+//! | [`topics`] | what is served, as an immutable image |
 //! | [`replication`] | what is led here and copied elsewhere |
 //! | [`following`] | what is copied from other brokers |
 //! | [`watch`] | what wakes long polls |

@@ -4,7 +4,7 @@
 //! handed out, so that a crash wastes ids but never repeats one: they are unique over the life of the data directory.
 //!
 //! In a cluster the block is asked for ([`Kind::AllocateProducerIds`]), and the next one before the last is used up. Nobody
-//! blocks on the answer: who finds no id left is told to come again.
+//! blocks on the answer: a request that finds no id left is answered with a retriable error.
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
@@ -28,7 +28,7 @@ const FILE_TMP: &str = "producer-ids.tmp";
 const FILE_MAX_BYTES: usize = 32;
 /// The next block is asked for when less than this part of a block is left.
 const ASK_BELOW: i64 = 10;
-/// After a question without an answer nobody asks again for so long.
+/// Pause after a question without an answer before the next one.
 const ASK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Why there is no id.
@@ -38,7 +38,7 @@ pub enum NoId {
     #[error(transparent)]
     Disk(#[from] io::Error),
     /// The next block has been asked for and is not here yet.
-    #[error("the next block of producer ids is not here yet; try again")]
+    #[error("the next block of producer ids has not arrived yet; try again")]
     Asked,
 }
 
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_finds_no_id_is_told_to_come_again_and_gets_one_when_the_allocator_is_back() {
+    async fn a_request_without_an_id_fails_and_gets_one_when_the_allocator_is_back() {
         let allocator = Arc::new(Allocator::default());
         allocator.refuses.store(true, std::sync::atomic::Ordering::SeqCst);
         let ids = ProducerIds::asked(Arc::clone(&allocator) as _);

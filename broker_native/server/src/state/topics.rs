@@ -1,6 +1,6 @@
-//! What this broker serves: topics by name and id, as an immutable picture that is replaced as a whole.
+//! What this broker serves: topics by name and id, as an immutable image that is replaced as a whole.
 //!
-//! Request handlers take the picture once ([`Topics::now`]) and work on it without a lock; what Python applies is seen
+//! Request handlers take the image once ([`Topics::now`]) and work on it without a lock; what Python applies is seen
 //! by the next request.
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -10,9 +10,9 @@ use parking_lot::{Mutex, RwLock};
 use uuid::Uuid;
 
 use super::replication::Replication;
-use super::replication::leading::Leading;
+use super::replication::leader_slot::{LeaderSlot, on_append, on_failure};
+use super::replication::leader_state::LeaderState;
 use super::replication::proposals::Proposer;
-use super::replication::seat::{Seat, on_append, on_failure};
 use super::watch::Watchers;
 use crate::cluster::spec::{PartitionSpec, TopicSpec};
 use crate::notice::{notice, report};
@@ -22,8 +22,8 @@ use pylog_storage::{LogManager, PartitionLog, Role, StorageError};
 /// Why this broker has no log of a partition.
 #[derive(Debug, Clone)]
 pub enum Absent {
-    /// Other brokers have it.
-    Elsewhere,
+    /// This broker is not one of its replicas.
+    NotReplica,
     /// It should be here, but cannot be used.
     Offline(StorageError),
 }
@@ -39,8 +39,8 @@ pub struct Partition {
     /// Followers' long polls, which wait for more than is committed.
     pub appended: Arc<Watchers>,
     /// What this broker knows of its followers, when it leads and has some.
-    pub leading: Option<Arc<Leading>>,
-    seat: Arc<Seat>,
+    pub leader_state: Option<Arc<LeaderState>>,
+    leader_slot: Arc<LeaderSlot>,
 }
 
 impl Partition {
@@ -58,12 +58,12 @@ impl Partition {
             || self.log.is_ok() != now.log.is_ok()
     }
 
-    /// Wakes everybody who waits for something of it.
+    /// Wakes all requests that wait for this partition.
     fn wake(&self) {
         self.watchers.wake();
         self.appended.wake();
-        if let Some(leading) = &self.leading {
-            leading.log_starts.wake();
+        if let Some(leader_state) = &self.leader_state {
+            leader_state.log_starts.wake();
         }
     }
 }
@@ -89,14 +89,14 @@ impl Topic {
 
 /// All topics at one moment.
 #[derive(Default, Clone)]
-pub struct Picture {
+pub struct MetadataImage {
     by_name: HashMap<String, Arc<Topic>>,
     by_id: HashMap<Uuid, Arc<Topic>>,
-    /// Greater than that of every picture before.
+    /// Greater than that of every image before.
     version: u64,
 }
 
-impl Picture {
+impl MetadataImage {
     /// The topic with this name.
     pub fn named(&self, name: &str) -> Option<&Arc<Topic>> {
         self.by_name.get(name)
@@ -128,38 +128,39 @@ impl Picture {
     }
 }
 
-/// The picture and who changes it.
+/// The image, and the lock of whoever changes it.
 #[derive(Default)]
 pub struct Topics {
-    now: RwLock<Arc<Picture>>,
-    /// Held by who builds the next picture.
+    now: RwLock<Arc<MetadataImage>>,
+    /// Held while the next image is built.
     changing: Mutex<()>,
 }
 
 impl Topics {
-    /// The picture now.
-    pub fn now(&self) -> Arc<Picture> {
+    /// The image now.
+    pub fn now(&self) -> Arc<MetadataImage> {
         Arc::clone(&self.now.read())
     }
 
     /// All partitions that are led here and copied elsewhere.
-    pub fn led(&self) -> Vec<Arc<Leading>> {
+    pub fn led(&self) -> Vec<Arc<LeaderState>> {
         let topics = self.now();
         let partitions = topics.all().flat_map(|topic| topic.partitions.iter());
-        partitions.filter_map(|partition| partition.leading.clone()).collect()
+        partitions.filter_map(|partition| partition.leader_state.clone()).collect()
     }
 
     /// Whether this broker is still served as the leader in that epoch.
-    pub fn is_current(&self, leading: &Arc<impl Proposer + ?Sized>) -> bool {
+    pub fn is_current(&self, leader_state: &Arc<impl Proposer + ?Sized>) -> bool {
         let topics = self.now();
-        let partition = topics.named(leading.topic()).and_then(|topic| topic.partition(leading.partition()));
-        let now = partition.and_then(|partition| partition.leading.as_ref());
-        now.is_some_and(|now| std::ptr::addr_eq(Arc::as_ptr(now), Arc::as_ptr(leading)))
+        let partition =
+            topics.named(leader_state.topic()).and_then(|topic| topic.partition(leader_state.partition()));
+        let now = partition.and_then(|partition| partition.leader_state.as_ref());
+        now.is_some_and(|now| std::ptr::addr_eq(Arc::as_ptr(now), Arc::as_ptr(leader_state)))
     }
 
     /// Opens or makes the logs of `specs` that this broker has a replica of, with `threads` at once, and serves them. Logs
-    /// that it has no replica of any more are removed. Whoever waits for something of a partition that has another leader now
-    /// is woken.
+    /// of which it no longer has a replica are removed. Requests that wait for a partition are woken when it has another leader
+    /// now.
     ///
     /// A damaged log takes only its partition offline.
     ///
@@ -194,7 +195,7 @@ impl Topics {
         });
         let mut opened: HashMap<_, _> = done.into_inner().into_iter().collect();
         let mut first_error = None;
-        let mut next = Picture::clone(&before);
+        let mut next = MetadataImage::clone(&before);
         for spec in &specs {
             let mut numbers: Vec<_> = spec.partitions.iter().map(|p| p.partition).collect();
             numbers.sort_unstable();
@@ -230,15 +231,16 @@ impl Topics {
     /// The first log whose files could not be removed.
     pub fn remove(&self, logs: &LogManager, name: &str) -> Result<(), StorageError> {
         let _changing = self.changing.lock();
-        let mut next = Picture::clone(&self.now());
+        let mut next = MetadataImage::clone(&self.now());
         let Some(topic) = next.by_name.remove(name) else { return Ok(()) };
         next.by_id.remove(&topic.id);
         next.version += 1;
         *self.now.write() = Arc::new(next);
         topic.partitions.iter().for_each(|partition| partition.wake());
-        let removed = logs.remove_partitions(name, topic.partitions.iter().map(|one| one.spec.partition));
+        let removed =
+            logs.remove_partitions(name, topic.partitions.iter().map(|partition| partition.spec.partition));
         match removed {
-            // Somebody else took a directory away: it is gone, as was asked.
+            // Its directory was removed by somebody else: the topic is gone, as was asked.
             Err(StorageError::NotFound { .. }) => Ok(()),
             removed => removed,
         }
@@ -261,13 +263,13 @@ fn is_damage(error: &StorageError) -> bool {
     }
 }
 
-/// Whether a replica that nobody counts on may give up what is there: it is not somebody else's.
+/// Whether a damaged replica outside the ISR may be removed and copied again: its files are its own.
 fn is_own_damage(error: &StorageError) -> bool {
     is_damage(error) && !matches!(error, StorageError::Mismatch { .. })
 }
 
-/// Wakes those who wait for something of a partition that is not what it was.
-fn wake_changed(before: &Picture, now: &Picture, specs: &[TopicSpec]) {
+/// Wakes requests that wait for a partition whose leader, replicas or log have changed.
+fn wake_changed(before: &MetadataImage, now: &MetadataImage, specs: &[TopicSpec]) {
     for id in specs.iter().map(|spec| &spec.topic_id) {
         let (Some(had), Some(has)) = (before.with_id(id), now.with_id(id)) else { continue };
         let pairs = had.partitions.iter().zip(&has.partitions);
@@ -279,7 +281,7 @@ fn wake_changed(before: &Picture, now: &Picture, specs: &[TopicSpec]) {
 fn open(
     logs: &LogManager,
     replication: &Arc<Replication>,
-    before: &Picture,
+    before: &MetadataImage,
     topic: &TopicSpec,
     spec: &PartitionSpec,
 ) -> Arc<Partition> {
@@ -287,7 +289,7 @@ fn open(
         before.with_id(&topic.topic_id).and_then(|known| known.partition(spec.partition)).map(Arc::as_ref);
     let node_id = replication.node_id;
     if !spec.replicas.contains(&node_id) {
-        return elsewhere(logs, topic, spec, known);
+        return not_replica(logs, topic, spec, known);
     }
     let role = role_of(spec, node_id);
     if let Some(known @ Partition { log: Ok(log), spec: had, .. }) = known {
@@ -296,19 +298,19 @@ fn open(
             true => Ok(Arc::clone(log)),
             false => log.set_role(role, spec.leader_epoch).map(|()| Arc::clone(log)).map_err(Absent::Offline),
         };
-        let leading = lead(replication, topic, spec, role, Some(known), &log);
-        known.seat.take(leading.clone());
+        let leader_state = lead(replication, topic, spec, role, Some(known), &log);
+        known.leader_slot.take(leader_state.clone());
         let (watchers, appended) = (Arc::clone(&known.watchers), Arc::clone(&known.appended));
-        let (spec, seat) = (spec.clone(), Arc::clone(&known.seat));
-        return Arc::new(Partition { spec, log, watchers, appended, leading, seat });
+        let (spec, leader_slot) = (spec.clone(), Arc::clone(&known.leader_slot));
+        return Arc::new(Partition { spec, log, watchers, appended, leader_state, leader_slot });
     }
-    let (watchers, appended, seat) = (Arc::<Watchers>::default(), Arc::default(), Arc::default());
+    let (watchers, appended, leader_slot) = (Arc::<Watchers>::default(), Arc::default(), Arc::default());
     let open = || {
         let (id, config) = (topic.topic_id, topic.config.clone());
         logs.open_partition(&topic.name, spec.partition, id, config, role, spec.leader_epoch)
     };
     let opened = match open() {
-        // Nobody counts on this copy, and the leader has all of it.
+        // This replica is not in sync, and the leader has all of its records.
         Err(error) if role == Role::Follower && is_own_damage(&error) && !spec.isr.contains(&node_id) => {
             report(&format!("a damaged replica begins anew and is filled by its leader: {error}"));
             give_up(logs, topic, spec).and_then(|()| open())
@@ -318,8 +320,8 @@ fn open(
     if let Ok(log) = &opened {
         let wake = Arc::clone(&watchers);
         log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
-        log.on_append(on_append(&seat, &appended));
-        log.on_failure(on_failure(&seat));
+        log.on_append(on_append(&leader_slot, &appended));
+        log.on_failure(on_failure(&leader_slot));
         for note in log.notes() {
             report(&format!("{}-{}: {note}", topic.name, spec.partition));
         }
@@ -337,9 +339,9 @@ fn open(
         }
     }
     let log = opened.map_err(Absent::Offline);
-    let leading = lead(replication, topic, spec, role, None, &log);
-    seat.take(leading.clone());
-    Arc::new(Partition { spec: spec.clone(), log, watchers, appended, leading, seat })
+    let leader_state = lead(replication, topic, spec, role, None, &log);
+    leader_slot.take(leader_state.clone());
+    Arc::new(Partition { spec: spec.clone(), log, watchers, appended, leader_state, leader_slot })
 }
 
 /// What this broker knows of the followers: the same as before while it leads in the same epoch.
@@ -350,14 +352,14 @@ fn lead(
     role: Role,
     known: Option<&Partition>,
     log: &Result<Arc<PartitionLog>, Absent>,
-) -> Option<Arc<Leading>> {
+) -> Option<Arc<LeaderState>> {
     let log = log.as_ref().ok().filter(|_| role == Role::Leader)?;
     let same = known.filter(|known| known.spec.leader_epoch == spec.leader_epoch);
-    if let Some(leading) = same.and_then(|known| known.leading.as_ref()) {
-        leading.stored(spec);
-        return Some(Arc::clone(leading));
+    if let Some(leader_state) = same.and_then(|known| known.leader_state.as_ref()) {
+        leader_state.stored(spec);
+        return Some(Arc::clone(leader_state));
     }
-    Some(Leading::new(replication, &topic.name, spec, log))
+    Some(LeaderState::new(replication, &topic.name, spec, log))
 }
 
 /// What this broker is to the partition.
@@ -378,15 +380,15 @@ fn give_up(logs: &LogManager, topic: &TopicSpec, spec: &PartitionSpec) -> Result
     }
 }
 
-/// A partition that others have; the log that was here goes.
-fn elsewhere(
+/// A partition of which this broker is not a replica; a log that is still here is removed.
+fn not_replica(
     logs: &LogManager,
     topic: &TopicSpec,
     spec: &PartitionSpec,
     known: Option<&Partition>,
 ) -> Arc<Partition> {
-    if let Some(Partition { log: Ok(_), seat, .. }) = known {
-        seat.take(None);
+    if let Some(Partition { log: Ok(_), leader_slot, .. }) = known {
+        leader_slot.take(None);
         if let Err(error) = logs.remove_partition(&topic.name, spec.partition) {
             notice(&format!("a replica that moved away could not be removed: {error}"));
         }
@@ -395,10 +397,10 @@ fn elsewhere(
     }
     Arc::new(Partition {
         spec: spec.clone(),
-        log: Err(Absent::Elsewhere),
+        log: Err(Absent::NotReplica),
         watchers: Arc::default(),
         appended: Arc::default(),
-        leading: None,
-        seat: Arc::default(),
+        leader_state: None,
+        leader_slot: Arc::default(),
     })
 }

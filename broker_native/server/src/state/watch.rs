@@ -58,7 +58,7 @@ impl Watch {
         Self { wake, over: partitions }
     }
 
-    /// Waits for the next advance.
+    /// Waits for the next wake-up.
     pub async fn woken(&self) {
         self.wake.notified().await;
     }

@@ -17,7 +17,7 @@ use crate::state::topics::Topics;
 use pylog_replica::progress::{Answer, Proposal};
 use pylog_wire::ErrorCode;
 
-/// A proposal whose fate is unknown is sent again after so long.
+/// Pause before a proposal is sent again of which is not known whether it was stored.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
@@ -63,17 +63,17 @@ impl ProposalSender {
             }
             let answers = match self.cluster.may_lead() {
                 true => self.put(&batch).await,
-                // Somebody else may lead by now; the document will tell.
+                // Another broker may lead by now; what is stored will say so.
                 false => HashMap::new(),
             };
             let again: Vec<_> = batch
                 .into_iter()
-                .filter(|(leading, proposal)| {
-                    let key = (leading.topic().to_owned(), leading.partition());
+                .filter(|(proposer, proposal)| {
+                    let key = (proposer.topic().to_owned(), proposer.partition());
                     let answer = answers.get(&key).copied().unwrap_or(Answer::Undecided);
-                    Arc::clone(leading).answered(proposal.partition_epoch, answer)
+                    Arc::clone(proposer).answered(proposal.partition_epoch, answer)
                 })
-                .map(|(leading, _)| leading)
+                .map(|(proposer, _)| proposer)
                 .collect();
             self.retry_later(again);
         }
@@ -87,14 +87,14 @@ impl ProposalSender {
         tokio::spawn(async move {
             tokio::time::sleep(RETRY_PAUSE).await;
             // One that another epoch has replaced is dropped here: nobody else holds it.
-            let again = again.into_iter().filter(|leading| topics.is_current(leading));
-            again.for_each(|leading| replication.proposals.add(leading));
+            let again = again.into_iter().filter(|proposer| topics.is_current(proposer));
+            again.for_each(|proposer| replication.proposals.add(proposer));
         });
     }
 
-    /// Asks; nothing is said of partitions whose fate is unknown.
+    /// Asks; partitions of which is not known whether their ISR was stored are left out.
     async fn put(&self, batch: &[(Arc<dyn Proposer>, Proposal)]) -> HashMap<(String, i32), Answer> {
-        self.metrics.events.one();
+        self.metrics.events.increment();
         let asked = ask(self.decider.as_ref(), Kind::AlterPartition, question(batch), 0).await;
         let answers = match asked {
             Ok(json) => serde_json::from_str::<Answers>(&json).map_err(|error| error.to_string()),
@@ -102,7 +102,8 @@ impl ProposalSender {
         };
         match answers {
             Ok(answers) => {
-                let known = |one: Answered| ((one.topic, one.partition), meant(one.error_code));
+                let known =
+                    |answered: Answered| ((answered.topic, answered.partition), meant(answered.error_code));
                 answers.partitions.into_iter().map(known).collect()
             }
             Err(why) => {
@@ -117,18 +118,18 @@ impl ProposalSender {
 }
 
 fn question(batch: &[(Arc<dyn Proposer>, Proposal)]) -> String {
-    let one = |(leading, proposal): &(Arc<dyn Proposer>, Proposal)| {
+    let proposed = |(proposer, proposal): &(Arc<dyn Proposer>, Proposal)| {
         let (ids, epochs): (Vec<i32>, Vec<i64>) = proposal.new_isr.iter().copied().unzip();
         json!({
-            "topic": leading.topic(),
-            "partition": leading.partition(),
-            "leader_epoch": leading.leader_epoch(),
+            "topic": proposer.topic(),
+            "partition": proposer.partition(),
+            "leader_epoch": proposer.leader_epoch(),
             "partition_epoch": proposal.partition_epoch,
             "new_isr": ids,
             "new_isr_epochs": epochs,
         })
     };
-    json!({ "partitions": batch.iter().map(one).collect::<Vec<_>>() }).to_string()
+    json!({ "partitions": batch.iter().map(proposed).collect::<Vec<_>>() }).to_string()
 }
 
 fn meant(error_code: i16) -> Answer {

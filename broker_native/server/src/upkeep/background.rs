@@ -1,7 +1,7 @@
 //! Work in the background that a mistake of the broker must not end: it begins again after a pause, with one line.
 //!
-//! What a panic left half-changed stays so: this is for work that looks at the state of things anew in each turn. Who met
-//! the panic with a lock of a log or a machine in hand has given that one up already (`storage::partition_log::writing`,
+//! State that a panic left half-changed stays so: this is for work that reads all state anew in each turn. A log or machine whose lock
+//! was held when the panic happened has been given up already (`storage::partition_log::writing`,
 //! `server::coordinators::shard`).
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::notice::{BUG, notice};
 
-/// How long work rests that panicked.
+/// Pause after a panic before the work begins again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Does `work` until it ends by itself.

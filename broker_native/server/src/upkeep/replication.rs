@@ -28,7 +28,7 @@ pub fn start(sender: ProposalSender, report: FailureReport, laggards: Laggards) 
     }));
 }
 
-/// Who looks for followers that do not keep up.
+/// Looks for followers that do not keep up.
 pub struct Laggards {
     /// How long a follower may be behind.
     pub replication: Arc<Replication>,
@@ -41,7 +41,7 @@ pub struct Laggards {
 }
 
 impl Laggards {
-    /// Twice per `replica.lag.time.max.ms` asks who does not keep up.
+    /// Twice per `replica.lag.time.max.ms` looks for followers that do not keep up.
     async fn run(&self) {
         let lag_max_ms = u64::try_from(self.replication.lag_max_ms).unwrap_or(0);
         let every = Duration::from_millis((lag_max_ms / 2).max(1));
@@ -51,10 +51,10 @@ impl Laggards {
                 () = tokio::time::sleep(every) => {}
                 () = self.shutdown.wait() => return,
             }
-            // This broker was stopped itself: what its followers sent meanwhile is still to be read.
+            // This process itself did not run (SIGSTOP): requests that its followers sent meanwhile are still unread.
             let overslept = slept.elapsed() > 2 * every;
             if !overslept && self.cluster.may_lead() {
-                self.topics.led().iter().for_each(|leading| leading.lagging());
+                self.topics.led().iter().for_each(|leader_state| leader_state.lagging());
             }
         }
     }

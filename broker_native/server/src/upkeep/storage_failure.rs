@@ -1,4 +1,4 @@
-//! Tells Python, once, that this broker cannot write a log that others could lead.
+//! Reports to Python, once, that this broker cannot write a log that others could lead.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::notice::notice;
 use crate::shutdown::Shutdown;
 use crate::state::replication::Replication;
 
-/// When nobody has taken the question, it is asked again after so long.
+/// Pause before the report is sent again, when nobody has taken it.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Who tells.
+/// Reports the failure.
 pub struct FailureReport {
     /// Has the failure.
     pub replication: Arc<Replication>,
-    /// Is told.
+    /// Gets the report.
     pub decider: Arc<dyn Decider>,
     /// Ends it.
     pub shutdown: Arc<Shutdown>,
 }
 
 impl FailureReport {
-    /// Waits for the first failure, and tells it until somebody has heard it.
+    /// Waits for the first failure, and reports it until Python has taken the report.
     pub async fn run(&self) {
         let failure = &self.replication.failure;
         loop {

@@ -20,12 +20,12 @@ pub enum PeerError {
     /// The connection ended before the answer came: the request may have been carried out.
     #[error("broker {0} did not answer: the connection ended")]
     Broken(i32),
-    /// As `Broken`, after so long.
+    /// There was no answer in time; the request may have been carried out.
     #[error("broker {id} did not answer within {after:?}")]
     TimedOut {
         /// Which broker.
         id: i32,
-        /// The patience of this broker.
+        /// How long this broker waited.
         after: Duration,
     },
     /// The two brokers have no version of it in common, or the request or its answer does not fit the version.
@@ -42,7 +42,7 @@ pub enum PeerError {
 }
 
 impl PeerError {
-    /// What a client is told that waits for a coordinator elsewhere: to try again.
+    /// The error for a client that waits for a coordinator on another broker: it tries again.
     pub fn of_coordinator(&self) -> ErrorCode {
         ErrorCode::CoordinatorNotAvailable
     }

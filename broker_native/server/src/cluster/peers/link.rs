@@ -1,6 +1,6 @@
 //! One connection to one broker: a task writes, a task reads, answers find their askers by the correlation id.
 //!
-//! A link that broke stays broken; whoever waits on it is told. It ends with its last owner.
+//! A link that broke stays broken, and all requests that wait on it fail. The connection is closed when its last owner drops it.
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -42,17 +42,17 @@ pub struct Link {
     tasks: Vec<AbortHandle>,
 }
 
-/// Who waits for an answer; nothing once the connection has ended.
+/// The requests that wait for an answer; `None` once the connection has ended.
 struct Askers(Mutex<Option<HashMap<i32, oneshot::Sender<Bytes>>>>);
 
 impl Askers {
-    /// The connection has ended: the askers are told by their senders being dropped.
+    /// The connection has ended: dropping the senders fails all requests that wait.
     fn end(&self) {
         drop(self.0.lock().take());
     }
 }
 
-/// One who waits; who gives up is forgotten at once, not only with the connection.
+/// A request that waits for its answer. Dropping it removes it at once: requests that time out do not pile up until the connection ends.
 struct Asking<'a> {
     askers: &'a Askers,
     correlation_id: i32,
@@ -166,7 +166,7 @@ async fn write_all(mut stream: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<Ch
 }
 
 async fn read_all(mut stream: OwnedReadHalf, askers: Arc<Askers>) {
-    // Whatever is wrong with the stream ends the connection; the asker asks again on the next one.
+    // Any error in the stream ends the connection; callers may send their requests again on the next one.
     while let Some(frame) = read_frame(&mut stream).await {
         let correlation_id = frame.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes);
         let asker = match (&mut *askers.0.lock(), correlation_id) {
@@ -174,7 +174,7 @@ async fn read_all(mut stream: OwnedReadHalf, askers: Arc<Askers>) {
             _ => break,
         };
         if let Some(asker) = asker {
-            // Who is gone needs no answer.
+            // The receiver may have gone away: nobody waits for the answer then.
             let _ = asker.send(frame);
         }
     }
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_gives_up_before_the_answer_is_forgotten() {
+    async fn a_request_that_timed_out_is_removed_from_those_that_wait() {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = silent.local_addr().unwrap().port();
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();

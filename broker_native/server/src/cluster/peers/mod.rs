@@ -2,10 +2,10 @@
 //!
 //! A connection is made when it is first needed, to the address in the cluster's view, and lives until it breaks, until its
 //! broker leaves the view or registers anew, or until this broker stops. After a failure to connect the broker is left
-//! alone for a while that grows from [`BACKOFF_MIN`] to [`BACKOFF_MAX`]; requests then fail at once. A request that is not
-//! answered in time takes its connection with it: whoever was behind it is told, and may ask again.
+//! alone for a while that grows from [`BACKOFF_MIN`] to [`BACKOFF_MAX`]; requests then fail at once. When a request is not
+//! answered in time its connection is closed: all requests behind it fail, and may be sent again.
 //!
-//! Nothing here asks twice. Whoever asks knows whether a request may be repeated.
+//! Nothing here sends a request twice: only the caller knows whether it may be repeated.
 pub mod error;
 pub mod link;
 
@@ -34,7 +34,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 pub struct Peers {
     own_id: i32,
     cluster: Arc<Cluster>,
-    patience: Duration,
+    timeout: Duration,
     state: Mutex<State>,
     runtime: OnceLock<Handle>,
 }
@@ -50,7 +50,7 @@ struct Peer {
     broker: Broker,
     in_flight: Semaphore,
     connection: AsyncMutex<Connection>,
-    /// Whoever asks when this is set is told that the broker is gone.
+    /// Given when the broker has left or registered anew: requests that wait for it fail then.
     gone: crate::shutdown::Shutdown,
 }
 
@@ -62,10 +62,10 @@ struct Connection {
 }
 
 impl Peers {
-    /// Connects to nobody yet. A request is given up after `patience`.
-    pub fn new(own_id: i32, cluster: Arc<Cluster>, patience: Duration) -> Arc<Self> {
+    /// Connects to nobody yet. A request is given up after `timeout`.
+    pub fn new(own_id: i32, cluster: Arc<Cluster>, timeout: Duration) -> Arc<Self> {
         let runtime = OnceLock::new();
-        Arc::new(Self { own_id, cluster, patience, state: Mutex::default(), runtime })
+        Arc::new(Self { own_id, cluster, timeout, state: Mutex::default(), runtime })
     }
 
     /// Connections live in the runtime of the caller from now on.
@@ -88,10 +88,10 @@ impl Peers {
         let answer = async {
             let _permit = peer.in_flight.acquire().await.map_err(|_closed| PeerError::NotAlive(id))?;
             let link = self.link(&peer).await?;
-            let answer = tokio::time::timeout(self.patience, link.call(request)).await;
+            let answer = tokio::time::timeout(self.timeout, link.call(request)).await;
             answer.unwrap_or_else(|_elapsed| {
                 link.end();
-                Err(PeerError::TimedOut { id, after: self.patience })
+                Err(PeerError::TimedOut { id, after: self.timeout })
             })
         };
         tokio::select! {
@@ -112,7 +112,7 @@ impl Peers {
         });
     }
 
-    /// Ends all connections; whoever waits is told that the brokers are gone.
+    /// Ends all connections; requests that wait fail.
     pub fn stop(&self) {
         let mut state = self.state.lock();
         state.stopped = true;
@@ -143,7 +143,7 @@ impl Peers {
         Ok(peer)
     }
 
-    /// The connection to `peer`, made if need be. Whoever comes while it is made waits for that.
+    /// The connection to `peer`, opened when there is none. Callers that come meanwhile wait for it.
     async fn link(&self, peer: &Peer) -> Result<Arc<Link>, PeerError> {
         let mut connection = peer.connection.lock().await;
         if let Some(link) = connection.link.as_ref().filter(|link| link.is_open()) {
@@ -154,10 +154,10 @@ impl Peers {
             Some((_, waited, _)) => (*waited * 2).min(BACKOFF_MAX),
             None => BACKOFF_MIN,
         };
-        let patience = self.patience.min(CONNECT_MAX);
-        let opened = tokio::time::timeout(patience, Link::open(&peer.broker, self.own_id)).await;
+        let timeout = self.timeout.min(CONNECT_MAX);
+        let opened = tokio::time::timeout(timeout, Link::open(&peer.broker, self.own_id)).await;
         let id = peer.broker.id;
-        match opened.unwrap_or(Err(PeerError::TimedOut { id, after: patience })) {
+        match opened.unwrap_or(Err(PeerError::TimedOut { id, after: timeout })) {
             Ok(link) => {
                 let link = Arc::new(link);
                 *connection = Connection { link: Some(Arc::clone(&link)), failed: None };

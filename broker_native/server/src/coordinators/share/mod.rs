@@ -2,9 +2,9 @@
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | [`leading`] | the machines of share partitions, one for each partition that is led here |
-//! | [`store`] | where their states are kept: here, or at another broker |
+//! | [`partition_manager`] | the machines of share partitions, one for each partition that is led here |
+//! | [`state_store`] | where their states are kept: here, or at another broker |
 //! | [`remote`] | the requests to that broker |
-pub mod leading;
+pub mod partition_manager;
 pub mod remote;
-pub mod store;
+pub mod state_store;

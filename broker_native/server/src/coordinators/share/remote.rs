@@ -15,7 +15,7 @@ use pylog_wire::messages::{
 };
 use pylog_wire::{ErrorCode, Request};
 
-/// So many partitions are asked about in one request.
+/// Most partitions that one request asks about.
 pub const SUMMARIES_MAX: usize = 10_000;
 /// The state epoch of a state that is not there.
 pub const NOT_THERE: i32 = -1;
@@ -40,19 +40,19 @@ pub async fn ask(
             let topics = vec![initialize::InitializeStateData { topic_id, partitions }];
             let answer = call(peers, id, &InitializeShareGroupStateRequest { group_id, topics }).await?;
             let partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            Ok(done(partitions.map(|one| one.error_code)))
+            Ok(done(partitions.map(|result| result.error_code)))
         }
         StateRequest::Read { leader_epoch } => {
             let partitions = vec![read::PartitionData { partition, leader_epoch: *leader_epoch }];
             let topics = vec![read::ReadStateData { topic_id, partitions }];
             let answer = call(peers, id, &ReadShareGroupStateRequest { group_id, topics }).await?;
             let mut partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            let one = partitions.next().ok_or(ErrorCode::UnknownServerError)?;
-            Ok(StateReply::Read(match code(one.error_code) {
+            let result = partitions.next().ok_or(ErrorCode::UnknownServerError)?;
+            Ok(StateReply::Read(match code(result.error_code) {
                 ErrorCode::None => Ok(Kept {
-                    state_epoch: one.state_epoch,
-                    start_offset: one.start_offset,
-                    batches: one.state_batches,
+                    state_epoch: result.state_epoch,
+                    start_offset: result.start_offset,
+                    batches: result.state_batches,
                 }),
                 code => Err(code),
             }))
@@ -69,14 +69,14 @@ pub async fn ask(
             let topics = vec![write::WriteStateData { topic_id, partitions: vec![data] }];
             let answer = call(peers, id, &WriteShareGroupStateRequest { group_id, topics }).await?;
             let partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            Ok(done(partitions.map(|one| one.error_code)))
+            Ok(done(partitions.map(|result| result.error_code)))
         }
         StateRequest::Delete => {
             let partitions = vec![delete::PartitionData { partition }];
             let topics = vec![delete::DeleteStateData { topic_id, partitions }];
             let answer = call(peers, id, &DeleteShareGroupStateRequest { group_id, topics }).await?;
             let partitions = answer.results.into_iter().flat_map(|topic| topic.partitions);
-            Ok(done(partitions.map(|one| one.error_code)))
+            Ok(done(partitions.map(|result| result.error_code)))
         }
         StateRequest::Summary => {
             let mut all = summaries(peers, id, &key.group_id, std::slice::from_ref(key)).await?;
@@ -88,7 +88,7 @@ pub async fn ask(
 /// Those of `keys`, all of one group, that broker `id` keeps.
 ///
 /// # Errors
-/// As [`ask`], and the first error that it tells.
+/// As [`ask`], and the first error in the answer.
 pub async fn known(
     peers: &Peers,
     id: i32,
@@ -117,13 +117,13 @@ async fn summaries(
     let asked: HashSet<&ShareKey> = keys.iter().collect();
     let mut found = Vec::new();
     for topic in answer.results {
-        for one in topic.partitions {
-            let (topic_id, partition) = (topic.topic_id, one.partition);
+        for result in topic.partitions {
+            let (topic_id, partition) = (topic.topic_id, result.partition);
             let key = ShareKey { group_id: group_id.to_owned(), topic_id, partition };
-            match code(one.error_code) {
+            match code(result.error_code) {
                 // It is not there.
-                ErrorCode::None if one.start_offset == UNKNOWN && one.state_epoch == NOT_THERE => {}
-                ErrorCode::None if asked.contains(&key) => found.push((key, summary_of(&one))),
+                ErrorCode::None if result.start_offset == UNKNOWN && result.state_epoch == NOT_THERE => {}
+                ErrorCode::None if asked.contains(&key) => found.push((key, summary_of(&result))),
                 ErrorCode::None => {}
                 code => return Err(code),
             }
@@ -132,12 +132,12 @@ async fn summaries(
     Ok(found)
 }
 
-fn summary_of(one: &summary::PartitionResult) -> Summary {
+fn summary_of(result: &summary::PartitionResult) -> Summary {
     Summary {
-        state_epoch: one.state_epoch,
-        leader_epoch: one.leader_epoch,
-        start_offset: one.start_offset,
-        complete_count: one.delivery_complete_count.max(0),
+        state_epoch: result.state_epoch,
+        leader_epoch: result.leader_epoch,
+        start_offset: result.start_offset,
+        complete_count: result.delivery_complete_count.max(0),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The brokers, as clients are told about them: this one by the address that the client dialled unless another is configured,
+//! The brokers, as clients see them: this one by the address that the client dialled unless another is configured,
 //! the others by the address that they registered.
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use crate::cluster::view::{Broker, ClusterView};
 
 /// A broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct BrokerEndpoint {
     /// Its number.
     pub id: i32,
     /// Where clients reach it.
     pub host: String,
     /// Its port.
     pub port: i32,
-    /// Where it stands.
+    /// Its rack.
     pub rack: Option<String>,
 }
 
-impl From<&Broker> for Known {
+impl From<&Broker> for BrokerEndpoint {
     fn from(broker: &Broker) -> Self {
         Self { id: broker.id, host: broker.host.clone(), port: broker.port.into(), rack: broker.rack.clone() }
     }
@@ -26,7 +26,7 @@ impl From<&Broker> for Known {
 
 /// The live brokers at one moment, as the client of one request sees them.
 pub struct Brokers {
-    own: Known,
+    own: BrokerEndpoint,
     view: Arc<ClusterView>,
     clustered: bool,
     may_lead: bool,
@@ -37,7 +37,7 @@ impl Brokers {
     pub fn of(call: &Call) -> Self {
         let settings = &call.shared.settings;
         let dialled = || call.local.ip().to_canonical().to_string();
-        let own = Known {
+        let own = BrokerEndpoint {
             id: settings.node_id,
             host: settings.advertised_host.clone().unwrap_or_else(dialled),
             port: settings.advertised_port.unwrap_or_else(|| call.local.port().into()),
@@ -52,7 +52,7 @@ impl Brokers {
         self.own.id
     }
 
-    /// Who controls, -1 for nobody: this broker when it is alone.
+    /// The controller, -1 when there is none: this broker when it is alone.
     pub fn controller_id(&self) -> i32 {
         if self.clustered { self.view.controller_id } else { self.own.id }
     }
@@ -74,20 +74,20 @@ impl Brokers {
     }
 
     /// The broker with this number, if it lives.
-    pub fn find(&self, id: i32) -> Option<Known> {
+    pub fn find(&self, id: i32) -> Option<BrokerEndpoint> {
         if id == self.own.id {
             return Some(self.own.clone());
         }
-        self.view.broker(id).map(Known::from)
+        self.view.broker(id).map(BrokerEndpoint::from)
     }
 
     /// Those that belong to the cluster and do not live.
-    pub fn dead(&self) -> Vec<Known> {
-        self.view.dead.iter().filter(|broker| broker.id != self.own.id).map(Known::from).collect()
+    pub fn dead(&self) -> Vec<BrokerEndpoint> {
+        self.view.dead.iter().filter(|broker| broker.id != self.own.id).map(BrokerEndpoint::from).collect()
     }
 
     /// All of them in the order of their numbers, this one included even while it registers.
-    pub fn all(&self) -> Vec<Known> {
+    pub fn all(&self) -> Vec<BrokerEndpoint> {
         let others = self.view.brokers.iter().map(|broker| broker.id).filter(|id| *id != self.own.id);
         let mut ids: Vec<i32> = others.chain([self.own.id]).collect();
         ids.sort_unstable();

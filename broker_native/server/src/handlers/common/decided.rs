@@ -14,19 +14,19 @@ const FREE_BYTES: usize = /* 4 KiB */ 4 << 10;
 /// How many times its bytes a question takes: what it was made of, what Python makes of it, the answer.
 const TIMES: usize = 16;
 
-/// Asks for a decision; `refused` makes the answer when there is none, from the error and a sentence.
+/// Asks for a decision. When there is none, `error_response` makes the answer from the error and a sentence.
 pub fn decided<Q, R>(
     call: Call,
     kind: Kind,
     request: Q,
     timeout_ms: i32,
-    refused: fn(&Q, ErrorCode, &str) -> R,
+    error_response: fn(&Q, ErrorCode, &str) -> R,
 ) -> Outcome
 where
     Q: Serialize + Send + Sync + 'static,
     R: Message + DeserializeOwned + 'static,
 {
-    decided_with(call, kind, request, timeout_ms, 0, refused)
+    decided_with(call, kind, request, timeout_ms, 0, error_response)
 }
 
 /// As [`decided`] of a request whose answer has about `answer_bytes`, much more than the request.
@@ -36,31 +36,31 @@ pub fn decided_with<Q, R>(
     request: Q,
     timeout_ms: i32,
     answer_bytes: usize,
-    refused: fn(&Q, ErrorCode, &str) -> R,
+    error_response: fn(&Q, ErrorCode, &str) -> R,
 ) -> Outcome
 where
     Q: Serialize + Send + Sync + 'static,
     R: Message + DeserializeOwned + 'static,
 {
-    call.shared.metrics.events.one();
+    call.shared.metrics.events.increment();
     let question = serde_json::to_string(&request).map_err(|error| Undecided::Malformed(error.to_string()));
     let question = question.and_then(|json| Ok((room_for(&call, json.len(), answer_bytes)?, json)));
     let (held, json) = match question {
         Ok((held, json)) => (held, json),
-        // At once, so that nothing of it stays.
-        Err(why) => return Outcome::Now(undecided(&call, kind, &request, &why, refused)),
+        // Answered at once, so that the request's memory is freed.
+        Err(why) => return Outcome::Now(undecided(&call, kind, &request, &why, error_response)),
     };
     Outcome::later(async move {
         let asked = ask(call.shared.decider.as_ref(), kind, json, timeout_ms);
         let Some(answer) = guarded(&call.shared, asked).await else {
-            return call.answer(&refused(&request, ErrorCode::UnknownServerError, BUG));
+            return call.answer(&error_response(&request, ErrorCode::UnknownServerError, BUG));
         };
         let answer: Result<R, Undecided> = answer.and_then(|json| {
             serde_json::from_str(&json).map_err(|error| Undecided::Malformed(error.to_string()))
         });
         let reply = match answer {
             Ok(answer) => call.answer(&answer),
-            Err(why) => undecided(&call, kind, &request, &why, refused),
+            Err(why) => undecided(&call, kind, &request, &why, error_response),
         };
         match (reply, held) {
             (Reply::Answer(answer), Some(held)) => Reply::Answer(holding(answer, held)),
@@ -69,11 +69,11 @@ where
     })
 }
 
-/// What a question of `bytes`, and its answer, may take while it is decided: nobody waits for it, because what it was made of would
-/// wait in memory as well.
+/// The memory that a question of `bytes` and its answer take while it is decided. Does not wait for it, because the request would stay in
+/// memory while it waits.
 ///
 /// # Errors
-/// There is no room, or never enough.
+/// There is not enough now, or never will be.
 pub fn room_for(call: &Call, bytes: usize, answer_bytes: usize) -> Result<Option<Share>, Undecided> {
     let wanted = bytes.saturating_mul(TIMES).saturating_add(answer_bytes);
     if wanted <= FREE_BYTES * TIMES {
@@ -92,16 +92,16 @@ fn undecided<Q, R: Message>(
     kind: Kind,
     request: &Q,
     why: &Undecided,
-    refused: fn(&Q, ErrorCode, &str) -> R,
+    error_response: fn(&Q, ErrorCode, &str) -> R,
 ) -> Reply {
     notice(&format!("no decision about {}: {why}", kind.name()));
-    // Each thing that is named gets the sentence, and there may be very many.
+    // The sentence is repeated for each thing that the request names, which may be very many.
     let sentence = match why {
-        Undecided::NoRoom => "no room".into(),
-        Undecided::TooLarge => "too much at once".into(),
+        Undecided::NoRoom => "the broker is busy; try again".into(),
+        Undecided::TooLarge => "the request is too large; split it".into(),
         why => why.to_string(),
     };
-    call.answer(&refused(request, code(why), &sentence))
+    call.answer(&error_response(request, code(why), &sentence))
 }
 
 fn code(why: &Undecided) -> ErrorCode {

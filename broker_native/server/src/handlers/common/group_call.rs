@@ -34,13 +34,13 @@ pub fn answer_all(
     answer: impl FnOnce(&Call, Vec<Result<GroupReply, ErrorCode>>) -> Reply + Send + 'static,
 ) -> Outcome {
     if waiting.iter().all(Waiting::is_there) {
-        let there = waiting.into_iter().filter_map(|mut one| one.take());
+        let there = waiting.into_iter().filter_map(|mut reply| reply.take());
         return Outcome::Now(answer(&call, there.collect()));
     }
     Outcome::later(async move {
         let mut outcomes = Vec::with_capacity(waiting.len());
-        for one in waiting {
-            outcomes.push(one.await);
+        for reply in waiting {
+            outcomes.push(reply.await);
         }
         answer(&call, outcomes)
     })

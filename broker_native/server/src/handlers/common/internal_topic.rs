@@ -10,7 +10,7 @@ pub fn missing<M: Machine>(of: &Coordinator<M>) -> Option<&'static str> {
     (!of.has_topic()).then(|| of.topic())
 }
 
-/// Has it made. When it cannot be, which leaves a line in the log, the request meets the error of a coordinator that is not there.
+/// Makes the topic. When that fails, which is logged, the request goes on and fails because the coordinator is not there.
 pub async fn make(call: &Call, topic: &'static str) {
     let json = serde_json::json!({ "topics": [topic] }).to_string();
     if let Err(why) = ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await {

@@ -14,8 +14,9 @@ pub type Answering = fn(Call, ApiKey, Reader) -> Result<Outcome, WireError>;
 /// and takes some 800 in the tables of the handler and in the answer. The others are not above.
 pub const TIMES: usize = 52;
 
-/// Whether requests of this kind are answered with much for each of the many things that they may name. Of the others, Produce and
-/// what coordinators write have more bytes for each than the answer, and what Python decides takes room when it asks.
+/// Whether the answer to a request of this kind can be much larger than the request: it names many things, and the answer says much
+/// about each. Of the other kinds, Produce and what coordinators write are larger than their answers, and a question to Python takes
+/// its room when it is asked.
 pub fn grows(key: ApiKey) -> bool {
     matches!(
         key,
@@ -54,7 +55,7 @@ async fn when_there_is_room(
     key: ApiKey,
     reader: Reader,
     answering: Answering,
-    request_bytes: budget::Share,
+    request_bytes: budget::BudgetShare,
 ) -> Reply {
     let bytes = reader.left();
     let what = format!("a {} request of {bytes} bytes", key.name());

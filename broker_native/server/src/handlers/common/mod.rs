@@ -8,19 +8,19 @@
 //! | [`answered`], [`group_call`], [`transactions`] | answers of coordinators, of groups and of transactions |
 //! | [`internal_topic`] | a coordinator's topic, made when it is first needed |
 //! | [`decided`] | requests that Python decides |
-//! | [`second_hand`] | what another broker is asked first |
+//! | [`forwarded_metadata`] | what another broker is asked, when this one may not know |
 //! | [`large`] | requests whose answers are large |
 //! | [`share_call`], [`share_admin`] | requests about share groups: of their members; of tools |
 //! | [`share_leaders`], [`share_log_ends`], [`share_release`] | where share partitions are led; how far their logs go; what a member leaves behind |
 pub(super) mod answered;
 pub(super) mod brokers;
 pub(super) mod decided;
+pub(super) mod forwarded_metadata;
 pub(super) mod group_call;
 pub(super) mod internal_topic;
 pub mod large;
 pub(super) mod lookup;
 pub(super) mod operations;
-pub(super) mod second_hand;
 pub(super) mod share_admin;
 pub(super) mod share_call;
 pub(super) mod share_leaders;

@@ -1,4 +1,4 @@
-//! What a client may do, as Kafka tells it without an authorizer: everything.
+//! What a client may do, as Kafka answers it without an authorizer: everything.
 use pylog_wire::messages::metadata::OPERATIONS_NOT_ASKED;
 
 /// Bits of Kafka's AclOperation that concern a topic: read, write, create, delete, alter, describe, and both of configs.

@@ -73,7 +73,7 @@ pub fn check_count(partitions: usize) -> Result<(), Refusal> {
     match partitions > NAMED_MAX {
         true => Err((
             ErrorCode::InvalidRequest,
-            format!("One request names at most {NAMED_MAX} partitions: send several."),
+            format!("A request may name at most {NAMED_MAX} partitions: send several requests."),
         )),
         false => Ok(()),
     }
@@ -95,8 +95,8 @@ pub fn check_loaded(shared: &Shared) -> Result<(), Refusal> {
 /// NOT_COORDINATOR.
 pub fn check_coordinated(call: &Call, group_id: &str) -> Result<(), Refusal> {
     let groups = &call.shared.coordinators.groups;
-    let is_elsewhere = groups.partition_of(group_id).is_some_and(|number| groups.shard(number).is_none());
-    match is_elsewhere {
+    let is_remote = groups.partition_of(group_id).is_some_and(|number| groups.shard(number).is_none());
+    match is_remote {
         true => Err((ErrorCode::NotCoordinator, ErrorCode::NotCoordinator.sentence().to_owned())),
         false => Ok(()),
     }
@@ -107,7 +107,7 @@ pub async fn delete(shared: &Shared, keys: Vec<ShareKey>) -> ErrorCode {
     let mut first = ErrorCode::None;
     for key in keys {
         let outcome = shared.coordinators.share_store.delete(&key).await;
-        shared.coordinators.share_leading.forget(&key);
+        shared.coordinators.share_partitions.forget(&key);
         if let (ErrorCode::None, Err(error)) = (first, outcome) {
             first = error;
         }

@@ -4,7 +4,7 @@ use uuid::Uuid;
 use crate::call::Call;
 use crate::cluster::view::Cluster;
 use crate::coordinators::Waiting;
-use crate::share_groups::sessions::{SessionKey, TopicPartition};
+use crate::share_groups::sessions::{ShareSessionKey, TopicIdPartition};
 use crate::shared::Shared;
 use pylog_coordinator::share::{ShareKey, ShareReply, ShareRequest};
 use pylog_wire::ErrorCode;
@@ -12,7 +12,7 @@ use pylog_wire::messages::share_fetch::AcknowledgementBatch;
 
 /// Why a broker of a cluster keeps no share groups.
 pub const NOT_AT_THE_LEVEL: &str =
-    "Share groups need level 2 of pylog.version, which all brokers of the cluster must understand: raise it.";
+    "Share groups need level 2 of pylog.version: raise it when all brokers of the cluster support it.";
 /// The first level of a cluster whose brokers keep share groups together.
 const LEVEL: i16 = 2;
 
@@ -21,7 +21,8 @@ const MEMBER_ID_MAX: usize = 36;
 /// Most partitions whose records one request acknowledges: all that it says is taken at once.
 pub const SAID_MAX: usize = 10_000;
 /// Why a request that acknowledges in more is refused.
-pub const SAYS_TOO_MUCH: &str = "One request acknowledges records of at most 10000 partitions: send several.";
+pub const SAYS_TOO_MUCH: &str =
+    "A request may acknowledge records of at most 10000 partitions: send several requests.";
 /// An acknowledgement that prolongs the lock.
 const RENEW: i8 = 4;
 
@@ -31,7 +32,7 @@ pub fn is_refused(call: &Call) -> bool {
 }
 
 /// Whether share groups are kept: by a broker that is alone, or by all of a cluster. One that has not heard of the level yet, at its
-/// start, does not say no: members would take it for good.
+/// start, does not refuse them: members would give up for good.
 pub fn are_kept(cluster: &Cluster) -> bool {
     !cluster.is_clustered() || cluster.now().level.is_none_or(|level| level.now >= LEVEL)
 }
@@ -39,11 +40,12 @@ pub fn are_kept(cluster: &Cluster) -> bool {
 /// Asks the share partition, if this broker leads its partition. It has taken the request when this returns.
 pub fn ask(shared: &Shared, key: ShareKey, request: ShareRequest) -> Waiting<ShareReply> {
     let settings = shared.share_groups.configs.of(&key.group_id);
-    shared.coordinators.share_leading.ask(key, settings, request)
+    shared.coordinators.share_partitions.ask(key, settings, request)
 }
 
-/// What nobody holds records of is read anew before the next member gets some: an administrator may have moved the group meanwhile.
-pub fn refresh<'a>(shared: &Shared, group_id: &str, partitions: impl Iterator<Item = &'a TopicPartition>) {
+/// Partitions of which no member holds records are read again before the next member gets some, because an administrator may have moved
+/// the group meanwhile.
+pub fn refresh<'a>(shared: &Shared, group_id: &str, partitions: impl Iterator<Item = &'a TopicIdPartition>) {
     for (topic_id, partition) in partitions {
         let key = ShareKey { group_id: group_id.to_owned(), topic_id: *topic_id, partition: *partition };
         // It has happened when this returns.
@@ -51,22 +53,22 @@ pub fn refresh<'a>(shared: &Shared, group_id: &str, partitions: impl Iterator<It
     }
 }
 
-/// Whose request it is.
+/// The session that the request belongs to.
 ///
 /// # Errors
-/// INVALID_REQUEST when it does not say so; UNSUPPORTED_VERSION in a cluster of a lower level. With a sentence.
+/// INVALID_REQUEST when it names no group or member; UNSUPPORTED_VERSION in a cluster of a lower level. With a sentence.
 pub fn session_key(
     call: &Call,
     group_id: Option<String>,
     member_id: Option<String>,
-) -> Result<SessionKey, (ErrorCode, &'static str)> {
+) -> Result<ShareSessionKey, (ErrorCode, &'static str)> {
     if is_refused(call) {
         return Err((ErrorCode::UnsupportedVersion, NOT_AT_THE_LEVEL));
     }
     let group_id = group_id.filter(|id| !id.is_empty() && i16::try_from(id.len()).is_ok());
     let member_id = member_id.filter(|id| !id.is_empty() && id.len() <= MEMBER_ID_MAX);
     match (group_id, member_id) {
-        (Some(group_id), Some(member_id)) => Ok(SessionKey { group_id, member_id }),
+        (Some(group_id), Some(member_id)) => Ok(ShareSessionKey { group_id, member_id }),
         _ => Err((
             ErrorCode::InvalidRequest,
             "The request names no group, or no member of at most 36 characters.",
@@ -88,13 +90,13 @@ pub struct Said {
 pub type Acknowledging = Vec<(Uuid, i32, Waiting<ShareReply>)>;
 
 /// Hands acknowledgements over, in their order; `renews`: the request says that some of them renew.
-pub fn acknowledge(call: &Call, session: &SessionKey, said: Vec<Said>, renews: bool) -> Acknowledging {
-    let picture = call.shared.topics.now();
+pub fn acknowledge(call: &Call, session: &ShareSessionKey, said: Vec<Said>, renews: bool) -> Acknowledging {
+    let image = call.shared.topics.now();
     let may_renew = call.shared.share_groups.configs.of(&session.group_id).renews;
-    let one = |Said { topic_id, partition, batches }| {
+    let hand_over = |Said { topic_id, partition, batches }| {
         let asks_renewal =
             batches.iter().any(|batch: &AcknowledgementBatch| batch.acknowledge_types.contains(&RENEW));
-        let known = picture.with_id(&topic_id).map(|topic| topic.partition(partition).is_some());
+        let known = image.with_id(&topic_id).map(|topic| topic.partition(partition).is_some());
         let waiting = match known {
             None => Waiting::now(Err(ErrorCode::UnknownTopicId)),
             Some(false) => Waiting::now(Err(ErrorCode::UnknownTopicOrPartition)),
@@ -108,7 +110,7 @@ pub fn acknowledge(call: &Call, session: &SessionKey, said: Vec<Said>, renews: b
         };
         (topic_id, partition, waiting)
     };
-    said.into_iter().map(one).collect()
+    said.into_iter().map(hand_over).collect()
 }
 
 /// The error of an answer, or none.

@@ -1,4 +1,4 @@
-//! Where the log of a partition ends, for who tells how far a share group is behind: here, or at the broker that leads it.
+//! Where the log of a partition ends, asked of the broker that leads it: how far a share group lags is computed from it.
 use crate::call::Call;
 use crate::state::topics::Partition;
 use pylog_wire::messages::ListOffsetsRequest;
@@ -9,7 +9,7 @@ const LATEST: i64 = -1;
 const CONSUMER: i32 = -1;
 const NO_EPOCH: i32 = -1;
 
-/// The high watermark; `None` when nobody can tell now.
+/// The high watermark; `None` when the leader cannot be asked now.
 pub async fn end_of(call: &Call, topic: &str, partition: &Partition) -> Option<i64> {
     let leader = partition.spec.leader;
     if leader == call.shared.settings.node_id {
@@ -24,5 +24,5 @@ pub async fn end_of(call: &Call, topic: &str, partition: &Partition) -> Option<i
     };
     let answer = call.shared.peers.call(leader, &request).await.ok()?;
     let mut partitions = answer.topics.into_iter().flat_map(|topic| topic.partitions);
-    partitions.next().filter(|one| one.error_code == 0).map(|one| one.offset)
+    partitions.next().filter(|partition| partition.error_code == 0).map(|partition| partition.offset)
 }

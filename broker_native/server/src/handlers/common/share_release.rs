@@ -1,14 +1,14 @@
 //! What a member holds is given back when its session ends.
 use super::share_call::{ask, refresh};
-use crate::share_groups::sessions::{SessionKey, Turn};
+use crate::share_groups::sessions::{SessionPartitions, ShareSessionKey};
 use crate::shared::Shared;
 use pylog_coordinator::share::{ShareKey, ShareRequest};
 
-/// So many partitions at once; then other requests come in between.
+/// How many partitions are handled before other requests get a turn.
 const AT_ONCE: usize = 100;
 
 /// Gives back what the member holds of these partitions. Done when it is written down, or cannot be: the locks are over either way.
-pub async fn release(shared: &Shared, session: &SessionKey, partitions: &Turn) {
+pub async fn release(shared: &Shared, session: &ShareSessionKey, partitions: &SessionPartitions) {
     let mut left = partitions.iter();
     loop {
         let these: Vec<_> = left.by_ref().take(AT_ONCE).copied().collect();

@@ -14,7 +14,7 @@ pub fn ask(call: &Call, transactional_id: &str, request: TxnRequest) -> Waiting<
     call.shared.coordinators.transactions.call(transactional_id, event)
 }
 
-/// PRODUCER_FENCED in the words of a producer that does not know it.
+/// PRODUCER_FENCED as INVALID_PRODUCER_EPOCH, for a producer that does not know it.
 pub fn fenced_as(error_code: i16, knows_fenced: bool) -> i16 {
     if error_code == ErrorCode::ProducerFenced.code() && !knows_fenced {
         return ErrorCode::InvalidProducerEpoch.code();

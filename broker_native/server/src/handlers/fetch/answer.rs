@@ -1,11 +1,11 @@
-//! The answering half of Fetch: which partitions the client is told of, and what stands around their records.
+//! The answering half of Fetch: which partitions are in the answer, and what stands around their records.
 use std::collections::BTreeSet;
 
-use super::read::{Gathered, Wanted};
+use super::read::{GatheredPartitions, WantedPartitions};
 use crate::call::{Call, Reply};
-use crate::fetch_sessions::{Plan, Settled, Told, TopicKey};
-use crate::handlers::common::brokers::{Brokers, Known};
-use crate::io::outbox::{Answer, Part};
+use crate::fetch_sessions::{AnsweredPartition, SessionOutcome, SessionPlan, TopicKey};
+use crate::handlers::common::brokers::{BrokerEndpoint, Brokers};
+use crate::io::response_queue::{Answer, Part};
 use pylog_storage::LogSlice;
 use pylog_wire::messages::FetchResponse;
 use pylog_wire::messages::fetch::{FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData};
@@ -15,15 +15,20 @@ use pylog_wire::{Chunk, ErrorCode, message};
 const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
 
 /// The answer: what stands around the records is encoded, the records themselves are only referred to.
-pub fn reply(call: &Call, wanted: &Wanted, plan: &Plan, gathered: Gathered) -> Reply {
+pub fn reply(
+    call: &Call,
+    wanted: &WantedPartitions,
+    plan: &SessionPlan,
+    gathered: GatheredPartitions,
+) -> Reply {
     call.shared.metrics.fetched_bytes.add(gathered.bytes as u64);
-    let settled = match settle(call, wanted, plan, &gathered) {
-        Ok(settled) => settled,
+    let outcome = match complete_session(call, wanted, plan, &gathered) {
+        Ok(outcome) => outcome,
         Err((error, session_id)) => return session_error(call, error, session_id),
     };
-    let Gathered { mut partitions, mut slices, .. } = gathered;
-    let mut topics: Vec<&TopicKey> = wanted.asked.iter().map(|one| &one.topic).collect();
-    if let Some(sent) = &settled.sent {
+    let GatheredPartitions { mut partitions, mut slices, .. } = gathered;
+    let mut topics: Vec<&TopicKey> = wanted.asked.iter().map(|asked| &asked.topic).collect();
+    if let Some(sent) = &outcome.sent {
         keep(&mut partitions, sent);
         keep(&mut slices, sent);
         keep(&mut topics, sent);
@@ -31,7 +36,7 @@ pub fn reply(call: &Call, wanted: &Wanted, plan: &Plan, gathered: Gathered) -> R
     let lengths: Vec<_> = slices.iter().map(|slice| slice.as_ref().map(|slice| slice.len)).collect();
     let response = FetchResponse {
         throttle_time_ms: i32::try_from(wanted.throttle.as_millis()).unwrap_or(i32::MAX),
-        session_id: settled.id,
+        session_id: outcome.id,
         node_endpoints: endpoints(call, &partitions),
         responses: by_topic(&topics, partitions),
         ..Default::default()
@@ -48,21 +53,21 @@ pub fn session_error(call: &Call, error: ErrorCode, session_id: i32) -> Reply {
     call.answer(&FetchResponse { error_code: error.code(), session_id, ..Default::default() })
 }
 
-fn settle(
+fn complete_session(
     call: &Call,
-    wanted: &Wanted,
-    plan: &Plan,
-    gathered: &Gathered,
-) -> Result<Settled, (ErrorCode, i32)> {
+    wanted: &WantedPartitions,
+    plan: &SessionPlan,
+    gathered: &GatheredPartitions,
+) -> Result<SessionOutcome, (ErrorCode, i32)> {
     let len = |slice: &Option<LogSlice>| slice.as_ref().map_or(0, |slice| slice.len);
-    let told: Vec<_> = match plan {
-        Plan::Sessionless => Vec::new(),
-        Plan::Begin { .. } | Plan::Continue { .. } => {
+    let answered: Vec<_> = match plan {
+        SessionPlan::Sessionless => Vec::new(),
+        SessionPlan::Begin { .. } | SessionPlan::Continue { .. } => {
             let each = gathered.partitions.iter().zip(&gathered.slices);
-            each.map(|(data, slice)| Told::of(data, len(slice))).collect()
+            each.map(|(data, slice)| AnsweredPartition::of(data, len(slice))).collect()
         }
     };
-    wanted.reader.sessions(call).settle(plan, &wanted.asked, &told, call.shared.clock.steady_ms())
+    wanted.reader.sessions(call).complete(plan, &wanted.asked, &answered, call.shared.clock.steady_ms())
 }
 
 /// Leaves those whose place in `sent` is true.
@@ -104,7 +109,7 @@ fn endpoints(call: &Call, partitions: &[PartitionData]) -> Vec<NodeEndpoint> {
     let leaders: BTreeSet<i32> = partitions.iter().map(|data| data.current_leader.leader_id).collect();
     let brokers = Brokers::of(call);
     let found = leaders.into_iter().filter_map(|id| brokers.find(id));
-    let endpoint = |Known { id, host, port, rack }| NodeEndpoint { node_id: id, host, port, rack };
+    let endpoint = |BrokerEndpoint { id, host, port, rack }| NodeEndpoint { node_id: id, host, port, rack };
     found.map(endpoint).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What a client is told of a partition that cannot be read.
+//! The answer about a partition that cannot be read.
 use bytes::Bytes;
 
 use pylog_wire::ErrorCode;

@@ -3,10 +3,10 @@
 //!
 //! Which partitions a request is about, and which an answer mentions, is said by its session ([`fetch_sessions`]).
 //!
-//! KIP-98. Version 5 tells where the log begins; 7 has sessions (KIP-227); 9 the leader's epoch (KIP-320); 10 allows zstd
+//! KIP-98. Version 5 has the log's start; 7 has sessions (KIP-227); 9 the leader's epoch (KIP-320); 10 allows zstd
 //! (KIP-110); 11 has the consumer's rack (KIP-392); 12 the epoch of its last record, against which truncation is found
 //! (KIP-595); 13 names topics by id (KIP-516); 14 knows an error of tiered storage (KIP-405); 15 has the follower's
-//! registration (KIP-903); 16 tells the leader to who asked another broker (KIP-951); 17 and 18 have a follower's directory
+//! registration (KIP-903); 16 names the current leader (KIP-951); 17 and 18 have a follower's directory
 //! and high watermark (KIP-853, KIP-1166).
 //!
 //! [`fetch_sessions`]: crate::fetch_sessions
@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::answer::{reply, session_error};
-use self::read::{TOPIC_IDS_FROM, Wanted, gather};
-use self::reader::Reader;
+use self::read::{TOPIC_IDS_FROM, WantedPartitions, gather};
+use self::reader::FetchReader;
 use crate::call::{Call, Outcome, Reply, guarded};
-use crate::fetch_sessions::{Asked, NO_SESSION, Plan, SessionRequest, topic_key};
-use crate::io::outbox::Answer;
+use crate::fetch_sessions::{AskedPartition, NO_SESSION, SessionPlan, SessionRequest, topic_key};
+use crate::io::response_queue::Answer;
 use crate::io::shares::Share;
 use crate::notice::notice;
 use crate::state::watch::Watch;
@@ -38,7 +38,7 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// Answers with what is there, or when there is enough.
 pub fn handle(call: Call, request: FetchRequest) -> Outcome {
-    let reader = match Reader::of(&call, &request) {
+    let reader = match FetchReader::of(&call, &request) {
         Ok(reader) => reader,
         Err(error) => return Outcome::Now(refuse(&call, request, error)),
     };
@@ -54,7 +54,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         Ok(taken) => taken,
         Err(error) => return Outcome::Now(session_error(&call, error, NO_SESSION)),
     };
-    let mut wanted = Wanted::of(&call, &request, asked, reader);
+    let mut wanted = WantedPartitions::of(&call, &request, asked, reader);
     wanted.note(&call);
     let gathered = gather(&call, &wanted);
     if gathered.is_enough(&wanted) || call.shared.shutdown.is_given() {
@@ -65,7 +65,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         wanted.put_off();
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     };
-    call.shared.metrics.long_polls.one();
+    call.shared.metrics.long_polls.increment();
     let is_small = wanted.asked.len() <= SMALL;
     let poll = Box::pin(async move {
         let caller = call.clone();
@@ -80,9 +80,9 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
     if is_small { Outcome::Later(poll) } else { Outcome::Alone(poll) }
 }
 
-/// The right to wait; followers have it always.
-fn place(call: &Call, wanted: &Wanted) -> Option<Option<Share>> {
-    if matches!(wanted.reader, Reader::Replica { .. }) {
+/// A place among the fetches that wait; followers need none.
+fn place(call: &Call, wanted: &WantedPartitions) -> Option<Option<Share>> {
+    if matches!(wanted.reader, FetchReader::Replica { .. }) {
         return Some(None);
     }
     let partitions = u32::try_from(wanted.asked.len()).ok()?;
@@ -90,17 +90,22 @@ fn place(call: &Call, wanted: &Wanted) -> Option<Option<Share>> {
 }
 
 /// The partitions that a request names, in its order.
-fn asked(topics: &[FetchTopic], by_id: bool) -> Vec<Asked> {
+fn asked(topics: &[FetchTopic], by_id: bool) -> Vec<AskedPartition> {
     let mut asked = Vec::with_capacity(topics.iter().map(|topic| topic.partitions.len()).sum());
     for topic in topics {
         let key = topic_key(&topic.topic, topic.topic_id, by_id);
-        asked.extend(topic.partitions.iter().map(|one| Asked { topic: key.clone(), position: one.into() }));
+        asked.extend(
+            topic
+                .partitions
+                .iter()
+                .map(|partition| AskedPartition { topic: key.clone(), position: partition.into() }),
+        );
     }
     asked
 }
 
 /// Gathers again whenever a partition moves, until there is enough, the time is over, or the server stops.
-async fn long_poll(call: Call, mut wanted: Wanted, plan: Plan) -> Reply {
+async fn long_poll(call: Call, mut wanted: WantedPartitions, plan: SessionPlan) -> Reply {
     let over = tokio::time::sleep(wanted.max_wait.min(MAX_WAIT));
     tokio::pin!(over);
     let shared = Arc::clone(&call.shared);
@@ -126,7 +131,7 @@ async fn long_poll(call: Call, mut wanted: Wanted, plan: Plan) -> Reply {
 
 /// The same error for everything that was asked.
 fn refuse(call: &Call, request: FetchRequest, error: ErrorCode) -> Reply {
-    let refused = |partition_index| PartitionData {
+    let failed = |partition_index| PartitionData {
         partition_index,
         error_code: error.code(),
         high_watermark: -1,
@@ -134,7 +139,7 @@ fn refuse(call: &Call, request: FetchRequest, error: ErrorCode) -> Reply {
         ..Default::default()
     };
     let responses = request.topics.into_iter().map(|topic| FetchableTopicResponse {
-        partitions: topic.partitions.iter().map(|one| refused(one.partition)).collect(),
+        partitions: topic.partitions.iter().map(|partition| failed(partition.partition)).collect(),
         topic: topic.topic,
         topic_id: topic.topic_id,
     });

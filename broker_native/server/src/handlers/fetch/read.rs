@@ -5,13 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::failed::failed;
-use super::reader::Reader;
+use super::reader::FetchReader;
 use crate::call::Call;
 use crate::cluster::spec::PartitionSpec;
 use crate::errors::{is_ours, of_storage};
-use crate::fetch_sessions::{Asked, Position, TopicKey};
+use crate::fetch_sessions::{AskedPartition, Position, TopicKey};
 use crate::notice::notice;
-use crate::state::topics::{Partition, Picture, Topic};
+use crate::state::topics::{MetadataImage, Partition, Topic};
 use crate::state::watch::Watchers;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog};
 use pylog_wire::ErrorCode;
@@ -22,22 +22,22 @@ use pylog_wire::messages::fetch::{AbortedTransaction, EpochEndOffset, LeaderIdAn
 const THROTTLE_MAX: Duration = Duration::from_secs(1);
 /// From this version on topics are named by id.
 pub const TOPIC_IDS_FROM: i16 = 13;
-/// From this version on a client that asks the wrong broker, or with an old epoch, is told the leader.
-const LEADER_TOLD_FROM: i16 = 16;
+/// From this version on the answer names the current leader to a client that asks the wrong broker, or with an old epoch.
+const LEADER_KNOWN_FROM: i16 = 16;
 
 /// A fetch request, with the partitions looked up.
-pub struct Wanted {
+pub struct WantedPartitions {
     /// The partitions, in the order in which they are served.
-    pub asked: Vec<Asked>,
-    /// For each, its log, or what the client is told instead.
+    pub asked: Vec<AskedPartition>,
+    /// For each, its log, or the answer about a partition that cannot be read.
     found: Vec<Result<Found, Box<PartitionData>>>,
     /// How long to wait for data.
     pub max_wait: Duration,
     /// How long the client is asked to wait by itself.
     pub throttle: Duration,
-    /// Who asks.
-    pub reader: Reader,
-    /// Of the picture in which the partitions were looked up.
+    /// Who sent the request.
+    pub reader: FetchReader,
+    /// Version of the image in which the partitions were looked up.
     version: u64,
     min_bytes: usize,
     max_bytes: usize,
@@ -49,24 +49,24 @@ struct Found {
 }
 
 /// What is there.
-pub struct Gathered {
+pub struct GatheredPartitions {
     /// Answers in the order of the request; their records are in `slices`.
     pub partitions: Vec<PartitionData>,
     /// Records of each partition, where there are some.
     pub slices: Vec<Option<LogSlice>>,
     /// Bytes of all slices.
     pub bytes: usize,
-    /// Something must be told at once.
+    /// Something in it must be sent without waiting for more.
     is_urgent: bool,
 }
 
-impl Wanted {
+impl WantedPartitions {
     /// Looks the partitions up.
-    pub fn of(call: &Call, request: &FetchRequest, asked: Vec<Asked>, reader: Reader) -> Self {
+    pub fn of(call: &Call, request: &FetchRequest, asked: Vec<AskedPartition>, reader: FetchReader) -> Self {
         let size = |bytes: i32| usize::try_from(bytes).unwrap_or(0);
         let limit = match reader {
-            Reader::Consumer { .. } => call.shared.settings.fetch_max_bytes,
-            Reader::Replica { .. } => i32::MAX,
+            FetchReader::Consumer { .. } => call.shared.settings.fetch_max_bytes,
+            FetchReader::Replica { .. } => i32::MAX,
         };
         let (version, found) = look_up(call, &asked, &reader);
         Self {
@@ -95,24 +95,24 @@ impl Wanted {
         true
     }
 
-    /// Takes note of how far a follower is.
+    /// Notes how far a follower is.
     pub fn note(&self, call: &Call) {
-        if !matches!(self.reader, Reader::Replica { .. }) || !call.shared.cluster.may_lead() {
+        if !matches!(self.reader, FetchReader::Replica { .. }) || !call.shared.cluster.may_lead() {
             return;
         }
         for (asked, found) in self.asked.iter().zip(&self.found) {
             let Ok(found) = found else { continue };
             if departed(&found.log, &asked.position).is_none() {
-                self.reader.note(found.partition.leading.as_ref(), &found.log, &asked.position);
+                self.reader.note(found.partition.leader_state.as_ref(), &found.log, &asked.position);
             }
         }
     }
 
-    /// Who tells of new data.
+    /// Woken by new data.
     pub fn watchers(&self) -> Vec<Arc<Watchers>> {
         let of = |found: &Found| match self.reader {
-            Reader::Consumer { .. } => Arc::clone(&found.partition.watchers),
-            Reader::Replica { .. } => Arc::clone(&found.partition.appended),
+            FetchReader::Consumer { .. } => Arc::clone(&found.partition.watchers),
+            FetchReader::Replica { .. } => Arc::clone(&found.partition.appended),
         };
         self.found.iter().flatten().map(of).collect()
     }
@@ -120,34 +120,34 @@ impl Wanted {
 
 type LookedUp = Vec<Result<Found, Box<PartitionData>>>;
 
-/// The picture's version, and the partitions in it.
-fn look_up(call: &Call, asked: &[Asked], reader: &Reader) -> (u64, LookedUp) {
-    let picture = call.shared.topics.now();
+/// The image's version, and the partitions in it.
+fn look_up(call: &Call, asked: &[AskedPartition], reader: &FetchReader) -> (u64, LookedUp) {
+    let image = call.shared.topics.now();
     let mut last: Option<(&TopicKey, Option<&Arc<Topic>>)> = None;
     let mut found = Vec::with_capacity(asked.len());
-    for one in asked {
+    for partition in asked {
         let topic = match last {
-            Some((key, topic)) if *key == one.topic => topic,
-            _ => named(&picture, &one.topic),
+            Some((key, topic)) if *key == partition.topic => topic,
+            _ => named(&image, &partition.topic),
         };
-        last = Some((&one.topic, topic));
-        found.push(find(call, topic, one, reader));
+        last = Some((&partition.topic, topic));
+        found.push(find(call, topic, partition, reader));
     }
-    (picture.version(), found)
+    (image.version(), found)
 }
 
-fn named<'a>(picture: &'a Picture, key: &TopicKey) -> Option<&'a Arc<Topic>> {
+fn named<'a>(image: &'a MetadataImage, key: &TopicKey) -> Option<&'a Arc<Topic>> {
     match key {
-        TopicKey::Name(name) => picture.named(name),
-        TopicKey::Id(id) => picture.with_id(id),
+        TopicKey::Name(name) => image.named(name),
+        TopicKey::Id(id) => image.with_id(id),
     }
 }
 
 fn find(
     call: &Call,
     topic: Option<&Arc<Topic>>,
-    asked: &Asked,
-    reader: &Reader,
+    asked: &AskedPartition,
+    reader: &FetchReader,
 ) -> Result<Found, Box<PartitionData>> {
     let number = asked.position.partition;
     if topic.is_none() && matches!(asked.topic, TopicKey::Id(_)) {
@@ -162,28 +162,28 @@ fn find(
     }
 }
 
-/// The answer about a partition that is read elsewhere, or not at all.
+/// The answer about a partition that this broker cannot serve; it names the leader where that is known.
 fn not_here(call: &Call, number: i32, spec: Option<&PartitionSpec>, error: ErrorCode) -> PartitionData {
     // A broker that may not lead now knows of nobody else.
     let is_own = |spec: &PartitionSpec| spec.leader == call.shared.settings.node_id;
-    let told = spec.filter(|_| tells_leader(call, error));
-    let told = told.filter(|spec| error != ErrorCode::NotLeaderOrFollower || !is_own(spec));
-    let current_leader = told.map_or_else(Default::default, |spec| LeaderIdAndEpoch {
+    let known = spec.filter(|_| names_leader(call, error));
+    let known = known.filter(|spec| error != ErrorCode::NotLeaderOrFollower || !is_own(spec));
+    let current_leader = known.map_or_else(Default::default, |spec| LeaderIdAndEpoch {
         leader_id: spec.leader,
         leader_epoch: spec.leader_epoch,
     });
     PartitionData { current_leader, ..failed(number, error) }
 }
 
-/// Whether the client is told with `error` where to go instead.
-fn tells_leader(call: &Call, error: ErrorCode) -> bool {
-    call.version >= LEADER_TOLD_FROM
+/// Whether the answer with `error` names the leader.
+fn names_leader(call: &Call, error: ErrorCode) -> bool {
+    call.version >= LEADER_KNOWN_FROM
         && matches!(error, ErrorCode::NotLeaderOrFollower | ErrorCode::FencedLeaderEpoch)
 }
 
-impl Gathered {
-    /// Whether to answer now: there is enough, something to tell at once, no time to wait, or nothing to wait for.
-    pub fn is_enough(&self, wanted: &Wanted) -> bool {
+impl GatheredPartitions {
+    /// Whether to answer now: there is enough data, something urgent, no time left to wait, or nothing to wait for.
+    pub fn is_enough(&self, wanted: &WantedPartitions) -> bool {
         self.is_urgent
             || self.bytes >= wanted.min_bytes
             || wanted.max_wait.is_zero()
@@ -193,22 +193,22 @@ impl Gathered {
 
 /// Reads every partition's next batches, as far as the limits allow. The first batch found is given even when it alone
 /// is larger than the limits, so that a consumer never stands still.
-pub fn gather(call: &Call, wanted: &Wanted) -> Gathered {
+pub fn gather(call: &Call, wanted: &WantedPartitions) -> GatheredPartitions {
     let count = wanted.asked.len();
     let (partitions, slices) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    let mut gathered = Gathered { partitions, slices, bytes: 0, is_urgent: false };
+    let mut gathered = GatheredPartitions { partitions, slices, bytes: 0, is_urgent: false };
     let (may_lead, node_id) = (call.shared.cluster.may_lead(), call.shared.settings.node_id);
     for (asked, found) in wanted.asked.iter().zip(&wanted.found) {
         let position = &asked.position;
-        let told = match found {
+        let read = match found {
             Ok(Found { partition, .. }) if !may_lead && partition.spec.leader == node_id => {
                 let error = ErrorCode::NotLeaderOrFollower;
                 Err(Box::new(not_here(call, position.partition, Some(&partition.spec), error)))
             }
-            Ok(found) => one(call, found, position, wanted, gathered.bytes),
-            Err(told) => Err(told.clone()),
+            Ok(found) => read_partition(call, found, position, wanted, gathered.bytes),
+            Err(answer) => Err(answer.clone()),
         };
-        let (data, slice) = match told {
+        let (data, slice) = match read {
             Ok((data, slice)) => (data, Some(slice).filter(|slice| slice.len > 0)),
             Err(data) => {
                 gathered.is_urgent = true;
@@ -222,19 +222,19 @@ pub fn gather(call: &Call, wanted: &Wanted) -> Gathered {
     gathered
 }
 
-/// What is there of one partition when `used` bytes are there of others; `Err` is told at once.
-fn one(
+/// Reads one partition, when `used` bytes of others were read before; `Err` is sent without waiting.
+fn read_partition(
     call: &Call,
     found: &Found,
     position: &Position,
-    wanted: &Wanted,
+    wanted: &WantedPartitions,
     used: usize,
 ) -> Result<(PartitionData, LogSlice), Box<PartitionData>> {
     let Found { partition, log } = found;
-    if let Some(told) = departed(log, position) {
-        return Err(Box::new(told));
+    if let Some(diverged) = departed(log, position) {
+        return Err(Box::new(diverged));
     }
-    if let Some(better) = wanted.reader.better(call, partition.leading.as_ref(), position.offset) {
+    if let Some(better) = wanted.reader.better(call, partition.leader_state.as_ref(), position.offset) {
         let blank = whereabouts(log, position);
         return Err(Box::new(PartitionData { preferred_read_replica: better, ..blank }));
     }
@@ -263,13 +263,13 @@ struct Limits {
 }
 
 impl Limits {
-    fn of(position: &Position, wanted: &Wanted, used: usize) -> Self {
+    fn of(position: &Position, wanted: &WantedPartitions, used: usize) -> Self {
         let own = usize::try_from(position.max_bytes).unwrap_or(0);
         Self { max_bytes: own.min(wanted.max_bytes.saturating_sub(used)), min_one_batch: used == 0 }
     }
 }
 
-/// Says so when the client's last record is not of the epoch that it believes (KIP-595).
+/// The answer for a client whose log has diverged: its last record is not of the epoch that it names (KIP-595).
 fn departed(log: &PartitionLog, position: &Position) -> Option<PartitionData> {
     if position.last_fetched_epoch < 0 {
         return None;
@@ -301,7 +301,7 @@ fn whereabouts(log: &PartitionLog, position: &Position) -> PartitionData {
 fn read(
     log: &PartitionLog,
     position: &Position,
-    wanted: &Wanted,
+    wanted: &WantedPartitions,
     limits: Limits,
 ) -> Result<LogSlice, ErrorCode> {
     let read = log.read(position.offset, limits.max_bytes, limits.min_one_batch, wanted.reader.upto());
@@ -314,13 +314,13 @@ fn read(
     })
 }
 
-fn answered(position: &Position, wanted: &Wanted, slice: &LogSlice) -> PartitionData {
+fn answered(position: &Position, wanted: &WantedPartitions, slice: &LogSlice) -> PartitionData {
     PartitionData {
         partition_index: position.partition,
         high_watermark: slice.offsets.high_watermark,
         last_stable_offset: slice.offsets.last_stable_offset,
         log_start_offset: slice.offsets.log_start_offset,
-        // Null tells a reader of uncommitted data that it does not matter.
+        // As in Kafka: null for readers of uncommitted data, which ignore it.
         aborted_transactions: wanted
             .reader
             .is_committed()

@@ -2,7 +2,7 @@
 use crate::call::Call;
 use crate::fetch_sessions::{FetchSessions, Position};
 use crate::handlers::common::lookup::{led, readable};
-use crate::state::replication::leading::{FetchedFrom, Leading};
+use crate::state::replication::leader_state::{FetchedFrom, LeaderState};
 use crate::state::replication::nearest;
 use crate::state::topics::{Partition, Topic};
 use pylog_replica::throttle;
@@ -17,14 +17,14 @@ const READ_COMMITTED: i8 = 1;
 
 /// Who fetches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reader {
+pub enum FetchReader {
     /// A client.
     Consumer {
         /// Whether it wants no record of an open or aborted transaction.
         committed: bool,
         /// Whether it may read from a follower.
         from_followers: bool,
-        /// Where it stands.
+        /// The consumer's rack.
         rack: String,
     },
     /// Another broker, which copies.
@@ -36,7 +36,7 @@ pub enum Reader {
     },
 }
 
-impl Reader {
+impl FetchReader {
     /// Who sent the request. Only a live broker, with the epoch of its registration, is a replica: a follower's fetch moves
     /// the high watermark.
     ///
@@ -79,7 +79,7 @@ impl Reader {
             Self::Consumer { .. } => led(shared, topic, number, epoch),
             Self::Replica { id, .. } => {
                 let (partition, log) = led(shared, topic, number, epoch)?;
-                match (partition.leading.is_some() && partition.spec.replicas.contains(id), epoch < 0) {
+                match (partition.leader_state.is_some() && partition.spec.replicas.contains(id), epoch < 0) {
                     (false, _) => Err(ErrorCode::NotLeaderOrFollower),
                     (true, true) => Err(ErrorCode::FencedLeaderEpoch),
                     (true, false) => Ok((partition, log)),
@@ -110,12 +110,12 @@ impl Reader {
         }
     }
 
-    /// Takes note of how far a follower is, whose log is the leader's up to there.
-    pub fn note(&self, leading: Option<&Arc<Leading>>, log: &PartitionLog, position: &Position) {
-        let (Self::Replica { id, epoch }, Some(leading)) = (self, leading) else { return };
+    /// Notes how far a follower is, whose log equals the leader's up to there.
+    pub fn note(&self, leader_state: Option<&Arc<LeaderState>>, log: &PartitionLog, position: &Position) {
+        let (Self::Replica { id, epoch }, Some(leader_state)) = (self, leader_state) else { return };
         let offsets = log.offsets();
         if (offsets.log_start_offset..=offsets.log_end_offset).contains(&position.offset) {
-            leading.fetched(FetchedFrom {
+            leader_state.fetched(FetchedFrom {
                 id: *id,
                 broker_epoch: *epoch,
                 offset: position.offset,
@@ -124,15 +124,15 @@ impl Reader {
         }
     }
 
-    /// The replica that a consumer had better ask, when there is one.
-    pub fn better(&self, call: &Call, leading: Option<&Arc<Leading>>, offset: i64) -> Option<i32> {
-        let (Self::Consumer { rack, .. }, Some(leading)) = (self, leading) else { return None };
+    /// The replica that a consumer should read from instead, when there is one.
+    pub fn better(&self, call: &Call, leader_state: Option<&Arc<LeaderState>>, offset: i64) -> Option<i32> {
+        let (Self::Consumer { rack, .. }, Some(leader_state)) = (self, leader_state) else { return None };
         let settings = &call.shared.settings;
         if rack.is_empty() || settings.replica_selector_class.as_deref() != Some(nearest::RACK_AWARE) {
             return None;
         }
         let view = call.shared.cluster.now();
-        nearest::nearest(&leading.in_sync(), &view, settings.rack.as_deref(), rack, offset)
+        nearest::nearest(&leader_state.in_sync(), &view, settings.rack.as_deref(), rack, offset)
     }
 
     /// Whether the records of this partition count towards `leader.replication.throttled.rate` when this reader gets them.

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::state::topics::{Picture, Topic};
+use crate::state::topics::{MetadataImage, Topic};
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::produce::TopicProduceData;
 
@@ -15,7 +15,7 @@ pub const TOPIC_IDS_FROM: i16 = 13;
 /// `UNKNOWN_TOPIC_ID`, `UNKNOWN_TOPIC_OR_PARTITION`.
 pub fn find<'a>(
     call: &Call,
-    topics: &'a Picture,
+    topics: &'a MetadataImage,
     asked: &TopicProduceData,
 ) -> Result<&'a Arc<Topic>, ErrorCode> {
     if call.version >= TOPIC_IDS_FROM {

@@ -18,9 +18,9 @@ pub fn refuse_unkeyed(log: &PartitionLog, info: &ProduceInfo) -> Result<(), (Err
     if info.all_keyed || !log.config().cleanup_policy.compact {
         return Ok(());
     }
-    let at = log.topic_partition();
+    let topic_partition = log.topic_partition();
     let sentence =
-        format!("{at} is compacted and takes no record without a key, of which the batch has some");
+        format!("{topic_partition} is compacted: the batch is refused because it has records without a key");
     Err((ErrorCode::InvalidRecord, sentence))
 }
 
@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(unkeyed(&batch, ALL), Ok(vec![1, 3]), "{codec:?}");
             assert!(unkeyed(&batch[..70], ALL).is_err(), "{codec:?}");
             let named = record_errors("t", 0, &[1, 3]);
-            assert_eq!(named.iter().map(|one| one.batch_index).collect::<Vec<_>>(), [1, 3]);
+            assert_eq!(named.iter().map(|error| error.batch_index).collect::<Vec<_>>(), [1, 3]);
         }
     }
 

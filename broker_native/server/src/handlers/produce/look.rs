@@ -53,9 +53,9 @@ impl Batches {
         self.looked.clear();
         for asked in &self.request.topic_data {
             let topic = find(call, &topics, asked).ok();
-            for one in &asked.partition_data {
+            for data in &asked.partition_data {
                 let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get(range));
-                let log = led(&call.shared, topic, one.index, -1).ok();
+                let log = led(&call.shared, topic, data.index, -1).ok();
                 let looked = match (batch, log) {
                     (Some(batch), Some((_, log))) => left.look(batch, log),
                     _ => Ok(Looked::default()),

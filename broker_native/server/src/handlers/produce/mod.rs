@@ -4,8 +4,8 @@
 //! the replicas in sync (acks=all) is put off, so that requests behind it share it. A batch that begins a transaction may have to wait for the
 //! transaction's coordinator; the requests behind it wait with it.
 //!
-//! KIP-98. Version 5 tells where the log begins; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 10 tells
-//! the leader to who asked another broker (KIP-951); 11 knows TRANSACTION_ABORTABLE, and from 12 on the coordinator adds
+//! KIP-98. Version 5 has the log's start; 7 allows zstd (KIP-110); 8 names the records at fault (KIP-467); 10 names
+//! the current leader to a client that asked another broker (KIP-951); 11 knows TRANSACTION_ABORTABLE, and from 12 on the coordinator adds
 //! partitions to a transaction (KIP-890); 13 names topics by id (KIP-516).
 mod find;
 mod keys;
@@ -21,15 +21,15 @@ use tokio::sync::oneshot;
 
 use self::find::find;
 use self::keys::{record_errors, refuse_unkeyed};
-use self::leaders::{next_leader, tell_leaders};
+use self::leaders::{add_current_leaders, next_leader};
 use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes};
-use self::verify::{MAX_QUESTIONS, Question, Verdict, ask, unverified};
+use self::verify::{CoordinatorQuestion, MAX_QUESTIONS, TransactionCheck, ask, unverified};
 use super::common::lookup::led;
 use crate::call::{Call, Outcome, Reply, guarded_now};
 use crate::errors::{is_ours, of_batch, of_storage};
 use crate::io::frames::Frame;
 use crate::notice::{BUG, notice};
-use crate::state::replication::leading::Leading;
+use crate::state::replication::leader_state::LeaderState;
 use crate::state::topics::{Partition, Topic};
 use pylog_record::Codec;
 use pylog_record::validate::validate_produce;
@@ -44,9 +44,9 @@ const ZSTD_FROM: i16 = 7;
 const ADMIN_CLIENT: &str = "__admin_client";
 /// What `acks` says when the replicas in sync must have the record.
 const ALL: i16 = -1;
-/// An answer of more partitions is a large one; so many refusals of one answer have a sentence.
+/// An answer of more partitions is a large one. At most this many errors of one answer have a sentence.
 const MANY: usize = 1_000;
-/// Tells a client that there is no offset.
+/// Stands for "no offset".
 const NO_OFFSET: i64 = -1;
 
 /// Why a batch is not appended: the code, and the sentence for the client.
@@ -57,8 +57,8 @@ struct Pending {
     topic: usize,
     partition: usize,
     done: oneshot::Receiver<Result<(), StorageError>>,
-    /// Who knows whether enough replicas are in sync, when it waits for them.
-    leading: Option<Arc<Leading>>,
+    /// Knows whether enough replicas are in sync, when the append waits for them.
+    leader_state: Option<Arc<LeaderState>>,
 }
 
 /// What was appended, and what is not acknowledged yet.
@@ -96,97 +96,96 @@ async fn slowly(call: Call, mut batches: Batches, mut bytes: Vec<u8>) -> Reply {
         (batches, bytes)
     };
     let looked = call.shared.slow.run(call.peer.ip(), look).await;
-    let mut verdicts = Vec::new();
+    let mut checks = Vec::new();
     match looked {
         Ok(looked) => (batches, bytes) = looked,
         Err(not_done) => return not_done.into(),
     }
     if batches.request.transactional_id.is_some() {
-        verdicts = vec![Verdict::default(); batches.ranges.len()];
+        checks = vec![TransactionCheck::default(); batches.ranges.len()];
         let names = names(&call, &batches.request);
-        let question = ask(&call, &batches, &names, &bytes, &verdicts);
-        answer_questions(&call, &batches, &names, &bytes, question, &mut verdicts).await;
+        let question = ask(&call, &batches, &names, &bytes, &checks);
+        answer_questions(&call, &batches, &names, &bytes, question, &mut checks).await;
     }
-    let done = append_all(&call, &mut batches, &mut bytes, &verdicts);
+    let done = append_all(&call, &mut batches, &mut bytes, &checks);
     finish(call, &batches.request, Some(done)).reply().await
 }
 
 /// Asks the transaction's coordinator first, if it has to be asked.
 fn in_transaction(call: Call, mut batches: Batches, frame: &mut Frame) -> Outcome {
     let names = names(&call, &batches.request);
-    let mut verdicts = vec![Verdict::default(); batches.ranges.len()];
+    let mut checks = vec![TransactionCheck::default(); batches.ranges.len()];
     let (mut done, mut later) = (None, None);
     frame.edit(|bytes| {
-        let question = ask(&call, &batches, &names, bytes, &verdicts);
-        match question.and_then(|question| question.take(&mut verdicts)) {
-            None => done = Some(append_all(&call, &mut batches, bytes, &verdicts)),
+        let question = ask(&call, &batches, &names, bytes, &checks);
+        match question.and_then(|question| question.take(&mut checks)) {
+            None => done = Some(append_all(&call, &mut batches, bytes, &checks)),
             // Rare: the transaction before is just ending, or the coordinator is another broker.
             Some(question) => later = Some((question, bytes.to_vec())),
         }
     });
     let Some((question, mut bytes)) = later else { return finish(call, &batches.request, done) };
     Outcome::in_order(async move {
-        answer_questions(&call, &batches, &names, &bytes, Some(question), &mut verdicts).await;
-        let done = append_all(&call, &mut batches, &mut bytes, &verdicts);
+        answer_questions(&call, &batches, &names, &bytes, Some(question), &mut checks).await;
+        let done = append_all(&call, &mut batches, &mut bytes, &checks);
         finish(call, &batches.request, Some(done)).reply().await
     })
 }
 
 /// The names of the request's topics.
 fn names(call: &Call, request: &ProduceRequest) -> Vec<Option<String>> {
-    let picture = call.shared.topics.now();
-    let find = |asked| find(call, &picture, asked).ok().map(|topic| topic.name.clone());
+    let image = call.shared.topics.now();
+    let find = |asked| find(call, &image, asked).ok().map(|topic| topic.name.clone());
     request.topic_data.iter().map(find).collect()
 }
 
-/// Waits until the transaction's coordinator has said all that it has to be asked.
+/// Asks the transaction's coordinator until it has answered for all batches that need it.
 async fn answer_questions(
     call: &Call,
     batches: &Batches,
     names: &[Option<String>],
     bytes: &[u8],
-    mut question: Option<Question>,
-    verdicts: &mut [Verdict],
+    mut question: Option<CoordinatorQuestion>,
+    checks: &mut [TransactionCheck],
 ) {
     for _ in 0..MAX_QUESTIONS {
         let Some(asked) = question else { break };
-        asked.answer(verdicts).await;
+        asked.answer(checks).await;
         // The marker of the transaction before may have come meanwhile, or a partition from another broker.
-        question = ask(call, batches, names, bytes, verdicts);
+        question = ask(call, batches, names, bytes, checks);
     }
 }
 
-/// Appends every batch of the request; `verdicts` are in their order, and empty outside of transactions.
-fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], verdicts: &[Verdict]) -> Done {
+/// Appends every batch of the request; `checks` are in their order, and empty outside of transactions.
+fn append_all(call: &Call, batches: &mut Batches, bytes: &mut [u8], checks: &[TransactionCheck]) -> Done {
     let Batches { request, ranges, looked } = batches;
     let topics = call.shared.topics.now();
-    let (mut ranges, mut verdicts, mut looked) = (ranges.iter(), verdicts.iter().copied(), looked.drain(..));
+    let (mut ranges, mut checks, mut looked) = (ranges.iter(), checks.iter().copied(), looked.drain(..));
     let mut pending = Vec::new();
     let mut sentences = 0;
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for (at, asked) in request.topic_data.iter().enumerate() {
         let topic = find(call, &topics, asked);
         let mut partition_responses = Vec::with_capacity(asked.partition_data.len());
-        for (place, one) in asked.partition_data.iter().enumerate() {
+        for (place, data) in asked.partition_data.iter().enumerate() {
             let batch = ranges.next().cloned().flatten().and_then(|range| bytes.get_mut(range));
-            let (verdict, mut looked) =
-                (verdicts.next().unwrap_or_default(), looked.next().unwrap_or_default());
+            let (check, mut looked) = (checks.next().unwrap_or_default(), looked.next().unwrap_or_default());
             let unkeyed = std::mem::take(&mut looked.unkeyed);
-            let appending = || append(call, request, topic, one.index, batch, looked, verdict);
-            // The log is poisoned; the other partitions are none the worse for it.
+            let appending = || append(call, request, topic, data.index, batch, looked, check);
+            // The log of this partition is poisoned by the panic; the other partitions are not affected.
             let outcome = guarded_now(&call.shared, appending)
                 .unwrap_or_else(|| Err((ErrorCode::UnknownServerError, BUG.to_owned())));
             if let Ok((partition, log, appended)) = &outcome {
-                if let Some((done, leading)) = wait(request.acks, partition, log, appended) {
-                    pending.push(Pending { topic: at, partition: place, done, leading });
+                if let Some((done, leader_state)) = wait(request.acks, partition, log, appended) {
+                    pending.push(Pending { topic: at, partition: place, done, leader_state });
                 }
             }
-            let mut answer = answered(one.index, outcome.map(|(_, _, appended)| appended));
-            if tells_log_start(answer.error_code) {
-                answer.log_start_offset = log_start_offset(call, topic, one.index);
+            let mut answer = answered(data.index, outcome.map(|(_, _, appended)| appended));
+            if has_log_start(answer.error_code) {
+                answer.log_start_offset = log_start_offset(call, topic, data.index);
             }
             if let (Ok(topic), true) = (topic, answer.error_code == ErrorCode::InvalidRecord.code()) {
-                answer.record_errors = record_errors(&topic.name, one.index, &unkeyed);
+                answer.record_errors = record_errors(&topic.name, data.index, &unkeyed);
             }
             sentences += usize::from(answer.error_message.is_some());
             answer.error_message = answer.error_message.filter(|_| sentences <= MANY);
@@ -205,7 +204,7 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
     match (request.acks, pending.is_empty()) {
         (0, _) => Outcome::Now(without_answer(&response)),
         (_, true) => {
-            tell_leaders(&call, &mut response);
+            add_current_leaders(&call, &mut response);
             Outcome::Now(call.answer(&response))
         }
         (_, false) => {
@@ -222,7 +221,7 @@ fn finish(call: Call, request: &ProduceRequest, done: Option<Done>) -> Outcome {
 /// else's and can be changed in place.
 fn release_records(request: &mut ProduceRequest, frame: &Frame) -> Vec<Option<Range<usize>>> {
     let partitions = request.topic_data.iter_mut().flat_map(|topic| &mut topic.partition_data);
-    partitions.map(|one| one.records.take().and_then(|records| frame.range_of(&records))).collect()
+    partitions.map(|data| data.records.take().and_then(|records| frame.range_of(&records))).collect()
 }
 
 /// Checks and appends one batch.
@@ -233,7 +232,7 @@ fn append<'a>(
     number: i32,
     batch: Option<&mut [u8]>,
     looked: Looked,
-    verdict: Verdict,
+    check: TransactionCheck,
 ) -> Result<(&'a Partition, &'a Arc<PartitionLog>, Appended), Refusal> {
     let plain = |code: ErrorCode| (code, code.sentence().to_owned());
     if !matches!(request.acks, -1..=1) {
@@ -241,12 +240,13 @@ fn append<'a>(
     }
     let topic = topic.map_err(plain)?;
     if topic.internal && call.client_id.as_deref() != Some(ADMIN_CLIENT) {
-        let why = format!("Cannot append to internal topic {}: only its coordinator does.", topic.name);
+        let why =
+            format!("Cannot append to internal topic {}: only its coordinator writes to it.", topic.name);
         return Err((ErrorCode::InvalidTopicException, why));
     }
     let (partition, log) = led(&call.shared, Some(topic), number, -1).map_err(plain)?;
-    if let Some(leading) = &partition.leading {
-        if request.acks == ALL && leading.is_under_min_isr() {
+    if let Some(leader_state) = &partition.leader_state {
+        if request.acks == ALL && leader_state.is_under_min_isr() {
             return Err(plain(ErrorCode::NotEnoughReplicas));
         }
     }
@@ -266,25 +266,25 @@ fn append<'a>(
     if info.max_timestamp != info.header.max_timestamp {
         info.header.set_max_timestamp(batch, info.max_timestamp);
     }
-    if let Some(code) = verdict.refused {
+    if let Some(code) = check.error {
         return Err(plain(code));
     }
     let how = AppendOptions {
-        verified: verdict.verified,
+        verified: check.verified,
         min_timestamp: Some(info.min_timestamp),
         ..AppendOptions::client(partition.spec.leader_epoch)
     };
     let appended = log.append(batch, how).map_err(|error| match error {
         StorageError::Unverified { .. } => (unverified(call.version), error.to_string()),
-        error => refused(&error),
+        error => refusal_of(&error),
     })?;
     let metrics = &call.shared.metrics;
-    metrics.batches_in.one();
+    metrics.batches_in.increment();
     metrics.records_in.add(u64::try_from(info.records_count).unwrap_or(0));
     Ok((partition, log, appended))
 }
 
-fn refused(error: &StorageError) -> Refusal {
+fn refusal_of(error: &StorageError) -> Refusal {
     let code = of_storage(error);
     if is_ours(code) {
         notice(&error.to_string());
@@ -311,8 +311,8 @@ fn answered(index: i32, outcome: Result<Appended, Refusal>) -> PartitionProduceR
     }
 }
 
-/// Whether a refusal tells where the log begins; Kafka does so for what it finds out with the log in hand.
-fn tells_log_start(error_code: i16) -> bool {
+/// Whether an error's answer has the log's start; Kafka sends it with errors that it finds when it looks at the log.
+fn has_log_start(error_code: i16) -> bool {
     use ErrorCode::{
         InvalidProducerEpoch, InvalidRecord, InvalidTimestamp, InvalidTxnState, OutOfOrderSequenceNumber,
         UnknownProducerId, UnsupportedCompressionType,
@@ -334,15 +334,15 @@ fn log_start_offset(call: &Call, topic: Result<&Arc<Topic>, ErrorCode>, number: 
     found.map_or(NO_OFFSET, |(_, log)| log.offsets().log_start_offset)
 }
 
-/// With acks=0 the only way to tell the producer of an error is to close, as Kafka does.
+/// With acks=0 the connection is closed after an error, as in Kafka: there is no answer that could report it.
 fn without_answer(response: &ProduceResponse) -> Reply {
     let mut partitions = response.responses.iter().flat_map(|topic| &topic.partition_responses);
-    match partitions.find(|one| one.error_code != ErrorCode::None.code()) {
+    match partitions.find(|partition| partition.error_code != ErrorCode::None.code()) {
         None => Reply::Nothing,
-        Some(one) => Reply::Close(format!(
+        Some(partition) => Reply::Close(format!(
             "a batch sent with acks=0 for partition {} was refused: {}",
-            one.index,
-            one.error_message.as_deref().unwrap_or("no reason")
+            partition.index,
+            partition.error_message.as_deref().unwrap_or("no reason")
         )),
     }
 }
@@ -354,50 +354,54 @@ fn wait(
     partition: &Partition,
     log: &PartitionLog,
     appended: &Appended,
-) -> Option<(oneshot::Receiver<Result<(), StorageError>>, Option<Arc<Leading>>)> {
-    let leading = partition.leading.as_ref().filter(|_| acks == ALL);
-    if acks == 0 || (leading.is_none() && !log.is_flushed()) {
+) -> Option<(oneshot::Receiver<Result<(), StorageError>>, Option<Arc<LeaderState>>)> {
+    let leader_state = partition.leader_state.as_ref().filter(|_| acks == ALL);
+    if acks == 0 || (leader_state.is_none() && !log.is_flushed()) {
         return None;
     }
-    let (done, told) = oneshot::channel();
-    let tell = Box::new(move |result| {
+    let (done, acknowledged) = oneshot::channel();
+    let notify = Box::new(move |result| {
         // Nobody waits any more when the connection is gone.
         let _ = done.send(result);
     });
-    match leading {
+    match leader_state {
         // Not led all the time since: another record may stand there.
-        Some(_) => log.wait_committed(partition.spec.leader_epoch, appended.last_offset, tell),
-        None => log.wait_durable(appended.last_offset, tell),
+        Some(_) => log.wait_committed(partition.spec.leader_epoch, appended.last_offset, notify),
+        None => log.wait_durable(appended.last_offset, notify),
     }
-    Some((told, leading.cloned()))
+    Some((acknowledged, leader_state.cloned()))
 }
 
-/// Waits until one append is acknowledged, or why it is not: its log failed, it took too long, or this broker may lead no
-/// more: then the followers copy what another leader writes, and nothing is acknowledged here any more.
-async fn acknowledged(call: &Call, one: Pending, deadline: tokio::time::Instant) -> Result<(), Refusal> {
-    let refused_as = |error: ErrorCode| (error, error.sentence().into());
-    let told = tokio::select! {
+/// Waits until one append is acknowledged. It fails when the log fails, when it takes too long, or when this broker may no longer
+/// lead: the followers then copy what another leader writes, so nothing more is acknowledged here.
+async fn acknowledged(call: &Call, pending: Pending, deadline: tokio::time::Instant) -> Result<(), Refusal> {
+    let plain = |error: ErrorCode| (error, error.sentence().into());
+    let outcome = tokio::select! {
         biased;
-        told = tokio::time::timeout_at(deadline, one.done) => told,
-        () = call.shared.cluster.lease_over(), if one.leading.is_some() => {
-            return Err(refused_as(ErrorCode::NotLeaderOrFollower));
+        outcome = tokio::time::timeout_at(deadline, pending.done) => outcome,
+        () = call.shared.cluster.lease_over(), if pending.leader_state.is_some() => {
+            return Err(plain(ErrorCode::NotLeaderOrFollower));
         }
     };
-    if let (Some(leading), Ok(Ok(Err(StorageError::NotLeader { .. })))) = (&one.leading, &told) {
-        next_leader(call, leading).await;
+    if let (Some(leader_state), Ok(Ok(Err(StorageError::NotLeader { .. })))) =
+        (&pending.leader_state, &outcome)
+    {
+        next_leader(call, leader_state).await;
     }
-    match told {
-        Ok(Ok(Ok(()))) if one.leading.is_some_and(|leading| leading.is_under_min_isr()) => {
-            Err(refused_as(ErrorCode::NotEnoughReplicasAfterAppend))
+    match outcome {
+        Ok(Ok(Ok(())))
+            if pending.leader_state.is_some_and(|leader_state| leader_state.is_under_min_isr()) =>
+        {
+            Err(plain(ErrorCode::NotEnoughReplicasAfterAppend))
         }
         Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(error))) => Err(refused(&error)),
+        Ok(Ok(Err(error))) => Err(refusal_of(&error)),
         Ok(Err(_dropped)) => Err((ErrorCode::KafkaStorageError, "the log was closed before the sync".into())),
-        Err(_elapsed) => Err(refused_as(ErrorCode::RequestTimedOut)),
+        Err(_elapsed) => Err(plain(ErrorCode::RequestTimedOut)),
     }
 }
 
-/// Answers when every append is acknowledged or failed, or when the producer's patience is over.
+/// Answers when every append is acknowledged or has failed, or when the request's timeout is over.
 async fn when_acknowledged(
     call: Call,
     mut response: ProduceResponse,
@@ -406,14 +410,14 @@ async fn when_acknowledged(
 ) -> Reply {
     let timeout = Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0));
     let deadline = tokio::time::Instant::now() + timeout;
-    for one in pending {
-        let (topic, partition) = (one.topic, one.partition);
-        let Err(failure) = acknowledged(&call, one, deadline).await else { continue };
+    for append in pending {
+        let (topic, partition) = (append.topic, append.partition);
+        let Err(failure) = acknowledged(&call, append, deadline).await else { continue };
         let slot = response.responses.get_mut(topic).and_then(|t| t.partition_responses.get_mut(partition));
         if let Some(slot) = slot {
             *slot = answered(slot.index, Err(failure));
         }
     }
-    tell_leaders(&call, &mut response);
+    add_current_leaders(&call, &mut response);
     call.answer(&response)
 }

@@ -22,13 +22,13 @@ const ABORTABLE_FROM: i16 = 11;
 /// come to this broker; then its answer is not about the transaction that begins. Each time takes such an event.
 pub const MAX_QUESTIONS: usize = 5;
 
-/// What is known of a batch before it is appended.
+/// What the transaction's coordinator said about a batch that begins a transaction.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Verdict {
+pub struct TransactionCheck {
     /// Goes into the append.
     pub verified: Option<Verification>,
     /// The coordinator does not know the partition, or the producer.
-    pub refused: Option<ErrorCode>,
+    pub error: Option<ErrorCode>,
 }
 
 /// A batch that begins a transaction.
@@ -41,45 +41,45 @@ struct First {
 }
 
 /// A question to the coordinator.
-pub struct Question {
+pub struct CoordinatorQuestion {
     version: i16,
     firsts: Vec<First>,
     waiting: Waiting<TxnReply>,
 }
 
-/// Asks about the batches that begin a transaction, but for those whose verdict still holds; `None` when there
-/// are none. `topics[i]` is the name of the i-th topic; the batches lie in `bytes`; `verdicts` has a place
+/// Asks about the batches that begin a transaction, except those whose check still holds; `None` when there
+/// are none. `topics[i]` is the name of the i-th topic; the batches lie in `bytes`; `checks` has one entry
 /// for each of them.
 pub fn ask(
     call: &Call,
     batches: &Batches,
     topics: &[Option<String>],
     bytes: &[u8],
-    verdicts: &[Verdict],
-) -> Option<Question> {
+    checks: &[TransactionCheck],
+) -> Option<CoordinatorQuestion> {
     let Batches { request, ranges, .. } = batches;
     let transactional_id = request.transactional_id.as_ref()?;
     let (mut firsts, mut producer, mut place) = (Vec::new(), None, 0);
-    let picture = call.shared.topics.now();
+    let image = call.shared.topics.now();
     for (asked, name) in request.topic_data.iter().zip(topics) {
-        for one in &asked.partition_data {
-            let (range, known) = (ranges.get(place).cloned().flatten(), verdicts.get(place));
+        for data in &asked.partition_data {
+            let (range, known) = (ranges.get(place).cloned().flatten(), checks.get(place));
             place += 1;
             let Some(header) = range.and_then(|range| bytes.get(range)).and_then(transactional) else {
                 continue;
             };
             let (Some(name), id, epoch) = (name, header.producer_id, header.producer_epoch) else { continue };
-            let Ok((_, log)) = led(&call.shared, picture.named(name), one.index, -1) else { continue };
+            let Ok((_, log)) = led(&call.shared, image.named(name), data.index, -1) else { continue };
             let adds = call.version >= ADDS_FROM;
             // A batch that the log would refuse anyway is refused there.
             let Ok(Some(verification)) = log.begin_verification(id, epoch, header.base_sequence, adds) else {
                 continue;
             };
-            if known.is_some_and(|known| known.refused.is_some() || known.verified == Some(verification)) {
+            if known.is_some_and(|known| known.error.is_some() || known.verified == Some(verification)) {
                 continue;
             }
             producer.get_or_insert((id, epoch));
-            firsts.push(First { place: place - 1, topic: name.clone(), partition: one.index, verification });
+            firsts.push(First { place: place - 1, topic: name.clone(), partition: data.index, verification });
         }
     }
     let (producer_id, producer_epoch) = producer?;
@@ -91,21 +91,21 @@ pub fn ask(
         topics: by_topic(&firsts),
     };
     let waiting = call.shared.coordinators.ask_for_log(call.caller(), transaction);
-    Some(Question { version: call.version, firsts, waiting })
+    Some(CoordinatorQuestion { version: call.version, firsts, waiting })
 }
 
-impl Question {
+impl CoordinatorQuestion {
     /// Notes the coordinator's answer, when it has come already; or gives the question back.
-    pub fn take(mut self, verdicts: &mut [Verdict]) -> Option<Self> {
+    pub fn take(mut self, checks: &mut [TransactionCheck]) -> Option<Self> {
         let Some(answer) = self.waiting.take() else { return Some(self) };
-        note(verdicts, self.version, &self.firsts, answer);
+        note(checks, self.version, &self.firsts, answer);
         None
     }
 
     /// Notes the coordinator's answer.
-    pub async fn answer(self, verdicts: &mut [Verdict]) {
+    pub async fn answer(self, checks: &mut [TransactionCheck]) {
         let answer = self.waiting.await;
-        note(verdicts, self.version, &self.firsts, answer);
+        note(checks, self.version, &self.firsts, answer);
     }
 }
 
@@ -115,17 +115,24 @@ fn transactional(batch: &[u8]) -> Option<BatchHeader> {
 
 fn by_topic(firsts: &[First]) -> Vec<AddPartitionsToTxnTopic> {
     let mut topics: Vec<AddPartitionsToTxnTopic> = Vec::new();
-    for one in firsts {
+    for first in firsts {
         match topics.last_mut() {
-            Some(topic) if topic.name == one.topic => topic.partitions.push(one.partition),
-            _ => topics
-                .push(AddPartitionsToTxnTopic { name: one.topic.clone(), partitions: vec![one.partition] }),
+            Some(topic) if topic.name == first.topic => topic.partitions.push(first.partition),
+            _ => topics.push(AddPartitionsToTxnTopic {
+                name: first.topic.clone(),
+                partitions: vec![first.partition],
+            }),
         }
     }
     topics
 }
 
-fn note(verdicts: &mut [Verdict], version: i16, firsts: &[First], answer: Result<TxnReply, ErrorCode>) {
+fn note(
+    checks: &mut [TransactionCheck],
+    version: i16,
+    firsts: &[First],
+    answer: Result<TxnReply, ErrorCode>,
+) {
     let error_of = |index: usize| match &answer {
         // Answers stand in the order of the question.
         Ok(TxnReply::AddPartitions(answers)) => {
@@ -135,23 +142,24 @@ fn note(verdicts: &mut [Verdict], version: i16, firsts: &[First], answer: Result
         Err(error) => *error,
     };
     for (index, first) in firsts.iter().enumerate() {
-        let Some(verdict) = verdicts.get_mut(first.place) else { continue };
-        *verdict = match error_of(index) {
-            ErrorCode::None => Verdict { verified: Some(first.verification), refused: None },
+        let Some(check) = checks.get_mut(first.place) else { continue };
+        *check = match error_of(index) {
+            ErrorCode::None => TransactionCheck { verified: Some(first.verification), error: None },
             error => {
-                let refused = in_words(error, version >= ABORTABLE_FROM, version >= ADDS_FROM);
-                Verdict { verified: None, refused: Some(refused) }
+                let error = in_words(error, version >= ABORTABLE_FROM, version >= ADDS_FROM);
+                TransactionCheck { verified: None, error: Some(error) }
             }
         };
     }
 }
 
-/// What tells a producer to send its batch again, since nobody has asked about the transaction that it begins now.
+/// The error that makes a producer send its batch again, because the transaction that it begins was not verified.
 pub fn unverified(version: i16) -> ErrorCode {
     in_words(ErrorCode::ConcurrentTransactions, version >= ABORTABLE_FROM, version >= ADDS_FROM)
 }
 
-/// The coordinator's error, as a producer understands it that knows TRANSACTION_ABORTABLE, or has partitions added (`adds`).
+/// The coordinator's error, translated for a producer: by whether it knows TRANSACTION_ABORTABLE, and whether it has partitions added
+/// (`adds`).
 pub fn in_words(error: ErrorCode, knows_abortable: bool, adds: bool) -> ErrorCode {
     match error {
         ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,

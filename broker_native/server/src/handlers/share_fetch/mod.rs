@@ -8,17 +8,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::read::{ANSWERED_MAX, Found, Wanted, gather};
+use self::read::{ANSWERED_MAX, FoundRecords, WantedRecords, gather};
 use super::common::share_admin::NAMED_MAX;
 use super::common::share_call::{
     Acknowledging, SAID_MAX, SAYS_TOO_MUCH, Said, acknowledge, error_of, refresh, session_key,
 };
-use super::common::share_leaders::Leaders;
+use super::common::share_leaders::CurrentLeaders;
 use super::common::share_release::release;
 use crate::call::{Call, Outcome, Reply};
-use crate::io::outbox::{Answer, Part};
+use crate::io::response_queue::{Answer, Part};
 use crate::notice::notice;
-use crate::share_groups::sessions::{CLOSES, Client, OPENS, SessionKey, TopicPartition, Turn};
+use crate::share_groups::sessions::{
+    CLOSES, OPENS, SessionClient, SessionPartitions, ShareSessionKey, TopicIdPartition,
+};
 use crate::state::watch::Watch;
 use pylog_storage::LogSlice;
 use pylog_wire::messages::share_fetch::{
@@ -36,7 +38,7 @@ const ACKNOWLEDGES_NOTHING: &str =
     "A request that opens a share session cannot acknowledge: nothing was acquired in it.";
 /// Why a request that names too many partitions is refused.
 const NAMES_TOO_MUCH: &str =
-    "One request names at most 100000 partitions: add them to the session with several.";
+    "A request may name at most 100000 partitions: add them to the session with several requests.";
 /// Runs up to this size are copied into the answer, which then leaves in one write.
 const INLINE_BYTES: usize = /* 32 KiB */ 32 << 10;
 
@@ -57,7 +59,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         CLOSES => sessions.close(&session),
         _ => {
             let forgotten = forgotten(&request);
-            let client = Client { address: call.peer.ip(), connection: call.connection };
+            let client = SessionClient { address: call.peer.ip(), connection: call.connection };
             sessions.read(&session, epoch, client, &asked, &forgotten)
         }
     };
@@ -76,7 +78,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
     let taken = acknowledge(&call, &session, said, request.is_renew_ack);
     if epoch == CLOSES {
         // What waits for records in this session ends.
-        call.shared.share_groups.waking.wake(&session.group_id);
+        call.shared.share_groups.group_watchers.wake(&session.group_id);
         return Outcome::later(async move {
             release(&call.shared, &session, &partitions).await;
             reply(&call, &session, taken, Polled::default()).await
@@ -97,7 +99,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
 fn senseless(request: &ShareFetchRequest) -> Option<&'static str> {
     let named = || request.topics.iter().flat_map(|topic| &topic.partitions);
     let forgotten: usize = request.forgotten_topics_data.iter().map(|topic| topic.partitions.len()).sum();
-    let said = named().filter(|one| !one.acknowledgement_batches.is_empty()).count();
+    let said = named().filter(|partition| !partition.acknowledgement_batches.is_empty()).count();
     if named().count().saturating_add(forgotten) > NAMED_MAX {
         return Some(NAMES_TOO_MUCH);
     }
@@ -108,12 +110,12 @@ fn senseless(request: &ShareFetchRequest) -> Option<&'static str> {
 }
 
 /// The partitions that are named, and what is acknowledged.
-fn split(topics: Vec<FetchTopic>) -> (Vec<TopicPartition>, Vec<Said>) {
+fn split(topics: Vec<FetchTopic>) -> (Vec<TopicIdPartition>, Vec<Said>) {
     let (mut asked, mut said) = (Vec::new(), Vec::new());
     for FetchTopic { topic_id, partitions } in topics {
-        for one in partitions {
-            asked.push((topic_id, one.partition_index));
-            let (partition, batches) = (one.partition_index, one.acknowledgement_batches);
+        for partition in partitions {
+            asked.push((topic_id, partition.partition_index));
+            let (partition, batches) = (partition.partition_index, partition.acknowledgement_batches);
             if !batches.is_empty() {
                 said.push(Said { topic_id, partition, batches });
             }
@@ -122,37 +124,39 @@ fn split(topics: Vec<FetchTopic>) -> (Vec<TopicPartition>, Vec<Said>) {
     (asked, said)
 }
 
-/// A session has no room for partitions that are not there: the client is told now, of so many as one answer tells of.
-fn existing(call: &Call, asked: Vec<TopicPartition>) -> (Vec<TopicPartition>, Vec<Found>) {
-    let picture = call.shared.topics.now();
+/// Splits off partitions that do not exist: they take no room in the session, and the answer names them, up to [`ANSWERED_MAX`].
+fn existing(call: &Call, asked: Vec<TopicIdPartition>) -> (Vec<TopicIdPartition>, Vec<FoundRecords>) {
+    let image = call.shared.topics.now();
     let (mut there, mut missing) = (Vec::new(), Vec::new());
     for (topic_id, number) in asked {
-        let at = (topic_id, number);
-        match picture.with_id(&topic_id).map(|topic| topic.partition(number).is_some()) {
-            Some(true) => there.push(at),
+        let topic_partition = (topic_id, number);
+        match image.with_id(&topic_id).map(|topic| topic.partition(number).is_some()) {
+            Some(true) => there.push(topic_partition),
             _ if missing.len() >= ANSWERED_MAX => {}
-            Some(false) => missing.push(Found::failed(at, ErrorCode::UnknownTopicOrPartition)),
-            None => missing.push(Found::failed(at, ErrorCode::UnknownTopicId)),
+            Some(false) => {
+                missing.push(FoundRecords::failed(topic_partition, ErrorCode::UnknownTopicOrPartition))
+            }
+            None => missing.push(FoundRecords::failed(topic_partition, ErrorCode::UnknownTopicId)),
         }
     }
     (there, missing)
 }
 
-fn forgotten(request: &ShareFetchRequest) -> Vec<TopicPartition> {
+fn forgotten(request: &ShareFetchRequest) -> Vec<TopicIdPartition> {
     let topics = request.forgotten_topics_data.iter();
     topics.flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number))).collect()
 }
 
-/// What is to be read; nothing for who only acknowledges.
+/// What is to be read; nothing for a request that only acknowledges.
 fn wanted(
     call: &Call,
     request: &ShareFetchRequest,
-    session: &SessionKey,
-    partitions: Turn,
-) -> Option<Wanted> {
+    session: &ShareSessionKey,
+    partitions: SessionPartitions,
+) -> Option<WantedRecords> {
     let only_acknowledges = request.is_renew_ack || request.max_records <= 0 || request.max_bytes <= 0;
     let max_bytes = request.max_bytes.min(call.shared.settings.fetch_max_bytes);
-    (!only_acknowledges && !partitions.is_empty()).then(|| Wanted {
+    (!only_acknowledges && !partitions.is_empty()).then(|| WantedRecords {
         session: session.clone(),
         partitions,
         max_records: request.max_records.into(),
@@ -162,30 +166,30 @@ fn wanted(
     })
 }
 
-/// What a poll brought.
+/// What a poll found.
 #[derive(Default)]
 struct Polled {
-    found: Vec<Found>,
+    found: Vec<FoundRecords>,
     /// How long the client is asked to wait by itself.
     throttle: Duration,
 }
 
-/// Gathers; where the request `waits` again whenever a partition moves or a member gives something back, until there is something, the
-/// time is over, the session ends, or the server stops.
-async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, waits: bool) -> Polled {
-    let patience = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
+/// Acquires records. If the request `waits`, tries again whenever a partition has new records or a member gives some back, until there
+/// are some, the time is over, the session ends, or the server stops.
+async fn long_poll(call: &Call, wanted: WantedRecords, request: &ShareFetchRequest, waits: bool) -> Polled {
+    let max_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
     let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
     if place.is_none() {
         notice("a share fetch does not wait for records: fetch.wait.max.partitions wait already");
     }
-    let throttle = if place.is_none() { patience.min(THROTTLE_MAX) } else { Duration::ZERO };
-    let over = tokio::time::sleep(patience);
+    let throttle = if place.is_none() { max_wait.min(THROTTLE_MAX) } else { Duration::ZERO };
+    let over = tokio::time::sleep(max_wait);
     tokio::pin!(over);
     let stop = call.shared.shutdown.wait();
     tokio::pin!(stop);
-    let group = call.shared.share_groups.waking.of(&wanted.session.group_id);
-    let mut last = !waits || place.is_none() || patience.is_zero() || request.min_bytes <= 0;
+    let group = call.shared.share_groups.group_watchers.of(&wanted.session.group_id);
+    let mut last = !waits || place.is_none() || max_wait.is_zero() || request.min_bytes <= 0;
     let mut has_waited = false;
     loop {
         // Begun before the look: nothing that comes meanwhile is missed.
@@ -199,7 +203,7 @@ async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, wai
             Some(_nothing) => {}
         }
         if !std::mem::replace(&mut has_waited, true) {
-            call.shared.metrics.long_polls.one();
+            call.shared.metrics.long_polls.increment();
         }
         tokio::select! {
             () = watch.woken() => {}
@@ -210,7 +214,7 @@ async fn long_poll(call: &Call, wanted: Wanted, request: &ShareFetchRequest, wai
 }
 
 /// What there is for the member; `None` when its session is over: what was found for it goes to others.
-async fn look(call: &Call, wanted: &Wanted) -> Option<Vec<Found>> {
+async fn look(call: &Call, wanted: &WantedRecords) -> Option<Vec<FoundRecords>> {
     let sessions = &call.shared.share_groups.sessions;
     if !sessions.goes_on(&wanted.session, &wanted.partitions) {
         return None;
@@ -223,10 +227,10 @@ async fn look(call: &Call, wanted: &Wanted) -> Option<Vec<Found>> {
     None
 }
 
-async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: Polled) -> Reply {
-    let mut answered: BTreeMap<TopicPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
-    for Found { at, data, slice } in polled.found {
-        answered.insert(at, (data, slice));
+async fn reply(call: &Call, session: &ShareSessionKey, taken: Acknowledging, polled: Polled) -> Reply {
+    let mut answered: BTreeMap<TopicIdPartition, (PartitionData, Option<LogSlice>)> = BTreeMap::new();
+    for FoundRecords { topic_partition, data, slice } in polled.found {
+        answered.insert(topic_partition, (data, slice));
     }
     for (topic_id, partition_index, waiting) in taken {
         let error = error_of(waiting.await);
@@ -242,12 +246,12 @@ async fn reply(call: &Call, session: &SessionKey, taken: Acknowledging, polled: 
         ..Default::default()
     };
     let mut slices = Vec::with_capacity(answered.len());
-    let mut leaders = Leaders::of(call);
+    let mut leaders = CurrentLeaders::of(call);
     for ((topic_id, number), (mut data, slice)) in answered {
         slices.push(slice);
         let errors = [data.error_code, data.acknowledge_error_code];
         if errors.contains(&ErrorCode::NotLeaderOrFollower.code()) {
-            data.current_leader = leaders.tell(&topic_id, number, ErrorCode::NotLeaderOrFollower);
+            data.current_leader = leaders.current_leader(&topic_id, number, ErrorCode::NotLeaderOrFollower);
         }
         match response.responses.last_mut().filter(|topic| topic.topic_id == topic_id) {
             Some(topic) => topic.partitions.push(data),

@@ -10,7 +10,7 @@ use crate::errors::{is_ours, of_storage};
 use crate::handlers::common::lookup::led;
 use crate::handlers::common::share_call::ask;
 use crate::notice::notice;
-use crate::share_groups::sessions::{SessionKey, TopicPartition, Turn};
+use crate::share_groups::sessions::{SessionPartitions, ShareSessionKey, TopicIdPartition};
 use crate::state::watch::Watchers;
 use pylog_coordinator::group::{Group, Kind};
 use pylog_coordinator::share::requests::LogRange;
@@ -23,68 +23,68 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::ShareGroupDescribeRequest;
 use pylog_wire::messages::share_fetch::{AcquiredRecords, PartitionData};
 
-/// A partition is looked at so often in one request: where it has nothing for members, the next look is behind that.
+/// How often one request looks at a partition: where a look finds nothing for members, the next one begins behind it.
 const LOOKS_MAX: usize = 64;
-/// One look goes over so many batches at most: their headers are read, and stay in memory meanwhile.
+/// Most batches that one look covers: their headers are read, and stay in memory meanwhile.
 const BATCHES_MAX: usize = 1_000;
-/// Most partitions that one answer tells of; the next request begins with another one.
+/// Most partitions in one answer; the next request begins with another one.
 pub const ANSWERED_MAX: usize = 1_000;
-/// One look waits so long for states that are not read yet.
-const STATES_PATIENCE: Duration = Duration::from_millis(100);
-/// So many partitions at once; then other requests come in between.
+/// How long a request waits for states that are not read yet.
+const STATES_TIMEOUT: Duration = Duration::from_millis(100);
+/// How many partitions are handled before other requests get a turn.
 const AT_ONCE: usize = 100;
 
 /// What a member wants to read.
-pub struct Wanted {
+pub struct WantedRecords {
     /// Who.
-    pub session: SessionKey,
+    pub session: ShareSessionKey,
     /// Where, in the order in which they are served.
-    pub partitions: Turn,
-    /// So many records, and what is in the same batch as the last of them.
+    pub partitions: SessionPartitions,
+    /// Most records, and those in the same batch as the last of them.
     pub max_records: i64,
-    /// None more than that.
+    /// Whether no record more than `max_records` is given, even of the same batch.
     pub exact: bool,
-    /// At most so many bytes, but for the first batch.
+    /// Most bytes, except that the first batch is always given.
     pub max_bytes: usize,
     /// Of its group.
     pub settings: GroupSettings,
 }
 
 /// What a partition has for the member.
-pub struct Found {
+pub struct FoundRecords {
     /// Where.
-    pub at: TopicPartition,
+    pub topic_partition: TopicIdPartition,
     /// The records that were acquired, or an error.
     pub data: PartitionData,
     /// The batches that they are in.
     pub slice: Option<LogSlice>,
 }
 
-impl Found {
+impl FoundRecords {
     /// An error.
-    pub fn failed(at: TopicPartition, error: ErrorCode) -> Self {
+    pub fn failed(topic_partition: TopicIdPartition, error: ErrorCode) -> Self {
         let data = PartitionData {
-            partition_index: at.1,
+            partition_index: topic_partition.1,
             error_code: error.code(),
             error_message: Some(error.sentence().to_owned()),
             ..Default::default()
         };
-        Self { at, data, slice: None }
+        Self { topic_partition, data, slice: None }
     }
 }
 
-impl Wanted {
-    /// Who tells of new records.
+impl WantedRecords {
+    /// Woken by new records.
     pub fn watchers(&self, call: &Call) -> Vec<Arc<Watchers>> {
-        let picture = call.shared.topics.now();
-        let of = |(topic_id, number): &TopicPartition| {
-            picture.with_id(topic_id)?.partition(*number).map(|partition| Arc::clone(&partition.watchers))
+        let image = call.shared.topics.now();
+        let of = |(topic_id, number): &TopicIdPartition| {
+            image.with_id(topic_id)?.partition(*number).map(|partition| Arc::clone(&partition.watchers))
         };
         self.partitions.iter().filter_map(of).collect()
     }
 }
 
-/// What may still be given.
+/// How much the answer may still take.
 struct Left {
     records: i64,
     bytes: usize,
@@ -95,11 +95,11 @@ struct Left {
 }
 
 /// Acquires records of one partition after the other, as far as the limits allow.
-pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
-    let until = Instant::now() + STATES_PATIENCE;
+pub async fn gather(call: &Call, wanted: &WantedRecords) -> Vec<FoundRecords> {
+    let until = Instant::now() + STATES_TIMEOUT;
     let mut left = Left { records: wanted.max_records, bytes: wanted.max_bytes, is_first: true, until };
     let mut found = Vec::new();
-    for (looks, at) in wanted.partitions.iter().enumerate() {
+    for (looks, topic_partition) in wanted.partitions.iter().enumerate() {
         let is_full = left.records <= 0 || (left.bytes == 0 && !left.is_first);
         if is_full || found.len() >= ANSWERED_MAX {
             break;
@@ -107,27 +107,29 @@ pub async fn gather(call: &Call, wanted: &Wanted) -> Vec<Found> {
         if looks % AT_ONCE == AT_ONCE - 1 {
             tokio::task::yield_now().await;
         }
-        match one(call, wanted, *at, &mut left).await {
+        match acquire(call, wanted, *topic_partition, &mut left).await {
             Ok(None) => {}
-            Ok(Some((acquired, slice))) => {
-                found.push(Found { at: *at, data: data_of(*at, &acquired), slice: Some(slice) })
-            }
-            Err(error) => found.push(Found::failed(*at, error)),
+            Ok(Some((acquired, slice))) => found.push(FoundRecords {
+                topic_partition: *topic_partition,
+                data: data_of(*topic_partition, &acquired),
+                slice: Some(slice),
+            }),
+            Err(error) => found.push(FoundRecords::failed(*topic_partition, error)),
         }
     }
     found
 }
 
 /// Looks at one partition until there is something or nothing comes next.
-async fn one(
+async fn acquire(
     call: &Call,
-    wanted: &Wanted,
-    (topic_id, partition): TopicPartition,
+    wanted: &WantedRecords,
+    (topic_id, partition): TopicIdPartition,
     left: &mut Left,
 ) -> Result<Option<(Vec<Acquired>, LogSlice)>, ErrorCode> {
     let log = {
-        let picture = call.shared.topics.now();
-        let topic = picture.with_id(&topic_id).ok_or(ErrorCode::UnknownTopicId)?;
+        let image = call.shared.topics.now();
+        let topic = image.with_id(&topic_id).ok_or(ErrorCode::UnknownTopicId)?;
         Arc::clone(led(&call.shared, Some(topic), partition, /* unknown */ -1)?.1)
     };
     let key = ShareKey { group_id: wanted.session.group_id.clone(), topic_id, partition };
@@ -167,14 +169,14 @@ async fn one(
 /// From where on is to be read. A share partition that is not there is made for a member of the group.
 async fn next(
     call: &Call,
-    wanted: &Wanted,
+    wanted: &WantedRecords,
     key: &ShareKey,
     log: &Arc<PartitionLog>,
     until: Instant,
 ) -> Result<Option<i64>, ErrorCode> {
     let offsets = log.offsets();
     let range = LogRange { start: offsets.log_start_offset, end: offsets.log_end_offset };
-    // It comes when the state is read; who does not wait for it is woken then.
+    // The answer comes when the state is read; a long poll that does not wait for it is woken then.
     let asked = |begin| {
         let waiting = ask(&call.shared, key.clone(), ShareRequest::Next { log: range, begin });
         async move {
@@ -217,7 +219,7 @@ fn quiet<T>(answer: Result<ShareReply, ErrorCode>) -> Result<Option<T>, ErrorCod
 }
 
 /// Whether the group knows the member, which its coordinator says.
-async fn is_member(call: &Call, session: &SessionKey) -> Result<bool, ErrorCode> {
+async fn is_member(call: &Call, session: &ShareSessionKey) -> Result<bool, ErrorCode> {
     let knows = |group: &Group| match &group.kind {
         Kind::Share(group) => group.members.contains_key(&session.member_id),
         _ => false,
@@ -225,15 +227,15 @@ async fn is_member(call: &Call, session: &SessionKey) -> Result<bool, ErrorCode>
     let groups = &call.shared.coordinators.groups;
     let number = groups.partition_of(&session.group_id).ok_or(ErrorCode::NotCoordinator)?;
     let Some(shard) = groups.shard(number) else {
-        let picture = call.shared.topics.now();
-        let topic = picture.named(groups.topic()).ok_or(ErrorCode::NotCoordinator)?;
+        let image = call.shared.topics.now();
+        let topic = image.named(groups.topic()).ok_or(ErrorCode::NotCoordinator)?;
         let leader = topic.partition(number).ok_or(ErrorCode::NotCoordinator)?.spec.leader;
         return is_member_at(call, leader, session).await;
     };
     shard.look(|machine| machine.group(&session.group_id).is_some_and(knows))
 }
 
-async fn is_member_at(call: &Call, id: i32, session: &SessionKey) -> Result<bool, ErrorCode> {
+async fn is_member_at(call: &Call, id: i32, session: &ShareSessionKey) -> Result<bool, ErrorCode> {
     let group_ids = vec![session.group_id.clone()];
     let request = ShareGroupDescribeRequest { group_ids, ..Default::default() };
     let answer = call.shared.peers.call(id, &request).await.map_err(|error| error.of_coordinator())?;
@@ -245,7 +247,7 @@ async fn is_member_at(call: &Call, id: i32, session: &SessionKey) -> Result<bool
     }
 }
 
-/// Where a share partition begins that is made; `None`: that cannot be told now.
+/// Where a new share partition begins; `None` when that cannot be found out now.
 async fn begin(call: &Call, log: &Arc<PartitionLog>, reset: OffsetReset) -> Result<Option<i64>, ErrorCode> {
     let offsets = log.offsets();
     match reset {
@@ -323,7 +325,7 @@ fn bytes_of<'a>(headers: impl Iterator<Item = &'a BatchHeader>) -> usize {
     headers.map(BatchHeader::size).sum()
 }
 
-fn data_of((_, partition_index): TopicPartition, acquired: &[Acquired]) -> PartitionData {
+fn data_of((_, partition_index): TopicIdPartition, acquired: &[Acquired]) -> PartitionData {
     let runs = acquired.iter().map(|run| AcquiredRecords {
         first_offset: run.first_offset,
         last_offset: run.last_offset,

@@ -1,5 +1,5 @@
-//! A leader that cannot write, while others could lead: `upkeep/storage_failure` tells Python, which ends the broker in good
-//! order, as Apache Kafka ends one whose log directories have failed.
+//! A leader that cannot write, while others could lead: `upkeep/storage_failure` reports it to Python, which stops the broker
+//! cleanly, as Apache Kafka ends one whose log directories have failed.
 //!
 //! A partition that no other live replica could lead does not count: there a broker that refuses records and still serves
 //! the old ones is worth more than none.

@@ -4,20 +4,20 @@
 //! | file | what it owns |
 //! |---|---|
 //! | `mod` | [`Replication`]: what all led partitions share |
-//! | [`failure`] | that a disk does not take what a leader writes |
-//! | [`leading`] | one partition that this broker leads and others copy, in one epoch |
-//! | [`seat`] | who leads a log now, for what the log calls |
-//! | [`proposals`] | who has an ISR to be stored |
-//! | [`nearest`] | which replica a consumer had better read from |
+//! | [`failure`] | that a leader's log cannot be written |
+//! | [`leader_state`] | one partition that this broker leads and others copy, in one epoch |
+//! | [`leader_slot`] | the leader of a log now, for the log's listeners |
+//! | [`proposals`] | which partitions have an ISR to be stored |
+//! | [`nearest`] | which replica a consumer should read from |
 //!
-//! A partition with one replica has none of this: one look at [`Partition::leading`] tells.
+//! A partition with one replica has none of this: its [`Partition::leader_state`] is `None`.
 //!
-//! [`Partition::leading`]: super::topics::Partition::leading
+//! [`Partition::leader_state`]: super::topics::Partition::leading
 pub mod failure;
-pub mod leading;
+pub mod leader_slot;
+pub mod leader_state;
 pub mod nearest;
 pub mod proposals;
-pub mod seat;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -38,7 +38,7 @@ pub struct Replication {
     pub lag_max_ms: i64,
     /// ISRs to be stored.
     pub proposals: Proposals,
-    /// Why this broker had better not lead.
+    /// Why this broker should not lead.
     pub failure: Failure,
     /// How fast throttled replicas may be copied from here.
     pub throttle: Throttle,
@@ -73,7 +73,7 @@ impl Replication {
         let _ = self.runtime.set(Handle::current());
     }
 
-    /// Does `work` on another thread; here before the server listens, when nobody waits for anything.
+    /// Runs `work` on another thread; in the caller's own before the server listens, when no request can wait for it.
     fn apart(&self, work: impl FnOnce() + Send + 'static) {
         match self.runtime.get() {
             Some(runtime) => drop(runtime.spawn(async move { work() })),

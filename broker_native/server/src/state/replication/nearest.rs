@@ -1,5 +1,5 @@
-//! Which replica a consumer had better read from: one in its own rack (KIP-392). Pure.
-use super::leading::InSync;
+//! Which replica a consumer should read from: one in its own rack (KIP-392). Pure.
+use super::leader_state::InSync;
 use crate::cluster::view::ClusterView;
 
 /// Kafka's selector, the only one there is.
@@ -17,11 +17,13 @@ pub fn nearest(
     if rack.is_empty() || own_rack == Some(rack) {
         return None;
     }
-    let is_near =
-        |one: &&InSync| view.broker(one.id).is_some_and(|broker| broker.rack.as_deref() == Some(rack));
-    let has_it = |one: &&InSync| one.log_start_offset <= offset && offset <= one.log_end_offset;
+    let is_near = |follower: &&InSync| {
+        view.broker(follower.id).is_some_and(|broker| broker.rack.as_deref() == Some(rack))
+    };
+    let has_it =
+        |follower: &&InSync| follower.log_start_offset <= offset && offset <= follower.log_end_offset;
     let near = in_sync.iter().filter(is_near).filter(has_it);
-    near.max_by_key(|one| (one.log_end_offset, -one.id)).map(|one| one.id)
+    near.max_by_key(|follower| (follower.log_end_offset, -follower.id)).map(|follower| follower.id)
 }
 
 #[cfg(test)]

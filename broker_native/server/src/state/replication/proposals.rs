@@ -24,7 +24,7 @@ pub trait Proposer: Send + Sync {
     fn answered(self: Arc<Self>, partition_epoch: i32, answer: Answer) -> bool;
 }
 
-/// Who has something to propose.
+/// The partitions that have something to propose.
 #[derive(Default)]
 pub struct Proposals {
     waiting: Mutex<Vec<Arc<dyn Proposer>>>,
@@ -32,9 +32,9 @@ pub struct Proposals {
 }
 
 impl Proposals {
-    /// `leading` has a proposal.
-    pub fn add(&self, leading: Arc<dyn Proposer>) {
-        self.waiting.lock().push(leading);
+    /// `proposer` has a proposal.
+    pub fn add(&self, proposer: Arc<dyn Proposer>) {
+        self.waiting.lock().push(proposer);
         self.wake.notify_one();
     }
 
@@ -45,17 +45,17 @@ impl Proposals {
         let taken: Vec<_> = waiting.drain(..count).collect();
         drop(waiting);
         let mut seen = HashMap::with_capacity(taken.len());
-        let first = |leading: &Arc<dyn Proposer>| {
-            let key = (leading.topic().to_owned(), leading.partition());
+        let first = |proposer: &Arc<dyn Proposer>| {
+            let key = (proposer.topic().to_owned(), proposer.partition());
             seen.insert(key, ()).is_none()
         };
         let each: Vec<_> = taken.into_iter().filter(first).collect();
         each.into_iter()
-            .filter_map(|leading| leading.proposal().map(|proposal| (leading, proposal)))
+            .filter_map(|proposer| proposer.proposal().map(|proposal| (proposer, proposal)))
             .collect()
     }
 
-    /// Waits until somebody has.
+    /// Waits until there is one.
     pub async fn some(&self) {
         while self.waiting.lock().is_empty() {
             self.wake.notified().await;

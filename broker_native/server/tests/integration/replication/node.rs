@@ -240,7 +240,7 @@ impl Node {
             return failed(ErrorCode::ClusterAuthorizationFailed);
         }
         let offsets = up.log.offsets();
-        let told = PartitionData {
+        let offsets_only = PartitionData {
             high_watermark: offsets.high_watermark,
             log_start_offset: offsets.log_start_offset,
             ..PartitionData::default()
@@ -249,7 +249,10 @@ impl Node {
             match up.log.epoch_end_offset(at.last_fetched_epoch) {
                 None => return failed(ErrorCode::OffsetOutOfRange),
                 Some((epoch, end_offset)) if epoch < at.last_fetched_epoch || end_offset < at.offset => {
-                    return PartitionData { diverging_epoch: EpochEndOffset { epoch, end_offset }, ..told };
+                    return PartitionData {
+                        diverging_epoch: EpochEndOffset { epoch, end_offset },
+                        ..offsets_only
+                    };
                 }
                 Some(_) => {}
             }
@@ -264,7 +267,7 @@ impl Node {
             self.moved(moved);
         }
         let high_watermark = self.log().offsets().high_watermark;
-        PartitionData { high_watermark, records: Some(slice.read().unwrap().into()), ..told }
+        PartitionData { high_watermark, records: Some(slice.read().unwrap().into()), ..offsets_only }
     }
 
     /// Answers where its log begins and ends.

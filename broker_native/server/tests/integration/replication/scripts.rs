@@ -49,13 +49,13 @@ impl Script {
         self.nodes[id].crash(None);
     }
 
-    /// `id` leads in a new epoch, in which `isr` is in sync; those of `told` hear of it.
-    fn lead(&mut self, id: usize, isr: &[usize], told: &[usize]) {
+    /// `id` leads in a new epoch, in which `isr` is in sync; those of `informed` hear of it.
+    fn lead(&mut self, id: usize, isr: &[usize], informed: &[usize]) {
         self.doc.leader = Some(id);
         self.doc.leader_epoch += 1;
         self.doc.partition_epoch += 1;
         self.doc.isr = isr.iter().copied().collect();
-        told.iter().for_each(|id| self.nodes[*id].learn(&self.doc, &self.alive, self.now_ms).unwrap());
+        informed.iter().for_each(|id| self.nodes[*id].learn(&self.doc, &self.alive, self.now_ms).unwrap());
     }
 
     /// `id` appends `count` records, one batch each.
@@ -133,11 +133,11 @@ impl Script {
 }
 
 #[test]
-fn kip_101_a_restarted_follower_keeps_what_it_was_not_told_is_committed() {
+fn kip_101_a_restarted_follower_keeps_what_it_does_not_know_to_be_committed() {
     let mut script = Script::new(&[A, B]);
     script.write(A, 2);
     script.copy(B);
-    // B asks on, which commits both at A; the answer, which would tell B, is lost.
+    // B asks on, which commits both at A; the answer, which would let B know, is lost.
     let at = script.ask(B);
     script.serve(B, &at);
     assert_eq!((script.watermark(A), script.watermark(B)), (2, 0));
@@ -279,7 +279,7 @@ fn where_the_leaders_log_begins_is_where_the_followers_does() {
 }
 
 #[test]
-fn a_damaged_batch_is_told_once_never_written_and_asked_for_again() {
+fn a_damaged_batch_is_reported_once_never_written_and_asked_for_again() {
     let mut script = Script::new(&[A, B]);
     script.write(A, 1);
     let at = script.ask(B);
@@ -287,14 +287,14 @@ fn a_damaged_batch_is_told_once_never_written_and_asked_for_again() {
     let mut bytes = good.records.clone().unwrap().to_vec();
     *bytes.last_mut().unwrap() ^= 1;
     let damaged = PartitionData { records: Some(bytes.into()), ..good.clone() };
-    let told = script.nodes[B].fetched(&at, &damaged, script.now_ms).unwrap();
-    assert!(told.news.is_some());
+    let step = script.nodes[B].fetched(&at, &damaged, script.now_ms).unwrap();
+    assert!(step.news.is_some());
     assert_eq!(script.end(B), 0);
     let Need::Wait(until) = script.nodes[B].need(script.now_ms) else { panic!("no pause after a failure") };
     script.now_ms = until as i64;
     assert_eq!(script.ask(B), at);
-    let told = script.nodes[B].fetched(&at, &damaged, script.now_ms).unwrap();
-    assert_eq!(told.news, None, "the same failure is told again");
+    let step = script.nodes[B].fetched(&at, &damaged, script.now_ms).unwrap();
+    assert_eq!(step.news, None, "the same failure is reported again");
     script.now_ms += 1_000;
     script.ask(B);
     script.nodes[B].fetched(&at, &good, script.now_ms).unwrap();

@@ -234,7 +234,7 @@ impl Sim {
             if !self.faults && self.is_well() {
                 return self.finish();
             }
-            assert!(at < FAULTS_MS + HEALING_MS, "{}: not well again: {}", self.name, self.picture());
+            assert!(at < FAULTS_MS + HEALING_MS, "{}: not well again: {}", self.name, self.describe());
         }
         unreachable!("ticks never end")
     }
@@ -245,7 +245,7 @@ impl Sim {
             Event::Produce => self.produce(),
             Event::Fault => self.fault(),
             Event::Settle => {
-                self.settle();
+                self.reconcile();
                 let ms = 5 + self.dice.below(40);
                 self.later(ms, Event::Settle);
             }
@@ -379,7 +379,7 @@ impl Sim {
             if !self.store.alive.contains_key(&id) {
                 // The process lives on with a new session; nothing of its log was lost.
                 up.broker_epoch = self.store.register(id, true);
-                self.tell_all();
+                self.announce_all();
             }
             self.nodes[id].up().renewed_ms = now_ms;
         }
@@ -433,7 +433,7 @@ impl Sim {
         let Message::Propose { from, leader_epoch, proposal } = message else { return };
         let partition_epoch = proposal.partition_epoch;
         let answer = self.store.alter(from, leader_epoch, &proposal);
-        self.tell_all();
+        self.announce_all();
         // An answer that is lost is an answer that says nothing.
         let answer = if self.faults && self.dice.one_in(6) { Answer::Undecided } else { answer };
         let ms = self.delay();
@@ -441,16 +441,16 @@ impl Sim {
         self.later(ms, Event::Message { to: from, boot: Some(self.nodes[from].boots), message });
     }
 
-    fn settle(&mut self) {
+    fn reconcile(&mut self) {
         let before = self.store.doc.clone();
-        self.store.settle();
+        self.store.reconcile();
         if before != self.store.doc {
-            self.tell_all();
+            self.announce_all();
         }
     }
 
     /// Everybody will look, each after its own time.
-    fn tell_all(&mut self) {
+    fn announce_all(&mut self) {
         for to in 0..BROKERS {
             let ms = self.delay();
             self.later(ms, Event::Message { to, boot: None, message: Message::Look });

@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// What the controller does now and then.
-    pub fn settle(&mut self) {
+    pub fn reconcile(&mut self) {
         let mut next = self.doc.clone();
         let living: Brokers = next.isr.iter().copied().filter(|id| self.alive.contains_key(id)).collect();
         let mut unclean = false;
@@ -107,7 +107,7 @@ impl Store {
     /// A broker that stops cleanly hands over before it goes.
     pub fn leave(&mut self, id: usize) {
         self.expire(id);
-        self.settle();
+        self.reconcile();
     }
 
     /// The first of `among` that is alive.

@@ -30,11 +30,18 @@ fn log_dirs_show_sizes_and_the_room_on_the_volume_in_every_version() {
         assert_eq!((answer.error_code, answer.results.len()), (0, 1));
         let dir = &answer.results[0];
         assert!(dir.log_dir.starts_with('/'), "{}", dir.log_dir);
-        let names: Vec<_> = dir.topics.iter().map(|one| (one.name.as_str(), one.partitions.len())).collect();
+        let names: Vec<_> =
+            dir.topics.iter().map(|topic| (topic.name.as_str(), topic.partitions.len())).collect();
         assert_eq!(names, [("a", 2), ("b", 3), ("c", 1)]);
-        let sizes: Vec<_> = dir.topics[0].partitions.iter().map(|one| one.partition_size).collect();
+        let sizes: Vec<_> =
+            dir.topics[0].partitions.iter().map(|partition| partition.partition_size).collect();
         assert!(sizes[0] > 60 && sizes[1] == 0, "{sizes:?}");
-        assert!(dir.topics[0].partitions.iter().all(|one| one.offset_lag == 0 && !one.is_future_key));
+        assert!(
+            dir.topics[0]
+                .partitions
+                .iter()
+                .all(|partition| partition.offset_lag == 0 && !partition.is_future_key)
+        );
         let known = version >= 4;
         assert_eq!(dir.total_bytes > dir.usable_bytes && dir.usable_bytes >= 0, known);
         assert_eq!(dir.total_bytes == -1, !known);
@@ -49,7 +56,10 @@ fn log_dirs_of_named_partitions_leave_out_what_is_not_here() {
     let answer = broker.client().call(&DescribeLogDirsRequest { topics: Some(asked.into()) }, 4);
     let topics = &answer.results[0].topics;
     assert_eq!((topics.len(), topics[0].name.as_str()), (1, "b"));
-    assert_eq!(topics[0].partitions.iter().map(|one| one.partition_index).collect::<Vec<_>>(), [1]);
+    assert_eq!(
+        topics[0].partitions.iter().map(|partition| partition.partition_index).collect::<Vec<_>>(),
+        [1]
+    );
 }
 
 /// (topic, error, partitions), and the cursor.
@@ -57,7 +67,7 @@ type Page = (Vec<(String, i16, Vec<i32>)>, Option<(String, i32)>);
 
 fn page(answer: DescribeTopicPartitionsResponse) -> Page {
     let topics = answer.topics.into_iter().map(|topic| {
-        let partitions = topic.partitions.iter().map(|one| one.partition_index).collect();
+        let partitions = topic.partitions.iter().map(|partition| partition.partition_index).collect();
         (topic.name.unwrap(), topic.error_code, partitions)
     });
     (topics.collect(), answer.next_cursor.map(|next| (next.topic_name, next.partition_index)))
@@ -80,7 +90,7 @@ fn topic_partitions_come_in_pages_that_lose_and_repeat_nothing() {
         loop {
             let from = cursor.as_ref().map(|(name, number)| (name.as_str(), *number));
             let (topics, next) = ask(&broker, &[], limit, from);
-            let count: usize = topics.iter().map(|one| one.2.len()).sum();
+            let count: usize = topics.iter().map(|topic| topic.2.len()).sum();
             assert!(count <= usize::try_from(limit).unwrap());
             for (name, error, partitions) in topics {
                 assert_eq!(error, 0);
@@ -168,9 +178,10 @@ fn the_feature_metadata_version_is_finalized_so_that_kafbat_lets_configs_be_edit
     let broker = Broker::start();
     let answer = broker.client().call(&ApiVersionsRequest::default(), 3);
     let found: Vec<_> =
-        answer.finalized_features.iter().filter(|one| one.name == "metadata.version").collect();
+        answer.finalized_features.iter().filter(|feature| feature.name == "metadata.version").collect();
     assert_eq!(found.len(), 1);
-    let supported = answer.supported_features.iter().find(|one| one.name == "metadata.version").unwrap();
+    let supported =
+        answer.supported_features.iter().find(|feature| feature.name == "metadata.version").unwrap();
     assert!((supported.min_version..=supported.max_version).contains(&found[0].max_version_level));
     assert!(answer.finalized_features_epoch >= 0);
 }
@@ -203,8 +214,8 @@ fn records_of_internal_and_of_compacted_topics_are_not_deleted() {
         let partitions = vec![DeleteRecordsPartition { partition_index: 0, offset: 0 }];
         let topics = vec![DeleteRecordsTopic { name: name.into(), partitions }];
         let answer = broker.client().call(&DeleteRecordsRequest { topics, timeout_ms: 1000 }, 2);
-        let one = &answer.topics[0].partitions[0];
-        (ErrorCode::from_code(one.error_code).unwrap(), one.low_watermark)
+        let partition = &answer.topics[0].partitions[0];
+        (ErrorCode::from_code(partition.error_code).unwrap(), partition.low_watermark)
     };
     assert_eq!(ask("__consumer_offsets"), (ErrorCode::InvalidTopicException, -1));
     assert_eq!(ask("table"), (ErrorCode::PolicyViolation, -1));

@@ -3,7 +3,7 @@
 //!
 //! `Bed::start(&[1], &[1, 2, 3])` runs broker 1 for real; 2 and 3 are only registered, so that the test speaks for them: as
 //! [`Follower`], or not at all. `Bed::start(&[1, 2, 3], &[1, 2, 3])` runs all three. `bed.serve(spec(...))` makes a topic,
-//! `bed.change` and `bed.elect` write its document, `bed.tell` says who lives. Broker `id` is registered with epoch
+//! `bed.change` and `bed.elect` write its document, `bed.announce` says who lives. Broker `id` is registered with epoch
 //! `id + 100` and stands in rack `rack-id`. `Bed::all(3)` runs brokers 1, 2, 3, and `led_by` makes topics without copies.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -21,7 +21,7 @@ use pylog_wire::messages::{FetchRequest, FetchResponse};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::server::support::{Broker, Client, PATIENCE, only, topic};
+use crate::server::support::{Broker, Client, TIMEOUT, only, topic};
 
 /// What becomes of proposals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,11 @@ pub enum Mode {
     Stores,
     /// Refused.
     Refuses(ErrorCode),
-    /// Stored, but nobody is told.
+    /// Stored, but never answered.
     Forgets,
 }
 
-/// The documents, and who is to be told of them.
+/// The documents, and the brokers that get them.
 pub struct Control {
     topics: Mutex<BTreeMap<String, TopicSpec>>,
     servers: Mutex<BTreeMap<i32, Weak<Server>>>,
@@ -49,7 +49,7 @@ struct AskedBy(Arc<Control>);
 impl Decider for AskedBy {
     fn ask(&self, question: Question) {
         let control = Arc::clone(&self.0);
-        // The asker never waits, and telling the brokers takes time.
+        // The asker must not block, and applying topics takes time.
         std::thread::spawn(move || control.answer(question));
     }
 }
@@ -60,12 +60,12 @@ impl Control {
         self.asked.lock().unwrap().push(asked.clone());
         let mode = *self.mode.lock().unwrap();
         let mut answers = Vec::new();
-        for one in asked["partitions"].as_array().unwrap() {
+        for proposal in asked["partitions"].as_array().unwrap() {
             let error = match mode {
                 Mode::Refuses(error) => error,
-                Mode::Stores | Mode::Forgets => self.store(one),
+                Mode::Stores | Mode::Forgets => self.store(proposal),
             };
-            let (topic, partition) = (&one["topic"], &one["partition"]);
+            let (topic, partition) = (&proposal["topic"], &proposal["partition"]);
             answers.push(json!({"topic": topic, "partition": partition, "error_code": error.code()}));
         }
         if mode != Mode::Forgets {
@@ -73,20 +73,21 @@ impl Control {
         }
     }
 
-    fn store(&self, one: &Value) -> ErrorCode {
+    fn store(&self, proposal: &Value) -> ErrorCode {
         let ids =
             |value: &Value| value.as_array().unwrap().iter().map(|id| id.as_i64().unwrap() as i32).collect();
-        let (name, number) = (one["topic"].as_str().unwrap(), one["partition"].as_u64().unwrap() as usize);
+        let (name, number) =
+            (proposal["topic"].as_str().unwrap(), proposal["partition"].as_u64().unwrap() as usize);
         let mut topics = self.topics.lock().unwrap();
         let Some(spec) = topics.get_mut(name) else { return ErrorCode::UnknownTopicOrPartition };
         let partition = &mut spec.partitions[number];
-        if one["leader_epoch"] != partition.leader_epoch {
+        if proposal["leader_epoch"] != partition.leader_epoch {
             return ErrorCode::FencedLeaderEpoch;
         }
-        if one["partition_epoch"] != partition.partition_epoch {
+        if proposal["partition_epoch"] != partition.partition_epoch {
             return ErrorCode::InvalidUpdateVersion;
         }
-        partition.isr = ids(&one["new_isr"]);
+        partition.isr = ids(&proposal["new_isr"]);
         partition.partition_epoch += 1;
         let spec = spec.clone();
         drop(topics);
@@ -108,7 +109,7 @@ pub struct Bed {
     pub control: Arc<Control>,
     /// Ports by which others reach a broker, where it is not its own.
     reached: Mutex<BTreeMap<i32, u16>>,
-    /// The cluster's, when the brokers are told of one.
+    /// The cluster's, when it has one.
     level: Mutex<Option<Level>>,
 }
 
@@ -124,7 +125,7 @@ impl Bed {
         Self::with(&ids, &ids, change)
     }
 
-    /// Runs the brokers `real`; all of `registered` are told to live.
+    /// Runs the brokers `real`; all of `registered` are announced as alive.
     pub fn start(real: &[i32], registered: &[i32]) -> Self {
         Self::with(real, registered, |_| {})
     }
@@ -152,17 +153,17 @@ impl Bed {
             reached: Mutex::default(),
             level: Mutex::default(),
         };
-        bed.tell(registered);
+        bed.announce(registered);
         bed
     }
 
-    /// Tells all who lives, that broker 1 controls, and that they may lead for an hour.
-    pub fn tell(&self, registered: &[i32]) {
-        self.tell_controlled(registered, 1);
+    /// Announces to all who lives, that broker 1 controls, and that they may lead for an hour.
+    pub fn announce(&self, registered: &[i32]) {
+        self.announce_with_controller(registered, 1);
     }
 
-    /// As [`Bed::tell`], with another controller.
-    pub fn tell_controlled(&self, registered: &[i32], controller_id: i32) {
+    /// As [`Bed::announce`], with another controller.
+    pub fn announce_with_controller(&self, registered: &[i32], controller_id: i32) {
         let reached = self.reached.lock().unwrap().clone();
         let live = |&id: &i32| Live {
             id,
@@ -187,12 +188,12 @@ impl Bed {
         }
     }
 
-    /// The brokers are of this level from the next telling on.
+    /// The brokers are of this level from the next announcement on.
     pub fn raise(&self, now: i16) {
         *self.level.lock().unwrap() = Some(Level { now, min: 1, max: now });
     }
 
-    /// From the next telling on others reach broker `id` at `port`.
+    /// From the next announcement on others reach broker `id` at `port`.
     pub fn reach(&self, id: i32, port: u16) {
         self.reached.lock().unwrap().insert(id, port);
     }
@@ -204,7 +205,7 @@ impl Bed {
         self.control.servers.lock().unwrap().insert(id, Arc::downgrade(&broker.server));
         let topics = self.control.topics.lock().unwrap().values().cloned().collect();
         broker.server.apply_topics(topics).unwrap();
-        self.tell(registered);
+        self.announce(registered);
     }
 
     /// The broker with this number.
@@ -262,7 +263,7 @@ impl Bed {
 
 /// Waits until `holds`.
 pub fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !holds() {
         assert!(Instant::now() < deadline, "not in time: {what}");
         std::thread::yield_now();

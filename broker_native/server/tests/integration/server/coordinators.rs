@@ -72,8 +72,8 @@ fn fetch(client: &mut Client, group: &str) -> Result<i64, i16> {
     let mut answer = client.call(&request, 8);
     let group = answer.groups.remove(0);
     match (group.error_code, group.topics.first().map(|topic| &topic.partitions[0])) {
-        (0, Some(one)) if one.error_code == 0 => Ok(one.committed_offset),
-        (0, Some(one)) => Err(one.error_code),
+        (0, Some(partition)) if partition.error_code == 0 => Ok(partition.committed_offset),
+        (0, Some(partition)) => Err(partition.error_code),
         (error, _) => Err(error),
     }
 }
@@ -115,7 +115,7 @@ fn a_new_epoch_of_the_leader_loads_the_offsets_again_from_the_log() {
     }
     let listed = client.call(&ListGroupsRequest::default(), 5).groups;
     assert_eq!(listed.len(), 30);
-    assert!(listed.iter().all(|one| one.group_state == "Empty" && one.group_type == "classic"));
+    assert!(listed.iter().all(|group| group.group_state == "Empty" && group.group_type == "classic"));
 }
 
 #[test]

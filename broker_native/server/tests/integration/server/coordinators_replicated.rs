@@ -15,7 +15,7 @@ use pylog_wire::messages::{
 };
 
 use crate::server::cluster_bed::{Bed, led_by};
-use crate::server::support::{Client, PATIENCE};
+use crate::server::support::{Client, TIMEOUT};
 
 const TRANSACTIONS: &str = "__transaction_state";
 
@@ -53,7 +53,7 @@ impl Copied {
 
     /// Waits until the log ends at `end`, without that the answer comes.
     fn wait_for_end(&self, end: i64) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.log().offsets().log_end_offset < end {
             assert!(Instant::now() < deadline, "nothing is appended");
             std::thread::yield_now();
@@ -147,19 +147,19 @@ fn a_new_leader_shows_what_it_found_in_the_log_when_that_is_committed() {
     asked.join().unwrap();
     copied.lead(1);
     let mut client = copied.client();
-    let (told, answer) = mpsc::channel();
+    let (sender, answer) = mpsc::channel();
     std::thread::spawn(move || {
         let request = DescribeTransactionsRequest { transactional_ids: vec!["mine".into()] };
         loop {
             let answer = client.call(&request, 0).transaction_states.remove(0);
             if answer.error_code != ErrorCode::CoordinatorLoadInProgress.code() {
-                return told.send(answer).unwrap();
+                return sender.send(answer).unwrap();
             }
         }
     });
     assert!(answer.recv_timeout(Duration::from_millis(100)).is_err(), "it may still be lost");
     copied.commit();
-    let found = answer.recv_timeout(PATIENCE).unwrap();
+    let found = answer.recv_timeout(TIMEOUT).unwrap();
     assert_eq!((found.error_code, found.transaction_state.as_str()), (0, "Empty"));
 }
 
@@ -197,7 +197,7 @@ fn an_append_that_moves_the_high_watermark_itself_starts_markers_without_waiting
     }));
     assert_eq!(init(&copied, "other").join().unwrap().error_code, 0);
     let x = copied.bed.broker(1).server.shared().logs.partition("x", 0).unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while x.offsets().log_end_offset < 1 {
         assert!(Instant::now() < deadline, "no marker is written");
         std::thread::yield_now();

@@ -54,9 +54,11 @@ impl<'a> Consumer<'a> {
 }
 
 /// (partition, error, records) of an answer.
-fn told(answer: &FetchResponse) -> Vec<(i32, i16, usize)> {
+fn answered(answer: &FetchResponse) -> Vec<(i32, i16, usize)> {
     let partitions = answer.responses.iter().flat_map(|topic| &topic.partitions);
-    partitions.map(|one| (one.partition_index, one.error_code, values(one).len())).collect()
+    partitions
+        .map(|partition| (partition.partition_index, partition.error_code, values(partition).len()))
+        .collect()
 }
 
 fn produce(client: &mut Client, partition: i32, values: &[&str]) {
@@ -72,14 +74,14 @@ fn an_incremental_answer_names_only_partitions_with_news() {
         let mut consumer = Consumer::new(&mut client, version, id);
         let first = consumer.fetch(&[(0, 0), (1, 0), (2, 0)], &[]);
         assert!(first.session_id > 0, "version {version}");
-        assert_eq!(told(&first).len(), 3, "the first answer names all");
+        assert_eq!(answered(&first).len(), 3, "the first answer names all");
         let second = consumer.fetch(&[], &[]);
         assert_eq!((second.error_code, second.session_id), (0, first.session_id));
         let known = first.responses[0].partitions[1].high_watermark;
         produce(&mut other, 1, &["a", "b"]);
         let third = consumer.fetch(&[(1, known)], &[]);
-        assert_eq!(told(&third), [(1, 0, 2)]);
-        assert_eq!(told(&consumer.fetch(&[(1, known + 2)], &[])), []);
+        assert_eq!(answered(&third), [(1, 0, 2)]);
+        assert_eq!(answered(&consumer.fetch(&[(1, known + 2)], &[])), []);
     }
 }
 
@@ -88,11 +90,11 @@ fn partitions_join_and_leave_a_session() {
     let (broker, id) = Broker::serving(topic("numbers", 3));
     let (mut client, mut other) = (broker.client(), broker.client());
     let mut consumer = Consumer::new(&mut client, 12, id);
-    assert_eq!(told(&consumer.fetch(&[(0, 0)], &[])), [(0, 0, 0)]);
-    assert_eq!(told(&consumer.fetch(&[(2, 0)], &[])), [(2, 0, 0)], "a new one is told of once");
+    assert_eq!(answered(&consumer.fetch(&[(0, 0)], &[])), [(0, 0, 0)]);
+    assert_eq!(answered(&consumer.fetch(&[(2, 0)], &[])), [(2, 0, 0)], "a new one is sent once");
     produce(&mut other, 0, &["a"]);
     produce(&mut other, 2, &["b"]);
-    assert_eq!(told(&consumer.fetch(&[], &[0])), [(2, 0, 1)], "who is forgotten is not read");
+    assert_eq!(answered(&consumer.fetch(&[], &[0])), [(2, 0, 1)], "a forgotten partition is not read");
     let last = consumer.fetch(&[], &[2]);
     assert_eq!((last.error_code, last.session_id, last.responses.len()), (0, 0, 0), "an empty session ends");
 }
@@ -104,10 +106,10 @@ fn an_error_stays_in_the_answers_until_it_is_gone() {
     let mut consumer = Consumer::new(&mut client, 12, id);
     let unknown = ErrorCode::UnknownTopicOrPartition.code();
     let out = ErrorCode::OffsetOutOfRange.code();
-    assert_eq!(told(&consumer.fetch(&[(0, 9), (7, 0)], &[])), [(0, out, 0), (7, unknown, 0)]);
-    assert_eq!(told(&consumer.fetch(&[], &[])), [(0, out, 0), (7, unknown, 0)]);
-    assert_eq!(told(&consumer.fetch(&[(0, 0)], &[7])), [(0, 0, 0)]);
-    assert_eq!(told(&consumer.fetch(&[], &[])), []);
+    assert_eq!(answered(&consumer.fetch(&[(0, 9), (7, 0)], &[])), [(0, out, 0), (7, unknown, 0)]);
+    assert_eq!(answered(&consumer.fetch(&[], &[])), [(0, out, 0), (7, unknown, 0)]);
+    assert_eq!(answered(&consumer.fetch(&[(0, 0)], &[7])), [(0, 0, 0)]);
+    assert_eq!(answered(&consumer.fetch(&[], &[])), []);
 }
 
 #[test]
@@ -156,7 +158,11 @@ fn a_partition_full_of_records_does_not_keep_the_others_waiting() {
         let answer = consumer.client.call(&request, 12);
         consumer.session_id = answer.session_id;
         consumer.epoch += 1;
-        told(&answer).into_iter().filter(|one| one.2 > 0).map(|one| one.0).collect::<Vec<_>>()
+        answered(&answer)
+            .into_iter()
+            .filter(|partition| partition.2 > 0)
+            .map(|partition| partition.0)
+            .collect::<Vec<_>>()
     };
     assert_eq!(next(&[(0, 0), (1, 0), (2, 0)]), [0]);
     assert_eq!(next(&[(0, 1)]), [1]);
@@ -175,7 +181,7 @@ fn who_finds_no_room_is_served_without_a_session() {
     produce(&mut first, 0, &["only"]);
     assert!(Consumer::new(&mut first, 12, id).fetch(&[(0, 0)], &[]).session_id > 0);
     let turned_away = Consumer::new(&mut second, 12, id).fetch(&[(0, 0)], &[]);
-    assert_eq!((turned_away.session_id, told(&turned_away)), (0, vec![(0, 0, 1)]));
+    assert_eq!((turned_away.session_id, answered(&turned_away)), (0, vec![(0, 0, 1)]));
     assert_eq!(broker.server.shared().fetch_sessions.counts(), (1, 1, 0));
 }
 
@@ -188,7 +194,7 @@ fn a_deleted_topic_is_an_error_of_its_partitions_and_not_of_the_session() {
     broker.server.remove_topic("numbers").unwrap();
     let answer = consumer.fetch(&[], &[]);
     assert_eq!(answer.error_code, 0);
-    assert_eq!(told(&answer), [(0, ErrorCode::UnknownTopicId.code(), 0)]);
+    assert_eq!(answered(&answer), [(0, ErrorCode::UnknownTopicId.code(), 0)]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use pylog_wire::{ApiKey, ErrorCode, Message};
 
 use crate::server::cluster_bed::{Bed, spec, until};
 use crate::server::middle::{FAULTS, Fault, Middle};
-use crate::server::support::{PATIENCE, batch, produce_request};
+use crate::server::support::{TIMEOUT, batch, produce_request};
 
 fn quickly(settings: &mut Settings) {
     settings.replica_fetch_wait_max_ms = 20;
@@ -21,7 +21,7 @@ fn followed_through(middle: impl Fn(u16) -> Middle) -> (Bed, Middle) {
     let bed = Bed::with(&[1, 2], &[1], quickly);
     let middle = middle(bed.broker(1).port);
     bed.reach(1, middle.port);
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     (bed, middle)
 }
 
@@ -54,7 +54,7 @@ fn whatever_becomes_of_answers_the_follower_goes_on_and_ends_with_the_leaders_by
     produce(&bed, "first");
     await_the_same_bytes(&bed);
     for fault in FAULTS.iter().chain(&FAULTS).chain(&[Fault::Cut, Fault::Cut, Fault::Half]) {
-        let (before, deadline) = (end(&bed, 1), Instant::now() + PATIENCE);
+        let (before, deadline) = (end(&bed, 1), Instant::now() + TIMEOUT);
         middle.plan(*fault);
         while !middle.is_done() {
             produce(&bed, &format!("{fault:?}"));
@@ -63,7 +63,11 @@ fn whatever_becomes_of_answers_the_follower_goes_on_and_ends_with_the_leaders_by
         assert!(end(&bed, 1) >= before);
         await_the_same_bytes(&bed);
     }
-    assert!(middle.told().contains(&ErrorCode::InvalidFetchSessionEpoch.code()), "{:?}", middle.told());
+    assert!(
+        middle.fetch_errors().contains(&ErrorCode::InvalidFetchSessionEpoch.code()),
+        "{:?}",
+        middle.fetch_errors()
+    );
 }
 
 #[test]
@@ -76,7 +80,11 @@ fn a_leader_that_restarted_and_knows_no_session_is_followed_on() {
     middle.moved(bed.broker(1).port);
     produce(&bed, "after");
     await_the_same_bytes(&bed);
-    assert!(middle.told().contains(&ErrorCode::FetchSessionIdNotFound.code()), "{:?}", middle.told());
+    assert!(
+        middle.fetch_errors().contains(&ErrorCode::FetchSessionIdNotFound.code()),
+        "{:?}",
+        middle.fetch_errors()
+    );
 }
 
 #[test]
@@ -103,7 +111,7 @@ fn a_follower_behind_the_leaders_log_asks_as_a_replica_where_it_begins_and_start
         produce(&bed, "x");
     }
     bed.partition(1, "t").log.as_ref().unwrap().delete_records_before(3).unwrap();
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     until("the follower has all", || end(&bed, 2) == 5);
     assert_eq!(bed.partition(2, "t").log.as_ref().unwrap().offsets().log_start_offset, 3);
     assert_eq!(middle.asked(ApiKey::OffsetForLeaderEpoch), [3], "in the version that both speak");
@@ -122,8 +130,8 @@ fn where_an_epoch_ends_is_told_to_replicas_and_fenced() {
         let topic = OffsetForLeaderTopic { topic: "t".into(), partitions: vec![partition] };
         let request = OffsetForLeaderEpochRequest { replica_id, topics: vec![topic] };
         let mut answer = bed.broker(1).client().call(&request, 4);
-        let told = answer.topics.remove(0).partitions.remove(0);
-        (ErrorCode::from_code(told.error_code).unwrap(), told.leader_epoch, told.end_offset)
+        let epoch_end = answer.topics.remove(0).partitions.remove(0);
+        (ErrorCode::from_code(epoch_end.error_code).unwrap(), epoch_end.leader_epoch, epoch_end.end_offset)
     };
     assert_eq!(ask(2, 4, 3), (ErrorCode::None, 3, 1));
     assert_eq!(ask(2, 4, 4), (ErrorCode::None, 4, 2), "all there is, committed or not");

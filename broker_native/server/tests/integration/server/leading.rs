@@ -116,8 +116,9 @@ fn records_that_too_few_have_by_the_time_of_the_answer_are_told_so_and_without_e
     assert_eq!(ends(&bed), (0, 1), "below the least number nothing is committed");
     bed.change("t", |partition| partition.isr = vec![1, 2]);
     let (_, answer) = producer.receive::<ProduceResponse>(11);
-    let told: Vec<_> = answer.responses[0].partition_responses.iter().map(|one| one.error_code).collect();
-    assert_eq!(told, [0, ErrorCode::NotEnoughReplicasAfterAppend.code()]);
+    let codes: Vec<_> =
+        answer.responses[0].partition_responses.iter().map(|partition| partition.error_code).collect();
+    assert_eq!(codes, [0, ErrorCode::NotEnoughReplicasAfterAppend.code()]);
 }
 
 #[test]
@@ -148,17 +149,17 @@ fn a_waiting_producer_learns_who_leads_instead() {
     send(&mut producer, ALL, 60_000);
     until("it is appended", || ends(&bed).1 == 1);
     bed.elect("t", 2);
-    let (told, answer) = receive(&mut producer);
-    assert_eq!(told.error_code, ErrorCode::NotLeaderOrFollower.code());
-    assert_eq!((told.current_leader.leader_id, told.current_leader.leader_epoch), (2, 4));
+    let (partition, answer) = receive(&mut producer);
+    assert_eq!(partition.error_code, ErrorCode::NotLeaderOrFollower.code());
+    assert_eq!((partition.current_leader.leader_id, partition.current_leader.leader_epoch), (2, 4));
     assert_eq!(
         answer.node_endpoints.iter().map(|node| (node.node_id, node.port)).collect::<Vec<_>>(),
         [(2, 1)]
     );
     send(&mut producer, 1, 60_000);
-    let (told, answer) = receive(&mut producer);
-    assert_eq!(told.error_code, ErrorCode::NotLeaderOrFollower.code());
-    assert_eq!((told.current_leader.leader_id, answer.node_endpoints.len()), (2, 1));
+    let (partition, answer) = receive(&mut producer);
+    assert_eq!(partition.error_code, ErrorCode::NotLeaderOrFollower.code());
+    assert_eq!((partition.current_leader.leader_id, answer.node_endpoints.len()), (2, 1));
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn without_a_lease_nothing_is_written_committed_or_copied() {
     assert_eq!(receive(&mut producer).0.error_code, ErrorCode::NotLeaderOrFollower.code());
     assert_eq!(ends(&bed), (0, 1));
     assert_eq!(produce(&mut producer, 1, 200), ErrorCode::NotLeaderOrFollower);
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     follower.fetch(1);
     assert_eq!(ends(&bed), (1, 1));
 }
@@ -251,8 +252,8 @@ fn only_a_live_replica_of_the_right_epochs_is_one() {
         (Follower { leader_epoch: 4, ..follower(2) }, ErrorCode::UnknownLeaderEpoch, "a next leader's"),
         (Follower { leader_epoch: -1, ..follower(2) }, ErrorCode::FencedLeaderEpoch, "no epoch"),
     ];
-    for (mut one, error, why) in cases {
-        let answer = one.answer(1);
+    for (mut follower, error, why) in cases {
+        let answer = follower.answer(1);
         assert_eq!(answer.responses[0].partitions[0].error_code, error.code(), "{why}");
     }
     assert_eq!(follower(2).fetch(5).diverging_epoch.end_offset, 1, "records that the leader does not have");
@@ -272,8 +273,8 @@ fn a_follower_whose_log_departs_is_told_where_and_does_not_count() {
     assert_eq!(produce(&mut producer, 1, 60_000), ErrorCode::None);
     let mut follower = Follower { leader_epoch: 4, ..Follower::of(&bed, 1, 2, id) };
     let request = follower.request(2, 3, 0);
-    let told = crate::server::support::only(follower.client.call(&request, 17));
-    assert_eq!((told.diverging_epoch.epoch, told.diverging_epoch.end_offset), (3, 1));
+    let partition = crate::server::support::only(follower.client.call(&request, 17));
+    assert_eq!((partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset), (3, 1));
     assert_eq!(ends(&bed), (0, 2));
 }
 
@@ -281,7 +282,7 @@ fn a_follower_whose_log_departs_is_told_where_and_does_not_count() {
 fn a_topic_with_one_replica_asks_nobody() {
     let bed = Bed::start(&[1], &[1, 2]);
     bed.serve(spec("t", &[1], &[1], 3));
-    assert!(bed.partition(1, "t").leading.is_none());
+    assert!(bed.partition(1, "t").leader_state.is_none());
     assert_eq!(produce(&mut bed.brokers[&1].client(), ALL, 60_000), ErrorCode::None);
     assert_eq!(ends(&bed), (1, 1));
 }
@@ -300,7 +301,7 @@ fn a_leader_that_cannot_write_says_so_when_another_replica_could_lead() {
         assert_eq!(produce(&mut producer, 1, 60_000), ErrorCode::KafkaStorageError);
     }
     let kept = &bed.brokers[&1].decisions.kept;
-    until("it is told", || !kept.lock().unwrap().is_empty());
+    until("it is reported", || !kept.lock().unwrap().is_empty());
     let question = kept.lock().unwrap().pop().unwrap();
     assert_eq!(question.kind, Kind::StorageFailed);
     assert!(question.json.contains("t-0"), "{}", question.json);

@@ -50,9 +50,9 @@ fn another_leader_ends_long_polls_and_is_told() {
     old.send(&fetch_request("t", 0, FOREVER_MS, 1), 10, 1);
     bed.brokers[&1].wait_for("long_polls", 2);
     bed.elect("t", 2);
-    let told = only(follower.client.receive(17).1);
-    assert_eq!(told.error_code, ErrorCode::NotLeaderOrFollower.code());
-    assert_eq!((told.current_leader.leader_id, told.current_leader.leader_epoch), (2, 4));
+    let partition = only(follower.client.receive(17).1);
+    assert_eq!(partition.error_code, ErrorCode::NotLeaderOrFollower.code());
+    assert_eq!((partition.current_leader.leader_id, partition.current_leader.leader_epoch), (2, 4));
     assert_eq!(only(old.receive(10).1).error_code, ErrorCode::NotLeaderOrFollower.code());
 }
 
@@ -99,14 +99,14 @@ fn a_consumer_is_sent_to_the_follower_of_its_rack() {
     produce(&bed);
     Follower::of(&bed, 1, 2, id).fetch(1);
     let mut client = bed.brokers[&1].client();
-    let told = read(&mut client, 12, 0, "rack-2");
-    assert_eq!((told.preferred_read_replica, told.records.unwrap().len()), (2, 0));
-    assert_eq!(told.high_watermark, 1);
+    let partition = read(&mut client, 12, 0, "rack-2");
+    assert_eq!((partition.preferred_read_replica, partition.records.unwrap().len()), (2, 0));
+    assert_eq!(partition.high_watermark, 1);
     for (rack, why) in [("rack-1", "the leader's"), ("rack-3", "not in sync"), ("", "none")] {
-        let told = read(&mut client, 12, 0, rack);
-        assert_eq!((told.preferred_read_replica, values(&told).len()), (-1, 1), "{why}");
+        let partition = read(&mut client, 12, 0, rack);
+        assert_eq!((partition.preferred_read_replica, values(&partition).len()), (-1, 1), "{why}");
     }
-    bed.tell(&[1, 3]);
+    bed.announce(&[1, 3]);
     assert_eq!(read(&mut client, 12, 0, "rack-2").preferred_read_replica, -1, "not alive");
 }
 
@@ -164,7 +164,7 @@ fn a_new_leader_does_not_tell_the_end_before_it_knows_what_is_committed() {
     assert_eq!(offset_at(&mut client, LATEST, 4, -1).error_code, ErrorCode::LeaderNotAvailable.code());
     assert_eq!(offset_at(&mut client, 1, 5, -1).error_code, ErrorCode::OffsetNotAvailable.code());
     assert_eq!(offset_at(&mut client, EARLIEST, 5, -1).offset, 0);
-    assert_eq!(offset_at(&mut client, LATEST, 5, 2).offset, 1, "a follower is told the log's end");
+    assert_eq!(offset_at(&mut client, LATEST, 5, 2).offset, 1, "a follower gets the log's end");
     assert_eq!(offset_at(&mut client, LATEST, 5, 9).error_code, ErrorCode::ClusterAuthorizationFailed.code());
     Follower { leader_epoch: 4, ..Follower::of(&bed, 1, 2, id) }.fetch_from(1, 3);
     assert_eq!(offset_at(&mut client, LATEST, 5, -1).offset, 1);
@@ -175,7 +175,7 @@ fn deleted_records_are_gone_when_all_live_replicas_say_so() {
     let bed = Bed::start(&[1], &[1, 2, 3]);
     let id = bed.serve(spec("t", &[1, 2, 3], &[1, 2], 1));
     produce(&bed);
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     let mut follower = Follower::of(&bed, 1, 2, id);
     follower.fetch(1);
     until("it is committed", || bed.partition(1, "t").log.as_ref().unwrap().offsets().high_watermark == 1);
@@ -190,8 +190,8 @@ fn deleted_records_are_gone_when_all_live_replicas_say_so() {
     client.send(&before(FOREVER_MS), 2, 1);
     let mut request = follower.request(1, 3, 0);
     request.topics[0].partitions[0].log_start_offset = 1;
-    let told = only(follower.client.call(&request, 17));
-    assert_eq!(told.log_start_offset, 1);
+    let partition = only(follower.client.call(&request, 17));
+    assert_eq!(partition.log_start_offset, 1);
     let (_, done) = client.receive::<DeleteRecordsResponse>(2);
     assert_eq!((done.topics[0].partitions[0].error_code, done.topics[0].partitions[0].low_watermark), (0, 1));
 }
@@ -203,9 +203,12 @@ fn replicas_that_may_be_elected_and_those_that_are_away_are_described() {
     bed.change("t", |partition| partition.elr = vec![3]);
     let request = DescribeTopicPartitionsRequest { response_partition_limit: 9, ..Default::default() };
     let answer = bed.brokers[&1].client().call(&request, 0);
-    let one = &answer.topics[0].partitions[0];
-    assert_eq!((one.isr_nodes.as_slice(), one.offline_replicas.as_slice()), (&[1, 2][..], &[3][..]));
-    assert_eq!(one.eligible_leader_replicas, Some(vec![3]));
+    let partition = &answer.topics[0].partitions[0];
+    assert_eq!(
+        (partition.isr_nodes.as_slice(), partition.offline_replicas.as_slice()),
+        (&[1, 2][..], &[3][..])
+    );
+    assert_eq!(partition.eligible_leader_replicas, Some(vec![3]));
 }
 
 #[test]
@@ -218,8 +221,8 @@ fn a_fetch_that_names_thousands_of_partitions_is_one_session() {
         .collect();
     let id = bed.serve(many);
     let mut follower = Follower::of(&bed, 1, 2, id);
-    let one = follower.request(0, -1, 0).topics[0].partitions[0].clone();
-    let partitions = (0..200).map(|partition| FetchPartition { partition, ..one.clone() }).collect();
+    let asked = follower.request(0, -1, 0).topics[0].partitions[0].clone();
+    let partitions = (0..200).map(|partition| FetchPartition { partition, ..asked.clone() }).collect();
     let topics = vec![FetchTopic { topic_id: id, partitions, ..Default::default() }];
     let request = FetchRequest { session_epoch: 0, topics, ..follower.request(0, -1, 0) };
     let answer: FetchResponse = follower.client.call(&request, 17);
@@ -227,11 +230,11 @@ fn a_fetch_that_names_thousands_of_partitions_is_one_session() {
     let shared = bed.brokers[&1].server.shared();
     assert_eq!(shared.replica_sessions.counts(), (1, 200, 0));
     let topics = shared.topics.now();
-    let heard = topics
+    let forwarded = topics
         .named("many")
         .unwrap()
         .partitions
         .iter()
-        .filter(|one| one.leading.as_ref().unwrap().ends()[&2] == 0);
-    assert_eq!(heard.count(), 200);
+        .filter(|partition| partition.leader_state.as_ref().unwrap().ends()[&2] == 0);
+    assert_eq!(forwarded.count(), 200);
 }

@@ -170,8 +170,8 @@ fn requests_that_claim_all_of_the_budget_and_hardly_arrive_hold_nobody_up() {
 /// A fetch of so many partitions, of which the first is there.
 fn large_fetch(partitions: i32) -> FetchRequest {
     let mut request = fetch_request("numbers", 0, 0, 1);
-    let one = request.topics[0].partitions[0].clone();
-    let numbered = |partition| FetchPartition { partition, ..one.clone() };
+    let asked = request.topics[0].partitions[0].clone();
+    let numbered = |partition| FetchPartition { partition, ..asked.clone() };
     request.topics[0].partitions = (0..partitions).map(numbered).collect();
     request
 }
@@ -231,8 +231,11 @@ fn answers_that_nobody_reads_count_until_their_connection_ends() {
     let (broker, _) = Broker::serving(topic("numbers", 1));
     let request = empty_produce(9_000);
     let answer = broker.client().call(&request, 9);
-    let told = &answer.responses[0].partition_responses;
-    assert_eq!((told.len(), told.iter().filter(|one| one.error_message.is_some()).count()), (9_000, 1_000));
+    let partitions = &answer.responses[0].partition_responses;
+    assert_eq!(
+        (partitions.len(), partitions.iter().filter(|partition| partition.error_message.is_some()).count()),
+        (9_000, 1_000)
+    );
     let room = || broker.server.shared().room.free_bytes();
     while room() < ROOM_BYTES {
         std::thread::yield_now();

@@ -7,7 +7,7 @@ use pylog_wire::messages::FetchResponse;
 
 use crate::server::support::{Broker, fetch_request, only, topic, values};
 
-/// Longer than any test may take; a long poll that is not woken fails by the clients' patience.
+/// Longer than any test may take; a long poll that is not woken fails by the clients' timeout.
 const FOREVER_MS: i32 = 60_000;
 
 #[test]
@@ -79,8 +79,8 @@ fn requests_behind_a_fetch_of_many_partitions_are_answered_after_it() {
     let (broker, _) = Broker::serving(topic("numbers", 1));
     let mut waiting = broker.client();
     let mut request = fetch_request("numbers", 0, FOREVER_MS, 1);
-    let one = request.topics[0].partitions[0].clone();
-    request.topics[0].partitions = vec![one; 101];
+    let partition = request.topics[0].partitions[0].clone();
+    request.topics[0].partitions = vec![partition; 101];
     waiting.send(&request, 12, 1);
     broker.wait_for("long_polls", 1);
     waiting.send(&fetch_request("numbers", 0, 0, 1), 12, 2);

@@ -1,4 +1,4 @@
-//! What a broker of bed tells about the others: Metadata, DescribeCluster, FindCoordinator.
+//! What a broker of a bed answers about the others: Metadata, DescribeCluster, FindCoordinator.
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_quorum::{AskedPartition as QuorumAsked, AskedTopic, ReplicaState};
 use pylog_wire::messages::{
@@ -25,20 +25,23 @@ fn find(broker: &Broker, key_type: i8, key: &str) -> FindCoordinatorResponse {
 #[test]
 fn every_broker_tells_the_same_brokers_racks_and_controller() {
     let bed = Bed::all(3);
-    bed.tell_controlled(&[1, 2, 3], 2);
+    bed.announce_with_controller(&[1, 2, 3], 2);
     for broker in bed.brokers.values() {
         let answer = metadata(broker);
-        let told: Vec<_> =
-            answer.brokers.iter().map(|one| (one.node_id, one.port, one.rack.clone())).collect();
+        let listed: Vec<_> =
+            answer.brokers.iter().map(|broker| (broker.node_id, broker.port, broker.rack.clone())).collect();
         let expected: Vec<_> =
             (1..=3).map(|id| (id, i32::from(bed.broker(id).port), Some(format!("rack-{id}")))).collect();
-        assert_eq!(told, expected);
+        assert_eq!(listed, expected);
         assert_eq!(answer.controller_id, 2);
         let described =
             broker.client().call(&DescribeClusterRequest { endpoint_type: 1, ..Default::default() }, 1);
-        let told: Vec<_> =
-            described.brokers.iter().map(|one| (one.broker_id, one.port, one.rack.clone())).collect();
-        assert_eq!((told, described.controller_id), (expected, 2));
+        let listed: Vec<_> = described
+            .brokers
+            .iter()
+            .map(|broker| (broker.broker_id, broker.port, broker.rack.clone()))
+            .collect();
+        assert_eq!((listed, described.controller_id), (expected, 2));
     }
 }
 
@@ -48,16 +51,23 @@ fn a_partition_of_a_dead_leader_has_no_leader_and_its_replica_is_offline() {
     let mut spec = led_by("t", &[1, 2]);
     spec.partitions[1].replicas = vec![2, 3];
     bed.serve(spec.clone());
-    bed.tell(&[1]);
+    bed.announce(&[1]);
     let answer = metadata(bed.broker(1));
     assert_eq!(answer.brokers.len(), 1);
-    let told: Vec<_> = answer.topics[0]
+    let listed: Vec<_> = answer.topics[0]
         .partitions
         .iter()
-        .map(|one| (one.error_code, one.leader_id, one.isr_nodes.clone(), one.offline_replicas.clone()))
+        .map(|partition| {
+            (
+                partition.error_code,
+                partition.leader_id,
+                partition.isr_nodes.clone(),
+                partition.offline_replicas.clone(),
+            )
+        })
         .collect();
     let none = ErrorCode::LeaderNotAvailable.code();
-    assert_eq!(told, [(0, 1, vec![1], vec![]), (none, -1, vec![2], vec![2, 3])]);
+    assert_eq!(listed, [(0, 1, vec![1], vec![]), (none, -1, vec![2], vec![2, 3])]);
 }
 
 #[test]
@@ -73,7 +83,7 @@ fn the_coordinator_is_the_leader_of_the_keys_partition_wherever_it_is() {
             assert_eq!((found.error_code, found.node_id, found.host, found.port), expected, "{key}");
         }
     }
-    bed.tell(&[1, 3]);
+    bed.announce(&[1, 3]);
     let gone = find(bed.broker(1), 0, "b").coordinators.remove(0);
     assert_eq!((gone.error_code, gone.node_id), (ErrorCode::CoordinatorNotAvailable.code(), -1));
 }
@@ -82,8 +92,8 @@ fn the_coordinator_is_the_leader_of_the_keys_partition_wherever_it_is() {
 fn leader(broker: &Broker) -> (i16, i32, i32) {
     let answer = metadata(broker);
     let topic = answer.topics.iter().find(|topic| topic.name.as_deref() == Some("t")).unwrap();
-    let one = &topic.partitions[0];
-    (one.error_code, one.leader_id, one.leader_epoch)
+    let partition = &topic.partitions[0];
+    (partition.error_code, partition.leader_id, partition.leader_epoch)
 }
 
 #[test]
@@ -115,33 +125,33 @@ fn dead_brokers_are_told_only_to_who_asks_for_them() {
     let (brokers, dead) = (vec![known(1), known(2)], vec![known(3)]);
     bed.broker(1).server.apply_cluster(ClusterView { controller_id: 1, brokers, dead, ..Default::default() });
     let mut client = bed.broker(1).client();
-    let mut told = |include_fenced_brokers, version| {
+    let mut listed = |include_fenced_brokers, version| {
         let asked = DescribeClusterRequest { include_fenced_brokers, ..Default::default() };
         let brokers = client.call(&asked, version).brokers;
-        brokers.into_iter().map(|one| (one.broker_id, one.is_fenced)).collect::<Vec<_>>()
+        brokers.into_iter().map(|broker| (broker.broker_id, broker.is_fenced)).collect::<Vec<_>>()
     };
-    assert_eq!(told(false, 2), [(1, false), (2, false)]);
-    assert_eq!(told(true, 2), [(1, false), (2, false), (3, true)]);
+    assert_eq!(listed(false, 2), [(1, false), (2, false)]);
+    assert_eq!(listed(true, 2), [(1, false), (2, false), (3, true)]);
     let all = bed.broker(1).client().call(&MetadataRequest { topics: None, ..Default::default() }, 12);
-    assert_eq!(all.brokers.iter().map(|one| one.node_id).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(all.brokers.iter().map(|broker| broker.node_id).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]
 fn the_controller_votes_alone_and_the_others_observe() {
     let bed = Bed::all(3);
-    bed.tell_controlled(&[1, 2, 3], 2);
+    bed.announce_with_controller(&[1, 2, 3], 2);
     let partition = QuorumAsked { partition_index: 0 };
     let topic = AskedTopic { topic_name: "__cluster_metadata".into(), partitions: vec![partition] };
     let asked = DescribeQuorumRequest { topics: vec![topic] };
     let ask = || bed.broker(1).client().call(&asked, 2);
-    let ids = |some: &[ReplicaState]| some.iter().map(|one| one.replica_id).collect::<Vec<_>>();
-    let told = ask();
-    let one = &told.topics[0].partitions[0];
-    assert_eq!((told.error_code, one.error_code, one.leader_id), (0, 0, 2));
-    assert_eq!((ids(&one.current_voters), ids(&one.observers)), (vec![2], vec![1, 3]));
-    assert_eq!((told.nodes.len(), told.nodes[0].node_id), (1, 2));
-    assert_eq!(told.nodes[0].listeners[0].port, bed.broker(2).port);
-    bed.tell_controlled(&[1, 2, 3], -1);
+    let ids = |some: &[ReplicaState]| some.iter().map(|replica| replica.replica_id).collect::<Vec<_>>();
+    let listed = ask();
+    let partition = &listed.topics[0].partitions[0];
+    assert_eq!((listed.error_code, partition.error_code, partition.leader_id), (0, 0, 2));
+    assert_eq!((ids(&partition.current_voters), ids(&partition.observers)), (vec![2], vec![1, 3]));
+    assert_eq!((listed.nodes.len(), listed.nodes[0].node_id), (1, 2));
+    assert_eq!(listed.nodes[0].listeners[0].port, bed.broker(2).port);
+    bed.announce_with_controller(&[1, 2, 3], -1);
     assert_eq!(ask().error_code, ErrorCode::NotLeaderOrFollower.code());
 }
 

@@ -12,7 +12,7 @@ use pylog_wire::messages::ApiVersionsResponse;
 use pylog_wire::{ApiKey, Chunk, message};
 use socket2::SockRef;
 
-use crate::server::support::PATIENCE;
+use crate::server::support::TIMEOUT;
 
 /// What becomes of one answer to a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ struct Shared {
     /// APIs, and the highest version that the broker seems to speak.
     newest: BTreeMap<ApiKey, i16>,
     asked: Mutex<BTreeMap<i16, BTreeSet<i16>>>,
-    told: Mutex<BTreeSet<i16>>,
+    fetch_errors: Mutex<BTreeSet<i16>>,
     gate: Mutex<Gate>,
     opened: Condvar,
     ended: AtomicBool,
@@ -73,7 +73,7 @@ impl Middle {
             planned: Mutex::default(),
             newest: newest.iter().copied().collect(),
             asked: Mutex::default(),
-            told: Mutex::default(),
+            fetch_errors: Mutex::default(),
             gate: Mutex::default(),
             opened: Condvar::new(),
             ended: AtomicBool::new(false),
@@ -130,8 +130,8 @@ impl Middle {
     }
 
     /// The errors of whole answers to fetches that were passed on.
-    pub fn told(&self) -> BTreeSet<i16> {
-        self.shared.told.lock().unwrap().clone()
+    pub fn fetch_errors(&self) -> BTreeSet<i16> {
+        self.shared.fetch_errors.lock().unwrap().clone()
     }
 }
 
@@ -177,7 +177,7 @@ impl Shared {
                 Some(Fault::Stranger) => answer[3] ^= 1,
             }
             if key == ApiKey::Fetch.code() {
-                self.told.lock().unwrap().insert(number(&answer[FETCH_ERROR]));
+                self.fetch_errors.lock().unwrap().insert(number(&answer[FETCH_ERROR]));
             }
             asker.write_all(&framed(&answer))?;
         }
@@ -187,7 +187,7 @@ impl Shared {
         let mut gate = self.gate.lock().unwrap();
         *gate.came.entry(key).or_default() += 1;
         let closed = |gate: &mut Gate| gate.closed_for == Some(key) && !self.is_over();
-        drop(self.opened.wait_timeout_while(gate, PATIENCE, closed).unwrap());
+        drop(self.opened.wait_timeout_while(gate, TIMEOUT, closed).unwrap());
     }
 
     /// What is to be done to this answer.
@@ -201,7 +201,7 @@ impl Shared {
 
     /// Asks the broker, again when its connection ended: it may have been restarted.
     fn ask(&self, broker: &mut Option<TcpStream>, request: &[u8]) -> Result<Vec<u8>> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let tried = self.try_to_ask(broker, request);
             if tried.is_ok() || self.is_over() || Instant::now() > deadline {
@@ -216,7 +216,7 @@ impl Shared {
         if broker.is_none() {
             let stream = TcpStream::connect(("127.0.0.1", self.behind.load(Ordering::SeqCst)))?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
             *broker = Some(stream);
         }
         let stream = broker.as_mut().ok_or(ErrorKind::NotConnected)?;
@@ -230,7 +230,7 @@ impl Shared {
             message::decode_response::<ApiVersionsResponse>(answer.to_vec().into(), version).unwrap();
         for (key, newest) in &self.newest {
             let mut spoken = body.api_keys.iter_mut();
-            spoken.find(|one| one.api_key == key.code()).unwrap().max_version = *newest;
+            spoken.find(|api| api.api_key == key.code()).unwrap().max_version = *newest;
         }
         let chunks = message::response_frame(&body, version, header.correlation_id).unwrap();
         let mut bytes = Vec::new();

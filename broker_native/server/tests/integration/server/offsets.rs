@@ -55,8 +55,8 @@ fn offsets_are_found_by_end_and_by_time_in_every_version() {
     for (timestamp, from, offset, found) in cases {
         for version in from..=11 {
             let answer = at(&mut client, timestamp, version);
-            let told = (answer.error_code, answer.offset, answer.timestamp);
-            assert_eq!(told, (0, offset, found), "timestamp {timestamp} in version {version}");
+            let seen = (answer.error_code, answer.offset, answer.timestamp);
+            assert_eq!(seen, (0, offset, found), "timestamp {timestamp} in version {version}");
         }
     }
 }
@@ -87,8 +87,8 @@ fn deleted_records_are_gone_for_readers_and_the_low_watermark_is_told() {
         [(0, 2, 0, 2), (1, 9, ErrorCode::OffsetOutOfRange.code(), -1), (2, 1, 0, 2), (2, -1, 0, 3)]
     {
         let answer = client.call(&before(offset), version);
-        let told = &answer.topics[0].partitions[0];
-        assert_eq!((told.error_code, told.low_watermark), (error, low), "before {offset}");
+        let partition = &answer.topics[0].partitions[0];
+        assert_eq!((partition.error_code, partition.low_watermark), (error, low), "before {offset}");
         if low == 2 {
             assert_eq!(values(&client.fetch("numbers", 2)), [(2, "c".into())]);
         }

@@ -1,4 +1,5 @@
-//! Mistakes of the broker itself: who met one is told, the log that may be half-changed takes nothing more, all others go on.
+//! Panics of the broker itself: the request that met one gets an error, the log that may be half-changed takes nothing more, all others
+//! go on.
 use std::io;
 use std::os::fd::RawFd;
 use std::path::Path;

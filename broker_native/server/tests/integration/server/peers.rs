@@ -8,7 +8,7 @@ use pylog_server::cluster::view::{Broker as Live, ClusterView};
 use pylog_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
 
 use crate::server::cluster_bed::Bed;
-use crate::server::support::{Broker, PATIENCE};
+use crate::server::support::{Broker, TIMEOUT};
 
 fn ask(from: &Broker, id: i32) -> Result<DescribeClusterResponse, PeerError> {
     let peers = &from.server.shared().peers;
@@ -22,7 +22,7 @@ fn ask_until<T>(
     id: i32,
     mut what: impl FnMut(Result<DescribeClusterResponse, PeerError>) -> Option<T>,
 ) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let answer = ask(from, id);
         if let Some(found) = what(answer.clone()) {
@@ -48,14 +48,14 @@ fn a_broker_that_is_not_in_the_view_is_not_asked() {
     assert_eq!(ask(bed.broker(1), 3).unwrap_err(), PeerError::NotAlive(3));
     assert_eq!(ask(bed.broker(1), 1).unwrap_err(), PeerError::NotAlive(1), "itself");
     ask(bed.broker(1), 2).unwrap();
-    bed.tell(&[1]);
+    bed.announce(&[1]);
     assert_eq!(ask(bed.broker(1), 2).unwrap_err(), PeerError::NotAlive(2));
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     ask(bed.broker(1), 2).unwrap();
 }
 
 /// Tells broker 1 of `bed` that broker 9 lives at `port`.
-fn tell_of(bed: &Bed, port: u16, epoch: i64) {
+fn announce_port(bed: &Bed, port: u16, epoch: i64) {
     let broker = Live { id: 9, host: "127.0.0.1".into(), port, rack: None, epoch };
     bed.broker(1).server.apply_cluster(ClusterView {
         controller_id: 1,
@@ -68,13 +68,13 @@ fn tell_of(bed: &Bed, port: u16, epoch: i64) {
 fn who_waits_for_a_broker_that_leaves_the_view_is_told_at_once() {
     let bed = Bed::all(1);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    tell_of(&bed, silent.local_addr().unwrap().port(), 1);
+    announce_port(&bed, silent.local_addr().unwrap().port(), 1);
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| ask(bed.broker(1), 9));
         let (mut stream, _) = silent.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.read_exact(&mut [0; 8]).unwrap();
-        bed.tell(&[1]);
+        bed.announce(&[1]);
         assert_eq!(asking.join().unwrap().unwrap_err(), PeerError::NotAlive(9));
     });
 }
@@ -83,7 +83,7 @@ fn who_waits_for_a_broker_that_leaves_the_view_is_told_at_once() {
 fn a_broker_that_does_not_answer_is_given_up_and_one_that_refuses_is_tried_again_later() {
     let bed = Bed::all_with(2, |settings| settings.replica_socket_timeout_ms = 200);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    tell_of(&bed, silent.local_addr().unwrap().port(), 1);
+    announce_port(&bed, silent.local_addr().unwrap().port(), 1);
     let after = Duration::from_millis(200);
     assert_eq!(ask(bed.broker(1), 9).unwrap_err(), PeerError::TimedOut { id: 9, after });
     drop(silent);
@@ -93,7 +93,7 @@ fn a_broker_that_does_not_answer_is_given_up_and_one_that_refuses_is_tried_again
     });
     assert!(refused.contains("refused"), "{refused}");
     // It comes back under a new registration: nobody waits for the back-off of the old one.
-    tell_of(&bed, bed.broker(2).port, 2);
+    announce_port(&bed, bed.broker(2).port, 2);
     ask(bed.broker(1), 9).unwrap();
 }
 
@@ -101,7 +101,7 @@ fn a_broker_that_does_not_answer_is_given_up_and_one_that_refuses_is_tried_again
 fn after_a_broken_connection_the_next_request_makes_a_new_one() {
     let bed = Bed::all_with(2, |settings| settings.connections_max_idle_ms = 50);
     ask(bed.broker(1), 2).unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while bed.broker(2).count("connections") > 0 {
         assert!(Instant::now() < deadline, "an idle connection stays");
         std::thread::yield_now();

@@ -110,7 +110,8 @@ fn one_partitions_error_does_not_touch_the_others_of_a_request() {
         request.topic_data[0].partition_data.push(more);
     }
     let answer = client.call(&request, 9);
-    let codes: Vec<_> = answer.responses[0].partition_responses.iter().map(|one| one.error_code).collect();
+    let codes: Vec<_> =
+        answer.responses[0].partition_responses.iter().map(|partition| partition.error_code).collect();
     assert_eq!(codes, [0, ErrorCode::UnknownTopicOrPartition.code(), 0]);
     assert_eq!(values(&client.fetch("numbers", 0)), [(0, "good".into())]);
 }

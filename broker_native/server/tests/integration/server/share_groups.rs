@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pylog_server::share_groups::configs::Own;
+use pylog_server::share_groups::configs::OwnConfigs;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequestGroup, DescribeShareGroupOffsetsRequestTopic,
@@ -20,10 +20,10 @@ use pylog_wire::messages::{
 use uuid::Uuid;
 
 use crate::server::cluster_bed::Bed;
-use crate::server::support::{Broker, Client, PATIENCE, topic};
+use crate::server::support::{Broker, Client, TIMEOUT, topic};
 
 pub const GROUP: &str = "g";
-/// Longer than any test may take; a wait that is not ended fails by the clients' patience.
+/// Longer than any test may take; a wait that is not ended fails by the clients' timeout.
 const FOREVER_MS: i32 = 60_000;
 pub const ACCEPT: i8 = 1;
 const RELEASE: i8 = 2;
@@ -43,7 +43,7 @@ fn serving(reset: &str) -> (Broker, Uuid) {
 }
 
 fn configure(broker: &Broker, own: &str) {
-    let own: Own = serde_json::from_str(own).unwrap();
+    let own: OwnConfigs = serde_json::from_str(own).unwrap();
     broker.server.shared().share_groups.configs.apply(HashMap::from([(GROUP.to_owned(), own)]));
 }
 
@@ -58,7 +58,7 @@ pub struct Member {
 
 /// What is answered when the coordinator has read its log.
 pub fn when_loaded<T>(mut ask: impl FnMut() -> (Option<ErrorCode>, T)) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match ask() {
             (Some(ErrorCode::CoordinatorLoadInProgress), _) if Instant::now() < deadline => {
@@ -179,7 +179,7 @@ fn batches_in(partition: &PartitionData) -> usize {
 }
 
 /// Start offset and lag of each partition that the group has begun with.
-fn standing(broker: &Broker) -> Vec<(i64, i64)> {
+fn group_offsets(broker: &Broker) -> Vec<(i64, i64)> {
     let group = DescribeShareGroupOffsetsRequestGroup { group_id: GROUP.into(), topics: None };
     let request = DescribeShareGroupOffsetsRequest { groups: vec![group] };
     let mut client = broker.client();
@@ -189,7 +189,7 @@ fn standing(broker: &Broker) -> Vec<(i64, i64)> {
     });
     assert_eq!(answer.groups[0].error_code, 0, "{answer:?}");
     let partitions = answer.groups[0].topics.iter().flat_map(|topic| &topic.partitions);
-    partitions.map(|one| (one.start_offset, one.lag)).collect()
+    partitions.map(|partition| (partition.start_offset, partition.lag)).collect()
 }
 
 fn refusal(client: &mut Client, request: &ShareFetchRequest) -> ErrorCode {
@@ -203,7 +203,7 @@ fn records_are_acquired_acknowledged_and_not_delivered_again_after_a_restart() {
     let mut member = Member::join(&broker, "m", topic_id);
     assert_eq!(member.fetch(&[]), [(0, 2, 1)]);
     assert_eq!(member.fetch(&[(0, 0, ACCEPT), (2, 2, RELEASE)]), [(2, 2, 2)]);
-    assert_eq!(standing(&broker), [(1, 2)]);
+    assert_eq!(group_offsets(&broker), [(1, 2)]);
     let specs = vec![topic("t", 1), topic("__consumer_offsets", 1), topic("__share_group_state", 1)];
     let specs = specs.into_iter().map(|mut spec| {
         let known = broker.server.shared().topics.now().named(&spec.name).map(|topic| topic.id);
@@ -214,11 +214,11 @@ fn records_are_acquired_acknowledged_and_not_delivered_again_after_a_restart() {
     broker.restart();
     broker.server.apply_topics(specs).unwrap();
     configure(&broker, r#"{"share_auto_offset_reset": "earliest"}"#);
-    assert_eq!(standing(&broker), [(1, 2)]);
+    assert_eq!(group_offsets(&broker), [(1, 2)]);
     let mut after = Member::join(&broker, "n", topic_id);
     assert_eq!(after.fetch(&[]), [(1, 1, 1), (2, 2, 2)], "what was held is delivered again");
     assert_eq!(after.acknowledge(1, &[(1, 2, ACCEPT)]), (0, 0));
-    assert_eq!(standing(&broker), [(3, 0)]);
+    assert_eq!(group_offsets(&broker), [(3, 0)]);
 }
 
 #[test]
@@ -318,7 +318,9 @@ fn a_partition_that_is_not_there_is_told_and_others_are_read() {
     let mut answered: Vec<_> = answer
         .responses
         .iter()
-        .flat_map(|topic| topic.partitions.iter().map(|one| (one.error_code, one.acquired_records.len())))
+        .flat_map(|topic| {
+            topic.partitions.iter().map(|partition| (partition.error_code, partition.acquired_records.len()))
+        })
         .collect();
     answered.sort_unstable();
     let (unknown, no_topic) = (ErrorCode::UnknownTopicOrPartition, ErrorCode::UnknownTopicId);
@@ -373,7 +375,7 @@ fn only_a_member_of_the_group_makes_it_begin_with_a_partition() {
     let request = stranger.request(0, &[]);
     let refused = only(stranger.client.call(&request, 2));
     assert_eq!(refused.error_code, ErrorCode::UnknownTopicOrPartition.code());
-    assert_eq!(standing(&broker), []);
+    assert_eq!(group_offsets(&broker), []);
     assert_eq!(member.fetch(&[]), [(0, 0, 1)]);
 }
 
@@ -385,7 +387,7 @@ fn a_topic_that_is_deleted_and_made_anew_is_begun_with_anew() {
     assert_eq!(member.fetch(&[]), [(0, 1, 1)]);
     assert_eq!(member.acknowledge(1, &[(0, 1, ACCEPT)]), (0, 0));
     broker.server.remove_topic("t").unwrap();
-    assert_eq!(standing(&broker), []);
+    assert_eq!(group_offsets(&broker), []);
     let again = topic("t", 1);
     let topic_id = again.topic_id;
     broker.server.apply_topics(vec![again]).unwrap();
@@ -432,7 +434,7 @@ fn groups_with_settings_of_their_own_are_listed_and_use_them() {
 fn a_broker_of_a_cluster_whose_level_is_too_low_says_that_it_keeps_no_share_groups() {
     let bed = Bed::all(2);
     bed.raise(1);
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     let broker = bed.broker(1);
     let unsupported = ErrorCode::UnsupportedVersion;
     let mut client = broker.client();
@@ -451,12 +453,12 @@ fn a_broker_of_a_cluster_whose_level_is_too_low_says_that_it_keeps_no_share_grou
     let spoken = |client: &mut Client| -> Vec<i16> {
         let answer = client.call(&ApiVersionsRequest::default(), 4);
         assert!(answer.api_keys.len() > 40, "{answer:?}");
-        answer.api_keys.iter().map(|one| one.api_key).filter(|key| OF_SHARE_GROUPS.contains(key)).collect()
+        answer.api_keys.iter().map(|api| api.api_key).filter(|key| OF_SHARE_GROUPS.contains(key)).collect()
     };
     // As Apache Kafka does it: a client that finds them missing would only wait, some in silence, and for as long as it is connected.
     assert_eq!(spoken(&mut member.client), OF_SHARE_GROUPS);
     assert_eq!(spoken(&mut Broker::start().client()), OF_SHARE_GROUPS);
     bed.raise(2);
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     assert_ne!(heartbeat(&mut member.client, "m", 0).error_code, unsupported.code(), "the same connection");
 }

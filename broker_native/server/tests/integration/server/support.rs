@@ -19,7 +19,7 @@ use pylog_wire::{Chunk, Message, Request, message};
 use uuid::Uuid;
 
 /// No answer takes longer unless something is wrong.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// This broker.
 pub const NODE_ID: i32 = 1;
 
@@ -180,7 +180,7 @@ impl Broker {
 
     /// Waits until the counter `name` reaches `least`.
     pub fn wait_for(&self, name: &str, least: u64) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         while self.count(name) < least {
             assert!(std::time::Instant::now() < deadline, "{name} stays at {} < {least}", self.count(name));
             std::thread::yield_now();
@@ -202,7 +202,7 @@ pub struct Client {
 impl Client {
     pub fn connect(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream }
     }

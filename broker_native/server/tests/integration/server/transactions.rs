@@ -1,4 +1,4 @@
-//! What clients are told of transactions that lie in a log.
+//! What answers say about transactions that lie in a log.
 use pylog_record::control::Marker;
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{AppendOptions, Clock, PartitionLog, SystemClock, TxnMarker};
@@ -86,17 +86,17 @@ fn producers_are_described_with_their_open_transactions() {
     let (_broker, mut client) = broker_with_transactions();
     let seen = producers(&mut client, "numbers", 0);
     assert_eq!(seen.error_code, ErrorCode::None.code());
-    let told = seen.active_producers.iter().map(|one| {
-        assert!((began_ms..=now_ms()).contains(&one.last_timestamp), "{one:?}");
+    let producers = seen.active_producers.iter().map(|producer| {
+        assert!((began_ms..=now_ms()).contains(&producer.last_timestamp), "{producer:?}");
         (
-            one.producer_id,
-            one.producer_epoch,
-            one.last_sequence,
-            one.coordinator_epoch,
-            one.current_txn_start_offset,
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.last_sequence,
+            producer.coordinator_epoch,
+            producer.current_txn_start_offset,
         )
     });
-    assert_eq!(told.collect::<Vec<_>>(), [(1, 5, -1, 7, -1), (2, 5, -1, 7, -1), (3, 4, 0, -1, 5)]);
+    assert_eq!(producers.collect::<Vec<_>>(), [(1, 5, -1, 7, -1), (2, 5, -1, 7, -1), (3, 4, 0, -1, 5)]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use pylog_wire::{ApiKey, ErrorCode};
 
 use crate::server::cluster_bed::{Bed, led_by};
 use crate::server::middle::Middle;
-use crate::server::support::{PATIENCE, fetch_request, only, produce_request, values};
+use crate::server::support::{TIMEOUT, fetch_request, only, produce_request, values};
 
 /// Its hash is 97: partition 1 of three, which broker 1 leads.
 const ID: &str = "a";
@@ -45,7 +45,7 @@ fn init(bed: &Bed) -> Producer {
         producer_epoch: -1,
         ..Default::default()
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let answer = bed.broker(1).client().call(&request, 5);
         if answer.error_code == 0 {
@@ -91,7 +91,7 @@ fn committed(bed: &Bed, leader: i32, topic: &str) -> (usize, i64) {
 }
 
 fn wait_for(mut what: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !what() {
         assert!(Instant::now() < deadline, "it does not come");
         std::thread::sleep(Duration::from_millis(1));
@@ -140,7 +140,7 @@ fn brokers_of_an_older_version_are_asked_and_told_in_what_both_speak() {
     let leader = Middle::before(bed.broker(2).port, &[(ApiKey::WriteTxnMarkers, 1)]);
     bed.reach(1, coordinator.port);
     bed.reach(2, leader.port);
-    bed.tell(&[1, 2, 3]);
+    bed.announce(&[1, 2, 3]);
     let producer = init(&bed);
     assert_eq!(produce(&bed, 2, "x", &producer, ADDS), 0);
     assert_eq!(end(&bed, &producer, 5).error_code, 0);
@@ -158,7 +158,7 @@ fn with_go_betweens(leader: i32) -> (Bed, Middle, Middle) {
         middle
     };
     let (coordinator, leader) = (before(1), before(leader));
-    bed.tell(&[1, 2, 3]);
+    bed.announce(&[1, 2, 3]);
     (bed, coordinator, leader)
 }
 
@@ -212,9 +212,9 @@ fn a_partition_that_moves_while_the_coordinator_is_asked_is_refused_as_moved_and
 fn without_a_coordinator_that_answers_a_producer_is_told_to_try_again() {
     let bed = cluster();
     let producer = init(&bed);
-    bed.tell_controlled(&[2, 3], 2);
+    bed.announce_with_controller(&[2, 3], 2);
     assert_eq!(produce(&bed, 2, "x", &producer, ADDS), ErrorCode::NotEnoughReplicas.code());
-    bed.tell(&[1, 2, 3]);
+    bed.announce(&[1, 2, 3]);
     assert_eq!(produce(&bed, 2, "x", &producer, ADDS), 0);
 }
 
@@ -224,11 +224,11 @@ fn a_marker_reaches_a_leader_that_was_away_when_the_transaction_ended() {
     let producer = init(&bed);
     assert_eq!(produce(&bed, 2, "x", &producer, ADDS), 0);
     assert_eq!(produce(&bed, 3, "y", &producer, ADDS), 0);
-    bed.tell(&[1, 2]);
+    bed.announce(&[1, 2]);
     assert_eq!(end(&bed, &producer, 5).error_code, 0);
     wait_for(|| committed(&bed, 2, "x") == (2, 2));
-    assert_eq!(committed(&bed, 3, "y"), (0, 0), "nobody can tell it");
-    bed.tell(&[1, 2, 3]);
+    assert_eq!(committed(&bed, 3, "y"), (0, 0), "nobody sends it to the broker");
+    bed.announce(&[1, 2, 3]);
     wait_for(|| committed(&bed, 3, "y") == (2, 2));
 }
 

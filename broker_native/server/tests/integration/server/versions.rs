@@ -27,7 +27,7 @@ fn an_unknown_version_of_api_versions_is_answered_in_version_0_with_the_range() 
             message::decode_response::<ApiVersionsResponse>(client.frame().unwrap(), 0).unwrap();
         assert_eq!(header.correlation_id, 5);
         assert_eq!(answer.error_code, ErrorCode::UnsupportedVersion.code());
-        let own = answer.api_keys.iter().find(|one| one.api_key == 18).unwrap();
+        let own = answer.api_keys.iter().find(|api| api.api_key == 18).unwrap();
         assert_eq!((own.min_version, own.max_version), (0, 5));
     }
     assert_eq!(client.call(&ApiVersionsRequest::default(), 4).error_code, 0, "the connection goes on");
@@ -38,15 +38,15 @@ fn api_versions_tells_what_is_served_and_nothing_else() {
     let broker = Broker::start();
     for version in 0..=5 {
         let answer = broker.client().call(&ApiVersionsRequest::default(), version);
-        let told: Vec<_> = answer.api_keys.iter().map(|one| one.api_key).collect();
-        assert_eq!(told, SERVED.iter().map(|key| key.code()).collect::<Vec<_>>());
+        let api_keys: Vec<_> = answer.api_keys.iter().map(|api| api.api_key).collect();
+        assert_eq!(api_keys, SERVED.iter().map(|key| key.code()).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn produce_is_advertised_from_version_0_so_that_librdkafka_compresses() {
     let answer = Broker::start().client().call(&ApiVersionsRequest::default(), 3);
-    let produce = answer.api_keys.iter().find(|one| one.api_key == 0).unwrap();
+    let produce = answer.api_keys.iter().find(|api| api.api_key == 0).unwrap();
     assert_eq!((produce.min_version, produce.max_version), (0, 13));
 }
 
@@ -117,7 +117,7 @@ fn producer_ids_are_unique_and_a_transactional_id_is_sent_to_its_coordinator() {
 fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_what_is_no_share_partition() {
     let broker = Broker::start();
     let versions = broker.client().call(&ApiVersionsRequest::default(), 3);
-    assert!(versions.api_keys.iter().any(|one| one.api_key == ApiKey::FindCoordinator.code()));
+    assert!(versions.api_keys.iter().any(|api| api.api_key == ApiKey::FindCoordinator.code()));
     for version in 0..=6 {
         let request = FindCoordinatorRequest {
             key: "g".into(),
@@ -126,12 +126,13 @@ fn find_coordinator_names_this_broker_for_groups_in_every_version_and_refuses_wh
         };
         let answer = broker.client().call(&request, version);
         let old = (answer.error_code, answer.node_id, answer.port);
-        let found = answer.coordinators.first().map_or(old, |one| (one.error_code, one.node_id, one.port));
+        let found =
+            answer.coordinators.first().map_or(old, |found| (found.error_code, found.node_id, found.port));
         assert_eq!(found, (0, NODE_ID, i32::from(broker.port)), "version {version}");
         let request = FindCoordinatorRequest { key_type: 2, ..request };
         if version >= 1 {
             let answer = broker.client().call(&request, version);
-            let code = answer.coordinators.first().map_or(answer.error_code, |one| one.error_code);
+            let code = answer.coordinators.first().map_or(answer.error_code, |found| found.error_code);
             assert_eq!(code, ErrorCode::InvalidRequest.code(), "version {version}");
         }
     }

@@ -38,7 +38,7 @@ impl Sim {
             && self.events.values().all(|event| !matches!(event, Event::Produce))
     }
 
-    pub(super) fn picture(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let nodes: Vec<_> = self
             .nodes
             .iter()
@@ -77,7 +77,7 @@ impl Sim {
             end >= all,
             "{}: broker {id} {why} and ends at {end} of {all}: {}",
             self.name,
-            self.picture()
+            self.describe()
         );
         assert!(
             records_of(log, 0, all) == self.committed,

@@ -67,7 +67,7 @@ impl Sim {
                 self.start(id);
             }
         }
-        self.tell_all();
+        self.announce_all();
     }
 
     pub(super) fn crash(&mut self, id: usize, power: bool) {
@@ -110,7 +110,7 @@ impl Sim {
             && !self.halting.contains(&id);
         if ready {
             self.store.leave(id);
-            self.tell_all();
+            self.announce_all();
             self.nodes[id].stop();
         }
     }
@@ -119,7 +119,7 @@ impl Sim {
         // Its old session is over before it comes back.
         if self.nodes[id].boots > 0 {
             self.store.expire(id);
-            // Whether its machine lost power is told by more than its own files.
+            // That its machine lost power is known from more than its own files.
             let clean = self.nodes[id].clean || !self.cut_power.contains(&id);
             self.store.register(id, clean);
         }
@@ -128,6 +128,6 @@ impl Sim {
             panic!("{}: broker {id} does not start: {error}", self.name);
         }
         self.check_leader(id);
-        self.tell_all();
+        self.announce_all();
     }
 }

@@ -1,9 +1,9 @@
 //! One partition that this broker leads and others copy, in one epoch: its [`Progress`], and the log that follows it.
 //!
-//! Moving the high watermark calls whoever waits for it, so callers hold no lock; but for [`Leading::appended`], which may be
-//! called by who does, for appends happen under locks, and leaves the move to another thread. A move that another thread makes first,
-//! or that comes when the partition has another leader already, does no harm: what was committed stays committed, and the
-//! log never goes back.
+//! Moving the high watermark runs the callbacks that wait for it, so callers must hold no lock. The exception is
+//! [`LeaderState::appended`]: appends happen under locks, so it leaves the move to another thread. It does no harm when another
+//! thread moves the high watermark first, or when the partition has another leader by then: what was committed stays committed, and
+//! the high watermark never moves back.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use crate::state::watch::Watchers;
 use pylog_replica::progress::{Answer, Ends, Moved, Progress, Proposal, Start, Stored};
 use pylog_storage::PartitionLog;
 
-/// Where a follower is, for consumers that had better read from it.
+/// Where a follower in sync is, for consumers that may read from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InSync {
     /// The follower.
@@ -42,7 +42,7 @@ pub struct FetchedFrom {
 }
 
 /// See the module.
-pub struct Leading {
+pub struct LeaderState {
     topic: String,
     partition: i32,
     leader_epoch: i32,
@@ -50,13 +50,13 @@ pub struct Leading {
     log: Weak<PartitionLog>,
     replication: Arc<Replication>,
     progress: Mutex<Progress>,
-    /// The high watermark that the log was told.
+    /// The high watermark that was given to the log.
     shown: AtomicI64,
     /// Woken when the log of a replica begins elsewhere, and when another leader is served.
     pub log_starts: Arc<Watchers>,
 }
 
-impl Leading {
+impl LeaderState {
     /// Begins when the log has become a leader's, before anything is appended to it.
     pub fn new(
         replication: &Arc<Replication>,
@@ -72,7 +72,7 @@ impl Leading {
             high_watermark: offsets.high_watermark,
             now_ms: replication.now_ms(),
         };
-        let leading = Arc::new(Self {
+        let leader_state = Arc::new(Self {
             topic: topic.to_owned(),
             partition: spec.partition,
             leader_epoch: spec.leader_epoch,
@@ -82,11 +82,11 @@ impl Leading {
             shown: AtomicI64::new(offsets.high_watermark),
             log_starts: Arc::default(),
         });
-        leading.meet();
-        leading
+        leader_state.meet();
+        leader_state
     }
 
-    /// The log grew, or more of it reached the disk. Calls nobody who waits.
+    /// The log grew, or more of it reached the disk. Runs no callbacks: the caller may hold locks.
     pub fn appended(self: &Arc<Self>, replicated_end: i64) {
         let now_ms = self.replication.now_ms();
         let committed = {
@@ -101,7 +101,8 @@ impl Leading {
         }
     }
 
-    /// The log could not be written. Where another replica may lead, this broker had better stop. Asks the log nothing.
+    /// The log could not be written. Notes the failure where another replica may lead, so that this broker stops. Calls no method of
+    /// the log.
     pub fn cannot_write(&self, why: &str) {
         if self.progress.lock().has_successor() {
             self.replication.failure.note(why);
@@ -136,7 +137,7 @@ impl Leading {
         self.meet();
     }
 
-    /// Takes note of who lives.
+    /// Notes which brokers are alive.
     pub fn meet(self: &Arc<Self>) {
         let Some(log) = self.log.upgrade() else { return };
         let (now_ms, log_end) = (self.replication.now_ms(), log.offsets().log_end_offset);
@@ -155,8 +156,7 @@ impl Leading {
         self.show();
     }
 
-    /// Lets the log show what is committed, unless somebody else may lead by now. What is held back is shown with what comes
-    /// next.
+    /// Moves the log's high watermark to what is committed, unless another broker may lead by now. It then moves with the next change.
     fn show(&self) {
         let committed = self.progress.lock().high_watermark();
         if committed <= self.shown.load(Ordering::Acquire) || !self.replication.may_lead() {
@@ -202,7 +202,7 @@ impl Leading {
     }
 }
 
-impl Proposer for Leading {
+impl Proposer for LeaderState {
     fn topic(&self) -> &str {
         &self.topic
     }

@@ -15,27 +15,27 @@ use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 use pylog_wire::messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
 
-/// While the transaction before ends its coordinator is asked again after so long (Kafka's
+/// How long to wait before the coordinator is asked again, while the transaction before is still ending (Kafka's
 /// add.partitions.to.txn.retry.backoff.ms).
 const RETRY: Duration = Duration::from_millis(20);
 
 /// See the module.
-pub struct Elsewhere {
+pub struct RemoteCoordinator {
     /// This broker.
     pub node_id: i32,
     /// Who leads what.
     pub topics: Arc<Topics>,
     /// The way there.
     pub peers: Arc<Peers>,
-    /// How long a batch waits for the end of the transaction before.
-    pub patience: Duration,
+    /// How long a batch waits for the transaction before it to end.
+    pub timeout: Duration,
 }
 
-impl Elsewhere {
+impl RemoteCoordinator {
     /// Who leads the partition, when it is another broker; `Some(-1)` when nobody does.
     pub fn leader_of(&self, topic: &str, number: i32) -> Option<i32> {
-        let picture = self.topics.now();
-        let leader = picture.named(topic)?.partition(number)?.spec.leader;
+        let image = self.topics.now();
+        let leader = image.named(topic)?.partition(number)?.spec.leader;
         (leader != self.node_id).then_some(leader)
     }
 
@@ -45,24 +45,24 @@ impl Elsewhere {
             return Waiting::now(Err(ErrorCode::CoordinatorNotAvailable));
         };
         let (reply, answer) = oneshot::channel();
-        let asked = ask_patiently(Arc::clone(&self.peers), id, transaction, self.patience);
+        let asked = ask_with_retries(Arc::clone(&self.peers), id, transaction, self.timeout);
         runtime.spawn(async move {
-            // Who is gone needs no answer.
+            // The receiver may have gone away: nobody waits for the answer then.
             let _ = reply.send(asked.await);
         });
         Waiting::Later(answer)
     }
 }
 
-async fn ask_patiently(
+async fn ask_with_retries(
     peers: Arc<Peers>,
     id: i32,
     transaction: AddPartitionsToTxnTransaction,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<TxnReply, ErrorCode> {
     // A partition that is only asked about cannot wait for a transaction to begin.
-    let patience = if transaction.verify_only { Duration::ZERO } else { patience };
-    let until = Instant::now() + patience;
+    let timeout = if transaction.verify_only { Duration::ZERO } else { timeout };
+    let until = Instant::now() + timeout;
     let request = AddPartitionsToTxnRequest { transactions: vec![transaction], ..Default::default() };
     loop {
         let answer = peers.call(id, &request).await.map_err(|error| {
@@ -85,13 +85,12 @@ fn read(answer: AddPartitionsToTxnResponse) -> Result<Vec<(String, i32, ErrorCod
         ErrorCode::None => {}
         error => return Err(error),
     }
-    let topics = answer.results_by_transaction.into_iter().flat_map(|one| one.topic_results);
+    let topics = answer.results_by_transaction.into_iter().flat_map(|transaction| transaction.topic_results);
     let partitions = topics.flat_map(|topic| {
         let name = topic.name;
-        topic
-            .results_by_partition
-            .into_iter()
-            .map(move |one| (name.clone(), one.partition_index, code(one.partition_error_code)))
+        topic.results_by_partition.into_iter().map(move |partition| {
+            (name.clone(), partition.partition_index, code(partition.partition_error_code))
+        })
     });
     Ok(partitions.collect())
 }

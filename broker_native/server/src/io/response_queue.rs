@@ -91,7 +91,7 @@ impl Answer {
 
 /// The queue of one connection.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct ResponseQueue {
     /// What is left to send, in order.
     pub parts: VecDeque<Part>,
     bytes: usize,
@@ -99,7 +99,7 @@ pub struct Outbox {
     held: Vec<Share>,
 }
 
-impl Outbox {
+impl ResponseQueue {
     /// Queues an answer.
     pub fn push(&mut self, answer: Answer) {
         self.held.extend(answer.held);

@@ -1,5 +1,5 @@
-//! Topics that were deleted a short while ago: a machine that was not loaded then forgets them when it is, and who read one of them at that
-//! moment brings nothing of it back.
+//! Topics that were deleted a short while ago: a machine that is loaded later forgets them, and a request that was reading one of them does
+//! not bring its state back.
 //!
 //! Any thread may call it. Not written down: after a crash the deletion itself goes on, and says it anew.
 use std::collections::VecDeque;
@@ -7,16 +7,16 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-/// So many topics are remembered; the one that was deleted longest ago makes room.
+/// Most topics that are remembered; the one that was deleted longest ago makes room.
 const TOPICS_MAX: usize = 10_000;
 
 /// The topics.
 #[derive(Debug, Default)]
-pub struct Gone {
+pub struct DeletedTopics {
     ids: Mutex<VecDeque<Uuid>>,
 }
 
-impl Gone {
+impl DeletedTopics {
     /// The topic is deleted.
     pub fn add(&self, topic_id: Uuid) {
         let mut ids = self.ids.lock();
@@ -38,11 +38,11 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_remembered_and_no_more_than_the_bound() {
-        let gone = Gone::default();
+        let deleted = DeletedTopics::default();
         for number in 0..=TOPICS_MAX as u128 {
-            gone.add(Uuid::from_u128(number));
+            deleted.add(Uuid::from_u128(number));
         }
-        assert!(!gone.has(&Uuid::from_u128(0)) && gone.has(&Uuid::from_u128(TOPICS_MAX as u128)));
-        assert_eq!(gone.ids.lock().len(), TOPICS_MAX);
+        assert!(!deleted.has(&Uuid::from_u128(0)) && deleted.has(&Uuid::from_u128(TOPICS_MAX as u128)));
+        assert_eq!(deleted.ids.lock().len(), TOPICS_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! The one door between Python and the native rooms: releases the GIL, catches panics, translates errors.
+//! The one boundary between Python and the native crates: releases the GIL, catches panics, translates errors.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;

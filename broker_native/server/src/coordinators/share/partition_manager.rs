@@ -1,7 +1,7 @@
 //! The shell around [`ShareLeader`]: the share partitions of the partitions that this broker leads.
 //!
 //! Under the lock of a share partition's shard the machine takes the request; without it, states are read and written by the
-//! [`Store`], whose outcome goes back the same way. What is kept by this broker itself and acknowledged at once is done at once.
+//! [`ShareStateStore`], whose outcome goes back the same way. What is kept by this broker itself and acknowledged at once is done at once.
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,14 +13,14 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::store::{Begun, Store};
+use super::state_store::{Begun, ShareStateStore};
 use crate::cluster::view::Cluster;
 use crate::coordinators::Waiting;
 use crate::coordinators::alarm::{Alarm, NEVER_MS};
 use crate::coordinators::waiting::Sender;
 use crate::notice::{BUG, notice};
-use crate::share_groups::waking::Waking;
-use crate::state::topics::{Picture, Topics};
+use crate::share_groups::group_watchers::GroupWatchers;
+use crate::state::topics::{MetadataImage, Topics};
 use crate::upkeep::background::kept_running;
 use pylog_coordinator::share::leader::{LeaderEffects, failed};
 use pylog_coordinator::share::state::Written;
@@ -31,20 +31,20 @@ use pylog_coordinator::{Now, Ticket};
 use pylog_storage::Clock;
 use pylog_wire::ErrorCode;
 
-/// Share partitions are divided among so many locks.
+/// How many locks the share partitions are divided among.
 const SHARDS: usize = 16;
-/// The deadlines are looked at again at least so often.
+/// The longest sleep before the deadlines are checked again.
 const NAP_MAX: Duration = Duration::from_secs(30);
 
 /// See the module.
-pub struct Leading {
+pub struct SharePartitionManager {
     me: Weak<Self>,
     node_id: i32,
     topics: Arc<Topics>,
     cluster: Arc<Cluster>,
     clock: Arc<dyn Clock>,
-    store: Arc<Store>,
-    waking: Arc<Waking>,
+    store: Arc<ShareStateStore>,
+    group_watchers: Arc<GroupWatchers>,
     hasher: RandomState,
     shards: Vec<Mutex<Shard>>,
     alarm: Alarm,
@@ -58,8 +58,8 @@ struct Shard {
 }
 
 impl Shard {
-    /// Takes a step. A panic in it lets go of all share partitions of this lock: what the machine knows may be half changed, and is
-    /// read again for the next request; who waits is told to ask again. That is then what is given as an error.
+    /// Takes a step. After a panic in it all share partitions of this lock are dropped, because the machine's state may be half changed;
+    /// it is read again for the next request. The error holds the answers to the requests that wait: they have to ask again.
     fn try_step(
         &mut self,
         step: impl FnOnce(&mut ShareLeader) -> LeaderEffects,
@@ -77,21 +77,21 @@ impl Shard {
         self.try_step(step).unwrap_or_else(|left| left)
     }
 
-    /// Hands a request to the machine. Who asked what panics is told to ask again, too.
+    /// Hands a request to the machine. A request that makes it panic is answered like those that wait: it has to ask again.
     fn ask(
         &mut self,
         event: ShareEvent,
         step: impl FnOnce(&mut ShareLeader, ShareEvent) -> LeaderEffects,
     ) -> LeaderEffects {
-        let told = (event.ticket, failed(&event.request, ErrorCode::NotLeaderOrFollower));
+        let asker_reply = (event.ticket, failed(&event.request, ErrorCode::NotLeaderOrFollower));
         self.try_step(|leader| step(leader, event)).unwrap_or_else(|mut left| {
-            left.replies.push(told);
+            left.replies.push(asker_reply);
             left
         })
     }
 
     /// Sends the answers but that to `mine`; gives that, and what is to be done.
-    fn settle(
+    fn send_replies(
         &mut self,
         effects: LeaderEffects,
         mine: Option<Ticket>,
@@ -100,7 +100,7 @@ impl Shard {
         for (ticket, reply) in effects.replies {
             match self.waiting.remove(&ticket) {
                 _ if Some(ticket) == mine => own = Some(reply),
-                // Who is gone needs no answer.
+                // The receiver may have gone away: nobody waits for the answer then.
                 Some(sender) => drop(sender.send(Ok(reply))),
                 None => {}
             }
@@ -109,15 +109,15 @@ impl Shard {
     }
 }
 
-impl Leading {
-    /// Leads nothing that nobody asked for. `make` makes an empty machine.
+impl SharePartitionManager {
+    /// Holds no share partition until one is asked for. `make` makes an empty machine.
     pub fn new(
         node_id: i32,
         topics: Arc<Topics>,
         cluster: Arc<Cluster>,
         clock: Arc<dyn Clock>,
-        store: Arc<Store>,
-        waking: Arc<Waking>,
+        store: Arc<ShareStateStore>,
+        group_watchers: Arc<GroupWatchers>,
         make: impl Fn() -> ShareLeader,
     ) -> Arc<Self> {
         let shard = || Mutex::new(Shard { leader: make(), next_ticket: 0, waiting: HashMap::new() });
@@ -128,7 +128,7 @@ impl Leading {
             cluster,
             clock,
             store,
-            waking,
+            group_watchers,
             hasher: RandomState::new(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
             alarm: Alarm::default(),
@@ -158,7 +158,7 @@ impl Leading {
             let event = ShareEvent { ticket, key, settings, request };
             let now = self.now();
             let effects = shard.ask(event, |leader, event| leader.ask(event, leader_epoch, now));
-            let (own, actions) = shard.settle(effects, Some(ticket));
+            let (own, actions) = shard.send_replies(effects, Some(ticket));
             let receiver = own.is_none().then(|| {
                 let (sender, receiver) = oneshot::channel();
                 shard.waiting.insert(ticket, sender);
@@ -175,8 +175,8 @@ impl Leading {
     }
 
     /// Lets go of what this broker does not lead any more.
-    pub fn apply(&self, picture: &Picture) {
-        self.step_all(|leader| leader.keep(|key| self.led_in(picture, key)));
+    pub fn apply(&self, image: &MetadataImage) {
+        self.step_all(|leader| leader.keep(|key| self.led_in(image, key)));
     }
 
     /// A topic is no more.
@@ -184,23 +184,23 @@ impl Leading {
         self.step_all(|leader| leader.forget_topic(topic_id));
     }
 
-    /// Somebody else has set the share partition: it is read anew.
+    /// The share partition was changed elsewhere: it is read again.
     pub fn forget(&self, key: &ShareKey) {
         self.step(key, |leader, _now| leader.forget(key));
     }
 
-    /// Lets go of everything; who waits is told to ask whoever leads.
+    /// Drops everything; requests that wait are answered NOT_LEADER_OR_FOLLOWER.
     pub fn stop(&self) {
         self.step_all(|leader| leader.keep(|_key| None));
     }
 
-    fn led_in(&self, picture: &Picture, key: &ShareKey) -> Option<i32> {
-        let spec = &picture.with_id(&key.topic_id)?.partition(key.partition)?.spec;
+    fn led_in(&self, image: &MetadataImage, key: &ShareKey) -> Option<i32> {
+        let spec = &image.with_id(&key.topic_id)?.partition(key.partition)?.spec;
         (spec.leader == self.node_id).then_some(spec.leader_epoch)
     }
 
-    fn epoch_of(&self, picture: &Picture, key: &ShareKey) -> Option<i32> {
-        self.led_in(picture, key).filter(|_| self.cluster.may_lead())
+    fn epoch_of(&self, image: &MetadataImage, key: &ShareKey) -> Option<i32> {
+        self.led_in(image, key).filter(|_| self.cluster.may_lead())
     }
 
     fn shard(&self, key: &ShareKey) -> Option<&Mutex<Shard>> {
@@ -236,7 +236,7 @@ impl Leading {
         let Some(shard) = shard else { return Vec::new() };
         let mut shard = shard.lock();
         let effects = shard.step(step);
-        let (_none, actions) = shard.settle(effects, None);
+        let (_none, actions) = shard.send_replies(effects, None);
         self.note_deadline(&shard);
         actions
     }
@@ -247,7 +247,7 @@ impl Leading {
         while let Some(action) = left.pop_front() {
             let more = match action {
                 LeaderAction::Wake(group_id) => {
-                    self.waking.wake(&group_id);
+                    self.group_watchers.wake(&group_id);
                     continue;
                 }
                 LeaderAction::Load { key, leader_epoch, life, makes } => {
@@ -351,14 +351,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_tells_who_waits_and_who_asked_to_ask_again_and_the_next_reads_the_state_anew() {
+    fn after_a_panic_all_requests_that_wait_have_to_ask_again_and_the_next_reads_the_state_anew() {
         let mut shard = shard();
         let begun = shard.ask(next("g", 1), |leader, event| leader.ask(event, 0, NOW));
         assert!(loads(&begun));
         let (sender, mut receiver) = oneshot::channel();
         shard.waiting.insert(Ticket(1), sender);
         let effects = shard.ask(next("other", 2), |_leader, _event| panic!("a planted mistake"));
-        let (own, actions) = shard.settle(effects, Some(Ticket(2)));
+        let (own, actions) = shard.send_replies(effects, Some(Ticket(2)));
         let again = ShareReply::Next(Err(ErrorCode::NotLeaderOrFollower));
         assert_eq!((own, shard.waiting.len()), (Some(again.clone()), 0));
         assert!(
@@ -370,11 +370,11 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_what_nobody_asked_for_lets_go_of_what_is_held() {
+    fn a_panic_of_a_step_without_a_request_drops_the_state() {
         let mut shard = shard();
         shard.ask(next("g", 1), |leader, event| leader.ask(event, 0, NOW));
         let effects = shard.step(|_leader| panic!("a planted mistake"));
-        assert_eq!(effects.replies.len(), 1, "who waits is told");
+        assert_eq!(effects.replies.len(), 1, "the request that waits is answered");
         assert!(loads(&shard.ask(next("g", 2), |leader, event| leader.ask(event, 0, NOW))));
     }
 }

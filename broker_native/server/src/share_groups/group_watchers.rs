@@ -6,12 +6,12 @@ use parking_lot::Mutex;
 
 use crate::state::watch::Watchers;
 
-/// Groups that nobody waits in are let go of when there are so many, and twice as many as somebody waited in then.
+/// Groups that nobody waits in are removed when there are this many, and then at twice the number of those that remained.
 const GROUPS_MIN: usize = 64;
 
-/// Who waits, by group.
+/// The long polls that wait, by group.
 #[derive(Debug, Default)]
-pub struct Waking {
+pub struct GroupWatchers {
     groups: Mutex<Groups>,
 }
 
@@ -21,7 +21,7 @@ struct Groups {
     look_at: usize,
 }
 
-impl Waking {
+impl GroupWatchers {
     /// Those of a group, for as long as somebody holds them.
     pub fn of(&self, group_id: &str) -> Arc<Watchers> {
         let mut groups = self.groups.lock();
@@ -29,7 +29,7 @@ impl Waking {
             return known;
         }
         if groups.known.len() >= groups.look_at.max(GROUPS_MIN) {
-            groups.known.retain(|_, one| one.strong_count() > 0);
+            groups.known.retain(|_, watchers| watchers.strong_count() > 0);
             groups.look_at = 2 * groups.known.len();
         }
         let made = Arc::new(Watchers::default());

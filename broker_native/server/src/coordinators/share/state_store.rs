@@ -1,8 +1,8 @@
 //! Where the states of share partitions are kept: the machine of a partition of `__share_group_state`, at this broker or, by Kafka's
 //! own requests, at the one that leads that partition.
 //!
-//! What does not get through for want of a leader is tried again for [`PATIENCE`]. Nothing of it can do harm when it comes twice or
-//! late: see [`pylog_coordinator::share::state`].
+//! A request that fails because there is no leader is tried again for [`STATE_TIMEOUT`]. Requests that arrive twice or late do no harm:
+//! see [`pylog_coordinator::share::state`].
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -23,8 +23,8 @@ use pylog_coordinator::share::state::{
 };
 use pylog_wire::ErrorCode;
 
-/// What cannot be read or written is tried again for so long; then who waits is told so. As Kafka's `offsets.commit.timeout.ms`.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a read or write is tried again before it fails. As Kafka's `offsets.commit.timeout.ms`.
+pub const STATE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between the first two tries; each wait is twice the one before.
 const RETRY_MIN: Duration = Duration::from_millis(20);
 /// Between the last ones.
@@ -42,7 +42,7 @@ pub enum Begun<T> {
 }
 
 /// See the module.
-pub struct Store {
+pub struct ShareStateStore {
     /// This broker.
     pub node_id: i32,
     /// Who leads what.
@@ -59,7 +59,7 @@ enum Keeper {
     At(i32),
 }
 
-impl Store {
+impl ShareStateStore {
     /// Reads the state for the leader of `leader_epoch`, and makes it before when it is not there and that is wanted. INVALID_REQUEST
     /// says that it is not there.
     pub fn read(self: &Arc<Self>, key: &ShareKey, leader_epoch: i32, makes: bool) -> Begun<Kept> {
@@ -104,7 +104,7 @@ impl Store {
     /// Moves the group to `start_offset`; everything that was done with what is behind it is forgotten.
     ///
     /// # Errors
-    /// As [`Store::summary`]; FENCED_STATE_EPOCH when somebody else does the same.
+    /// As [`ShareStateStore::summary`]; FENCED_STATE_EPOCH when somebody else does the same.
     pub async fn reset(self: &Arc<Self>, key: &ShareKey, start_offset: i64) -> Result<(), ErrorCode> {
         let epoch = self.summary(key).await?.map(|summary| summary.state_epoch);
         let state_epoch = epoch.map_or(0, |epoch| epoch.saturating_add(1));
@@ -114,7 +114,7 @@ impl Store {
     /// Forgets the state.
     ///
     /// # Errors
-    /// As [`Store::summary`].
+    /// As [`ShareStateStore::summary`].
     pub async fn delete(self: &Arc<Self>, key: &ShareKey) -> Result<(), ErrorCode> {
         done(self.ask(key, StateRequest::Delete).await)
     }
@@ -129,7 +129,7 @@ impl Store {
             Ok(Keeper::Here) => {
                 let mut waiting = self.here(key, request.clone());
                 match waiting.take() {
-                    // What may get through later is tried again, and not at once.
+                    // An error that may pass is tried again, after a pause.
                     Some(Ok(reply)) if !refusal_of(&reply).is_some_and(is_passing) => {
                         return Begun::Done(read(Ok(reply)));
                     }
@@ -154,7 +154,7 @@ impl Store {
         request: StateRequest,
         mut first: Option<Waiting<StateReply>>,
     ) -> Result<StateReply, ErrorCode> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + STATE_TIMEOUT;
         let mut wait = RETRY_MIN;
         loop {
             let tried = async {
@@ -205,24 +205,24 @@ impl Store {
     }
 
     fn leader_of(&self, number: i32) -> Option<i32> {
-        let picture = self.topics.now();
-        Some(picture.named(self.states.topic())?.partition(number)?.spec.leader)
+        let image = self.topics.now();
+        Some(image.named(self.states.topic())?.partition(number)?.spec.leader)
     }
 
     /// The share partitions of a group: those that are kept here, and of all others those that their keepers know.
     ///
     /// # Errors
-    /// As [`Store::summary`], while they are not all known.
+    /// As [`ShareStateStore::summary`], while they are not all known.
     pub async fn keys(self: &Arc<Self>, group_id: &str) -> Result<Vec<ShareKey>, ErrorCode> {
         let mut keys = Vec::new();
         self.states.for_each_loaded(|states| keys.extend(states.keys_of(group_id).cloned()))?;
-        let mut elsewhere: BTreeMap<i32, Vec<ShareKey>> = BTreeMap::new();
+        let mut remote: BTreeMap<i32, Vec<ShareKey>> = BTreeMap::new();
         for key in self.possible(group_id) {
             if let Keeper::At(id) = self.keeper(&key)? {
-                elsewhere.entry(id).or_default().push(key);
+                remote.entry(id).or_default().push(key);
             }
         }
-        for (id, asked) in elsewhere {
+        for (id, asked) in remote {
             for some in asked.chunks(remote::SUMMARIES_MAX) {
                 keys.extend(remote::known(&self.peers, id, group_id, some).await?);
             }
@@ -233,15 +233,15 @@ impl Store {
 
     /// Every partition that a group may have read; none when all states are kept here.
     fn possible(&self, group_id: &str) -> Vec<ShareKey> {
-        let picture = self.topics.now();
-        let kept = picture.named(self.states.topic());
-        let is_elsewhere = kept.is_some_and(|topic| {
+        let image = self.topics.now();
+        let kept = image.named(self.states.topic());
+        let has_remote = kept.is_some_and(|topic| {
             topic.partitions.iter().any(|partition| partition.spec.leader != self.node_id)
         });
-        if !is_elsewhere {
+        if !has_remote {
             return Vec::new();
         }
-        let topics = picture.all();
+        let topics = image.all();
         let keys = topics.flat_map(|topic| {
             topic.partitions.iter().map(|partition| ShareKey {
                 group_id: group_id.to_owned(),
