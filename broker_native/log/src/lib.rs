@@ -30,6 +30,7 @@ pub mod record;
 pub mod subscriber;
 
 pub use subscriber::{Log, install};
+pub use tracing::field::display;
 pub use tracing::{debug, error, info, trace, warn};
 
 /// What a panic of the broker is called to whom it met.

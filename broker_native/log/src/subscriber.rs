@@ -94,11 +94,8 @@ impl Log {
             Level::WARN | Level::INFO => LINES_MAX,
             Level::DEBUG | Level::TRACE => DETAILS_MAX,
         };
-        let key = Key {
-            broker: crate::broker::current(),
-            place: metadata.callsite(),
-            cause: record::cause(event),
-        };
+        let key =
+            Key { broker: crate::broker::current(), place: metadata.callsite(), cause: record::cause(event) };
         self.end_windows();
         if self.limiter.lock().admits(Instant::now(), key, most, || Record::of(event)) {
             self.queue.put(Record::of(event));

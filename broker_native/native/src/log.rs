@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::ffi::enter;
 use super::error::{Failure, kind, said};
+use super::ffi::enter;
 use pylog_log::levels::number;
 use pylog_log::queue::Batch;
 use pylog_log::record::Record;

@@ -13,7 +13,7 @@
 //! | [`state`] | topics and partitions; partitions that this broker leads and others copy, and the other way round |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python |
 //! | [`io`] | frames, answers, and the bounds of both |
-//! | [`settings`], [`metrics`], [`notice`], [`errors`], [`shutdown`] | settings; counters; log lines; error codes; stop |
+//! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
@@ -29,7 +29,6 @@ pub mod handlers;
 pub mod io;
 pub mod metrics;
 pub mod network;
-pub mod notice;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;
@@ -70,6 +69,8 @@ use crate::upkeep::maintenance::Maintenance;
 use crate::upkeep::replication::{self, Laggards};
 use crate::upkeep::storage_failure::FailureReport;
 use pylog_log::broker;
+use pylog_log::loggers::BROKER;
+use pylog_log::warn;
 use pylog_replica::following::ReplicaManager;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
@@ -361,7 +362,7 @@ impl Server {
         if let Some(mut serving) = running.serving.take() {
             let drained = async { tokio::time::timeout(timeout, serving.drained.recv()).await };
             if serving.runtime.block_on(drained).is_err() {
-                notice::notice("stopped before everything in flight was answered");
+                warn!(target: BROKER, "stopped before everything in flight was answered");
             }
             serving.runtime.shutdown_timeout(Duration::from_secs(1));
         }

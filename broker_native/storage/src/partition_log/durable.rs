@@ -14,6 +14,8 @@ use crate::files::SyncWhen;
 use crate::flusher::delay_of;
 use crate::identity::write_topic_id;
 use crate::segment::SegmentError;
+use pylog_log::error;
+use pylog_log::loggers::STORAGE;
 
 /// What an append asks the flusher for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +169,10 @@ impl PartitionLog {
 
     /// Refuses everything new from now on. The first reason stays.
     pub(super) fn poison(&self, reason: String) {
+        let at = &self.at;
+        if self.poison.get().is_none() {
+            error!(target: STORAGE, partition = %at, "{at} takes no records until the broker is started again: {reason}");
+        }
         self.tell_failed(&reason);
         self.retire(reason);
     }
