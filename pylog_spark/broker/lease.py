@@ -6,8 +6,8 @@ duration: a broker that is paused in between would lead for longer than its sess
 session under which this broker is registered.
 """
 
-import logging
 import contextvars
+import logging
 import threading
 import time
 from typing import Protocol

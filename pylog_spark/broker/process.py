@@ -322,10 +322,9 @@ def open_broker(
     try:
         with serving_as(given.number("node.id")):
             return Broker(os.fspath(data_dir), host, port, given)
-    except BaseException:
-        # What the native half says about it.
+    finally:
+        # What the start brought to light is in the log when the broker serves, or does not start.
         native_log.flush()
-        raise
 
 
 def is_loopback(host: str) -> bool:

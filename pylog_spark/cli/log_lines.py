@@ -9,7 +9,9 @@ from pylog_spark.broker import loggers
 #: What would end a line, or make a terminal do something: control characters and Unicode's ends of lines.
 _ESCAPES = {
     **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
-    **{ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"},
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\\t",
     **{code: f"\\u{code:04x}" for code in (0x2028, 0x2029)},
 }
 

@@ -52,7 +52,9 @@ def closed_by(found: list[re.Match[str]], source: str) -> list[re.Match[str]]:
 
 def left_out(found: list[re.Match[str]], source: str) -> int:
     """How many lines about the connections of `source` were left out, as the log says."""
-    said = re.compile(rf"(\d+) more like this within {WINDOW_S} s from {re.escape(source)} were left out: closed the .*")
+    said = re.compile(
+        rf"(\d+) more like this within {WINDOW_S} s from {re.escape(source)} were left out: closed the .*"
+    )
     return sum(int(match[1]) for line in found if (match := said.fullmatch(line["message"])))
 
 
