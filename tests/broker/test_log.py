@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pylog_spark import start_broker
+from pylog_spark import _native, start_broker
 from pylog_spark.broker import loggers
 from pylog_spark.client import Admin, LogError
 from pylog_spark.testing import LocalBroker
@@ -80,6 +80,12 @@ def test_a_thousand_garbage_connections_hide_neither_an_offline_partition_nor_an
     assert len(written) + left_out(found, "127.0.0.1") == 1_000
     assert LINES_MAX <= len(written) <= LINES_MAX * 10
     assert {(line["level"], line["logger"], line["broker"]) for line in written} == {("WARN", NETWORK, "1")}
+
+
+def test_both_halves_have_the_same_loggers():
+    assert dict(_native.log_loggers()) == {
+        name: about for name, about in loggers.LOGGERS.items() if name.startswith("pylog.broker")
+    }
 
 
 def test_json_lines_are_objects_and_the_last_ones_before_a_stop_are_there(tmp_path):
