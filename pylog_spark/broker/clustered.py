@@ -34,7 +34,7 @@ from pylog_spark.cluster.election import leave
 from pylog_spark.cluster.model import BrokerInfo, new_topic_id
 from pylog_spark.cluster.store import RevisionConflict, SharedStore, Store, StoreError
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 # A registration of another broker with the same id goes when its session ends; a little later than that it is refused.
 _SESSIONS_AWAITED = 1.5

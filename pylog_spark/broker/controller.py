@@ -19,7 +19,7 @@ from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, 
 from pylog_spark.cluster.model import Topic
 from pylog_spark.cluster.store import Guard, RevisionConflict, StoreError, Write
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 #: The newest change notifications stay, whatever their age. Older ones are deleted by the second purge that sees them.
 _NOTIFICATIONS_KEPT = 100

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pylog_spark.cluster.store import Session, StoreError
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 # Requests in one time-out of the session, and what is left of it for clocks that do not run alike.
 _RENEWALS = 6
