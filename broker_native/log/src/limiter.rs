@@ -37,7 +37,7 @@ pub enum Cause {
     None,
     /// The address of a client.
     Client(String),
-    /// Something that clients do not choose: a partition, another broker, a file.
+    /// Something that clients do not choose, by its kind and name: a partition, another broker, a file.
     Own(String),
     /// Any of those that came when there was no room for another key.
     Others,

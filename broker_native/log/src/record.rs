@@ -71,7 +71,7 @@ pub fn cause(event: &Event<'_>) -> Cause {
     match one.value {
         None => Cause::None,
         Some(value) if name == CLIENT => Cause::Client(value),
-        Some(value) => Cause::Own(value),
+        Some(value) => Cause::Own(format!("{name} {value}")),
     }
 }
 

@@ -109,12 +109,13 @@ fn summary(left_out: LeftOut<Identifier, Record>) -> Record {
     let whose = match &key.cause {
         Cause::None => String::new(),
         Cause::Client(client) => format!(" from {client}"),
-        Cause::Own(cause) => format!(" of {cause}"),
+        Cause::Own(cause) => format!(" about {cause}"),
         Cause::Others => " from others".to_owned(),
     };
     let seconds = WINDOW.as_secs();
+    let were = if count == 1 { "was" } else { "were" };
     let message =
-        format!("{count} more like this within {seconds} s{whose} were left out: {}", first.message);
+        format!("{count} more like this within {seconds} s{whose} {were} left out: {}", first.message);
     let mut fields = match key.cause {
         Cause::Others => Vec::new(),
         Cause::None | Cause::Client(_) | Cause::Own(_) => first.fields,
@@ -228,6 +229,13 @@ mod tests {
         let said =
             "12 more like this within 10 s from 127.0.0.1 were left out: closed the connection of 127.0.0.1";
         assert_eq!(texts(), [said]);
+
+        (0..=LINES_MAX).for_each(|_| warn!(target: loggers::STORAGE, partition = "t-0", "t-0: it fails"));
+        assert!(!log.flush(Duration::ZERO));
+        assert_eq!(
+            texts().last().unwrap(),
+            "1 more like this within 10 s about partition t-0 was left out: t-0: it fails"
+        );
 
         let long = "x".repeat(record::TEXT_MAX + 1);
         error!(target: loggers::REQUEST, client = long.as_str(), "{long}");
