@@ -7,7 +7,7 @@ Answers are documents: what JSON can say, as Python values. Each names the class
 fields; `pylog_spark.results.decoding` makes the one of the other, and nobody else looks into a document.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypedDict, final
 
 __all__ = [
@@ -19,8 +19,13 @@ __all__ = [
     "RecordWriter",
     "SettingRow",
     "__version__",
+    "close_log",
+    "flush_log",
+    "log_loggers",
     "murmur2",
     "nearest",
+    "open_log",
+    "set_log_levels",
     "settings",
 ]
 __version__: str
@@ -34,6 +39,19 @@ class _NewTopic(TypedDict):
     num_partitions: int
     replication_factor: int
     configs: Mapping[str, str]
+
+class _LogLine(TypedDict):
+    """A line of a broker's log: when, in seconds since 1970; 1 (error) to 5 (trace); the logger; `node.id`; where in the code."""
+
+    created: float
+    level: int
+    logger: str
+    broker: int | None
+    thread: str | None
+    file: str
+    line: int
+    message: str
+    fields: dict[str, str]
 
 class _ArrowArray(Protocol):
     """What a batch of Arrow's is, of whichever library: `pyarrow.record_batch` takes it."""
@@ -107,6 +125,22 @@ class SettingRow:
     @property
     def aliases(self) -> tuple[str, ...]:
         """Other names of the same setting."""
+
+def open_log(deliver: Callable[[list[_LogLine]], None]) -> bool:
+    """Let `deliver` be called with the lines of this process's native brokers, some at a time, and once a second with none; always in one
+    thread of its own. False, and nothing changes, when the log of this process is open. Before it is, no line is kept."""
+
+def set_log_levels(levels: Sequence[tuple[str, int]]) -> None:
+    """How much each logger writes, from 0 (nothing) over 1 (errors) to 5 (everything); 3 at first. Unknown loggers are passed over."""
+
+def flush_log(timeout_ms: int) -> bool:
+    """Wait until all that was logged before is delivered, counts of what was left out included; whether it is."""
+
+def close_log(timeout_ms: int) -> bool:
+    """`flush_log`, and end the thread. Later lines are lost."""
+
+def log_loggers() -> list[tuple[str, str]]:
+    """The loggers that native brokers have: (name, what it is about)."""
 
 @final
 class NativeBroker:
@@ -196,7 +230,7 @@ class Client:
     def delete_records(self, before: Sequence[tuple[str, int, int]]) -> list[_Document]:
         """(topic, partition, first offset to keep; -1 = high watermark) -> `DeletedRecords` of each."""
     def describe_configs(self, resource_type: str, names: Sequence[str]) -> list[_Document]:
-        """resource_type topic|broker -> `ConfigDescription` of each; a broker is named by its number."""
+        """resource_type topic|broker|broker-logger -> `ConfigDescription` of each; a broker is named by its number."""
     def alter_configs(
         self, resource_type: str, name: str, changes: Mapping[str, str | None], validate_only: bool = False
     ) -> list[_Document]:

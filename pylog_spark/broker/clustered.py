@@ -34,7 +34,7 @@ from pylog_spark.cluster.election import leave
 from pylog_spark.cluster.model import BrokerInfo, new_topic_id
 from pylog_spark.cluster.store import RevisionConflict, SharedStore, Store, StoreError
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 # How many session time-outs to wait for another registration with the same broker id to end, before the start fails.
 _SESSIONS_AWAITED = 1.5

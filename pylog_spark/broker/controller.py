@@ -20,7 +20,7 @@ from pylog_spark.cluster.election import Liveness, elect_preferred, imbalanced, 
 from pylog_spark.cluster.model import Topic
 from pylog_spark.cluster.store import Guard, RevisionConflict, StoreError, Write
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 #: This many of the newest change notifications are kept. Older ones are deleted by the second purge that sees them.
 _NOTIFICATIONS_KEPT = 100

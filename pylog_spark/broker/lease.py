@@ -6,6 +6,7 @@ duration, because a broker that is paused in between would lead for longer than 
 session in which this broker is registered.
 """
 
+import contextvars
 import logging
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Protocol
 
 from pylog_spark.cluster.store import Session, StoreError
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 # Requests in one time-out of the session, and the fraction of it that is kept as a margin for clocks that run at different speeds.
 _RENEWALS = 6
@@ -43,7 +44,8 @@ class Lease:
         self._session: int | None = None
         self._look = threading.Event()
         self._stopped = False
-        self._thread = threading.Thread(target=self._run, name="pylog-lease", daemon=True)
+        work = contextvars.copy_context().run
+        self._thread = threading.Thread(target=work, args=(self._run,), name="pylog-lease", daemon=True)
         self._thread.start()
 
     def grant(self, session: int) -> None:

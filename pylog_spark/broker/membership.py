@@ -29,7 +29,7 @@ from pylog_spark.cluster.model import BrokerInfo
 from pylog_spark.cluster.store import RevisionConflict, SharedStore, Stored, StoreError, Write
 from pylog_spark.cluster.store.durable import make_directory, replace_file
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 SESSION = "session"
 _RETRY_S = 0.5

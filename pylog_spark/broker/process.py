@@ -10,6 +10,7 @@ broker that shares a ZooKeeper with others does more: see `clustered`.
 
 import atexit
 import contextlib
+import contextvars
 import json
 import logging
 import math
@@ -20,10 +21,11 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import cast
 
-from pylog_spark.broker import config, partitions, requests
+from pylog_spark.broker import config, native_log, partitions, requests
 from pylog_spark.broker.clustered import ChangeQueue, Clustered, advertised_address, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
+from pylog_spark.broker.loggers import serving_as
 from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.registry import TopicRegistry, message_of, stored_cluster_id, stored_config
 from pylog_spark.broker.setting import ConfigError
@@ -57,6 +59,8 @@ class Broker:
     ----------
     bootstrap_servers : str
         The address that clients connect to, ``HOST:PORT``.
+    node_id : int
+        Its number, by which its lines in the log are known.
     failure : str or None
         Why it has handed its leadership to the other brokers of its cluster and is to be closed; see `when_failed`.
     """
@@ -66,6 +70,7 @@ class Broker:
 
         started = time.perf_counter()
         self.data_dir = os.path.abspath(data_dir)
+        self.node_id = given.number("node.id")
         self._native_error = NativeError
         self._closing = threading.Event()
         self._pid = os.getpid()
@@ -125,8 +130,7 @@ class Broker:
             store.close()
             raise BrokerError(_listen_sentence(error, host, port)) from error
         self._registry.broker = _shown(broker, self.data_dir, (self.host, self.port), advertised)
-        self._thread = threading.Thread(target=self._control_loop, name="pylog-control", daemon=True)
-        self._thread.start()
+        self._thread = _control_thread(self._control_loop)
         self.start_seconds = time.perf_counter() - started
         if self._cluster is None:
             self._registry.warn_of_stray_logs(self.data_dir)
@@ -169,6 +173,13 @@ class Broker:
             return
         self._closing.set()
         atexit.unregister(self.close)
+        try:
+            with serving_as(self.node_id):
+                self._stop()
+        finally:
+            native_log.flush()
+
+    def _stop(self) -> None:
         if self._cluster is not None:
             # Only the control loop may leave the cluster.
             self._native.wake()
@@ -308,12 +319,26 @@ def open_broker(
             f"{host} can be reached by other machines, and the connection is neither encrypted nor authenticated: "
             "listen on 127.0.0.1, or say that you want this with --allow-plaintext (in Python: allow_plaintext=True)."
         )
-    return Broker(os.fspath(data_dir), host, port, given)
+    native_log.open_log()
+    try:
+        with serving_as(given.number("node.id")):
+            return Broker(os.fspath(data_dir), host, port, given)
+    finally:
+        # What the start brought to light is in the log when the broker serves, or does not start.
+        native_log.flush()
 
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach `host`."""
     return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())
+
+
+def _control_thread(work: Callable[[], None]) -> threading.Thread:
+    """A thread that does `work`, started; what it logs is of the same broker as what the caller does."""
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(work,), name="pylog-control", daemon=True)
+    thread.start()
+    return thread
 
 
 def _shown(

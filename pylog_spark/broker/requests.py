@@ -15,12 +15,14 @@ from pylog_spark.broker import (
     features,
     group_config,
     internal_topics,
+    logger_requests,
     messages,
     replica_requests,
     unregister,
 )
 from pylog_spark.broker.answers import error_of
 from pylog_spark.broker.config import BROKER
+from pylog_spark.broker.logger_requests import RESOURCE_BROKER_LOGGER
 from pylog_spark.broker.registry import (
     CONFLICT,
     CONFLICTS_MAX,
@@ -148,7 +150,7 @@ def create_partitions(
 def describe_configs(
     registry: TopicRegistry, request: messages.DescribeConfigsRequest
 ) -> messages.DescribeConfigsResponse:
-    """DescribeConfigs of topics, of this broker and of groups. A resource that is named several times is described once, with the
+    """DescribeConfigs of topics, of this broker, of its loggers and of groups. A resource that is named several times is described once, with the
     keys of all mentions."""
     synonyms, docs = bool(request.get("include_synonyms")), bool(request.get("include_documentation"))
     most = registry.broker.number(DESCRIBED_MAX)
@@ -190,7 +192,7 @@ def _too_many_described(most: int) -> Refusal:
 def incremental_alter_configs(
     registry: TopicRegistry, request: messages.AlterConfigsRequest
 ) -> messages.AlterConfigsResponse:
-    """IncrementalAlterConfigs: set, delete, append to or subtract from single settings."""
+    """IncrementalAlterConfigs: set, delete, append to or subtract from single settings; change levels of loggers."""
 
     def decide(
         present: dict[str, str], resource: messages.AlterConfigsResource, rules: ConfigRules
@@ -198,7 +200,12 @@ def incremental_alter_configs(
         asked = [Change(config["name"], config["config_operation"], config["value"]) for config in resource["configs"]]
         return changes.incremental(present, asked, rules)
 
-    return _altered(registry, request, decide)
+    def alter(resource: messages.AlterConfigsResource) -> Refusal | None:
+        if resource["resource_type"] == RESOURCE_BROKER_LOGGER:
+            return logger_requests.alter(registry.broker.number("node.id"), resource, request["validate_only"])
+        return _alter(registry, resource, decide, request["validate_only"])
+
+    return _altered(request, alter)
 
 
 def alter_configs(registry: TopicRegistry, request: messages.AlterConfigsRequest) -> messages.AlterConfigsResponse:
@@ -209,7 +216,7 @@ def alter_configs(registry: TopicRegistry, request: messages.AlterConfigsRequest
     ) -> dict[str, str] | Refusal:
         return changes.full([(config["name"], config["value"]) for config in resource["configs"]], rules)
 
-    return _altered(registry, request, decide)
+    return _altered(request, lambda resource: _alter(registry, resource, decide, request["validate_only"]))
 
 
 HANDLERS: dict[str, messages.Handler] = {
@@ -375,6 +382,8 @@ def _entries(
         if name == "":
             return []
         return _other_broker(registry, name) or describe.broker_entries(registry.broker, synonyms, docs)
+    if kind == RESOURCE_BROKER_LOGGER:
+        return logger_requests.entries(registry.broker.number("node.id"), name, docs)
     if kind == RESOURCE_GROUP:
         return _no_group(name) or describe.group_entries(
             registry.broker, config.parse(group_config.GROUP, registry.groups.get(name, {}).items()), synonyms, docs
@@ -386,7 +395,7 @@ Decide = Callable[[dict[str, str], messages.AlterConfigsResource, ConfigRules], 
 
 
 def _altered(
-    registry: TopicRegistry, request: messages.AlterConfigsRequest, decide: Decide
+    request: messages.AlterConfigsRequest, alter: Callable[[messages.AlterConfigsResource], Refusal | None]
 ) -> messages.AlterConfigsResponse:
     responses: list[messages.AlterConfigsResourceResponse] = []
     keys = [(resource["resource_type"], resource["resource_name"]) for resource in request["resources"]]
@@ -397,7 +406,7 @@ def _altered(
                 ErrorCode.INVALID_REQUEST, f"{key[1]!r} is in the request more than once."
             )
         else:
-            refused = _alter(registry, resource, decide, request["validate_only"])
+            refused = alter(resource)
         responses.append({**error_of(refused), "resource_type": key[0], "resource_name": key[1]})
     return {"throttle_time_ms": 0, "responses": responses}
 
@@ -480,7 +489,7 @@ def _no_topic(name: str) -> Refusal:
 def _no_such_resource(kind: int) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_REQUEST,
-        f"Resources of type {kind} have no configs: name topics (2), brokers (4) or groups (32).",
+        f"Resources of type {kind} have no configs: name topics (2), brokers (4), loggers of brokers (8) or groups (32).",
     )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from pylog_spark.cluster.model import Topic
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.storage")
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _TOPIC_ID = re.compile(r"^topic_id:\s*(\S+)", re.MULTILINE)

@@ -14,7 +14,7 @@ from pylog_spark.cluster.errors import Refusal
 from pylog_spark.cluster.known import forgotten
 from pylog_spark.cluster.store import Guard, RevisionConflict, Write
 
-log = logging.getLogger("pylog.broker")
+log = logging.getLogger("pylog.broker.cluster")
 
 
 def unregister_broker(

@@ -8,11 +8,12 @@ import time
 
 import click
 
-from pylog_spark.broker import properties
+from pylog_spark.broker import loggers, properties
 from pylog_spark.broker.config import parse_listener
 from pylog_spark.broker.process import Broker, BrokerError, open_broker
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cli.common import completing, named_values
+from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr
 from pylog_spark.cli.signals import StopSignal
 
 _DEFAULT_LISTEN = "127.0.0.1:9092"
@@ -62,8 +63,11 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
               help="The ZooKeeper that the brokers of a cluster share. Without it the broker runs alone.")  # fmt: skip
 @click.option("--broker-id", "-i", type=click.IntRange(0), metavar="N",
               help="Number of this broker, which no other broker of the cluster has.  [default: 1]")  # fmt: skip
-@click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]), show_default=True,
-              help="The lowest level that is logged.")  # fmt: skip
+@click.option("--log-level", "log_levels", default="info", metavar="LEVEL[,LOGGER=LEVEL...]", show_default=True,
+              help="How much the log says: off, fatal, error, warn, info, debug or trace; of single loggers as well, such as "
+                   "info,pylog.broker.network=debug.")  # fmt: skip
+@click.option("--log-format", default="text", type=click.Choice(list(FORMATTERS)), show_default=True,
+              help="Lines for people, or one JSON object each.")  # fmt: skip
 @click.option("--list-settings", is_flag=True, is_eager=True, expose_value=False, callback=_list_settings,
               help="Print all settings of brokers and topics, as Markdown, and exit.")  # fmt: skip
 def broker(
@@ -74,15 +78,16 @@ def broker(
     allow_plaintext: bool,
     zookeeper: str | None,
     broker_id: int | None,
-    log_level: str,
+    log_levels: str,
+    log_format: str,
 ) -> None:
     """Run a broker: a durable log in a directory, served over Kafka's protocol.
 
     Any Kafka client can use it, and Spark by format("pylog").
     """
-    _log_to_stderr(log_level)
     _take_all_descriptors()
     try:
+        log_to_stderr(loggers.parse_levels(log_levels), log_format)
         given = [*(properties.read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
         given += [("node.id", str(broker_id))] if broker_id is not None else []
@@ -92,7 +97,8 @@ def broker(
         raise click.UsageError(str(error)) from error
     except BrokerError as error:
         raise click.ClickException(str(error)) from error
-    _serve(running)
+    with loggers.serving_as(running.node_id):
+        _serve(running)
 
 
 def _place(given: list[tuple[str, str]], data_dir: str | None, listen: str | None) -> tuple[str, str, int]:
@@ -131,12 +137,3 @@ def _take_all_descriptors() -> None:
     """Raise the limit of open files as far as the system allows: each connection and each open segment takes a descriptor."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _log_to_stderr(level: str) -> None:
-    handler = logging.StreamHandler()
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S")
-    handler.setFormatter(formatter)
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(level.upper())

@@ -1,4 +1,4 @@
-"""``pylog config describe | alter``: settings of topics and brokers."""
+"""``pylog config describe | alter``: settings of topics and brokers, levels of brokers' loggers."""
 
 from typing import Any
 
@@ -17,21 +17,23 @@ from pylog_spark.cli.common import (
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.requests import raise_if_failed
 
-_KIND = click.Choice(["topic", "broker"])
+_KIND = click.Choice(["topic", "broker", "broker-logger"])
+_HEADINGS = {"topic": "Topic", "broker": "Broker", "broker-logger": "Loggers of broker"}
 _DEFAULT = "DEFAULT_CONFIG"
 
 
 @click.group()
 def config() -> None:
-    """Show and change settings of topics and brokers."""
+    """Show and change settings of topics and brokers, and how much brokers log."""
 
 
 @config.command(epilog="""\b
 Examples:
   pylog config describe topic events
   pylog config describe broker --all
+  pylog config describe broker-logger 1
 """)  # fmt: skip
-@click.argument("kind", type=_KIND, metavar="topic|broker")
+@click.argument("kind", type=_KIND, metavar="topic|broker|broker-logger")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--all", "everything", is_flag=True, help="Also show settings that have their defaults.")
 @bootstrap_option
@@ -47,7 +49,7 @@ def describe(
 ) -> None:
     """Show settings, and where each value comes from.
 
-    Without a NAME, the settings of every broker; the NAME of a broker is its number.
+    Without a NAME, the settings of every broker; the NAME of a broker, or of its loggers, is its number.
     """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, kind, name, everything) for name in names or _all_of(admin, kind)]
@@ -57,7 +59,7 @@ def describe(
     for index, resource in enumerate(described):
         if index:
             click.echo()
-        click.echo(f"{kind.capitalize()} {resource['name']}")
+        click.echo(f"{_HEADINGS[kind]} {resource['name']}")
         rows = [(each["name"], _shown(each["value"]), each["source"]) for each in resource["configs"]]
         if rows:
             echo_table(["NAME", "VALUE", "SOURCE"], rows)
@@ -70,8 +72,10 @@ Examples:
   pylog config alter topic events --set retention.ms=3600000
   pylog config alter topic events --delete retention.ms --dry-run
   pylog config alter broker 1 --set log.retention.ms=86400000
+  pylog config alter broker-logger 1 --set pylog.broker.network=DEBUG
+  pylog config alter broker-logger 1 --delete pylog.broker.network
 """)  # fmt: skip
-@click.argument("kind", type=_KIND, metavar="topic|broker")
+@click.argument("kind", type=_KIND, metavar="topic|broker|broker-logger")
 @click.argument("name")
 @click.option("--set", "-s", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
               shell_complete=completing("broker", "topic"), help="Repeatable.")  # fmt: skip
@@ -89,7 +93,10 @@ def alter(
     bootstrap: str,
     client_config: list[tuple[str, str]],
 ) -> None:
-    """Change settings of the topic or broker NAME."""
+    """Change settings of the topic or broker NAME, or levels of the loggers of the broker NAME.
+
+    A level holds until the broker stops; deleted, it is that of the nearest logger above.
+    """
     changes: dict[str, str | None] = {**dict(settings), **dict.fromkeys(deleted)}
     if not changes:
         raise click.UsageError("Nothing to change: give --set or --delete.")

@@ -147,7 +147,7 @@ class Admin(GroupAdmin, ReplicaAdmin, TransactionAdmin):
             return [PartitionOffset(*found) for found in self._client.list_offsets(wanted, isolation_level)]
 
     def configs(self, resource_type: str, names: Sequence[str]) -> list[ConfigDescription]:
-        """Describe the settings of topics, brokers or groups (`resource_type`: ``topic``, ``broker``, ``group``)."""
+        """Describe settings (`resource_type`: ``topic``, ``broker``, ``group``), or levels of a broker's loggers (``broker-logger``)."""
         with translated():
             return all_decoded(ConfigDescription, self._client.describe_configs(resource_type, names))
 

@@ -22,9 +22,8 @@ def test_one_line_says_that_it_serves_and_sigint_stops_it_cleanly(command, envir
             running.kill()
     assert (running.returncode, out) == (0, "")
     lines = err.splitlines()
-    assert all(
-        re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (INFO|WARNING|ERROR) +pylog", line) for line in lines
-    ), err
+    form = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARN|ERROR) pylog[.\w]* broker=1: .+")
+    assert all(form.fullmatch(line) for line in lines), err
     assert "Stopped cleanly" in lines[-1]
 
 
@@ -43,6 +42,8 @@ def test_one_line_says_that_it_serves_and_sigint_stops_it_cleanly(command, envir
             "The settings file /no/such/file cannot be read: No such file or directory.",
         ),
         (["--config", "nonsense"], "'nonsense' is not NAME=VALUE."),
+        (["--log-level", "loud"], "There is no log level 'loud': the levels are fatal, error, warn"),
+        (["--log-level", "info,pylog.nothing=debug"], "There is no logger pylog.nothing: the loggers are root, "),
     ],
 )
 def test_a_wrong_setting_is_a_sentence_and_exit_code_2_and_nothing_is_made(pylog, tmp_path, words, sentence):

@@ -47,6 +47,20 @@ def test_settings_of_the_broker_are_shown_without_naming_it_and_changed_while_it
     assert pylog("config", "alter", "broker", "1", "--delete", "log.retention.ms").returncode == 0
 
 
+def test_levels_of_a_brokers_loggers_are_shown_and_changed(pylog):
+    shown = pylog("config", "describe", "broker-logger").stdout
+    assert shown.startswith("Loggers of broker 1\n")
+    assert re.search(r"^root +INFO +DYNAMIC_BROKER_LOGGER_CONFIG$", shown, re.MULTILINE)
+    changed = pylog("config", "alter", "broker-logger", "1", "--set", "pylog.broker.request=TRACE")
+    assert (changed.returncode, changed.stdout) == (0, "Changed broker-logger 1.\n")
+    (described,) = json.loads(pylog("config", "describe", "broker-logger", "1", "--json").stdout)
+    levels = {one["name"]: one["value"] for one in described["configs"]}
+    assert (levels["pylog.broker.request"], levels["pylog.broker"]) == ("TRACE", "INFO")
+    assert pylog("config", "alter", "broker-logger", "1", "--delete", "pylog.broker.request").returncode == 0
+    shown = pylog("config", "describe", "broker-logger", "1").stdout
+    assert re.search(r"^pylog\.broker\.request +INFO ", shown, re.MULTILINE)
+
+
 def test_what_cannot_be_is_one_sentence(pylog):
     for words, code, part in (
         (["describe", "topic", "none"], 1, "Topic 'none' does not exist"),
@@ -57,6 +71,9 @@ def test_what_cannot_be_is_one_sentence(pylog):
         (["alter", "topic", "none", "--set", "flush.ms=1"], 1, "Topic 'none' does not exist"),
         (["alter", "broker", "1", "--set", "num.partitions=2"], 1, "cannot change while the broker runs"),
         (["alter", "broker", "1", "--set", "no.such=2"], 1, "is not a broker setting"),
+        (["alter", "broker-logger", "1", "--set", "no.such=INFO"], 1, "There is no logger no.such"),
+        (["alter", "broker-logger", "1", "--delete", "root"], 1, "can be set, not deleted"),
+        (["describe", "broker-logger", "x"], 1, "named by its number"),
     ):
         done = pylog("config", *words)
         assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)

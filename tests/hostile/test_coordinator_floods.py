@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pylog_spark.testing import LocalBroker
+from tests.harness.waiting import until
 from tests.hostile.batches import error_code, produce_request
 from tests.hostile.floods import (
     COORDINATOR_NOT_AVAILABLE,
@@ -61,7 +62,7 @@ def test_a_flood_is_refused_when_the_room_is_used_up_and_those_that_are_known_go
     with connect(broker) as sock:
         assert ask(sock, commit("first"), last_code) == NONE
         assert ask(sock, init("first"), code_behind_throttle) == NONE
-    assert f"{flood.setting} are in use" in broker.logs()
+    until(lambda: f"{flood.setting} are in use" in broker.logs(), "a line says so")
 
 
 def test_records_in_flight_are_refused_when_the_room_is_used_up_and_others_go_on(broker: LocalBroker) -> None:
@@ -80,4 +81,4 @@ def test_records_in_flight_are_refused_when_the_room_is_used_up_and_others_go_on
     assert peak_bytes(broker) - before < _GROWTH_MAX_BYTES
     with connect(broker) as sock:
         assert ask(sock, commit("first"), last_code) == NONE
-    assert "group.coordinator.max.bytes are in use" in broker.logs()
+    until(lambda: "group.coordinator.max.bytes are in use" in broker.logs(), "a line says so")

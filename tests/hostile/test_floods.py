@@ -91,7 +91,7 @@ def test_producers_without_end_are_remembered_up_to_the_bound_and_hold_nobody_up
         assert set(send_producers(attacker, 4 * _PRODUCERS_MAX)) == {0}
     assert neighbour.slowest_s < SERVED_WITHIN_S
     assert peak_bytes(broker) - before < 64 * MIB
-    assert "more producers than producer.id.max.count" in broker.logs()
+    until(lambda: "more producers than producer.id.max.count" in broker.logs(), "a line says so")
     with Admin(broker.bootstrap_servers) as admin:
         (remembered,) = [found.producers for found in admin.producers([("attacked", 0)])]
     assert 0 < len(remembered) <= _PRODUCERS_MAX

@@ -1,4 +1,4 @@
-"""What Apache Kafka's own tools make of a broker without rules, quorum and further directories."""
+"""What Apache Kafka's own tools and Admin client make of a broker without rules, quorum and further directories, and of its loggers."""
 
 import json
 import re
@@ -75,3 +75,22 @@ def test_a_feature_that_cannot_be_raised_is_an_invalid_update(servers: str) -> N
         tool("FeatureCommand", servers, "upgrade", "--feature", "no.such.feature=1")
     shown = tool("FeatureCommand", servers, "describe")
     assert "transaction.version" in shown
+
+
+def levels(servers: str, broker: str, *changes: str) -> dict[str, str]:
+    """The levels of a broker's loggers after these changes, made by Java's Admin client."""
+    lines = [line.split(" ") for line in java("LoggerLevels", servers, broker, *changes).splitlines()]
+    assert {source for _, source in lines} == {"DYNAMIC_BROKER_LOGGER_CONFIG"}
+    return dict(shown.split("=") for shown, _ in lines)
+
+
+def test_levels_of_loggers_are_changed_while_the_broker_runs_where_it_is_asked(servers: str) -> None:
+    network = "pylog.broker.network"
+    before = levels(servers, "1")
+    assert (before["root"], before[network]) == ("INFO", "INFO")
+    assert levels(servers, "1", f"{network}=DEBUG") == {**before, network: "DEBUG"}
+    assert levels(servers, "1", network) == before
+    with pytest.raises(RuntimeError, match=r"InvalidConfigurationException: .*pylog\.nothing"):
+        levels(servers, "1", "pylog.nothing=INFO")
+    with pytest.raises(RuntimeError, match="InvalidRequestException"):
+        levels(servers, "1", "root")

@@ -59,12 +59,6 @@ LASTING: tuple[Difference, ...] = (
         ("test_the_defaults_of_all_brokers_are_empty",),
     ),
     Difference(
-        "a broker has no loggers that can be set",
-        "ListConfigResources config_resources",
-        "Kafka lists its brokers once more, since their log levels can be changed while they run; here DescribeConfigs would refuse them.",
-        ("test_loggers_of_brokers_are_resources_of_kafka_alone",),
-    ),
-    Difference(
         "a default that comes from hours is told as synonym",
         "DescribeConfigs results.configs.segment.ms.synonyms.log.roll.hours",
         "Kafka leaves log.roll.hours out, though its value holds; whoever looks for where 7 days come from finds it here.",

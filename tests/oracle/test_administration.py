@@ -102,7 +102,7 @@ def test_resources_with_settings_are_listed_by_type(s: Script) -> None:
 
 
 @case
-def test_loggers_of_brokers_are_resources_of_kafka_alone(s: Script) -> None:
+def test_loggers_of_brokers_are_resources(s: Script) -> None:
     s.call("ListConfigResources", 1, resource_types=[BROKER_LOGGER])
     s.says("NONE")
     s.holds(resource_name="1", resource_type=BROKER_LOGGER)

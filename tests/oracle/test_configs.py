@@ -5,7 +5,7 @@ from typing import Any
 from tests.oracle.compare import case
 from tests.oracle.script import Script
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, LOGGER = 2, 4, 8
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -214,6 +214,55 @@ def test_a_brokers_fixed_setting_cannot_be_changed(s: Script) -> None:
 @case
 def test_a_change_of_a_broker_that_is_not_there(s: Script) -> None:
     change(s, "8", (SET, "log.retention.ms", "1000000"), kind=BROKER)
+    s.says("INVALID_REQUEST")
+
+
+@case
+def test_the_level_of_the_root_logger_is_set_and_read_back(s: Script) -> None:
+    for level in ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"):
+        change(s, "1", (SET, "root", level), kind=LOGGER)
+        s.says("NONE")
+        describe(s, LOGGER, "1", "root", include_synonyms=True)
+        s.holds(value=level, config_source=6)
+    change(s, "1", (SET, "root", "INFO"), kind=LOGGER)
+    change(s, "1", (SET, "root", "DEBUG"), kind=LOGGER, dry=True)
+    s.says("NONE")
+    describe(s, LOGGER, "1", "root")
+    s.holds(value="INFO")
+
+
+@case
+def test_levels_of_loggers_that_are_refused(s: Script) -> None:
+    for step in (
+        (SET, "no.such.logger", "INFO"),
+        (DELETE, "no.such.logger", None),
+        (SET, "root", "LOUD"),
+        (SET, "root", "OFF"),
+        (SET, "root", "info"),
+        (SET, "root", None),
+        (DELETE, "root", None),
+        (APPEND, "root", "INFO"),
+        (SUBTRACT, "root", "INFO"),
+        (9, "root", "INFO"),
+    ):
+        change(s, "1", step, kind=LOGGER)
+    change(s, "1", (SET, "root", "INFO"), (SET, "root", "WARN"), kind=LOGGER)
+    s.says("INVALID_REQUEST")
+
+
+@case
+def test_loggers_of_a_broker_that_is_not_there(s: Script) -> None:
+    for name in ("8", "one", ""):
+        describe(s, LOGGER, name)
+        s.says("INVALID_REQUEST")
+        change(s, name, (SET, "root", "INFO"), kind=LOGGER)
+        s.says("INVALID_REQUEST")
+
+
+@case
+def test_alter_configs_knows_no_loggers(s: Script) -> None:
+    resource = {"resource_type": LOGGER, "resource_name": "1", "configs": [{"name": "root", "value": "INFO"}]}
+    s.call("AlterConfigs", resources=[resource], validate_only=False)
     s.says("INVALID_REQUEST")
 
 

@@ -50,16 +50,18 @@ impl Failure {
 
     /// What a caught panic said.
     pub fn from_panic(payload: &(dyn Any + Send)) -> Self {
-        let said = payload
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
+        let said = said(payload);
         Self::new(
             kind::INTERNAL,
             format!("a bug in pylog's native module ({said}); please report it, and what you did"),
         )
     }
+}
+
+/// What a panic said of itself.
+pub fn said(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 impl From<Failure> for PyErr {

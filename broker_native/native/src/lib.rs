@@ -7,6 +7,7 @@ pub mod broker;
 pub mod client;
 pub mod error;
 pub mod ffi;
+pub mod log;
 pub mod raw;
 pub mod reader;
 pub mod settings;
@@ -28,5 +29,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<settings::SettingRow>()?;
     module.add_function(wrap_pyfunction!(settings::settings, module)?)?;
     module.add_function(wrap_pyfunction!(settings::nearest, module)?)?;
+    module.add_function(wrap_pyfunction!(log::open_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::set_log_levels, module)?)?;
+    module.add_function(wrap_pyfunction!(log::flush_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::close_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::log_loggers, module)?)?;
     Ok(())
 }

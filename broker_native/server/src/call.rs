@@ -13,9 +13,10 @@ use crate::io::budget;
 use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
-use crate::notice::{BUG, notice};
 use crate::shared::Shared;
 use pylog_coordinator::Caller;
+use pylog_log::loggers::REQUEST;
+use pylog_log::{BUG, warn};
 use pylog_wire::{ApiKey, Chunk, Message, WireError, message};
 
 /// The APIs that are served, in the order of their numbers; ApiVersions lists exactly these.
@@ -254,5 +255,5 @@ pub fn guarded_now<T>(shared: &Shared, work: impl FnOnce() -> T) -> Option<T> {
 
 fn met_a_bug(shared: &Shared) {
     shared.metrics.panics.increment();
-    notice(&format!("a request is answered with UNKNOWN_SERVER_ERROR: {BUG}"));
+    warn!(target: REQUEST, "a request is answered with UNKNOWN_SERVER_ERROR: {BUG}");
 }

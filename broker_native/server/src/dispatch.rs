@@ -9,8 +9,8 @@ use crate::call::{Call, Origin, Outcome, Reply, SERVED};
 use crate::handlers;
 use crate::io::budget;
 use crate::io::frames::Frame;
-use crate::notice::BUG;
 use crate::shared::Shared;
+use pylog_log::BUG;
 use pylog_wire::{ApiKey, Message, Reader, RequestHeader, WireError};
 
 /// Handles the request in `frame`. Never panics: a panic inside closes the connection.

@@ -1,4 +1,6 @@
 //! Which of Kafka's error codes a client gets for an error of the log. The only such table.
+use pylog_log::loggers::STORAGE;
+use pylog_log::{display, warn};
 use pylog_record::BatchError;
 use pylog_storage::StorageError;
 use pylog_wire::ErrorCode;
@@ -34,6 +36,16 @@ pub fn of_storage(error: &StorageError) -> ErrorCode {
         | StorageError::Mismatch { .. }
         | StorageError::Malformed { .. } => ErrorCode::KafkaStorageError,
     }
+}
+
+/// As [`of_storage`]; a failure that is the broker's, not the client's, has a line in the log.
+pub fn of_storage_logged(error: &StorageError) -> ErrorCode {
+    let code = of_storage(error);
+    if is_ours(code) {
+        let partition = error.topic_partition().map(display);
+        warn!(target: STORAGE, partition, "{error}");
+    }
+    code
 }
 
 /// The code for a produced batch that is refused, as in Kafka.

@@ -13,7 +13,7 @@
 //! | [`state`] | topics and partitions; partitions that this broker leads and others copy, and the other way round |
 //! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python |
 //! | [`io`] | frames, answers, and the bounds of both |
-//! | [`settings`], [`metrics`], [`notice`], [`errors`], [`shutdown`] | settings; counters; log lines; error codes; stop |
+//! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
@@ -29,7 +29,6 @@ pub mod handlers;
 pub mod io;
 pub mod metrics;
 pub mod network;
-pub mod notice;
 pub mod settings;
 pub mod share_groups;
 pub mod shared;
@@ -69,6 +68,9 @@ use crate::upkeep::compaction::Compaction;
 use crate::upkeep::maintenance::Maintenance;
 use crate::upkeep::replication::{self, Laggards};
 use crate::upkeep::storage_failure::FailureReport;
+use pylog_log::broker;
+use pylog_log::loggers::BROKER;
+use pylog_log::warn;
 use pylog_replica::following::ReplicaManager;
 use pylog_storage::{Clock, Disk, LogManager, StorageError, TopicPartition};
 
@@ -122,6 +124,7 @@ impl Server {
         settings: Settings,
         decider: Arc<dyn Decider>,
     ) -> Result<Self, ServerError> {
+        let _here = broker::enter(settings.node_id);
         let logs = LogManager::open(Arc::clone(&disk), Arc::clone(&clock), dir, (&settings).into())?;
         let topics = Arc::new(topics::Topics::default());
         let cluster = Arc::new(Cluster::new(settings.clustered));
@@ -168,6 +171,11 @@ impl Server {
         Ok(Self { shared: Arc::new(shared), replicas, applying: Mutex::default(), running: Mutex::default() })
     }
 
+    /// Lets this thread work for this broker meanwhile, as its own threads do.
+    fn enter(&self) -> broker::Guard {
+        broker::enter(self.shared.settings.node_id)
+    }
+
     /// What connections share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
@@ -183,6 +191,7 @@ impl Server {
     /// # Errors
     /// As [`topics::Topics::apply`].
     pub fn apply_topics(&self, specs: Vec<TopicSpec>) -> Result<(), ServerError> {
+        let _here = self.enter();
         let threads = self.shared.settings.num_recovery_threads_per_data_dir;
         let node_id = self.shared.settings.node_id;
         let _applying = self.applying.lock();
@@ -200,6 +209,7 @@ impl Server {
     /// # Errors
     /// [`ServerError`] of the list that says so.
     pub fn expect_topics(&self, specs: &[TopicSpec]) -> Result<(), ServerError> {
+        let _here = self.enter();
         let node_id = self.shared.settings.node_id;
         let here =
             specs.iter().flat_map(|topic| topic.partitions.iter().map(move |partition| (topic, partition)));
@@ -212,6 +222,7 @@ impl Server {
 
     /// Applies a new view of the cluster: which brokers are alive, and which one is the controller.
     pub fn apply_cluster(&self, view: ClusterView) {
+        let _here = self.enter();
         following::meet(&self.replicas, self.shared.settings.node_id, &view);
         self.shared.cluster.apply(view);
         self.shared.peers.look_at_view();
@@ -220,6 +231,7 @@ impl Server {
 
     /// This broker may lead until the lease's clock shows `until`; zero: it leads nothing from now on.
     pub fn lease_until(&self, until: Duration) {
+        let _here = self.enter();
         self.shared.cluster.lease_until(until);
     }
 
@@ -246,6 +258,7 @@ impl Server {
     /// # Errors
     /// As [`topics::Topics::remove`].
     pub fn remove_topic(&self, name: &str) -> Result<(), ServerError> {
+        let _here = self.enter();
         let _applying = self.applying.lock();
         let topic_id = self.shared.topics.now().named(name).map(|topic| topic.id);
         if let Some(topic_id) = topic_id {
@@ -268,6 +281,7 @@ impl Server {
     /// # Errors
     /// [`ServerError::Io`] naming the address, [`ServerError::State`] when it listens already.
     pub fn listen(&self, host: &str, port: u16) -> Result<u16, ServerError> {
+        let _here = self.enter();
         let mut running = self.running.lock();
         match *running {
             Running { closed: true, .. } => return Err(ServerError::State("is closed; make a new one")),
@@ -276,9 +290,11 @@ impl Server {
         }
         let socket = listener::bind(host, port)?;
         let port = socket.local_addr()?.port();
+        let node_id = self.shared.settings.node_id;
         let runtime = Builder::new_multi_thread()
             .worker_threads(self.shared.settings.num_network_threads.max(1))
             .thread_name("pylog-server")
+            .on_thread_start(move || broker::belong_to(node_id))
             .enable_io()
             .enable_time()
             .build()?;
@@ -333,6 +349,7 @@ impl Server {
     /// # Errors
     /// [`ServerError::Storage`]: there is no marker then, and the next start recovers.
     pub fn close(&self, timeout: Duration) -> Result<(), ServerError> {
+        let _here = self.enter();
         let mut running = self.running.lock();
         if running.closed {
             return Ok(());
@@ -345,7 +362,7 @@ impl Server {
         if let Some(mut serving) = running.serving.take() {
             let drained = async { tokio::time::timeout(timeout, serving.drained.recv()).await };
             if serving.runtime.block_on(drained).is_err() {
-                notice::notice("stopped before everything in flight was answered");
+                warn!(target: BROKER, "stopped before everything in flight was answered");
             }
             serving.runtime.shutdown_timeout(Duration::from_secs(1));
         }

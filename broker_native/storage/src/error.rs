@@ -269,6 +269,37 @@ pub enum StorageError {
 }
 
 impl StorageError {
+    /// The partition that it is about, when it knows.
+    pub fn topic_partition(&self) -> Option<&TopicPartition> {
+        match self {
+            Self::OffsetOutOfRange { at, .. }
+            | Self::Corrupt { at, .. }
+            | Self::ChangedWhileStopped { at, .. }
+            | Self::DiskFull { at, .. }
+            | Self::OutOfFiles { at, .. }
+            | Self::Poisoned { at, .. }
+            | Self::Closed { at, .. }
+            | Self::NotLeader { at, .. }
+            | Self::NotFollower { at, .. }
+            | Self::OutOfOrderSequence { at, .. }
+            | Self::InvalidProducerEpoch { at, .. }
+            | Self::InvalidTxnState { at, .. }
+            | Self::Unverified { at, .. }
+            | Self::SequencesOfEndedTxn { at, .. }
+            | Self::TransactionCoordinatorFenced { at, .. }
+            | Self::RecordTooLarge { at, .. }
+            | Self::LargerThanSegment { at, .. }
+            | Self::InvalidTimestamp { at, .. }
+            | Self::InvalidBatch { at, .. }
+            | Self::NotFound { at, .. } => Some(at),
+            Self::Io { .. }
+            | Self::Locked { .. }
+            | Self::Mismatch { .. }
+            | Self::Malformed { .. }
+            | Self::InvalidTopic { .. } => None,
+        }
+    }
+
     /// What `cause` means to a log: a want of space or of descriptors, which passes, or an [`StorageError::Io`].
     pub(super) fn of_io(at: &TopicPartition, action: &'static str, file: &Path, cause: &io::Error) -> Self {
         let (at, path) = (|| at.clone(), || file.to_path_buf());

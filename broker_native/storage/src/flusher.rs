@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use pylog_log::broker::carried;
 
 /// What is flushed: a partition's log.
 pub(super) trait Flushable: Send + Sync {
@@ -97,7 +98,7 @@ impl Flusher {
             for i in 0..self.threads {
                 let state = self.state.clone();
                 let thread = std::thread::Builder::new().name(format!("log-flush-{i}"));
-                running.extend(thread.spawn(move || state.work()));
+                running.extend(thread.spawn(carried(move || state.work())));
             }
         }
         !running.is_empty()

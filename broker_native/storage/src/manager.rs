@@ -22,6 +22,7 @@ use super::names;
 use super::partition_log::{PartitionLog, Role};
 use super::shared::{CrowdedListener, Shared};
 use super::types::{RetentionLimit, Retired};
+use pylog_log::broker::carried;
 
 /// Threads that close logs: each waits for its own fdatasync.
 const CLOSING_THREADS: usize = 8;
@@ -374,7 +375,7 @@ impl LogManager {
                 return each(logs, how);
             }
             let threads: Vec<_> =
-                logs.chunks(per_thread).map(|chunk| scope.spawn(move || each(chunk, how))).collect();
+                logs.chunks(per_thread).map(|chunk| scope.spawn(carried(move || each(chunk, how)))).collect();
             threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
         });
         // What the checkpoint names must be on the device before.

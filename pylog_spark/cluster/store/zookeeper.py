@@ -15,6 +15,7 @@ ZooKeeper takes.
 """
 
 import contextlib
+import contextvars
 import logging
 import time
 import zlib
@@ -96,6 +97,8 @@ class ZooKeeperStore:
         self._root = "/" + chroot.strip("/") if slash and chroot.strip("/") else ""
         self._where = connect
         self._notify = notify
+        # What is logged by kazoo's threads is of the broker that made this store.
+        self._context = contextvars.copy_context()
         self._closing = False
         self._watchers: dict[str, Callable[[object], None]] = {}
         # A read fails after this time without ZooKeeper; a lost session is detected in about the same time.
@@ -356,7 +359,7 @@ class ZooKeeperStore:
     def _state_changed(self, state: str) -> None:
         words = {KazooState.LOST: "the session is over", KazooState.SUSPENDED: "the connection is lost"}
         if state in words and not self._closing:
-            log.warning("ZooKeeper at %s: %s.", self._where, words[state])
+            self._context.copy().run(log.warning, "ZooKeeper at %s: %s.", self._where, words[state])
         self._notify(SESSION)
 
     def _watcher(self, path: str) -> Callable[[object], None]:
@@ -380,5 +383,6 @@ def _unpack(data: bytes) -> bytes:
 def _quiet_logger() -> logging.Logger:
     """Passes kazoo's log lines on only when they matter: `_state_changed` reports reconnecting."""
     logger = logging.getLogger("pylog.zookeeper.kazoo")
-    logger.setLevel(logging.ERROR)
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.ERROR)
     return logger

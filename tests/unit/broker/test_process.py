@@ -73,6 +73,7 @@ def native(monkeypatch):
     fake = type("Fresh", (FakeNativeBroker,), {"made": []})
     module = types.ModuleType("pylog_spark._native")
     module.NativeBroker, module.NativeError = fake, NativeError
+    module.open_log = lambda _deliver: False
     monkeypatch.setitem(sys.modules, "pylog_spark._native", module)
     return fake
 

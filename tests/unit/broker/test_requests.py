@@ -199,7 +199,8 @@ def test_only_the_keys_asked_for_are_described(registry):
         (TOPIC, "none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (TOPIC, "../x", ErrorCode.INVALID_TOPIC_EXCEPTION),
         (BROKER, "2", ErrorCode.INVALID_REQUEST),
-        (8, "1", ErrorCode.INVALID_REQUEST),
+        (8, "2", ErrorCode.INVALID_REQUEST),
+        (16, "1", ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_a_resource_that_is_not_here_is_an_error_of_its_own(registry, kind, name, code):

@@ -8,7 +8,7 @@ use crate::error::{ClientError, Result};
 use crate::metadata::cluster::Cluster;
 use pylog_wire::messages::describe_configs::{
     DescribeConfigsResource, DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
-    RESOURCE_BROKER, RESOURCE_TOPIC,
+    RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_TOPIC,
 };
 use pylog_wire::messages::incremental_alter_configs::{
     AlterConfigsResource, AlterConfigsResourceResponse, AlterableConfig,
@@ -19,7 +19,10 @@ use pylog_wire::messages::{DescribeConfigsRequest, IncrementalAlterConfigsReques
 const OP_SET: i8 = 0;
 const OP_DELETE: i8 = 1;
 /// Resource types of configs.
-const RESOURCES: [(&str, i8); 2] = [("topic", RESOURCE_TOPIC), ("broker", RESOURCE_BROKER)];
+const RESOURCES: [(&str, i8); 3] =
+    [("topic", RESOURCE_TOPIC), ("broker", RESOURCE_BROKER), ("broker-logger", RESOURCE_BROKER_LOGGER)];
+/// Of these only the broker that is named by its number knows anything.
+const OF_ONE_BROKER: [i8; 2] = [RESOURCE_BROKER, RESOURCE_BROKER_LOGGER];
 /// Names of config types, by number.
 const CONFIG_TYPES: [&str; 10] =
     ["UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"];
@@ -35,7 +38,7 @@ const CONFIG_SOURCES: [&str; 8] = [
     "CLIENT_METRICS_CONFIG",
 ];
 
-/// Settings of topics or brokers.
+/// Settings of topics or brokers, levels of brokers' loggers.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for another resource type, those of the connection.
@@ -52,8 +55,7 @@ pub fn describe_configs(cluster: &mut Cluster, resource_type: &str, names: &[Str
         include_documentation: true,
     };
     let mut results = Vec::with_capacity(names.len());
-    if resource_type == RESOURCE_BROKER {
-        // Only a broker itself knows its settings.
+    if OF_ONE_BROKER.contains(&resource_type) {
         for name in names {
             let request = request(std::slice::from_ref(name));
             let answer = cluster.retrying("describe configs", |cluster| {
@@ -93,12 +95,11 @@ pub fn alter_configs(
         configs: changes.iter().map(change_one).collect(),
     };
     let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only };
-    let answer = match resource_type {
-        RESOURCE_BROKER => {
-            cluster.retrying("alter configs", |cluster| cluster.metadata(Some(&[]), false).map(drop))?;
-            cluster.call(node(name)?, &request)?
-        }
-        _ => change(cluster, "alter configs", &request)?,
+    let answer = if OF_ONE_BROKER.contains(&resource_type) {
+        cluster.retrying("alter configs", |cluster| cluster.metadata(Some(&[]), false).map(drop))?;
+        cluster.call(node(name)?, &request)?
+    } else {
+        change(cluster, "alter configs", &request)?
     };
     let result = |result: &AlterConfigsResourceResponse| {
         json!({
@@ -112,10 +113,12 @@ pub fn alter_configs(
 
 fn resource(name: &str) -> Result<i8> {
     let found = RESOURCES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
-    found.ok_or_else(|| ClientError::invalid(format!("resource type {name:?} must be topic or broker")))
+    found.ok_or_else(|| {
+        ClientError::invalid(format!("resource type {name:?} must be topic, broker or broker-logger"))
+    })
 }
 
-/// The broker that a resource of type broker names.
+/// The broker that a resource of these types names.
 fn node(name: &str) -> Result<i32> {
     name.parse().map_err(|_| ClientError::invalid(format!("a broker is named by its number, not {name:?}")))
 }

@@ -24,9 +24,6 @@ pub struct FollowerSettings {
     pub socket_timeout_ms: u64,
 }
 
-/// Writes a line into the broker's log.
-pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
-
 /// What the threads share.
 pub struct FollowerContext {
     /// As the broker was started.
@@ -35,19 +32,17 @@ pub struct FollowerContext {
     pub throttle: Throttle,
     epoch: AtomicI64,
     bytes: AtomicU64,
-    warn: Warn,
     began: Instant,
 }
 
 impl FollowerContext {
     /// Of a broker that is not registered yet.
-    pub fn new(settings: FollowerSettings, warn: Warn) -> Self {
+    pub fn new(settings: FollowerSettings) -> Self {
         Self {
             settings,
             throttle: Throttle::default(),
             epoch: AtomicI64::new(-1),
             bytes: AtomicU64::new(0),
-            warn,
             began: Instant::now(),
         }
     }
@@ -65,11 +60,6 @@ impl FollowerContext {
     /// So many bytes of records were copied.
     pub fn counted(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Writes a line into the broker's log.
-    pub fn warn(&self, line: &str) {
-        (self.warn)(line);
     }
 
     /// Bytes of records that were copied.

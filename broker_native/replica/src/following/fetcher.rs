@@ -17,6 +17,9 @@ use super::session::{Key, Session};
 use super::slot::Slot;
 use pylog_client::error::{ClientError, Result, code, kind};
 use pylog_client::net::stop::Stop;
+use pylog_log::broker::carried;
+use pylog_log::loggers::REPLICATION;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::FetchResponse;
 use pylog_wire::messages::fetch::PartitionData;
@@ -105,7 +108,7 @@ impl Fetcher {
             context,
         };
         let name = format!("pylog-fetch-{leader}-{number}");
-        let thread = std::thread::Builder::new().name(name).spawn(move || worker.run());
+        let thread = std::thread::Builder::new().name(name).spawn(carried(move || worker.run()));
         Ok(Self { inbox, thread: Some(thread.map_err(|error| error.to_string())?) })
     }
 
@@ -351,7 +354,7 @@ impl Worker {
         }
         std::thread::scope(|scope| {
             for part in slots.chunks(slots.len().div_ceil(SYNC_THREADS)) {
-                scope.spawn(|| work(part));
+                scope.spawn(carried(|| work(part)));
             }
         });
     }
@@ -361,12 +364,17 @@ impl Worker {
         let at = slot.log.topic_partition();
         if let Some((before, after)) = truncated {
             let leader = self.leader;
-            self.context.warn(&format!(
+            warn!(
+                target: REPLICATION, partition = %at, peer = leader,
                 "{at}: gave up what its leader, broker {leader}, does not have: the log ended at {before} and goes on from {after}"
-            ));
+            );
         }
         if let Some(news) = news {
-            self.context.warn(&format!("{at} cannot follow its leader, broker {}: {news}", self.leader));
+            let leader = self.leader;
+            warn!(
+                target: REPLICATION, partition = %at, peer = leader,
+                "{at} cannot follow its leader, broker {leader}: {news}"
+            );
         }
     }
 
@@ -383,7 +391,8 @@ impl Worker {
             return;
         }
         if self.failures == LOGGED_AT {
-            self.context.warn(&format!("cannot follow broker {}: {error}", self.leader));
+            let leader = self.leader;
+            warn!(target: REPLICATION, peer = leader, "cannot follow broker {leader}: {error}");
         }
         let pause = FIRST_PAUSE_MS.saturating_mul(1 << self.failures.min(16));
         let pause = pause.min(self.context.settings.backoff_max_ms);

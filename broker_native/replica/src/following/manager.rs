@@ -9,11 +9,13 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::context::{FollowerContext, FollowerSettings, Warn};
+use super::context::{FollowerContext, FollowerSettings};
 use super::exchange::Address;
 use super::fetcher::Fetcher;
 use super::machine::Following;
 use super::slot::Slot;
+use pylog_log::loggers::REPLICATION;
+use pylog_log::warn;
 use pylog_storage::PartitionLog;
 
 /// A partition to follow.
@@ -52,8 +54,8 @@ struct ManagerState {
 
 impl ReplicaManager {
     /// Follows nothing yet.
-    pub fn new(settings: FollowerSettings, warn: Warn) -> Self {
-        Self { context: Arc::new(FollowerContext::new(settings, warn)), state: Mutex::default() }
+    pub fn new(settings: FollowerSettings) -> Self {
+        Self { context: Arc::new(FollowerContext::new(settings)), state: Mutex::default() }
     }
 
     /// Lets go of the partitions of a topic that are not to be followed any more in the leader and epoch that they are
@@ -185,7 +187,8 @@ impl ReplicaManager {
                 state.fetchers.insert(place, fetcher);
             }
             Err(error) => {
-                self.context.warn(&format!("cannot follow broker {}: {error}; trying again later", place.0))
+                let (peer, _number) = place;
+                warn!(target: REPLICATION, peer, "cannot follow broker {peer}: {error}; trying again later");
             }
         }
     }

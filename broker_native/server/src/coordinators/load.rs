@@ -1,8 +1,9 @@
 //! A log into a machine: every entry from the log's start, in the order of the offsets.
 use bytes::Bytes;
 
-use crate::notice::notice;
 use pylog_coordinator::{LogEntry, Machine, Record};
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_record::batches::{BatchView, batches, body};
 use pylog_record::compression::{Codec, decompress};
 use pylog_record::header::BatchError;
@@ -30,7 +31,8 @@ pub fn load<M: Machine>(machine: &mut M, log: &PartitionLog) -> Result<(), Strin
         for view in batches(&bytes) {
             let outcome = view.and_then(|view| replay(machine, &view, at, log));
             if let Err(error) = outcome {
-                notice(&format!("skipped a batch of {} near offset {at}: {error}", log.topic_partition()));
+                let partition = log.topic_partition();
+                warn!(target: COORDINATOR, %partition, "skipped a batch of {partition} near offset {at}: {error}");
             }
         }
         at = slice.next_offset.max(at + 1);
@@ -76,6 +78,7 @@ fn replay<M: Machine>(
 
 fn log_skipped(outcome: Result<(), String>, offset: i64, log: &PartitionLog) {
     if let Err(why) = outcome {
-        notice(&format!("skipped the record at offset {offset} of {}: {why}", log.topic_partition()));
+        let partition = log.topic_partition();
+        warn!(target: COORDINATOR, %partition, "skipped the record at offset {offset} of {partition}: {why}");
     }
 }

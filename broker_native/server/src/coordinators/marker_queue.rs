@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 
 use super::tally::{Tally, is_over};
 use crate::cluster::peers::Peers;
-use crate::notice::notice;
 use crate::upkeep::background::kept_running;
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_record::control::Marker;
 use pylog_storage::TxnMarker;
 use pylog_wire::messages::write_txn_markers::{
@@ -87,7 +88,8 @@ impl MarkerQueue {
             match self.peers.call(id, &request(&batch)).await {
                 Ok(answer) => count_written(batch, answer),
                 Err(error) => {
-                    notice(&format!("{} markers are sent again: {error}", batch.len()));
+                    let count = batch.len();
+                    warn!(target: COORDINATOR, peer = id, "{count} transaction markers are sent to broker {id} again: {error}");
                 }
             }
         }
@@ -157,7 +159,11 @@ fn is_written(result: &WritableTxnMarkerResult, topic: &str, number: i32) -> boo
     let error = code.and_then(ErrorCode::from_code).unwrap_or(ErrorCode::UnknownServerError);
     if error != ErrorCode::None && !is_over(error) {
         let api = ApiKey::WriteTxnMarkers.name();
-        notice(&format!("{api} is sent again to {topic}-{number}: {}", error.sentence()));
+        let why = error.sentence();
+        warn!(
+            target: COORDINATOR, partition = %format_args!("{topic}-{number}"),
+            "{api} is sent again to {topic}-{number}: {why}"
+        );
     }
     error == ErrorCode::None || is_over(error)
 }

@@ -13,10 +13,11 @@ use super::topic_names::GROUPS_TOPIC;
 use super::transactions::Transactions;
 use crate::cluster::view::Cluster;
 use crate::errors::{is_ours, of_storage};
-use crate::notice::notice;
 use crate::state::topics::Topics;
 use pylog_coordinator::group::GroupMachine;
 use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnAction};
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
 
@@ -129,7 +130,8 @@ pub fn write_marker(log: &PartitionLog, leader_epoch: i32, marker: TxnMarker) ->
     log.append_marker(marker, AppendOptions::coordinator(leader_epoch)).map_err(|error| {
         let code = of_storage(&error);
         if is_ours(code) {
-            notice(&format!("a transaction's marker could not be written: {error}"));
+            let partition = log.topic_partition();
+            warn!(target: COORDINATOR, %partition, "the marker of a transaction could not be written: {error}");
         }
         code
     })

@@ -55,6 +55,8 @@ use std::time::Duration;
 
 use marker_queue::MarkerQueue;
 use markers::MarkerWriter;
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use remote_coordinator::RemoteCoordinator;
 pub use shard::Shard;
 pub use shell::{Coordinator, Sink};
@@ -67,7 +69,6 @@ use self::share::partition_manager::SharePartitionManager;
 use self::share::state_store::ShareStateStore;
 use crate::cluster::peers::Peers;
 use crate::cluster::view::Cluster;
-use crate::notice::notice;
 use crate::settings::Settings;
 use crate::share_groups::ShareGroups;
 use crate::state::producer_ids::ProducerIds;
@@ -111,7 +112,7 @@ impl Coordinators {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
         let room = Room::new(group_settings.group_coordinator_max_bytes, || {
-            notice("a group has no room for more: group.coordinator.max.bytes are in use");
+            warn!(target: COORDINATOR, "a group has no room for more: group.coordinator.max.bytes are in use");
         });
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
         let state_room = room.clone();
@@ -141,14 +142,14 @@ impl Coordinators {
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let (txn_settings, ids) = (Arc::new(settings.transactions.clone()), Arc::clone(ids));
         let room = Room::new(txn_settings.transaction_coordinator_max_bytes, || {
-            notice("a transactional id is refused: transaction.coordinator.max.bytes are in use");
+            warn!(target: COORDINATOR, "a transactional id is refused: transaction.coordinator.max.bytes are in use");
         });
         let make = move || {
             TransactionMachine::new(
                 Arc::clone(&txn_settings),
                 Arc::clone(&ids) as _,
                 room.clone(),
-                Arc::new(notice),
+                Arc::new(|line: &str| warn!(target: COORDINATOR, "{line}")),
             )
         };
         let transactions =

@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use super::waiting::Waiting;
 use crate::cluster::peers::Peers;
-use crate::notice::notice;
 use crate::state::topics::Topics;
 use pylog_coordinator::transaction::TxnReply;
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 use pylog_wire::messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
@@ -66,7 +67,7 @@ async fn ask_with_retries(
     let request = AddPartitionsToTxnRequest { transactions: vec![transaction], ..Default::default() };
     loop {
         let answer = peers.call(id, &request).await.map_err(|error| {
-            notice(&format!("the coordinator of a transaction cannot be asked: {error}"));
+            warn!(target: COORDINATOR, peer = id, "broker {id}, the coordinator of a transaction, cannot be asked: {error}");
             error.of_coordinator()
         })?;
         let answers = read(answer)?;

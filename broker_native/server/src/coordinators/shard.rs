@@ -13,9 +13,10 @@ use super::commit_timeouts::Unanswered;
 use super::load::load;
 use super::waiting::{Sender, Waiting};
 use crate::errors::of_storage;
-use crate::notice::{BUG, notice};
 use crate::state::replication::leader_state::LeaderState;
 use pylog_coordinator::{Effects, LogEntry, Machine, Now, Ticket};
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::{BUG, error, warn};
 use pylog_record::{BatchBuilder, Codec};
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
 use pylog_wire::ErrorCode;
@@ -169,7 +170,8 @@ impl<M: Machine> Shard<M> {
             return None;
         }
         if let Err(error) = loaded {
-            notice(&format!("{} cannot be loaded: {error}", self.log.topic_partition()));
+            let partition = self.log.topic_partition();
+            error!(target: COORDINATOR, %partition, "{partition} cannot be loaded: {error}");
             *state = State::Broken;
             return None;
         }
@@ -196,7 +198,7 @@ impl<M: Machine> Shard<M> {
         let entry = LogEntry::Marker { producer_id, producer_epoch, marker };
         match catch_unwind(AssertUnwindSafe(|| live.machine.replay(&entry))) {
             Ok(Ok(())) => {}
-            Ok(Err(why)) => notice(&format!("a coordinator cannot read what it wrote: {why}")),
+            Ok(Err(why)) => log_unreadable(&self.log, &why),
             // The marker is written: the machine finds it when it is loaded.
             Err(_panic) => _ = self.fail(&mut state, Effects::default(), ErrorCode::UnknownServerError, BUG),
         }
@@ -237,7 +239,7 @@ impl<M: Machine> Shard<M> {
             match appended {
                 Ok(last_offset) => {
                     live.last_offset = Some(last_offset);
-                    live.replay_transactional(&effects, last_offset, now.wall_ms);
+                    live.replay_transactional(&effects, last_offset, now.wall_ms, &self.log);
                 }
                 // The machine has not changed: it waits for the replay.
                 Err(error) if effects.transaction.is_some() && is_refusal(&error) => {
@@ -288,7 +290,8 @@ impl<M: Machine> Shard<M> {
         code: ErrorCode,
         why: &str,
     ) -> ErrorCode {
-        notice(&format!("{} is loaded again: {why}", self.log.topic_partition()));
+        let partition = self.log.topic_partition();
+        warn!(target: COORDINATOR, %partition, "{partition} is loaded again: {why}");
         let next = if self.log.is_poisoned() { State::Broken } else { State::Loading };
         if let State::Ready(mut live) = std::mem::replace(state, next) {
             for (ticket, _) in effects.replies {
@@ -303,6 +306,12 @@ impl<M: Machine> Shard<M> {
     }
 }
 
+/// A machine refused a record that it made itself.
+fn log_unreadable(log: &PartitionLog, why: &str) {
+    let partition = log.topic_partition();
+    warn!(target: COORDINATOR, %partition, "the coordinator of {partition} cannot read what it wrote: {why}");
+}
+
 impl<M: Machine> Live<M> {
     /// The machine leaves transactional records alone until they are written, because a fenced producer's are not.
     fn replay_transactional(
@@ -310,6 +319,7 @@ impl<M: Machine> Live<M> {
         effects: &Effects<M::Reply, M::Action>,
         last_offset: i64,
         timestamp_ms: i64,
+        log: &PartitionLog,
     ) {
         if effects.transaction.is_none() {
             return;
@@ -319,7 +329,7 @@ impl<M: Machine> Live<M> {
             let record = record.clone();
             let entry = LogEntry::Record { offset, timestamp_ms, transaction: effects.transaction, record };
             if let Err(why) = self.machine.replay(&entry) {
-                notice(&format!("a coordinator cannot read what it wrote: {why}"));
+                log_unreadable(log, &why);
             }
         }
     }
@@ -415,7 +425,7 @@ where
             }
             Err(error) => {
                 replies.forget();
-                notice(&format!("a coordinator's records are not acknowledged: {error}"));
+                warn!(target: COORDINATOR, "records of a coordinator are not acknowledged: {error}");
             }
         };
         when_acknowledged(&shard.log, shard.leader_epoch, offset, Box::new(done));

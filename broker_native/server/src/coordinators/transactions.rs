@@ -1,8 +1,9 @@
 //! What the machines of transactions need of the server: producer ids.
 use super::shell::Coordinator;
-use crate::notice::notice;
 use crate::state::producer_ids::{NoId, ProducerIds};
 use pylog_coordinator::transaction::{ProducerIdSource, TransactionMachine};
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 
 /// The machines of `__transaction_state`.
@@ -12,7 +13,7 @@ impl ProducerIdSource for ProducerIds {
     fn next(&self) -> Result<i64, ErrorCode> {
         Self::next(self).map_err(|error| match error {
             NoId::Disk(error) => {
-                notice(&format!("no producer id could be reserved: {error}"));
+                warn!(target: COORDINATOR, "no producer id could be reserved: {error}");
                 ErrorCode::KafkaStorageError
             }
             // As Kafka: producers come again.

@@ -6,7 +6,8 @@ use std::io;
 use std::path::Path;
 
 use crate::call::{Call, Outcome};
-use crate::notice::notice;
+use pylog_log::loggers::STORAGE;
+use pylog_log::warn;
 use pylog_storage::PartitionLog;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::describe_log_dirs::{
@@ -24,7 +25,8 @@ pub fn handle(call: &Call, request: &DescribeLogDirsRequest) -> Outcome {
             DescribeLogDirsResult { topics, total_bytes, usable_bytes, ..blank }
         }
         Err(error) => {
-            notice(&format!("the volume of {} cannot be asked for its size: {error}", dir.display()));
+            let path = dir.display();
+            warn!(target: STORAGE, %path, "the size of the volume of {path} cannot be read: {error}");
             DescribeLogDirsResult { error_code: ErrorCode::KafkaStorageError.code(), ..blank }
         }
     };

@@ -1,26 +1,26 @@
-//! ListConfigResources: what can be configured: topics, brokers, and groups that have settings of their own.
+//! ListConfigResources: what can be configured: topics, brokers, their loggers, and groups that have settings of their own.
 //!
 //! Version 0 asks for client metrics (KIP-714); 1 for settings of any kind (KIP-1142).
 use super::common::brokers::Brokers;
 use crate::call::{Call, Outcome};
 use pylog_wire::ErrorCode;
-use pylog_wire::messages::describe_configs::{RESOURCE_BROKER, RESOURCE_GROUP, RESOURCE_TOPIC};
+use pylog_wire::messages::describe_configs::{
+    RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, RESOURCE_TOPIC,
+};
 use pylog_wire::messages::list_config_resources::ConfigResource;
 use pylog_wire::messages::{ListConfigResourcesRequest, ListConfigResourcesResponse};
 
-/// Loggers of brokers, metrics of clients: Kafka has settings of these too, pylog has none.
-const WITHOUT_SETTINGS: [i8; 2] = [8, 16];
+/// Metrics of clients: Kafka has settings of these too, pylog has none.
+const CLIENT_METRICS: i8 = 16;
+const KNOWN: [i8; 5] =
+    [RESOURCE_TOPIC, RESOURCE_BROKER, RESOURCE_BROKER_LOGGER, RESOURCE_GROUP, CLIENT_METRICS];
 /// Before this version there were only metrics of clients.
 const TYPES_FROM: i16 = 1;
 
 /// Answers with the names of all topics, live brokers and groups with settings, or of one of these types.
 pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
     let asked = &request.resource_types;
-    let is_known = |resource_type: &i8| {
-        [RESOURCE_TOPIC, RESOURCE_BROKER, RESOURCE_GROUP].contains(resource_type)
-            || WITHOUT_SETTINGS.contains(resource_type)
-    };
-    if !asked.iter().all(is_known) {
+    if !asked.iter().all(|one| KNOWN.contains(one)) {
         let error_code = ErrorCode::UnsupportedVersion.code();
         return Outcome::Now(call.answer(&ListConfigResourcesResponse { error_code, ..Default::default() }));
     }
@@ -31,9 +31,11 @@ pub fn handle(call: &Call, request: &ListConfigResourcesRequest) -> Outcome {
         let topics = call.shared.topics.now();
         config_resources.extend(topics.all().map(|topic| named(RESOURCE_TOPIC, topic.name.clone())));
     }
-    if wanted(RESOURCE_BROKER) {
-        let brokers = Brokers::of(call).all();
-        config_resources.extend(brokers.iter().map(|broker| named(RESOURCE_BROKER, broker.id.to_string())));
+    for kind in [RESOURCE_BROKER, RESOURCE_BROKER_LOGGER] {
+        if wanted(kind) {
+            let brokers = Brokers::of(call).all();
+            config_resources.extend(brokers.iter().map(|broker| named(kind, broker.id.to_string())));
+        }
     }
     if wanted(RESOURCE_GROUP) {
         let groups = call.shared.share_groups.configs.groups();

@@ -13,8 +13,9 @@ use super::common::forwarded_metadata::{self, ForwardedAnswer};
 use super::common::operations::{on_cluster, on_topic};
 use crate::call::{Call, Outcome, Reply};
 use crate::decide::{Kind, ask};
-use crate::notice::notice;
 use crate::state::topics::{MetadataImage, Partition, Topic};
+use pylog_log::loggers::REQUEST;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::metadata::{
     MetadataRequestTopic, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
@@ -52,7 +53,11 @@ pub fn handle(call: Call, request: MetadataRequest) -> Outcome {
         };
         if let Err(why) = asked {
             let (first, count) = (missing.first().map_or("", String::as_str), missing.len());
-            notice(&format!("{count} topics ('{first}' and so on) were not made: {why}"));
+            let client = call.peer.ip();
+            warn!(
+                target: REQUEST, %client,
+                "{count} topics ({first:?} and so on) are not created for a client at {client}: {why}"
+            );
         }
         reply(&call, &request, &call.shared.topics.now())
     };

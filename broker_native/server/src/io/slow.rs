@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::shares::Shares;
 use crate::metrics::Metrics;
-use crate::notice::BUG;
 use crate::shutdown::Shutdown;
+use pylog_log::BUG;
 
 /// How long a request waits for a thread: a client's own `request.timeout.ms` is over by then.
 const THREAD_TIMEOUT: Duration = Duration::from_secs(30);

@@ -25,8 +25,9 @@ use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
 use crate::io::send::send_some;
-use crate::notice::notice;
 use crate::shared::Shared;
+use pylog_log::loggers::NETWORK;
+use pylog_log::{debug, warn};
 
 /// Requests of one connection that may wait for their answers; reading stops then.
 const PIPELINE_MAX: usize = 64;
@@ -389,15 +390,19 @@ impl Connection {
     }
 
     fn report(&self, end: &End) {
+        let peer = self.from.peer;
+        let client = peer.ip();
         match end {
-            End::Quiet => {}
+            End::Quiet => debug!(target: NETWORK, %client, "the connection of {peer} has ended"),
             End::Refused(why) => {
                 self.shared.metrics.refused.increment();
-                notice(&format!("closed the connection of {}: {why}", self.from.peer));
+                warn!(target: NETWORK, %client, "closed the connection of {peer}: {why}");
             }
             // A peer that went away is no news; a segment file that cannot be read is.
-            End::Io(error) if is_peer(error) => {}
-            End::Io(error) => notice(&format!("lost the connection of {}: {error}", self.from.peer)),
+            End::Io(error) if is_peer(error) => {
+                debug!(target: NETWORK, %client, "lost the connection of {peer}: {error}");
+            }
+            End::Io(error) => warn!(target: NETWORK, %client, "lost the connection of {peer}: {error}"),
         }
     }
 }

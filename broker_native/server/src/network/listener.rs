@@ -11,8 +11,9 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::connection::serve;
 use super::descriptors::{is_none_left, is_reserved};
-use crate::notice::notice;
 use crate::shared::Shared;
+use pylog_log::loggers::NETWORK;
+use pylog_log::{debug, warn};
 
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -54,24 +55,26 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
             // To turn somebody away takes a descriptor, too.
             Err(error) if is_none_left(&error) && shared.logs.close_idle_files() => continue,
             Err(error) => {
-                notice(&format!("cannot accept a connection: {error}"));
+                warn!(target: NETWORK, "cannot accept a connection: {error}");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
         if is_reserved(&stream, shared.settings.reserved_file_descriptors) {
             shared.metrics.turned_away.increment();
-            notice(&format!(
+            warn!(
+                target: NETWORK, client = %peer.ip(),
                 "turned {peer} away: all file descriptors but reserved.file.descriptors are in use; close connections, or \
                  raise the limit (ulimit -n)"
-            ));
+            );
             continue;
         }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             shared.metrics.turned_away.increment();
-            notice(&format!("turned {peer} away: max.connections are open"));
+            warn!(target: NETWORK, client = %peer.ip(), "turned {peer} away: max.connections are open");
             continue;
         };
+        debug!(target: NETWORK, client = %peer.ip(), "accepted a connection of {peer}");
         let (shared, alive) = (Arc::clone(&shared), alive.clone());
         tokio::spawn(async move {
             let _held = (place, alive, Counted::open(Arc::clone(&shared)));

@@ -6,7 +6,6 @@ use uuid::Uuid;
 use super::topics::MetadataImage;
 use crate::cluster::spec::{PartitionSpec, TopicSpec};
 use crate::cluster::view::ClusterView;
-use crate::notice::notice;
 use crate::settings::Settings;
 use pylog_replica::following::exchange::Address;
 use pylog_replica::following::{self, Assignment, ReplicaManager};
@@ -24,7 +23,7 @@ pub fn manager(settings: &Settings) -> ReplicaManager {
         backoff_max_ms: settings.replica_fetch_backoff_ms,
         socket_timeout_ms: settings.replica_socket_timeout_ms,
     };
-    ReplicaManager::new(settings, Box::new(notice))
+    ReplicaManager::new(settings)
 }
 
 /// Before `specs` are applied: no thread may write a log that is going to be led here, or to follow somebody else.

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 
 use crate::decide::{Decider, Kind, ask};
-use crate::notice::notice;
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_storage::disk::{Disk, OpenMode};
 
 /// Ids reserved by one write, as in Kafka.
@@ -131,7 +132,7 @@ impl ProducerIds {
             let answer = answer.map_err(|error| error.to_string());
             let allocated = answer.and_then(|json| read(&json));
             if let Err(why) = &allocated {
-                notice(&format!("no producer ids were allocated: {why}"));
+                warn!(target: COORDINATOR, "no producer ids were allocated, asked again: {why}");
                 tokio::time::sleep(ASK_PAUSE).await;
             }
             me.take_in(allocated.ok());

@@ -15,8 +15,11 @@ use super::replication::leader_state::LeaderState;
 use super::replication::proposals::Proposer;
 use super::watch::Watchers;
 use crate::cluster::spec::{PartitionSpec, TopicSpec};
-use crate::notice::{notice, report};
-use pylog_storage::{LogManager, PartitionLog, Role, StorageError};
+use pylog_log::broker::carried;
+use pylog_log::loggers::STORAGE;
+use pylog_log::{error, warn};
+use pylog_storage::types::CutTail;
+use pylog_storage::{LogManager, PartitionLog, Role, StorageError, TopicPartition};
 
 /// Why this broker has no log of a partition.
 #[derive(Debug, Clone)]
@@ -188,7 +191,7 @@ impl Topics {
         };
         std::thread::scope(|scope| {
             for _ in 1..threads.clamp(1, jobs.len().max(1)) {
-                scope.spawn(work);
+                scope.spawn(carried(work));
             }
             work();
         });
@@ -202,7 +205,8 @@ impl Topics {
                 numbers.iter().filter_map(|n| opened.remove(&(spec.topic_id, *n))).collect::<Vec<_>>();
             for partition in &partitions {
                 if let Err(Absent::Offline(error)) = &partition.log {
-                    report(&format!("a partition is offline: {error}"));
+                    let partition = TopicPartition::new(&spec.name, partition.spec.partition);
+                    error!(target: STORAGE, %partition, "a partition is offline: {error}");
                     if !is_damage(error) {
                         first_error.get_or_insert_with(|| error.clone());
                     }
@@ -311,36 +315,42 @@ fn open(
     let opened = match open() {
         // This replica is not in sync, and the leader has all of its records.
         Err(error) if role == Role::Follower && is_own_damage(&error) && !spec.isr.contains(&node_id) => {
-            report(&format!("a damaged replica begins anew and is filled by its leader: {error}"));
+            warn!(
+                target: STORAGE, partition = %TopicPartition::new(&topic.name, spec.partition),
+                "a damaged replica begins anew and is filled by its leader: {error}"
+            );
             give_up(logs, topic, spec).and_then(|()| open())
         }
         opened => opened,
     };
     if let Ok(log) = &opened {
+        log_findings(log);
         let wake = Arc::clone(&watchers);
         log.on_advance(Arc::new(move |_high_watermark| wake.wake()));
         log.on_append(on_append(&leader_slot, &appended));
         log.on_failure(on_failure(&leader_slot));
-        for note in log.notes() {
-            report(&format!("{}-{}: {note}", topic.name, spec.partition));
-        }
-        if let Some(cut) = log.cut_tail() {
-            report(&format!(
-                "{}-{}: after an unclean stop the log ends at offset {}: {} bytes from there on were cut ({}); {} of them are kept as .cut files in {} (at most log.recovery.kept.bytes)",
-                topic.name,
-                spec.partition,
-                cut.offset,
-                cut.bytes,
-                cut.reason,
-                cut.kept,
-                log.dir().display()
-            ));
-        }
     }
     let log = opened.map_err(Absent::Offline);
     let leader_state = lead(replication, topic, spec, role, None, &log);
     leader_slot.take(leader_state.clone());
     Arc::new(Partition { spec: spec.clone(), log, watchers, appended, leader_state, leader_slot })
+}
+
+/// Logs what recovery found in a log that was just opened.
+fn log_findings(log: &PartitionLog) {
+    let at = log.topic_partition();
+    for note in log.notes() {
+        warn!(target: STORAGE, partition = %at, "{at}: {note}");
+    }
+    if let Some(CutTail { offset, bytes, reason, kept, .. }) = log.cut_tail() {
+        let dir = log.dir();
+        warn!(
+            target: STORAGE, partition = %at,
+            "{at}: after an unclean stop the log ends at offset {offset}: {bytes} bytes from there on were cut ({reason}); {kept} of them \
+             are kept as .cut files in {} (at most log.recovery.kept.bytes)",
+            dir.display()
+        );
+    }
 }
 
 /// What this broker knows of the followers: the same as before while it leads in the same epoch.
@@ -386,13 +396,14 @@ fn not_replica(
     spec: &PartitionSpec,
     known: Option<&Partition>,
 ) -> Arc<Partition> {
+    let at = TopicPartition::new(&topic.name, spec.partition);
     if let Some(Partition { log: Ok(_), leader_slot, .. }) = known {
         leader_slot.take(None);
         if let Err(error) = logs.remove_partition(&topic.name, spec.partition) {
-            notice(&format!("a replica that moved away could not be removed: {error}"));
+            warn!(target: STORAGE, partition = %at, "replica {at}, which moved away, could not be removed: {error}");
         }
     } else if let Err(error) = logs.expect_nothing(&topic.name, spec.partition) {
-        notice(&format!("a replica that moved away is still expected: {error}"));
+        warn!(target: STORAGE, partition = %at, "replica {at}, which moved away, is still expected here: {error}");
     }
     Arc::new(Partition {
         spec: spec.clone(),

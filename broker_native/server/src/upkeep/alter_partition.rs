@@ -9,11 +9,12 @@ use serde_json::json;
 use crate::cluster::view::Cluster;
 use crate::decide::{Decider, Kind, ask};
 use crate::metrics::Metrics;
-use crate::notice::notice;
 use crate::shutdown::Shutdown;
 use crate::state::replication::Replication;
 use crate::state::replication::proposals::Proposer;
 use crate::state::topics::Topics;
+use pylog_log::loggers::REPLICATION;
+use pylog_log::warn;
 use pylog_replica::progress::{Answer, Proposal};
 use pylog_wire::ErrorCode;
 
@@ -109,10 +110,11 @@ impl ProposalSender {
                 answers.partitions.into_iter().map(known).collect()
             }
             Err(why) => {
-                notice(&format!(
-                    "whether {} in-sync sets are stored is not known, asked again: {why}",
-                    batch.len()
-                ));
+                let count = batch.len();
+                warn!(
+                    target: REPLICATION,
+                    "whether the ISRs of {count} partitions are stored is not known, asked again: {why}"
+                );
                 HashMap::new()
             }
         }

@@ -3,11 +3,11 @@
 //! State that a panic left half-changed stays so: this is for work that reads all state anew in each turn. A log or machine whose lock
 //! was held when the panic happened has been given up already (`storage::partition_log::writing`,
 //! `server::coordinators::shard`).
+use pylog_log::loggers::BROKER;
+use pylog_log::{BUG, warn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
-
-use crate::notice::{BUG, notice};
 
 /// Pause after a panic before the work begins again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ pub fn keep_running(what: &str, work: impl Fn()) {
 }
 
 fn say_so(what: &str) {
-    notice(&format!("{what} begins again in {} s: it met {BUG}", PAUSE.as_secs()));
+    warn!(target: BROKER, "{what} begins again in {} s: it met {BUG}", PAUSE.as_secs());
 }
 
 #[cfg(test)]

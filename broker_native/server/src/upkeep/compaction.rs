@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::background::keep_running;
-use crate::notice::notice;
 use crate::settings::Settings;
+use pylog_log::broker::carried;
+use pylog_log::error;
+use pylog_log::loggers::STORAGE;
 use pylog_storage::{CleanerConfig, Cleaning, LogManager, Pace};
 
 /// Longest wait for `log.cleaner.io.max.bytes.per.second` before the rate is looked at again.
@@ -37,7 +39,7 @@ impl Compaction {
             compaction.threads.push(
                 std::thread::Builder::new()
                     .name(name)
-                    .spawn(move || keep_running("compaction", || work(&logs, &memory, &brake)))?,
+                    .spawn(carried(move || keep_running("compaction", || work(&logs, &memory, &brake))))?,
             );
         }
         Ok(compaction)
@@ -70,7 +72,10 @@ fn work(logs: &LogManager, memory: &CleanerConfig, brake: &Brake) {
             Cleaning::Done(..) => {}
             Cleaning::Nothing | Cleaning::Interrupted(_) => brake.rest(),
             Cleaning::Failed(at, error) => {
-                notice(&format!("{at} is not compacted any more until the broker is restarted: {error}"));
+                error!(
+                    target: STORAGE, partition = %at,
+                    "{at} is not compacted any more until the broker is restarted: {error}"
+                );
             }
         }
     }

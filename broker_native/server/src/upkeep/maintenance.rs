@@ -5,8 +5,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::background::keep_running;
-use crate::notice::{notice, report};
 use crate::settings::Settings;
+use pylog_log::broker::carried;
+use pylog_log::loggers::STORAGE;
+use pylog_log::{error, info, warn};
 use pylog_storage::LogManager;
 use pylog_storage::types::{RetentionLimit, Retired};
 
@@ -25,21 +27,24 @@ impl Maintenance {
         let checkpoint_ms =
             u64::try_from(settings.log_flush_offset_checkpoint_interval_ms).unwrap_or(u64::MAX);
         let every = Duration::from_millis(settings.log_retention_check_interval_ms.min(checkpoint_ms).max(1));
-        logs.on_retired(Box::new(|retired| report(&removed(retired))));
+        logs.on_retired(Box::new(|retired| {
+            info!(target: STORAGE, partition = %retired.at, "{}", removed(retired));
+        }));
         logs.on_crowded(Box::new(|at, count| {
-            notice(&format!(
+            warn!(
+                target: STORAGE, partition = %at,
                 "{at} has more producers than producer.id.max.count: the {count} that wrote longest ago were forgotten"
-            ));
+            );
         }));
         let (stop, stopped) = mpsc::channel::<()>();
         let work = move || {
             keep_running("maintenance of the logs", || {
                 while matches!(stopped.recv_timeout(every), Err(RecvTimeoutError::Timeout)) {
-                    logs.run_maintenance().iter().for_each(|error| notice(&error.to_string()));
+                    logs.run_maintenance().iter().for_each(|error| error!(target: STORAGE, "{error}"));
                 }
             });
         };
-        let thread = std::thread::Builder::new().name("pylog-maintenance".into()).spawn(work)?;
+        let thread = std::thread::Builder::new().name("pylog-maintenance".into()).spawn(carried(work))?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 

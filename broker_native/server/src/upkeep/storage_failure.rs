@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::decide::{Decider, Kind, ask};
-use crate::notice::notice;
 use crate::shutdown::Shutdown;
 use crate::state::replication::Replication;
+use pylog_log::loggers::STORAGE;
+use pylog_log::warn;
 
 /// Pause before the report is sent again, when nobody has taken it.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ impl FailureReport {
             match ask(self.decider.as_ref(), Kind::StorageFailed, question, 0).await {
                 Ok(_) => return,
                 Err(undecided) => {
-                    notice(&format!("a disk that failed is not told of, tried again: {undecided}"));
+                    warn!(target: STORAGE, "a failed disk could not be reported to the control loop, tried again: {undecided}");
                 }
             }
             tokio::time::sleep(RETRY_PAUSE).await;

@@ -18,6 +18,8 @@ use crate::files::SyncWhen;
 use crate::flusher::{Flushable, delay_of};
 use crate::identity::write_topic_id;
 use crate::segment::SegmentError;
+use pylog_log::error;
+use pylog_log::loggers::STORAGE;
 
 impl PartitionLog {
     /// fdatasync of everything written so far.
@@ -155,6 +157,10 @@ impl PartitionLog {
 
     /// Refuses everything new from now on. The first reason stays.
     pub(super) fn poison(&self, reason: String) {
+        let at = &self.at;
+        if !self.failure.is_set() {
+            error!(target: STORAGE, partition = %at, "{at} takes no records until the broker is started again: {reason}");
+        }
         self.failure.report(&reason);
         self.failure.set(reason);
     }

@@ -5,6 +5,8 @@ use crate::schema::messages;
 pub const RESOURCE_TOPIC: i8 = 2;
 /// `resource_type` of a broker; its name is the broker's id.
 pub const RESOURCE_BROKER: i8 = 4;
+/// Levels of a broker's loggers (KIP-412).
+pub const RESOURCE_BROKER_LOGGER: i8 = 8;
 /// `resource_type` of groups.
 pub const RESOURCE_GROUP: i8 = 32;
 

@@ -18,7 +18,6 @@ use crate::cluster::view::Cluster;
 use crate::coordinators::Waiting;
 use crate::coordinators::alarm::{Alarm, NEVER_MS};
 use crate::coordinators::waiting::Sender;
-use crate::notice::{BUG, notice};
 use crate::share_groups::group_watchers::GroupWatchers;
 use crate::state::topics::{MetadataImage, Topics};
 use crate::upkeep::background::kept_running;
@@ -28,6 +27,8 @@ use pylog_coordinator::share::{
     GroupSettings, LeaderAction, ShareEvent, ShareKey, ShareLeader, ShareReply, ShareRequest,
 };
 use pylog_coordinator::{Now, Ticket};
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::{BUG, warn};
 use pylog_storage::Clock;
 use pylog_wire::ErrorCode;
 
@@ -66,7 +67,7 @@ impl Shard {
     ) -> Result<LeaderEffects, LeaderEffects> {
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut self.leader)));
         stepped.map_err(|_panic| {
-            notice(&format!("share partitions are read again: {BUG}"));
+            warn!(target: COORDINATOR, "the state of share partitions is read again: {BUG}");
             let left = catch_unwind(AssertUnwindSafe(|| self.leader.keep(|_key| None)));
             left.unwrap_or_default()
         })

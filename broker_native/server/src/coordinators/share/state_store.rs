@@ -14,7 +14,6 @@ use tokio::time::Instant;
 use super::remote;
 use crate::cluster::peers::Peers;
 use crate::coordinators::{Coordinator, Waiting};
-use crate::notice::notice;
 use crate::state::topics::Topics;
 use pylog_coordinator::share::ShareKey;
 use pylog_coordinator::share::leader::is_passing;
@@ -22,6 +21,8 @@ use pylog_coordinator::share::state::StateMachine;
 use pylog_coordinator::share::state_requests::{
     StateEvent, StateReply, StateRequest, StoredState, Summary, UNKNOWN, Written,
 };
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 
 /// How long a read or write is tried again before it fails. As Kafka's `offsets.commit.timeout.ms`.
@@ -176,7 +177,9 @@ impl ShareStateStore {
             };
             if Instant::now() + wait >= until {
                 tokio::time::sleep_until(until).await;
-                notice(&format!("what share groups did is not read or written for now: {}", code.sentence()));
+                let timeout = STATE_TIMEOUT.as_secs();
+                let why = code.sentence();
+                warn!(target: COORDINATOR, "the state of a share partition was not read or written within {timeout} s: {why}");
                 return Err(code);
             }
             tokio::time::sleep(wait).await;

@@ -6,7 +6,8 @@ use crate::call::{Call, Outcome, Reply, guarded};
 use crate::decide::{Kind, Undecided, ask};
 use crate::io::room::holding;
 use crate::io::shares::Share;
-use crate::notice::{BUG, notice};
+use pylog_log::loggers::REQUEST;
+use pylog_log::{BUG, warn};
 use pylog_wire::{ErrorCode, Message};
 
 /// Questions up to this size take no room: the number of those that wait is bounded.
@@ -94,7 +95,8 @@ fn undecided<Q, R: Message>(
     why: &Undecided,
     error_response: fn(&Q, ErrorCode, &str) -> R,
 ) -> Reply {
-    notice(&format!("no decision about {}: {why}", kind.name()));
+    let (client, kind) = (call.peer.ip(), kind.name());
+    warn!(target: REQUEST, %client, "a {kind} request of {client} is not decided: {why}");
     // The sentence is repeated for each thing that the request names, which may be very many.
     let sentence = match why {
         Undecided::NoRoom => "the broker is busy; try again".into(),

@@ -2,8 +2,9 @@
 use crate::call::Call;
 use crate::coordinators::Coordinator;
 use crate::decide::{Kind, ask};
-use crate::notice::notice;
 use pylog_coordinator::Machine;
+use pylog_log::loggers::COORDINATOR;
+use pylog_log::warn;
 
 /// The topic that the coordinators lack.
 pub fn missing<M: Machine>(of: &Coordinator<M>) -> Option<&'static str> {
@@ -14,6 +15,6 @@ pub fn missing<M: Machine>(of: &Coordinator<M>) -> Option<&'static str> {
 pub async fn make(call: &Call, topic: &'static str) {
     let json = serde_json::json!({ "topics": [topic] }).to_string();
     if let Err(why) = ask(call.shared.decider.as_ref(), Kind::AutoCreateTopics, json, 0).await {
-        notice(&format!("topic {topic} was not made: {why}"));
+        warn!(target: COORDINATOR, "topic {topic} is not created: {why}");
     }
 }

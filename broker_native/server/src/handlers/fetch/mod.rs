@@ -25,8 +25,9 @@ use crate::call::{Call, Outcome, Reply, guarded};
 use crate::fetch_sessions::{AskedPartition, NO_SESSION, SessionPlan, SessionRequest, topic_key};
 use crate::io::response_queue::Answer;
 use crate::io::shares::Share;
-use crate::notice::notice;
 use crate::state::watch::Watch;
+use pylog_log::loggers::REQUEST;
+use pylog_log::warn;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::fetch::{FetchTopic, FetchableTopicResponse, PartitionData};
 use pylog_wire::messages::{FetchRequest, FetchResponse};
@@ -61,7 +62,11 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     }
     let Some(place) = place(&call, &wanted) else {
-        notice("a fetch does not wait for records: fetch.wait.max.partitions wait already");
+        let client = call.peer.ip();
+        warn!(
+            target: REQUEST, %client,
+            "a fetch of {client} does not wait for records: fetch.wait.max.partitions wait already"
+        );
         wanted.put_off();
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));
     };

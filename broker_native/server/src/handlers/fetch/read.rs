@@ -8,9 +8,8 @@ use super::failed::failed;
 use super::reader::FetchReader;
 use crate::call::Call;
 use crate::cluster::spec::PartitionSpec;
-use crate::errors::{is_ours, of_storage};
+use crate::errors::of_storage_logged;
 use crate::fetch_sessions::{AskedPartition, Position, TopicKey};
-use crate::notice::notice;
 use crate::state::topics::{MetadataImage, Partition, Topic};
 use crate::state::watch::Watchers;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog};
@@ -305,13 +304,7 @@ fn read(
     limits: Limits,
 ) -> Result<LogSlice, ErrorCode> {
     let read = log.read(position.offset, limits.max_bytes, limits.min_one_batch, wanted.reader.upto());
-    read.map_err(|error| {
-        let code = of_storage(&error);
-        if is_ours(code) {
-            notice(&error.to_string());
-        }
-        code
-    })
+    read.map_err(|error| of_storage_logged(&error))
 }
 
 fn answered(position: &Position, wanted: &WantedPartitions, slice: &LogSlice) -> PartitionData {

@@ -26,11 +26,11 @@ use self::look::{AT_ONCE_BYTES, Batches, Looked, max_bytes};
 use self::verify::{CoordinatorQuestion, MAX_QUESTIONS, TransactionCheck, ask, unverified};
 use super::common::lookup::led;
 use crate::call::{Call, Outcome, Reply, guarded_now};
-use crate::errors::{is_ours, of_batch, of_storage};
+use crate::errors::{of_batch, of_storage_logged};
 use crate::io::frames::Frame;
-use crate::notice::{BUG, notice};
 use crate::state::replication::leader_state::LeaderState;
 use crate::state::topics::{Partition, Topic};
+use pylog_log::BUG;
 use pylog_record::Codec;
 use pylog_record::validate::validate_produce;
 use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError};
@@ -285,11 +285,7 @@ fn append<'a>(
 }
 
 fn refusal_of(error: &StorageError) -> Refusal {
-    let code = of_storage(error);
-    if is_ours(code) {
-        notice(&error.to_string());
-    }
-    (code, error.to_string())
+    (of_storage_logged(error), error.to_string())
 }
 
 fn answered(index: i32, outcome: Result<Appended, Refusal>) -> PartitionProduceResponse {

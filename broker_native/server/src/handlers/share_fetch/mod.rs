@@ -17,11 +17,12 @@ use super::common::share_leaders::CurrentLeaders;
 use super::common::share_release::release;
 use crate::call::{Call, Outcome, Reply};
 use crate::io::response_queue::{Answer, Part};
-use crate::notice::notice;
 use crate::share_groups::sessions::{
     CLOSES, OPENS, SessionClient, SessionPartitions, ShareSessionKey, TopicIdPartition,
 };
 use crate::state::watch::Watch;
+use pylog_log::loggers::{COORDINATOR, REQUEST};
+use pylog_log::warn;
 use pylog_storage::LogSlice;
 use pylog_wire::messages::share_fetch::{
     FetchTopic, PartitionData, RECORD_LIMIT, ShareFetchableTopicResponse,
@@ -67,7 +68,11 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
         Ok(partitions) => partitions,
         Err(error) => {
             if error == ErrorCode::ShareSessionLimitReached {
-                notice("a member of a share group is refused: group.share.max.share.sessions are in use");
+                let client = call.peer.ip();
+                warn!(
+                    target: COORDINATOR, %client,
+                    "a member of a share group at {client} is refused: group.share.max.share.sessions are in use"
+                );
             }
             return Outcome::Now(call.answer(&refused(error, error.sentence())));
         }
@@ -181,7 +186,11 @@ async fn long_poll(call: &Call, wanted: WantedRecords, request: &ShareFetchReque
     let partitions = u32::try_from(wanted.partitions.len()).unwrap_or(u32::MAX);
     let place = call.shared.waiting_partitions.take_now(call.peer.ip(), partitions);
     if place.is_none() {
-        notice("a share fetch does not wait for records: fetch.wait.max.partitions wait already");
+        let client = call.peer.ip();
+        warn!(
+            target: REQUEST, %client,
+            "a share fetch of {client} does not wait for records: fetch.wait.max.partitions wait already"
+        );
     }
     let throttle = if place.is_none() { max_wait.min(THROTTLE_MAX) } else { Duration::ZERO };
     let over = tokio::time::sleep(max_wait);

@@ -6,10 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::call::Call;
-use crate::errors::{is_ours, of_storage};
+use crate::errors::of_storage_logged;
 use crate::handlers::common::lookup::led;
 use crate::handlers::common::share_call::ask;
-use crate::notice::notice;
 use crate::share_groups::sessions::{SessionPartitions, ShareSessionKey, TopicIdPartition};
 use crate::state::watch::Watchers;
 use pylog_coordinator::group::{Group, GroupKind};
@@ -17,6 +16,8 @@ use pylog_coordinator::share::requests::LogRange;
 use pylog_coordinator::share::{
     Acquired, GroupSettings, IsolationLevel, LogBatch, OffsetReset, ShareKey, ShareReply, ShareRequest,
 };
+use pylog_log::loggers::{COORDINATOR, STORAGE};
+use pylog_log::warn;
 use pylog_record::header::BatchHeader;
 use pylog_storage::{AbortedTxn, LogSlice, PartitionLog, ReadUpTo, StorageError};
 use pylog_wire::ErrorCode;
@@ -141,7 +142,8 @@ async fn acquire(
         }
         let Some(slice) = read(&log, from, left, wanted.settings.isolation)? else { return Ok(None) };
         let headers = slice.headers(BATCHES_MAX).map_err(|cause| {
-            notice(&format!("{} cannot be read at offset {from}: {cause}", log.topic_partition()));
+            let partition = log.topic_partition();
+            warn!(target: STORAGE, %partition, "{partition} cannot be read at offset {from}: {cause}");
             ErrorCode::KafkaStorageError
         })?;
         let request = ShareRequest::Acquire {
@@ -196,7 +198,10 @@ async fn next(
     }
     match answer {
         Ok(ShareReply::Next(Err(ErrorCode::GroupMaxSizeReached))) => {
-            notice("a share group has no room for another partition: group.coordinator.max.bytes are in use");
+            warn!(
+                target: COORDINATOR,
+                "a share group has no room for another partition: group.coordinator.max.bytes are in use"
+            );
             Err(ErrorCode::UnknownServerError)
         }
         Ok(ShareReply::Next(Err(passing @ ErrorCode::CoordinatorNotAvailable))) => quiet(Err(passing)),
@@ -259,7 +264,7 @@ async fn begin(call: &Call, log: &Arc<PartitionLog>, reset: OffsetReset) -> Resu
             let looked =
                 call.shared.slow.run(call.peer.ip(), move || log.offset_for_timestamp(since_ms)).await;
             let Ok(found) = looked else { return Ok(None) };
-            let found = found.map_err(|error| code_of(&error))?;
+            let found = found.map_err(|error| of_storage_logged(&error))?;
             let end = offsets.high_watermark;
             Ok(Some(found.map_or(end, |(offset, _)| offset.min(end))))
         }
@@ -281,16 +286,8 @@ fn read(
         Ok(slice) => Ok(Some(slice).filter(|slice| slice.len > 0)),
         // Retention was faster than this look; the next one knows.
         Err(StorageError::OffsetOutOfRange { .. }) => Ok(None),
-        Err(error) => Err(code_of(&error)),
+        Err(error) => Err(of_storage_logged(&error)),
     }
-}
-
-fn code_of(error: &StorageError) -> ErrorCode {
-    let code = of_storage(error);
-    if is_ours(code) {
-        notice(&error.to_string());
-    }
-    code
 }
 
 /// The batches; markers, what was aborted and what compaction left empty have no records for members.

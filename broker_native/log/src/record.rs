@@ -1,0 +1,138 @@
+//! One line of the log, with what is known beside its message.
+use std::fmt::{Debug, Write};
+use std::time::SystemTime;
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level};
+
+use crate::broker;
+use crate::limiter::Cause;
+
+/// The field for the address of a client that is the cause of an event.
+pub const CLIENT: &str = "client";
+/// Fields that say who or what is the cause of an event: a client, another broker, a partition, a file or directory. The first one that an
+/// event has is the cause that the limiter counts by.
+pub const CAUSES: [&str; 4] = [CLIENT, "partition", "peer", "path"];
+
+/// Longest message and longest value of a field, in bytes; the rest is cut. Clients choose some of what is in them.
+pub const TEXT_MAX: usize = /* 8 KiB */ 8 << 10;
+
+const MESSAGE: &str = "message";
+
+/// One line.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// When it was logged.
+    pub time: SystemTime,
+    /// How bad it is.
+    pub level: Level,
+    /// Its logger.
+    pub logger: &'static str,
+    /// Whose line it is; none when no thread of a broker wrote it.
+    pub broker: Option<i32>,
+    /// The name of the thread.
+    pub thread: Option<String>,
+    /// Where in the code: the file.
+    pub file: &'static str,
+    /// Where in the code: the line.
+    pub line: u32,
+    /// A sentence; it may have more than one line.
+    pub message: String,
+    /// What else is known, by name.
+    pub fields: Vec<(&'static str, String)>,
+}
+
+impl Record {
+    /// What `event` says, logged now by this thread.
+    pub fn of(event: &Event<'_>) -> Self {
+        let metadata = event.metadata();
+        let mut texts = Texts::default();
+        event.record(&mut texts);
+        Self {
+            time: SystemTime::now(),
+            level: *metadata.level(),
+            logger: metadata.target(),
+            broker: broker::current(),
+            thread: std::thread::current().name().map(str::to_owned),
+            file: metadata.file().unwrap_or_default(),
+            line: metadata.line().unwrap_or_default(),
+            message: texts.message,
+            fields: texts.fields,
+        }
+    }
+}
+
+/// The cause of an event: the value of the first of [`CAUSES`] that it has.
+pub fn cause(event: &Event<'_>) -> Cause {
+    let known = event.metadata().fields();
+    let Some(name) = CAUSES.into_iter().find(|name| known.field(name).is_some()) else { return Cause::None };
+    let mut one = One { name, value: None };
+    event.record(&mut one);
+    match one.value {
+        None => Cause::None,
+        Some(value) if name == CLIENT => Cause::Client(value),
+        Some(value) => Cause::Own(format!("{name} {value}")),
+    }
+}
+
+struct One {
+    name: &'static str,
+    value: Option<String>,
+}
+
+impl Visit for One {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == self.name {
+            self.value = Some(cut(value.to_owned()));
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == self.name {
+            self.value = Some(text(value));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Texts {
+    message: String,
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Texts {
+    fn take(&mut self, field: &Field, text: String) {
+        if field.name() == MESSAGE {
+            self.message = text;
+        } else {
+            self.fields.push((field.name(), text));
+        }
+    }
+}
+
+impl Visit for Texts {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.take(field, cut(value.to_owned()));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.take(field, text(value));
+    }
+}
+
+fn text(value: &dyn Debug) -> String {
+    let mut text = String::new();
+    // A string takes everything; what a value cannot say of itself is missing.
+    let _ = write!(text, "{value:?}");
+    cut(text)
+}
+
+/// At most [`TEXT_MAX`] bytes.
+fn cut(mut text: String) -> String {
+    if text.len() > TEXT_MAX {
+        let end = (0..=TEXT_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(" ... (cut)");
+    }
+    text
+}

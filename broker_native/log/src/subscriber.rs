@@ -1,0 +1,249 @@
+//! [`Log`]: takes the events of `tracing`, applies levels and limits, and queues the lines for their host.
+//!
+//! An event whose level is off costs an atomic load. One that is on takes two locks for a moment, neither of which is held while anything is
+//! waited for or anybody else is called: who logs may hold any other lock. Spans are not used.
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
+use tracing::callsite::Identifier;
+use tracing::level_filters::LevelFilter;
+use tracing::span;
+use tracing::subscriber::{Interest, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata};
+
+use crate::levels::{Levels, TRACE};
+use crate::limiter::{Cause, DETAILS_MAX, Key, LINES_MAX, LeftOut, Limiter, WINDOW};
+use crate::loggers;
+use crate::queue::{Batch, Queue};
+use crate::record::{self, Record};
+
+/// The log of this process; null where there is none. What it points to is never freed.
+static CURRENT: AtomicPtr<Log> = AtomicPtr::new(ptr::null_mut());
+
+/// The log of one process.
+#[derive(Default)]
+pub struct Log {
+    levels: Levels,
+    limiter: Mutex<Limiter<Identifier, Record>>,
+    queue: Queue,
+}
+
+/// Makes a log and lets it take all events of this process. Called once, and once more by a forked process: what its parent's threads
+/// held of the log before stays as it was.
+pub fn install() -> &'static Log {
+    let log: &'static Log = Box::leak(Box::default());
+    CURRENT.store(ptr::from_ref(log).cast_mut(), Ordering::Release);
+    // In a forked process it stands already.
+    let _ = tracing::dispatcher::set_global_default(Dispatch::new(Forward));
+    tracing::callsite::rebuild_interest_cache();
+    log
+}
+
+fn current() -> Option<&'static Log> {
+    // SAFETY: null, or what `install` leaked.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+impl Log {
+    /// Sets levels: of each logger its name and how much it writes, from 0 (nothing) to 5 (everything); see [`crate::levels`].
+    pub fn set_levels<'a>(&self, levels: impl IntoIterator<Item = (&'a str, usize)>) {
+        let changed = levels.into_iter().map(|(name, level)| self.levels.set(name, level));
+        if changed.fold(false, |any, one| any | one) {
+            tracing::callsite::rebuild_interest_cache();
+        }
+    }
+
+    /// Takes the lines that wait, those about windows that are over included; waits for some, at most so long.
+    pub fn next(&self, at_most: Duration) -> Batch {
+        self.end_windows();
+        self.queue.take(Instant::now() + at_most)
+    }
+
+    /// So many of the lines that were taken are written.
+    pub fn done(&self, count: usize) {
+        self.queue.done(count);
+    }
+
+    /// Ends all windows and waits until what was logged before is written; whether it is.
+    pub fn flush(&self, timeout: Duration) -> bool {
+        let ended = self.limiter.lock().end();
+        ended.into_iter().for_each(|one| self.queue.put(summary(one)));
+        self.queue.flush(timeout)
+    }
+
+    /// As [`Log::flush`]; takes no more lines.
+    pub fn close(&self, timeout: Duration) -> bool {
+        let ended = self.limiter.lock().end();
+        ended.into_iter().for_each(|one| self.queue.put(summary(one)));
+        self.queue.close();
+        self.queue.flush(timeout)
+    }
+
+    /// Says of the windows that are over what was left out.
+    fn end_windows(&self) {
+        let ended = self.limiter.lock().ended(Instant::now());
+        ended.into_iter().for_each(|one| self.queue.put(summary(one)));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let most = match *metadata.level() {
+            Level::ERROR => return self.queue.put(Record::of(event)),
+            Level::WARN | Level::INFO => LINES_MAX,
+            Level::DEBUG | Level::TRACE => DETAILS_MAX,
+        };
+        let key =
+            Key { broker: crate::broker::current(), place: metadata.callsite(), cause: record::cause(event) };
+        self.end_windows();
+        if self.limiter.lock().admits(Instant::now(), key, most, || Record::of(event)) {
+            self.queue.put(Record::of(event));
+        }
+    }
+}
+
+/// The line about what was left out.
+fn summary(left_out: LeftOut<Identifier, Record>) -> Record {
+    let LeftOut { key, count, first } = left_out;
+    let whose = match &key.cause {
+        Cause::None => String::new(),
+        Cause::Client(client) => format!(" from {client}"),
+        Cause::Own(cause) => format!(" about {cause}"),
+        Cause::Others => " from others".to_owned(),
+    };
+    let seconds = WINDOW.as_secs();
+    let were = if count == 1 { "was" } else { "were" };
+    let message =
+        format!("{count} more like this within {seconds} s{whose} {were} left out: {}", first.message);
+    let mut fields = match key.cause {
+        Cause::Others => Vec::new(),
+        Cause::None | Cause::Client(_) | Cause::Own(_) => first.fields,
+    };
+    fields.push(("left_out", count.to_string()));
+    Record { time: SystemTime::now(), message, fields, ..first }
+}
+
+/// The line about what found no room in the queue.
+pub fn lost(count: u64) -> Record {
+    Record {
+        time: SystemTime::now(),
+        level: Level::WARN,
+        logger: loggers::BROKER,
+        broker: None,
+        thread: None,
+        file: file!(),
+        line: line!(),
+        message: format!("{count} lines of the log were lost: more came than could be written"),
+        fields: vec![("lost", count.to_string())],
+    }
+}
+
+/// Hands everything on to the log of this process.
+struct Forward;
+
+impl Subscriber for Forward {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.enabled(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && current().is_some_and(|log| log.levels.has(metadata))
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        let most = current().map_or(0, |log| log.levels.most());
+        let levels = [
+            LevelFilter::OFF,
+            LevelFilter::ERROR,
+            LevelFilter::WARN,
+            LevelFilter::INFO,
+            LevelFilter::DEBUG,
+            LevelFilter::TRACE,
+        ];
+        levels.get(most.min(TRACE)).copied()
+    }
+
+    fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        if let Some(log) = current() {
+            log.event(event);
+        }
+    }
+
+    fn enter(&self, _span: &span::Id) {}
+
+    fn exit(&self, _span: &span::Id) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::levels::OFF;
+    use crate::{broker, error, info, warn};
+
+    /// One test, since a process has one log.
+    #[test]
+    fn events_become_lines_by_level_and_limit() {
+        warn!(target: loggers::NETWORK, "before there is a log nothing happens");
+        let log = install();
+        let _here = broker::enter(7);
+        let lines = || log.next(Duration::ZERO).records;
+        let texts = || lines().into_iter().map(|one| one.message).collect::<Vec<_>>();
+
+        warn!(target: loggers::NETWORK, client = %"127.0.0.1", many = 3, "closed the {}", "connection");
+        let [line] = &lines()[..] else { panic!("one line") };
+        assert_eq!((line.level, line.logger, line.broker), (Level::WARN, loggers::NETWORK, Some(7)));
+        assert_eq!(line.message, "closed the connection");
+        assert_eq!(line.fields, [("client", "127.0.0.1".to_owned()), ("many", "3".to_owned())]);
+        assert!(line.file.ends_with("subscriber.rs") && line.line > 0);
+
+        warn!(target: "another.library", "not of the broker");
+        assert!(texts().is_empty());
+
+        let say = |what: &str| info!(target: loggers::STORAGE, "{what}");
+        say("on");
+        log.set_levels([(loggers::STORAGE, OFF)]);
+        say("off");
+        log.set_levels([(loggers::STORAGE, TRACE)]);
+        say("on again");
+        assert_eq!(texts(), ["on", "on again"]);
+
+        let flood =
+            |client: &str| warn!(target: loggers::NETWORK, client, "closed the connection of {client}");
+        (0..LINES_MAX + 12).for_each(|_| flood("127.0.0.1"));
+        flood("127.0.0.2");
+        (0..LINES_MAX + 12).for_each(|_| error!(target: loggers::STORAGE, "a partition is offline"));
+        let all = texts();
+        let count = |text: &str| u32::try_from(all.iter().filter(|one| one.contains(text)).count()).unwrap();
+        assert_eq!((count("of 127.0.0.1"), count("of 127.0.0.2")), (LINES_MAX, 1));
+        assert_eq!(count("offline"), LINES_MAX + 12, "errors are not limited");
+        assert!(!log.flush(Duration::ZERO), "nobody has written what was left out");
+        let said =
+            "12 more like this within 10 s from 127.0.0.1 were left out: closed the connection of 127.0.0.1";
+        assert_eq!(texts(), [said]);
+
+        (0..=LINES_MAX).for_each(|_| warn!(target: loggers::STORAGE, partition = "t-0", "t-0: it fails"));
+        assert!(!log.flush(Duration::ZERO));
+        assert_eq!(
+            texts().last().unwrap(),
+            "1 more like this within 10 s about partition t-0 was left out: t-0: it fails"
+        );
+
+        let long = "x".repeat(record::TEXT_MAX + 1);
+        error!(target: loggers::REQUEST, client = long.as_str(), "{long}");
+        let [line] = &lines()[..] else { panic!("one line") };
+        assert!(line.message.len() < long.len() + 10 && line.message.ends_with("(cut)"));
+        assert!(line.fields[0].1.ends_with("(cut)"));
+
+        assert!(!log.close(Duration::ZERO));
+        assert!(log.next(Duration::from_secs(60)).is_last);
+    }
+}

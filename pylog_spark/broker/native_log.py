@@ -1,0 +1,93 @@
+"""The lines of native brokers in Python's `logging`, as records of the loggers whose names they have.
+
+The native half queues its lines and hands them to `_deliver` in one thread of its own, a moment after they were logged, some each time and
+at least once a second; a record has the time at which its line was logged. Levels are `logging`'s: the native half is told which lines a logger
+would write, so that the others cost nothing; a change that is made with `setLevel` is seen within a second.
+"""
+
+import atexit
+import logging
+from collections.abc import Callable
+from typing import TypedDict
+
+from pylog_spark.broker import loggers
+
+#: How long the stop of a broker waits for handlers that are slow to write its last lines.
+_FLUSH_TIMEOUT_MS = 5_000
+#: The native numbers of levels, from off on.
+_SEVERITIES = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG, loggers.TRACE)
+_NATIVE = tuple(name for name in loggers.LOGGERS if name.startswith("pylog.broker"))
+
+
+class Line(TypedDict):
+    """One line, as `_native.pyi` describes it."""
+
+    created: float
+    level: int
+    logger: str
+    broker: int | None
+    thread: str | None
+    file: str
+    line: int
+    message: str
+    fields: dict[str, str]
+
+
+class _Native:
+    """What is used of the native module, once the log is open."""
+
+    def __init__(self) -> None:
+        self.set_levels: Callable[[list[tuple[str, int]]], None] = lambda _levels: None
+        self.flush: Callable[[int], bool] = lambda _timeout_ms: True
+        self.levels: list[tuple[str, int]] = []
+
+
+_native = _Native()
+
+
+def open_log() -> None:
+    """Take the lines of this process's native brokers. Called before the first one is made; nothing happens the second time."""
+    from pylog_spark import _native as module
+
+    loggers.name_brokers()
+    if module.open_log(_deliver):
+        _native.set_levels, _native.flush, _native.levels = module.set_log_levels, module.flush_log, []
+        atexit.register(module.close_log, _FLUSH_TIMEOUT_MS)
+    take_levels()
+
+
+def take_levels() -> None:
+    """Let the native half know the levels that the loggers have now."""
+    levels = [(name, _most_detailed(logging.getLogger(name))) for name in _NATIVE]
+    if levels != _native.levels:
+        _native.set_levels(levels)
+        _native.levels = levels
+
+
+def flush() -> None:
+    """Wait until the lines that were logged so far are written, for a bounded time."""
+    _native.flush(_FLUSH_TIMEOUT_MS)
+
+
+def _most_detailed(logger: logging.Logger) -> int:
+    written = [number for number, severity in enumerate(_SEVERITIES) if number and logger.isEnabledFor(severity)]
+    return max(written, default=0)
+
+
+def _deliver(lines: list[Line]) -> None:
+    take_levels()
+    for line in lines:
+        logger, level = logging.getLogger(line["logger"]), _SEVERITIES[line["level"]]
+        if logger.isEnabledFor(level):
+            logger.handle(_record(logger, level, line))
+
+
+def _record(logger: logging.Logger, level: int, line: Line) -> logging.LogRecord:
+    record = logger.makeRecord(logger.name, level, line["file"], line["line"], line["message"], (), None)
+    since_start = record.relativeCreated - record.created * 1000
+    record.created = line["created"]
+    record.msecs = int((record.created - int(record.created)) * 1000) + 0.0
+    record.relativeCreated = record.created * 1000 + since_start
+    record.threadName = line["thread"]
+    record.broker, record.fields = line["broker"], line["fields"]
+    return record
