@@ -15,7 +15,7 @@ Names, types and defaults are Apache Kafka's, but where the meaning says otherwi
 
 A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, or as keywords of `start_broker`
 (`num_partitions=4`). Those marked "while running" can also be changed by Kafka's tools without a restart.
-`eval "$(_PYLOG_COMPLETE=bash_source pylog)"` lets bash complete their names behind `--config`; zsh and fish can do so as well.
+`pylog config list broker` (`topic`, `group`, `client`) shows them in a terminal; `eval "$(_PYLOG_COMPLETE=bash_source pylog)"` lets bash complete their names behind `--config`; zsh and fish can do so as well.
 """
 
 

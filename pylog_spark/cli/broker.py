@@ -12,7 +12,7 @@ from pylog_spark.broker import loggers, properties
 from pylog_spark.broker.config import parse_listener
 from pylog_spark.broker.process import Broker, BrokerError, open_broker
 from pylog_spark.broker.setting import ConfigError
-from pylog_spark.cli.common import completing, named_values
+from pylog_spark.cli.common import SettingOption
 from pylog_spark.cli.log_lines import FORMATTERS, log_to_stderr
 from pylog_spark.cli.signals import StopSignal
 
@@ -49,8 +49,7 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
     help=f"The address to serve on; port 0 takes a free port.  [default: {_DEFAULT_LISTEN}]",
 )
 @click.option(
-    "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
-    shell_complete=completing("broker"),
+    "--config", "-c", "settings", cls=SettingOption, owners=["broker"],
     help="A setting by Kafka's name, such as num.partitions=4. Repeatable; wins over --config-file.",
 )  # fmt: skip
 @click.option(

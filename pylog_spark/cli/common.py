@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from click.shell_completion import CompletionItem
 
+    from pylog_spark._native import SettingRow
     from pylog_spark.client.admin import Admin
     from pylog_spark.client.requests import Result
     from pylog_spark.results.transactions import TransactionDescription
@@ -20,26 +21,55 @@ if TYPE_CHECKING:
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 _COLUMN_GAP = 2
+#: Settings of an option that its help names; of more, it says where they are listed.
+_NAMES_IN_HELP_MAX = 32
 #: Width of tables that a program reads, so large that no row is folded.
 _LINE_WITHOUT_END = 1_000_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def completing(
-    *owners: Literal["client", "broker", "topic"], ending: str = "="
-) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
-    """Complete the names of settings of `owners` in a shell, each shown with its meaning."""
+Owner = Literal["client", "broker", "topic", "group"]
 
-    def complete(_ctx: click.Context, _parameter: click.Parameter, begun: str) -> "list[CompletionItem]":
+
+def settings_of(*owners: Owner) -> "list[SettingRow]":
+    """The settings of `owners` as they are declared, in the order of their names; of the same name the last one."""
+    from pylog_spark._native import settings
+
+    rows = {row.name: row for owner in owners for row in settings(owner)}
+    return [rows[name] for name in sorted(rows)]
+
+
+class SettingOption(click.Option):
+    """An option that takes settings of `owners`, any number of times: a shell completes their names, ``--help`` says where they are listed.
+
+    Its value is a list of (name, value), or with `names_only` a tuple of names.
+    """
+
+    def __init__(self, *args: Any, owners: Sequence[Owner], names_only: bool = False, **kwargs: Any) -> None:
+        form: dict[str, Any] = (
+            {"metavar": "NAME"} if names_only else {"metavar": "NAME=VALUE", "callback": named_values}
+        )
+        super().__init__(*args, **{"multiple": True, **form, **kwargs})
+        self._owners = tuple(owners)
+        self._ending = "" if names_only else "="
+
+    def shell_complete(self, _ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The settings whose names begin with `incomplete`, each with its meaning."""
         from click.shell_completion import CompletionItem
 
-        from pylog_spark._native import settings
+        rows = [row for row in settings_of(*self._owners) if row.name.startswith(incomplete)]
+        return [CompletionItem(f"{row.name}{self._ending}", help=row.doc) for row in rows]
 
-        docs = {row.name: row.doc for owner in owners for row in settings(owner) if row.name.startswith(begun)}
-        return [CompletionItem(f"{name}{ending}", help=doc) for name, doc in sorted(docs.items())]
-
-    return complete
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The help, with the names of the settings where they are few."""
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        names = [row.name for row in settings_of(*self._owners)]
+        known = f"One of {', '.join(names)}. " if len(names) <= _NAMES_IN_HELP_MAX else ""
+        where = " and ".join(f"'pylog config list {owner}'" for owner in self._owners)
+        return record[0], f"{record[1]} {known}See {where}."
 
 
 def bootstrap_option(command: _Command) -> _Command:
@@ -67,10 +97,8 @@ def client_config_option(command: _Command) -> _Command:
     return click.option(
         "--client-config",
         "client_config",
-        multiple=True,
-        callback=named_values,
-        shell_complete=completing("client"),
-        metavar="NAME=VALUE",
+        cls=SettingOption,
+        owners=["client"],
         help="A setting of the client by Kafka's name, such as request.timeout.ms=5000. Repeatable.",
     )(command)
 

@@ -1,18 +1,19 @@
-"""``pylog config describe | alter``: settings of topics and brokers, levels of brokers' loggers."""
+"""``pylog config list | describe | alter``: settings of topics and brokers, levels of brokers' loggers."""
 
 from typing import Any
 
 import click
 
 from pylog_spark.cli.common import (
+    Owner,
+    SettingOption,
     admin_of,
     bootstrap_option,
     client_config_option,
-    completing,
     echo_json,
     echo_table,
     json_option,
-    named_values,
+    settings_of,
 )
 from pylog_spark.client.admin import Admin
 from pylog_spark.client.requests import raise_if_failed
@@ -25,6 +26,19 @@ _DEFAULT = "DEFAULT_CONFIG"
 @click.group()
 def config() -> None:
     """Show and change settings of topics and brokers, and how much brokers log."""
+
+
+@config.command("list", epilog="Example: pylog config list topic")
+@click.argument("owner", type=click.Choice(["client", "broker", "topic", "group"]), metavar="client|broker|topic|group")
+@json_option
+def list_settings(owner: Owner, as_json: bool) -> None:
+    """List the settings that there are, with their defaults and what they mean. Asks no broker."""
+    rows = settings_of(owner)
+    if as_json:
+        kept = ("name", "kind", "default", "doc")
+        echo_json([{key: getattr(row, key) for key in kept} for row in rows])
+        return
+    echo_table(["NAME", "DEFAULT", "MEANING"], [(row.name, _shown(_text(row.default)), row.doc) for row in rows])
 
 
 @config.command(epilog="""\b
@@ -77,10 +91,9 @@ Examples:
 """)  # fmt: skip
 @click.argument("kind", type=_KIND, metavar="topic|broker|broker-logger")
 @click.argument("name")
-@click.option("--set", "-s", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
-              shell_complete=completing("broker", "topic"), help="Repeatable.")  # fmt: skip
-@click.option("--delete", "-d", "deleted", multiple=True, metavar="NAME",
-              shell_complete=completing("broker", "topic", ending=""), help="Back to its default. Repeatable.")  # fmt: skip
+@click.option("--set", "-s", "settings", cls=SettingOption, owners=["broker", "topic"], help="Repeatable.")
+@click.option("--delete", "-d", "deleted", cls=SettingOption, owners=["broker", "topic"], names_only=True,
+              help="Back to its default. Repeatable.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only ask the broker whether it would take the change.")
 @bootstrap_option
 @client_config_option
@@ -117,6 +130,10 @@ def _described(admin: Admin, kind: str, name: str, everything: bool) -> dict[str
     configs = [config for config in found.configs if everything or config.source != _DEFAULT]
     kept = ("name", "value", "source", "type", "read_only", "is_sensitive", "synonyms")
     return {"kind": kind, "name": name, "configs": [{key: getattr(config, key) for key in kept} for config in configs]}
+
+
+def _text(default: str | bool | float | None) -> str | None:
+    return str(default).lower() if isinstance(default, bool) else None if default is None else str(default)
 
 
 def _shown(value: str | None) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pylog_spark.cli.common import completing, named_values
+from pylog_spark.cli.common import SettingOption
 from pylog_spark.cli.signals import StopSignal
 
 _EPILOG = """\b
@@ -26,8 +26,7 @@ _LOOK_S = 1.0
 @click.option("--dir", "-d", "directory", required=True, metavar="DIR",
               help="The directory of all data; a later start with it continues the same cluster.")  # fmt: skip
 @click.option("--brokers", "-n", default=3, show_default=True, type=click.IntRange(1, 16), help="How many brokers.")
-@click.option("--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
-              shell_complete=completing("broker"),
+@click.option("--config", "-c", "settings", cls=SettingOption, owners=["broker"],
               help="A setting of every broker by Kafka's name. Repeatable.")  # fmt: skip
 def start(directory: str, brokers: int, settings: list[tuple[str, str]]) -> None:
     """Run ZooKeeper and some brokers on this machine, until Ctrl-C."""

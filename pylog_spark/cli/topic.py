@@ -7,14 +7,13 @@ from typing import Any
 import click
 
 from pylog_spark.cli.common import (
+    SettingOption,
     admin_of,
     bootstrap_option,
     client_config_option,
-    completing,
     echo_json,
     echo_table,
     json_option,
-    named_values,
     plural,
     refuse_failed,
 )
@@ -23,8 +22,7 @@ from pylog_spark.client.errors import LogError
 from pylog_spark.results.topics import PartitionOffset
 
 _TOPIC_CONFIG = click.option(
-    "--config", "-c", "settings", multiple=True, callback=named_values, metavar="NAME=VALUE",
-    shell_complete=completing("topic"),
+    "--config", "-c", "settings", cls=SettingOption, owners=["topic"],
     help="A setting of the topic, such as retention.ms=86400000 or durability=flushed. Repeatable.",
 )  # fmt: skip
 
@@ -127,9 +125,9 @@ def describe(
 @_TOPIC_CONFIG
 @click.option(
     "--delete-config",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=completing("topic", ending=""),
+    cls=SettingOption,
+    owners=["topic"],
+    names_only=True,
     help="Reset a setting to its default. Repeatable.",
 )
 @bootstrap_option

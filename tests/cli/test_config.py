@@ -3,6 +3,10 @@
 import json
 import re
 
+import pytest
+
+from pylog_spark._native import settings
+
 
 def test_settings_of_a_topic_are_changed_and_shown_with_their_source(pylog):
     pylog("topic", "create", "set")
@@ -77,3 +81,20 @@ def test_what_cannot_be_is_one_sentence(pylog):
     ):
         done = pylog("config", *words)
         assert (done.returncode, part in done.stderr) == (code, True), (words, done.stderr)
+
+
+@pytest.mark.parametrize("owner", ["client", "broker", "topic", "group"])
+def test_all_settings_are_listed_with_their_defaults_and_meanings_without_a_broker(pylog, owner):
+    listed = json.loads(pylog("config", "list", owner, "--json").stdout)
+    assert [row["name"] for row in listed] == [row.name for row in settings(owner)]
+    assert all(row["doc"].endswith(".") for row in listed)
+    lines = pylog("config", "list", owner).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["NAME", *(row["name"] for row in listed)]
+
+
+def test_the_help_of_a_command_names_the_settings_that_it_takes(pylog):
+    of_topics = " ".join(pylog("topic", "create", "--help").stdout.split())
+    assert all(f" {row.name}" in of_topics for row in settings("topic"))
+    assert "See 'pylog config list client'." in of_topics
+    of_both = " ".join(pylog("config", "alter", "--help").stdout.split())
+    assert "See 'pylog config list broker' and 'pylog config list topic'." in of_both
