@@ -216,7 +216,7 @@ class Client:
         """(topic, partition, timestamp or -1 latest / -2 earliest / -3 max timestamp) -> (topic, partition, offset,
         timestamp), same order; offset -1 when no record is at or after the timestamp."""
     def advance(
-        self, wishes: Sequence[tuple[str, int, int, int, int | None, int | None, bool]]
+        self, ranges: Sequence[tuple[str, int, int, int, int | None, int | None, bool]]
     ) -> list[tuple[int, int, int]]:
         """(topic, partition, start, end, most records, most bytes, take one stored batch at least) -> (offset reached, records,
         bytes of stored batches), same order. Batches are fetched and counted by their headers; only what a reader of the

@@ -188,7 +188,7 @@ def said_of_modules(crate: str) -> dict[str, tuple[set[str], set[str]]]:
     return {row: (set(re.findall(r"`(\w+)`", row)), set(re.findall(r"`(\w+)`", used))) for row, used in rows}
 
 
-@pytest.mark.parametrize("crate", ["client", "coordinator", "storage"])
+@pytest.mark.parametrize("crate", ["client", "coordinator", "server", "storage"])
 def test_the_map_of_a_crate_says_of_every_module_what_it_uses(crate: str) -> None:
     said = said_of_modules(crate)
     found = wings(crate)

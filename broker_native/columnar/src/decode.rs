@@ -292,7 +292,7 @@ impl BatchDecoder {
         Ok(())
     }
 
-    /// Makes room for `records`. Nobody knows how many a filter takes, so then columns grow as they need.
+    /// Reserves room for `records`. With a filter the number of rows is not known, so columns grow as needed.
     fn reserve(&mut self, records: &Records<'_>) {
         if self.filter.is_none() {
             self.rows.reserve(records, &self.options, self.rows_left);

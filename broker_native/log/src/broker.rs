@@ -1,4 +1,4 @@
-//! For which broker a thread works. A process may have several; each thread of a server belongs to one of them.
+//! The broker that a thread works for. A process may have several brokers; each thread of a server works for one of them.
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -11,18 +11,18 @@ pub fn current() -> Option<i32> {
     BROKER.get()
 }
 
-/// From now on this thread works for the broker `id`.
+/// Lets this thread work for the broker `id` from now on.
 pub fn belong_to(id: i32) {
     BROKER.set(Some(id));
 }
 
 /// Lets this thread work for the broker `id` until the guard is dropped.
-#[must_use = "the thread works for the broker while this lives"]
+#[must_use = "the thread works for the broker until the guard is dropped"]
 pub fn enter(id: i32) -> Guard {
     Guard { before: BROKER.replace(Some(id)), _in_this_thread: PhantomData }
 }
 
-/// See [`enter`]. Stays in its thread.
+/// What [`enter`] returns. It cannot be sent to another thread.
 #[derive(Debug)]
 pub struct Guard {
     before: Option<i32>,
@@ -35,7 +35,7 @@ impl Drop for Guard {
     }
 }
 
-/// `work` for a new thread: it does it for the broker that this thread works for.
+/// Wraps `work` for a new thread, which then works for the same broker as this thread.
 pub fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let id = current();
     move || {

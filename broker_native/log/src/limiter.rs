@@ -1,54 +1,56 @@
-//! How many lines of one cause and place are written. Pure: the time is given.
+//! How many lines with the same cause and place are written. Pure: the time is an argument.
 //!
-//! Each key (a broker, a place in the code, a cause such as a client's address) has its own window: it begins with a line, and in it so many
-//! lines are written; the others are counted. When the window is over, the count is given out, also when no other line of this key
-//! comes; so one cause never hides another, and nothing is left out in silence. There are at most so many keys with a cause; what
-//! comes with another one is counted by its place, together with all such. Clients have fewer of them: one may have very many addresses.
+//! Each key (a broker, a place in the code, a cause such as a client's address) has a window of its own, which begins with a line and lasts
+//! [`WINDOW`]. In it a limited number of lines is written; the others are counted. When the window is over, [`Limiter::ended`] returns the
+//! count, also when no more lines of this key come. So one cause never hides another, and every line that is left out is reported.
+//!
+//! The number of keys is bounded: [`CLIENTS_MAX`] for clients, which may come from very many addresses, and [`OWN_MAX`] for other causes.
+//! Lines with further causes share one key for each place, [`Cause::Others`].
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// How long a window is.
+/// How long a window lasts.
 pub const WINDOW: Duration = Duration::from_secs(10);
-/// Most warnings and other lines of one key in a window.
+/// Most lines of one key in a window, at the levels WARN and INFO.
 pub const LINES_MAX: u32 = 20;
-/// The same of lines that somebody asked for, by the levels DEBUG and TRACE.
+/// The same at the levels DEBUG and TRACE, which an operator switches on to see details.
 pub const DETAILS_MAX: u32 = 1_000;
-/// Most keys of clients.
+/// Most keys whose cause is a client.
 pub const CLIENTS_MAX: usize = 256;
-/// Most keys of other causes: a broker has so many partitions.
+/// Most keys with another cause: enough for the partitions of a broker.
 pub const OWN_MAX: usize = 10_000;
 
-/// Whose lines are counted together.
+/// Lines with equal keys are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key<P> {
-    /// The broker.
+    /// The `node.id` of the broker.
     pub broker: Option<i32>,
     /// The place in the code.
     pub place: P,
-    /// Who or what brought it about.
+    /// The client or the thing that caused the lines.
     pub cause: Cause,
 }
 
-/// See [`Key`].
+/// The cause of lines: a client or a thing, as the event's fields name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The place has no causes.
+    /// The event names no cause.
     None,
     /// The address of a client.
     Client(String),
-    /// Something that clients do not choose, by its kind and name: a partition, another broker, a file.
+    /// A thing that clients do not choose, by kind and name: a partition, another broker, a file.
     Own(String),
-    /// Any of those that came when there was no room for another key.
+    /// Any cause that came when there was no room for another key.
     Others,
 }
 
-/// What was left out of a window that is over.
+/// The lines that a window left out; the window is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut<P, L> {
-    /// Whose lines.
+    /// Their key.
     pub key: Key<P>,
-    /// How many.
+    /// How many they are.
     pub count: u64,
     /// The first of them.
     pub first: L,
@@ -64,11 +66,11 @@ struct Window<L> {
 /// See the module. `L` is a line, `P` a place in the code.
 pub struct Limiter<P, L> {
     windows: HashMap<Key<P>, Window<L>>,
-    /// The keys of the windows as they began, and so as they end.
+    /// The keys of the windows in the order in which they began, which is the order in which they end.
     begun: VecDeque<Key<P>>,
-    /// Of `windows`, those of clients.
+    /// How many windows have a client as their cause.
     clients: usize,
-    /// Of `windows`, those of other causes.
+    /// How many windows have another cause.
     owns: usize,
 }
 
@@ -79,8 +81,8 @@ impl<P, L> Default for Limiter<P, L> {
 }
 
 impl<P: Clone + Eq + Hash, L> Limiter<P, L> {
-    /// Whether a line of `key` is written at `now`, with at most `most` in a window; `line` is asked for what is left out first.
-    /// Call [`Limiter::ended`] with the same time before.
+    /// Whether a line of `key` is written at `now`, with at most `most` in a window; `line` is called for the first line that is left out.
+    /// Call [`Limiter::ended`] with the same time first.
     pub fn admits(&mut self, now: Instant, mut key: Key<P>, most: u32, line: impl FnOnce() -> L) -> bool {
         let is_full = self.count(&key.cause).is_some_and(|(count, most)| *count >= most);
         if is_full && !self.windows.contains_key(&key) {
@@ -103,16 +105,21 @@ impl<P: Clone + Eq + Hash, L> Limiter<P, L> {
         false
     }
 
-    /// Ends the windows whose time is over at `now`; what was left out of them.
+    /// Ends the windows whose time is over at `now`; returns what they left out.
     pub fn ended(&mut self, now: Instant) -> Vec<LeftOut<P, L>> {
         let mut ended = Vec::new();
-        while self.begun.front().and_then(|key| self.windows.get(key)).is_some_and(|one| one.ends <= now) {
+        while self
+            .begun
+            .front()
+            .and_then(|key| self.windows.get(key))
+            .is_some_and(|window| window.ends <= now)
+        {
             ended.extend(self.end_first());
         }
         ended
     }
 
-    /// Ends all windows; what was left out of them.
+    /// Ends all windows; returns what they left out.
     pub fn end(&mut self) -> Vec<LeftOut<P, L>> {
         let mut ended = Vec::new();
         while !self.begun.is_empty() {
@@ -130,7 +137,7 @@ impl<P: Clone + Eq + Hash, L> Limiter<P, L> {
         Some(LeftOut { key, count: window.left_out, first: window.first? })
     }
 
-    /// How many windows there are of such causes, and the most.
+    /// How many windows have a cause of this kind, and the most of them.
     fn count(&mut self, cause: &Cause) -> Option<(&mut usize, usize)> {
         match cause {
             Cause::Client(_) => Some((&mut self.clients, CLIENTS_MAX)),
@@ -152,8 +159,8 @@ mod tests {
 
     /// How many of `count` lines of `key` are written.
     fn written(lines: &mut Lines, now: Instant, key: &Key<&'static str>, count: u32) -> u32 {
-        let one = |n: u32| lines.admits(now, key.clone(), LINES_MAX, || format!("line {n}"));
-        u32::try_from((1..=count).map(one).filter(|written| *written).count()).unwrap()
+        let admits = |n: u32| lines.admits(now, key.clone(), LINES_MAX, || format!("line {n}"));
+        u32::try_from((1..=count).map(admits).filter(|written| *written).count()).unwrap()
     }
 
     #[test]
@@ -197,9 +204,9 @@ mod tests {
         written(&mut lines, now, &key("closed", "a"), 100);
         written(&mut lines, later, &key("closed", "b"), 100);
         let ended = lines.ended(now + WINDOW);
-        assert_eq!(ended.iter().map(|one| &one.key).collect::<Vec<_>>(), [&key("closed", "a")]);
+        assert_eq!(ended.iter().map(|left_out| &left_out.key).collect::<Vec<_>>(), [&key("closed", "a")]);
         let ended = lines.ended(later + WINDOW);
-        assert_eq!(ended.iter().map(|one| &one.key).collect::<Vec<_>>(), [&key("closed", "b")]);
+        assert_eq!(ended.iter().map(|left_out| &left_out.key).collect::<Vec<_>>(), [&key("closed", "b")]);
     }
 
     #[test]
@@ -212,7 +219,7 @@ mod tests {
         let own = Key { cause: Cause::Own("t-0".to_owned()), ..key("closed", "") };
         assert_eq!(written(&mut lines, now, &own, 1), 1, "clients leave room to what is the broker's own");
         let ended = lines.ended(now + WINDOW);
-        let counts: Vec<_> = ended.iter().map(|one| (&one.key.cause, one.count)).collect();
+        let counts: Vec<_> = ended.iter().map(|left_out| (&left_out.key.cause, left_out.count)).collect();
         assert_eq!(counts, [(&Cause::Others, 1_000 - u64::from(LINES_MAX))]);
         assert_eq!(
             written(&mut lines, now + WINDOW, &key("closed", "new"), 1),
@@ -228,7 +235,7 @@ mod tests {
         let without = Key { broker: None, place: "here", cause: Cause::None };
         written(&mut lines, now, &key("closed", "a"), 21);
         written(&mut lines, now, &without, 22);
-        assert_eq!(lines.end().iter().map(|one| one.count).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(lines.end().iter().map(|left_out| left_out.count).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(lines.end(), []);
         assert_eq!((lines.clients, lines.owns), (0, 0));
     }
@@ -240,12 +247,12 @@ mod tests {
         let (mut all, mut seen, mut counted) = (0, 0, 0);
         for step in 0..600_u32 {
             let now = start + Duration::from_millis(u64::from(step) * 171);
-            counted += lines.ended(now).iter().map(|one| one.count).sum::<u64>();
+            counted += lines.ended(now).iter().map(|left_out| left_out.count).sum::<u64>();
             let cause = (step % 7).to_string();
             all += u64::from(step % 31);
             seen += u64::from(written(&mut lines, now, &key("closed", &cause), step % 31));
         }
-        counted += lines.end().iter().map(|one| one.count).sum::<u64>();
+        counted += lines.end().iter().map(|left_out| left_out.count).sum::<u64>();
         assert_eq!(seen + counted, all);
         assert!(counted > 0);
     }

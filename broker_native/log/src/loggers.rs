@@ -1,6 +1,6 @@
 //! The names of the loggers, dotted and few: the target of each event. Python's loggers have the same names.
 
-/// Start and stop, settings, panics, the log itself.
+/// Start and stop, topics and settings, panics, the log itself.
 pub const BROKER: &str = "pylog.broker";
 /// The other brokers, the controller and its decisions.
 pub const CLUSTER: &str = "pylog.broker.cluster";
@@ -15,7 +15,7 @@ pub const REQUEST: &str = "pylog.broker.request";
 /// Partition logs, disks, recovery, retention, compaction.
 pub const STORAGE: &str = "pylog.broker.storage";
 
-/// All of them, each with what it is about.
+/// All loggers, each with what it is about.
 pub const ALL: [(&str, &str); 7] = [
     (BROKER, "Start and stop, topics and settings, panics, the log itself."),
     (CLUSTER, "The other brokers, the controller and its decisions."),

@@ -1,4 +1,4 @@
-//! One line of the log, with what is known beside its message.
+//! One line of the log: its message and fields, when and where it was logged.
 use std::fmt::{Debug, Write};
 use std::time::SystemTime;
 
@@ -10,25 +10,25 @@ use crate::limiter::Cause;
 
 /// The field for the address of a client that is the cause of an event.
 pub const CLIENT: &str = "client";
-/// Fields that say who or what is the cause of an event: a client, another broker, a partition, a file or directory. The first one that an
-/// event has is the cause that the limiter counts by.
+/// Fields that name the cause of an event: a client, a partition, another broker, a file or directory. The first of them that an event has
+/// is the cause by which the limiter counts.
 pub const CAUSES: [&str; 4] = [CLIENT, "partition", "peer", "path"];
 
-/// Longest message and longest value of a field, in bytes; the rest is cut. Clients choose some of what is in them.
+/// Longest message and longest value of a field, in bytes; the rest is cut. Clients choose parts of these texts.
 pub const TEXT_MAX: usize = /* 8 KiB */ 8 << 10;
 
 const MESSAGE: &str = "message";
 
-/// One line.
+/// One line of the log.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// When it was logged.
     pub time: SystemTime,
-    /// How bad it is.
+    /// How severe it is.
     pub level: Level,
     /// Its logger.
     pub logger: &'static str,
-    /// Whose line it is; none when no thread of a broker wrote it.
+    /// The `node.id` of the broker whose thread logged it; none on other threads.
     pub broker: Option<i32>,
     /// The name of the thread.
     pub thread: Option<String>,
@@ -38,12 +38,12 @@ pub struct Record {
     pub line: u32,
     /// A sentence; it may have more than one line.
     pub message: String,
-    /// What else is known, by name.
+    /// The other fields of the event: name and value.
     pub fields: Vec<(&'static str, String)>,
 }
 
 impl Record {
-    /// What `event` says, logged now by this thread.
+    /// The line of an `event` that this thread logs now.
     pub fn of(event: &Event<'_>) -> Self {
         let metadata = event.metadata();
         let mut texts = Texts::default();
@@ -66,21 +66,22 @@ impl Record {
 pub fn cause(event: &Event<'_>) -> Cause {
     let known = event.metadata().fields();
     let Some(name) = CAUSES.into_iter().find(|name| known.field(name).is_some()) else { return Cause::None };
-    let mut one = One { name, value: None };
-    event.record(&mut one);
-    match one.value {
+    let mut finder = FieldFinder { name, value: None };
+    event.record(&mut finder);
+    match finder.value {
         None => Cause::None,
         Some(value) if name == CLIENT => Cause::Client(value),
         Some(value) => Cause::Own(format!("{name} {value}")),
     }
 }
 
-struct One {
+/// Finds the value of one field.
+struct FieldFinder {
     name: &'static str,
     value: Option<String>,
 }
 
-impl Visit for One {
+impl Visit for FieldFinder {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == self.name {
             self.value = Some(cut(value.to_owned()));
@@ -94,6 +95,7 @@ impl Visit for One {
     }
 }
 
+/// Collects the message and the fields.
 #[derive(Default)]
 struct Texts {
     message: String,
@@ -101,7 +103,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn take(&mut self, field: &Field, text: String) {
+    fn add(&mut self, field: &Field, text: String) {
         if field.name() == MESSAGE {
             self.message = text;
         } else {
@@ -112,17 +114,17 @@ impl Texts {
 
 impl Visit for Texts {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.take(field, cut(value.to_owned()));
+        self.add(field, cut(value.to_owned()));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.take(field, text(value));
+        self.add(field, text(value));
     }
 }
 
 fn text(value: &dyn Debug) -> String {
     let mut text = String::new();
-    // A string takes everything; what a value cannot say of itself is missing.
+    // Writing into a string never fails; a value whose own formatting fails is shown as far as it came.
     let _ = write!(text, "{value:?}");
     cut(text)
 }

@@ -1,7 +1,7 @@
-//! [`Log`]: takes the events of `tracing`, applies levels and limits, and queues the lines for their host.
+//! [`Log`] takes the events of `tracing`, applies levels and limits, and queues the lines for the program that hosts the broker.
 //!
-//! An event whose level is off costs an atomic load. One that is on takes two locks for a moment, neither of which is held while anything is
-//! waited for or anybody else is called: who logs may hold any other lock. Spans are not used.
+//! An event whose level is off costs an atomic load. An event that is written takes two locks for a moment. Neither is held during a wait or
+//! a call of other code, so a caller may hold any other lock while it logs. Spans are not used.
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -30,12 +30,12 @@ pub struct Log {
     queue: Queue,
 }
 
-/// Makes a log and lets it take all events of this process. Called once, and once more by a forked process: what its parent's threads
-/// held of the log before stays as it was.
+/// Makes a log that takes all events of this process. A process calls it once; a forked process calls it again, since threads of its parent
+/// may have held the locks of the old log at the fork.
 pub fn install() -> &'static Log {
     let log: &'static Log = Box::leak(Box::default());
     CURRENT.store(ptr::from_ref(log).cast_mut(), Ordering::Release);
-    // In a forked process it stands already.
+    // A forked process has inherited the dispatcher: this fails there, and may.
     let _ = tracing::dispatcher::set_global_default(Dispatch::new(Forward));
     tracing::callsite::rebuild_interest_cache();
     log
@@ -50,46 +50,46 @@ impl Log {
     /// Sets levels: of each logger its name and how much it writes, from 0 (nothing) to 5 (everything); see [`crate::levels`].
     pub fn set_levels<'a>(&self, levels: impl IntoIterator<Item = (&'a str, usize)>) {
         let changed = levels.into_iter().map(|(name, level)| self.levels.set(name, level));
-        if changed.fold(false, |any, one| any | one) {
+        if changed.fold(false, |any, changed| any | changed) {
             tracing::callsite::rebuild_interest_cache();
         }
     }
 
-    /// Takes the lines that wait, those about windows that are over included; waits for some, at most so long.
-    pub fn next(&self, at_most: Duration) -> Batch {
+    /// Takes the lines that wait, and the summaries of windows that are over. Waits up to `timeout` when there is no line.
+    pub fn next(&self, timeout: Duration) -> Batch {
         self.end_windows();
-        self.queue.take(Instant::now() + at_most)
+        self.queue.take(Instant::now() + timeout)
     }
 
-    /// So many of the lines that were taken are written.
+    /// Reports that `count` of the lines that were taken are written.
     pub fn done(&self, count: usize) {
         self.queue.done(count);
     }
 
-    /// Ends all windows and waits until what was logged before is written; whether it is.
+    /// Ends all windows and waits until all earlier lines are written. Returns whether they are; `timeout` ends the wait.
     pub fn flush(&self, timeout: Duration) -> bool {
         let ended = self.limiter.lock().end();
-        ended.into_iter().for_each(|one| self.queue.put(summary(one)));
+        ended.into_iter().for_each(|left_out| self.queue.put(summary(left_out)));
         self.queue.flush(timeout)
     }
 
-    /// As [`Log::flush`]; takes no more lines.
+    /// As [`Log::flush`], and takes no more lines.
     pub fn close(&self, timeout: Duration) -> bool {
         let ended = self.limiter.lock().end();
-        ended.into_iter().for_each(|one| self.queue.put(summary(one)));
+        ended.into_iter().for_each(|left_out| self.queue.put(summary(left_out)));
         self.queue.close();
         self.queue.flush(timeout)
     }
 
-    /// Says of the windows that are over what was left out.
+    /// Queues a summary for each window that is over and left lines out.
     fn end_windows(&self) {
         let ended = self.limiter.lock().ended(Instant::now());
-        ended.into_iter().for_each(|one| self.queue.put(summary(one)));
+        ended.into_iter().for_each(|left_out| self.queue.put(summary(left_out)));
     }
 
     fn event(&self, event: &Event<'_>) {
         let metadata = event.metadata();
-        let most = match *metadata.level() {
+        let lines_max = match *metadata.level() {
             Level::ERROR => return self.queue.put(Record::of(event)),
             Level::WARN | Level::INFO => LINES_MAX,
             Level::DEBUG | Level::TRACE => DETAILS_MAX,
@@ -97,13 +97,13 @@ impl Log {
         let key =
             Key { broker: crate::broker::current(), place: metadata.callsite(), cause: record::cause(event) };
         self.end_windows();
-        if self.limiter.lock().admits(Instant::now(), key, most, || Record::of(event)) {
+        if self.limiter.lock().admits(Instant::now(), key, lines_max, || Record::of(event)) {
             self.queue.put(Record::of(event));
         }
     }
 }
 
-/// The line about what was left out.
+/// The line that says how many lines a window left out.
 fn summary(left_out: LeftOut<Identifier, Record>) -> Record {
     let LeftOut { key, count, first } = left_out;
     let whose = match &key.cause {
@@ -124,8 +124,8 @@ fn summary(left_out: LeftOut<Identifier, Record>) -> Record {
     Record { time: SystemTime::now(), message, fields, ..first }
 }
 
-/// The line about what found no room in the queue.
-pub fn lost(count: u64) -> Record {
+/// The line that says how many lines the full queue dropped.
+pub fn dropped_lines(count: u64) -> Record {
     Record {
         time: SystemTime::now(),
         level: Level::WARN,
@@ -134,12 +134,14 @@ pub fn lost(count: u64) -> Record {
         thread: None,
         file: file!(),
         line: line!(),
-        message: format!("{count} lines of the log were lost: more came than could be written"),
-        fields: vec![("lost", count.to_string())],
+        message: format!(
+            "{count} lines of the log were dropped: they came faster than they could be written"
+        ),
+        fields: vec![("dropped", count.to_string())],
     }
 }
 
-/// Hands everything on to the log of this process.
+/// Passes all events to the log of this process.
 struct Forward;
 
 impl Subscriber for Forward {
@@ -148,11 +150,11 @@ impl Subscriber for Forward {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && current().is_some_and(|log| log.levels.has(metadata))
+        metadata.is_event() && current().is_some_and(|log| log.levels.writes_event(metadata))
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        let most = current().map_or(0, |log| log.levels.most());
+        let most_detailed = current().map_or(0, |log| log.levels.most_detailed());
         let levels = [
             LevelFilter::OFF,
             LevelFilter::ERROR,
@@ -161,7 +163,7 @@ impl Subscriber for Forward {
             LevelFilter::DEBUG,
             LevelFilter::TRACE,
         ];
-        levels.get(most.min(TRACE)).copied()
+        levels.get(most_detailed.min(TRACE)).copied()
     }
 
     fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {
@@ -196,7 +198,7 @@ mod tests {
         let log = install();
         let _here = broker::enter(7);
         let lines = || log.next(Duration::ZERO).records;
-        let texts = || lines().into_iter().map(|one| one.message).collect::<Vec<_>>();
+        let texts = || lines().into_iter().map(|line| line.message).collect::<Vec<_>>();
 
         warn!(target: loggers::NETWORK, client = %"127.0.0.1", many = 3, "closed the {}", "connection");
         let [line] = &lines()[..] else { panic!("one line") };
@@ -222,7 +224,8 @@ mod tests {
         flood("127.0.0.2");
         (0..LINES_MAX + 12).for_each(|_| error!(target: loggers::STORAGE, "a partition is offline"));
         let all = texts();
-        let count = |text: &str| u32::try_from(all.iter().filter(|one| one.contains(text)).count()).unwrap();
+        let count =
+            |text: &str| u32::try_from(all.iter().filter(|line| line.contains(text)).count()).unwrap();
         assert_eq!((count("of 127.0.0.1"), count("of 127.0.0.2")), (LINES_MAX, 1));
         assert_eq!(count("offline"), LINES_MAX + 12, "errors are not limited");
         assert!(!log.flush(Duration::ZERO), "nobody has written what was left out");

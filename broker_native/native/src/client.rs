@@ -17,7 +17,7 @@ use pylog_client::metadata::cluster::Cluster;
 use pylog_client::metadata::offsets::{self, OffsetQuery};
 use pylog_client::metadata::topic_partition::TopicPartition;
 use pylog_client::net::stop::Stop;
-use pylog_client::read::advance::{self, Wish};
+use pylog_client::read::advance::{self, LimitedRange};
 use pylog_client::write::transaction::end::{self, Ending};
 use pylog_settings::Typed;
 
@@ -125,13 +125,13 @@ impl Client {
         Ok(wanted.into_iter().zip(found).map(row).collect())
     }
 
-    fn advance(&self, py: Python<'_>, wishes: Vec<RawWish>) -> PyResult<Vec<(i64, i64, i64)>> {
+    fn advance(&self, py: Python<'_>, ranges: Vec<RawRange>) -> PyResult<Vec<(i64, i64, i64)>> {
         enter(py, || {
             self.owner.check("client")?;
             let mut cluster = self.cluster.lock();
             let closed = || ClientError::fatal(kind::CLOSED, "this client is closed; make a new one");
-            let wishes: Vec<Wish> = wishes.into_iter().map(wish).collect();
-            let (kept, taken) = advance::advance(cluster.take().ok_or_else(closed)?, &wishes);
+            let ranges: Vec<LimitedRange> = ranges.into_iter().map(limited_range).collect();
+            let (kept, taken) = advance::advance(cluster.take().ok_or_else(closed)?, &ranges);
             *cluster = Some(kept);
             Ok::<_, ClientError>(
                 taken?.iter().map(|advanced| (advanced.offset, advanced.records, advanced.bytes)).collect(),
@@ -223,12 +223,12 @@ impl Client {
 /// Topic, partition, and a timestamp or an offset.
 type RawPosition = (String, i32, i64);
 /// Topic, partition, start, end, most records, most bytes, whether one batch is taken at least.
-type RawWish = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
+type RawRange = (String, i32, i64, i64, Option<i64>, Option<i64>, bool);
 
-fn wish(raw: RawWish) -> Wish {
+fn limited_range(raw: RawRange) -> LimitedRange {
     let (topic, partition, start, end, max_records, max_bytes, at_least_one) = raw;
     let topic_partition = TopicPartition::by_name(topic, partition);
-    Wish { topic_partition, start, end, max_records, max_bytes, at_least_one }
+    LimitedRange { topic_partition, start, end, max_records, max_bytes, at_least_one }
 }
 
 fn new_topic(topic: &Bound<'_, PyAny>) -> PyResult<NewTopic> {

@@ -1,8 +1,8 @@
-//! The broker's log in Python's `logging`: one thread takes the lines of all native brokers and hands them over.
+//! The broker's log in Python's `logging`: one thread takes the lines of all native brokers and delivers them to Python.
 //!
-//! Who logs never waits for Python: a line goes into a bounded queue (`pylog_log::queue`), and only this thread takes the GIL for it. It
-//! hands lines over when some came and once a second, since nobody says when somebody changes a level in `logging` or when a window of the
-//! limiter is over.
+//! A thread that logs never waits for Python: its line goes into a bounded queue (`pylog_log::queue`), and only the thread here takes the
+//! GIL. It calls Python when lines wait, and at least once a second: Python then reports levels that were changed in `logging`, and windows
+//! of the limiter that are over get their summaries.
 use std::panic::PanicHookInfo;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,42 +16,43 @@ use super::ffi::enter;
 use pylog_log::levels::number;
 use pylog_log::queue::Batch;
 use pylog_log::record::Record;
-use pylog_log::subscriber::lost;
+use pylog_log::subscriber::dropped_lines;
 use pylog_log::{Log, broker, loggers};
 
-/// How often Python is called at least.
+/// The longest time between two calls of Python.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The log, and the process it belongs to: a forked one has none of its threads.
-struct Opened {
+/// The log of one process. A forked process inherits the value, but not the thread.
+struct ProcessLog {
     process: u32,
     log: &'static Log,
     thread: Option<JoinHandle<()>>,
 }
 
-static OPENED: Mutex<Option<Opened>> = Mutex::new(None);
+static PROCESS_LOG: Mutex<Option<ProcessLog>> = Mutex::new(None);
 
-fn opened() -> Option<&'static Log> {
-    OPENED.lock().as_ref().filter(|one| one.process == std::process::id()).map(|one| one.log)
+/// The log that this process opened.
+fn log_of_process() -> Option<&'static Log> {
+    PROCESS_LOG.lock().as_ref().filter(|opened| opened.process == std::process::id()).map(|opened| opened.log)
 }
 
 /// See `_native.pyi`.
 ///
 /// # Errors
-/// `IO` when no thread is left.
+/// `IO` when the operating system starts no thread.
 #[pyfunction]
 pub fn open_log(deliver: Py<PyAny>) -> PyResult<bool> {
-    let mut opened = OPENED.lock();
+    let mut opened = PROCESS_LOG.lock();
     let process = std::process::id();
-    if opened.as_ref().is_some_and(|one| one.process == process) {
+    if opened.as_ref().is_some_and(|opened| opened.process == process) {
         return Ok(false);
     }
     let is_first = opened.is_none();
     let log = pylog_log::install();
     let name = "pylog-log".to_owned();
-    let thread = std::thread::Builder::new().name(name).spawn(move || hand_over(log, &deliver));
+    let thread = std::thread::Builder::new().name(name).spawn(move || deliver_lines(log, &deliver));
     let thread = thread.map_err(|error| Failure::new(kind::IO, format!("no thread for the log: {error}")))?;
-    *opened = Some(Opened { process, log, thread: Some(thread) });
+    *opened = Some(ProcessLog { process, log, thread: Some(thread) });
     if is_first {
         log_panics();
     }
@@ -61,7 +62,7 @@ pub fn open_log(deliver: Py<PyAny>) -> PyResult<bool> {
 /// See `_native.pyi`.
 #[pyfunction]
 pub fn set_log_levels(levels: Vec<(String, usize)>) {
-    if let Some(log) = opened() {
+    if let Some(log) = log_of_process() {
         log.set_levels(levels.iter().map(|(name, level)| (name.as_str(), *level)));
     }
 }
@@ -69,26 +70,26 @@ pub fn set_log_levels(levels: Vec<(String, usize)>) {
 /// See `_native.pyi`.
 ///
 /// # Errors
-/// None; as all that leaves the GIL.
+/// None; `enter`, which releases the GIL, returns a result.
 #[pyfunction]
 pub fn flush_log(py: Python<'_>, timeout_ms: u64) -> PyResult<bool> {
-    let Some(log) = opened() else { return Ok(true) };
+    let Some(log) = log_of_process() else { return Ok(true) };
     enter(py, || Ok::<_, Failure>(log.flush(Duration::from_millis(timeout_ms))))
 }
 
 /// See `_native.pyi`.
 ///
 /// # Errors
-/// None; as all that leaves the GIL.
+/// None; `enter`, which releases the GIL, returns a result.
 #[pyfunction]
 pub fn close_log(py: Python<'_>, timeout_ms: u64) -> PyResult<bool> {
-    let Some(log) = opened() else { return Ok(true) };
-    let thread = OPENED.lock().as_mut().and_then(|one| one.thread.take());
+    let Some(log) = log_of_process() else { return Ok(true) };
+    let thread = PROCESS_LOG.lock().as_mut().and_then(|opened| opened.thread.take());
     enter(py, || {
         let is_written = log.close(Duration::from_millis(timeout_ms));
-        // A handler that blocks would keep it for ever.
+        // The thread of a handler that blocks would never end.
         if let Some(thread) = thread.filter(|_| is_written) {
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
         Ok::<_, Failure>(is_written)
@@ -101,17 +102,18 @@ pub fn log_loggers() -> Vec<(&'static str, &'static str)> {
     loggers::ALL.to_vec()
 }
 
-fn hand_over(log: &Log, deliver: &Py<PyAny>) {
+/// Delivers lines until the log is closed or the interpreter ends.
+fn deliver_lines(log: &Log, deliver: &Py<PyAny>) {
     loop {
-        let Batch { mut records, lost: count, is_last } = log.next(TICK);
-        let taken = records.len();
-        records.extend((count > 0).then(|| lost(count)));
+        let Batch { mut records, dropped, is_last } = log.next(TICK);
+        let count = records.len();
+        records.extend((dropped > 0).then(|| dropped_lines(dropped)));
         let called = Python::try_attach(|py| {
             if let Err(error) = call(py, deliver, &records) {
                 error.write_unraisable(py, Some(deliver.bind(py)));
             }
         });
-        log.done(taken);
+        log.done(count);
         if is_last || called.is_none() {
             return;
         }
@@ -149,7 +151,7 @@ fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Panics of a broker's threads become lines of its log; all others are printed as before.
+/// Panics of a broker's threads become lines of its log; those of other threads are printed as before.
 fn log_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| match broker::current() {

@@ -60,7 +60,7 @@ impl SettingRow {
     }
 }
 
-/// The table of what belongs to `owner`: a client, broker, topic or group.
+/// The table of settings of an `owner`: "client", "broker", "topic" or "group".
 #[pyfunction]
 pub fn settings<'py>(py: Python<'py>, owner: &str) -> PyResult<Bound<'py, PyTuple>> {
     let rows = match owner {

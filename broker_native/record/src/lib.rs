@@ -15,6 +15,7 @@
 //! | [`control`] | transaction markers, and which batches an aborted transaction hides |
 //! | [`rewrite`] | a batch with fewer records |
 //! | [`partitioner`] | key -> partition |
+//! | [`topic_partition`] | the name of a partition |
 pub mod batches;
 pub mod builder;
 pub mod compression;
@@ -25,6 +26,7 @@ pub mod opened;
 pub mod partitioner;
 pub mod reader;
 pub mod rewrite;
+pub mod topic_partition;
 pub mod validate;
 mod varint;
 
@@ -33,3 +35,4 @@ pub use builder::BatchBuilder;
 pub use compression::Codec;
 pub use header::{BatchError, BatchHeader};
 pub use reader::{HeaderRef, RecordRef, records};
+pub use topic_partition::TopicPartition;

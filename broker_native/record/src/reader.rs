@@ -31,7 +31,7 @@ pub struct RecordRef<'a> {
     pub headers: RecordHeaders<'a>,
 }
 
-/// One header of a record. Keys should be UTF-8, but nobody checks.
+/// One header of a record. Keys should be UTF-8, but this is not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeaderRef<'a> {
     /// Key.

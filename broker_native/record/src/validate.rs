@@ -48,7 +48,7 @@ pub fn validate_produce(bytes: &[u8], max_message_bytes: usize) -> Result<Produc
     validate_opening(bytes, max_message_bytes, OPENED_BYTES_MAX)
 }
 
-/// As [`validate_produce`] for who has time for compressed records that open to `opened_max` bytes.
+/// As [`validate_produce`], for a caller that may decompress records of up to `opened_max` bytes.
 ///
 /// # Errors
 /// As [`validate_produce`]; [`BatchError::Decompressed`] when they open to more.

@@ -15,14 +15,14 @@ use super::follower::Follower;
 /// Time until a refused proposal is repeated.
 const REFUSED_PAUSE_MS: i64 = 1_000;
 
-/// What the partition's document says, as far as its leader cares.
+/// What the stored document of a partition says that its leader uses.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored<'a> {
+pub struct StoredPartition<'a> {
     /// Grows with each change of the document.
     pub partition_epoch: i32,
     /// Brokers that have the partition.
     pub replicas: &'a [i32],
-    /// Those in sync.
+    /// The ISR.
     pub isr: &'a [i32],
     /// `min.insync.replicas`.
     pub min_isr: usize,
@@ -37,7 +37,7 @@ pub struct Ends {
     pub replicated_end: i64,
 }
 
-/// An ISR to store.
+/// An ISR that the leader asks the controller to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The epoch of the document that it changes.
@@ -46,12 +46,12 @@ pub struct Proposal {
     pub new_isr: Vec<(i32, i64)>,
 }
 
-/// What came of a proposal.
+/// What became of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ProposalOutcome {
     /// Stored.
     Accepted,
-    /// The document, or who leads, is not what the leader believes: it will get the new one.
+    /// The document has changed, or another broker leads: the leader will get the new document.
     Outdated,
     /// Not stored, for another reason.
     Refused,
@@ -66,7 +66,7 @@ struct Pending {
     uncertain: bool,
 }
 
-/// What a change led to.
+/// The effects of a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moved {
     /// The new high watermark, when it moved.
@@ -93,28 +93,28 @@ pub struct Progress {
     /// Registered brokers among the followers, with their epochs.
     alive: BTreeMap<i32, i64>,
     pending: Option<Pending>,
-    /// No proposal before.
+    /// Until then there is no new proposal.
     quiet_until_ms: i64,
 }
 
-/// Who leads, and what it begins with.
+/// How the epoch of a leader begins.
 #[derive(Debug, Clone, Copy)]
-pub struct Start {
+pub struct EpochStart {
     /// The leader.
     pub node_id: i32,
     /// `replica.lag.time.max.ms`.
     pub lag_max_ms: i64,
-    /// Its log now; its epoch begins at `log_end`.
+    /// The ends of its log now; the epoch begins at `log_end`.
     pub ends: Ends,
-    /// Committed as far as it knows.
+    /// The high watermark that it knows.
     pub high_watermark: i64,
     /// The time.
     pub now_ms: i64,
 }
 
 impl Progress {
-    /// A new epoch.
-    pub fn new(start: Start, stored: Stored<'_>) -> Self {
+    /// The progress at the beginning of an epoch.
+    pub fn new(start: EpochStart, stored: StoredPartition<'_>) -> Self {
         let mut progress = Self {
             node_id: start.node_id,
             lag_max_ms: start.lag_max_ms,
@@ -133,7 +133,7 @@ impl Progress {
         progress
     }
 
-    fn take_over(&mut self, stored: Stored<'_>, now_ms: i64) {
+    fn take_over(&mut self, stored: StoredPartition<'_>, now_ms: i64) {
         self.partition_epoch = stored.partition_epoch;
         self.isr = stored.isr.iter().copied().collect();
         self.min_isr = stored.min_isr.min(stored.replicas.len());
@@ -230,17 +230,17 @@ impl Progress {
         self.pending.as_ref().map(|pending| &pending.proposal)
     }
 
-    /// What came of the proposal that was based on `partition_epoch`; whether it is to be sent again.
-    pub fn answered(&mut self, partition_epoch: i32, answer: Answer, now_ms: i64) -> bool {
+    /// Takes the outcome of the proposal that was based on `partition_epoch`. Returns whether to send it again.
+    pub fn answered(&mut self, partition_epoch: i32, outcome: ProposalOutcome, now_ms: i64) -> bool {
         let Some(pending) = &mut self.pending else { return false };
         if pending.proposal.partition_epoch != partition_epoch {
             return false;
         }
-        match answer {
-            // The next epoch of the document ends it, or shows what became of it. Asking again finds out when it was lost.
-            Answer::Accepted | Answer::Undecided => pending.uncertain = true,
-            Answer::Outdated if pending.uncertain => {}
-            Answer::Outdated | Answer::Refused => {
+        match outcome {
+            // The document's next epoch ends the proposal or shows what became of it. If the proposal was lost, it is found when it is sent again.
+            ProposalOutcome::Accepted | ProposalOutcome::Undecided => pending.uncertain = true,
+            ProposalOutcome::Outdated if pending.uncertain => {}
+            ProposalOutcome::Outdated | ProposalOutcome::Refused => {
                 self.pending = None;
                 self.quiet_until_ms = now_ms.saturating_add(REFUSED_PAUSE_MS);
             }
@@ -249,7 +249,7 @@ impl Progress {
     }
 
     /// The document changed, in the same epoch of the leader; or `min.insync.replicas` did.
-    pub fn stored(&mut self, stored: Stored<'_>, log_end: i64, now_ms: i64) -> Moved {
+    pub fn stored(&mut self, stored: StoredPartition<'_>, log_end: i64, now_ms: i64) -> Moved {
         if stored.partition_epoch < self.partition_epoch {
             return Moved::default();
         }

@@ -31,14 +31,14 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// So many bytes a second, as [`Throttle::set`].
+    /// A throttle of `bytes_per_second`, as in [`Throttle::set`].
     pub fn new(bytes_per_second: i64) -> Self {
         let throttle = Self::default();
         throttle.set(bytes_per_second);
         throttle
     }
 
-    /// So many bytes a second from now on; `i64::MAX` or less than nothing is no limit.
+    /// Sets the bytes per second from now on; `i64::MAX` or a negative number is no limit.
     pub fn set(&self, bytes_per_second: i64) {
         let rate = u64::try_from(bytes_per_second).ok().filter(|_| bytes_per_second < i64::MAX);
         self.on.store(rate.is_some(), Ordering::Relaxed);
@@ -50,7 +50,7 @@ impl Throttle {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// So many bytes were copied.
+    /// Counts bytes that were copied.
     pub fn record(&self, bytes: usize) {
         self.state.lock().record(bytes, self.now_ms());
     }

@@ -255,5 +255,5 @@ pub fn guarded_now<T>(shared: &Shared, work: impl FnOnce() -> T) -> Option<T> {
 
 fn met_a_bug(shared: &Shared) {
     shared.metrics.panics.increment();
-    warn!(target: REQUEST, "a request is answered with UNKNOWN_SERVER_ERROR: {BUG}");
+    warn!(target: REQUEST, "a request is answered with UNKNOWN_SERVER_ERROR: it met {BUG}");
 }

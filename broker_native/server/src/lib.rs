@@ -1,19 +1,19 @@
 //! The broker's sockets, connections and request handlers.
 //!
 //! # Layout
-//! | file | what it owns |
-//! |---|---|
-//! | here | [`Server`]: open, apply topics, listen, close |
-//! | [`network`] | accepts; one task per connection |
-//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives |
-//! | [`shared`] | what all connections share |
-//! | [`coordinators`], [`share_groups`] | groups, share partitions and transactions: the machines' shell; sessions, long polls and settings of share groups |
-//! | [`upkeep`] | threads and tasks that run beside the requests |
-//! | [`fetch_sessions`] | what each consumer reads |
-//! | [`state`] | topics and partitions; partitions that this broker leads and others copy, and the other way round |
-//! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python |
-//! | [`io`] | frames, answers, and the bounds of both |
-//! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop |
+//! | module | what it does | uses |
+//! |---|---|---|
+//! | here | [`Server`]: open, apply topics, listen, close | most of them |
+//! | [`network`] | accepts; one task per connection | `call`, `dispatch`, `handlers`, `io`, `shared` |
+//! | [`dispatch`], [`handlers`], [`call`] | which request is handled where; one file per request; what a handler gets and gives | `cluster`, `coordinators`, `decide`, `errors`, `fetch_sessions`, `io`, `share_groups`, `shared`, `state` |
+//! | [`shared`] | what all connections share | `cluster`, `coordinators`, `decide`, `fetch_sessions`, `io`, `metrics`, `settings`, `share_groups`, `shutdown`, `state` |
+//! | [`coordinators`], [`share_groups`] | the shell of the machines for groups, share partitions and transactions; sessions, long polls and settings of share groups | `cluster`, `errors`, `io`, `settings`, `state`, `upkeep` |
+//! | [`upkeep`] | threads and tasks that run beside the requests | `cluster`, `decide`, `metrics`, `settings`, `shutdown`, `state` |
+//! | [`fetch_sessions`] | what each consumer reads | none |
+//! | [`state`] | topics and partitions; partitions that this broker leads, and those that it follows | `cluster`, `decide`, `settings` |
+//! | [`cluster`], [`decide`] | the other brokers, and requests to them; questions to Python | `shutdown` |
+//! | [`io`] | frames, answers, and the bounds of both | `metrics`, `shutdown` |
+//! | [`settings`], [`metrics`], [`errors`], [`shutdown`] | settings; counters; error codes; stop | none |
 //!
 //! # Life
 //! [`Server::open`] locks the data directory and starts nothing. [`Server::listen`] starts the runtime's threads.
@@ -362,7 +362,8 @@ impl Server {
         if let Some(mut serving) = running.serving.take() {
             let drained = async { tokio::time::timeout(timeout, serving.drained.recv()).await };
             if serving.runtime.block_on(drained).is_err() {
-                warn!(target: BROKER, "stopped before everything in flight was answered");
+                let seconds = timeout.as_secs();
+                warn!(target: BROKER, "stopped before all requests in flight were answered: they took longer than {seconds} s");
             }
             serving.runtime.shutdown_timeout(Duration::from_secs(1));
         }

@@ -1,4 +1,4 @@
-//! The checked reading of values that somebody gave under the names of settings.
+//! Reads and checks values that are given under the names of settings.
 use serde_json::{Map, Value};
 
 use crate::setting::Setting;
@@ -7,34 +7,34 @@ use crate::typed::Typed;
 /// Why a struct of settings cannot be read. One sentence, which names the setting.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// Nobody gave it.
+    /// No value is given for it.
     #[error("the setting {0} is missing")]
     Missing(&'static str),
     /// Its value is of another type, or not valid.
     #[error("{name} must be {allowed}, not {value}")]
     Unfit {
-        /// Which setting.
+        /// The setting.
         name: &'static str,
-        /// What it may be.
+        /// The values that are valid, in words.
         allowed: String,
-        /// What was given.
+        /// The value that was given.
         value: Value,
     },
-    /// There is no such setting where it was given.
+    /// There is no setting of this name in the struct.
     #[error("there is no setting {0} here")]
     Unknown(String),
 }
 
-/// Values by name; whoever reads takes its own, and what nobody took is refused.
+/// Values by the name of their setting. Each struct takes its own; [`Given::finish`] refuses a value that none took.
 pub struct Given(Map<String, Value>);
 
 impl Given {
-    /// All of `values` are to be taken.
+    /// The values to read; each of them must be taken.
     pub fn new(values: Map<String, Value>) -> Self {
         Self(values)
     }
 
-    /// The value of `setting`, or that of `base` where none was given.
+    /// Takes the value of `setting`; without one, returns that of `base`.
     ///
     /// # Errors
     /// It does not fit, or is missing and there is no `base`.
@@ -43,7 +43,7 @@ impl Given {
         self.read(setting.name, base, is_valid, || setting.allowed())
     }
 
-    /// The value of a field that no user sets, as [`Given::take`].
+    /// Takes the value of a field that no user sets, as [`Given::take`] does.
     ///
     /// # Errors
     /// As [`Given::take`].
@@ -51,10 +51,10 @@ impl Given {
         self.read(name, base, |_| true, || "of another type".to_owned())
     }
 
-    /// Ends the reading.
+    /// Ends the reading: every value must have been taken.
     ///
     /// # Errors
-    /// [`Refused::Unknown`] when something was not taken.
+    /// [`Refused::Unknown`] when a value was not taken.
     pub fn finish(self) -> Result<(), Refused> {
         self.0.into_iter().next().map_or(Ok(()), |(name, _)| Err(Refused::Unknown(name)))
     }

@@ -4,13 +4,13 @@
 //! | file | what it owns |
 //! |---|---|
 //! | [`setting`] | what one setting is, and the rows of the tables |
-//! | [`typed`] | Rust types that a setting may have, and the words that are one |
-//! | [`given`] | the checked reading of what somebody gave |
-//! | `declare` | the macro that makes of a declaration the struct, its reading and its rows |
-//! | [`nearest`] | which known name was meant |
+//! | [`typed`] | the Rust types that a setting may have, and types that are one of a few words |
+//! | [`given`] | reads and checks the values that are given |
+//! | `declare` | the macro that turns a declaration into a struct, its reading and its rows |
+//! | [`nearest`] | the known name that is nearest to an unknown one |
 //! | [`client`], [`topic`], [`server`], [`groups`], [`share`], [`transactions`] | settings that the native half reads, a struct each |
 //! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
-//! | [`tables`] | all of them, by whom they belong to |
+//! | [`tables`] | all settings, in one table each for clients, brokers, topics and groups |
 //!
 //! A default stands in a declaration and nowhere else. A struct is read from JSON under Kafka's names; a name that is unknown, missing
 //! or of another type is refused with a sentence that names it. Python reads the tables through the native module and checks what

@@ -1,6 +1,6 @@
-//! Which known name was meant by one that is not known.
+//! The known name that a user probably meant by an unknown one.
 
-/// So many letters may be wrong in a short name; in a long one every third.
+/// How many letters of a short name may be wrong. In a longer name every third may be.
 const LEAST_BOUND: usize = 2;
 
 /// The name of `known` that is written most like `name`; none when even that one is too different.

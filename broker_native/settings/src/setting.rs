@@ -56,7 +56,7 @@ pub enum Valid {
     Form(&'static str),
 }
 
-/// How much attention it deserves.
+/// How much attention a setting deserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Importance {
     /// Look at it before the first start.
@@ -87,17 +87,17 @@ pub struct Synonym {
     pub factor: i64,
 }
 
-/// In the same unit.
+/// A synonym in the same unit.
 pub const fn same(name: &'static str) -> Synonym {
     Synonym { name, factor: 1 }
 }
 
-/// Of a broker setting in minutes, for one in milliseconds.
+/// A synonym in minutes, of a setting in milliseconds.
 pub const fn minutes(name: &'static str) -> Synonym {
     Synonym { name, factor: 60_000 }
 }
 
-/// Of a broker setting in hours, for one in milliseconds.
+/// A synonym in hours, of a setting in milliseconds.
 pub const fn hours(name: &'static str) -> Synonym {
     Synonym { name, factor: 3_600_000 }
 }
@@ -115,7 +115,7 @@ pub struct Setting {
     pub valid: Valid,
     /// How much attention it deserves.
     pub importance: Importance,
-    /// Whether a running broker takes a change.
+    /// Whether a change takes effect while the broker runs.
     pub dynamic: bool,
     /// The field of the struct that is read from it; `None` when Python alone reads it.
     pub field: Option<&'static str>,
@@ -171,7 +171,7 @@ impl Setting {
         Self { importance: Importance::Low, ..self }
     }
 
-    /// A running broker takes a change.
+    /// A change takes effect while the broker runs.
     pub const fn dynamic(self) -> Self {
         Self { dynamic: true, ..self }
     }
@@ -193,7 +193,7 @@ impl Setting {
 }
 
 impl Setting {
-    /// The value that `text` says; a word is one in any case.
+    /// The value that `text` stands for. Words may be in upper or lower case.
     ///
     /// # Errors
     /// The second half of the sentence "`name` must be ...".
@@ -236,7 +236,7 @@ impl Setting {
         }
     }
 
-    /// What [`Setting::accepts`], in words.
+    /// The values that [`Setting::accepts`] takes, in words.
     pub fn allowed(&self) -> String {
         match (self.kind, self.valid) {
             (Kind::BOOLEAN, _) => "one of true, false".to_owned(),
@@ -280,7 +280,7 @@ fn same_word<'a>(words: &[&'a str], text: &str) -> Option<&'a str> {
 pub struct Row {
     /// Its declaration.
     pub setting: Setting,
-    /// The value that stands when nobody gives one; null: none.
+    /// The value of a setting that is not given; null stands for none.
     pub default: Value,
     /// What it means.
     pub doc: String,

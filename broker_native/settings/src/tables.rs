@@ -1,13 +1,13 @@
-//! All settings, by whom they belong to; each table in the order of its names.
+//! All settings in tables: of clients, brokers, topics and groups. Each table is in the order of its names.
 use crate::setting::Row;
 use crate::{client, cluster, groups, internal_topics, log_defaults, server, share, topic, transactions};
 
-/// Of a client.
+/// The settings of a client.
 pub fn client() -> Vec<Row> {
     sorted(client::Settings::rows())
 }
 
-/// Of a broker.
+/// The settings of a broker.
 pub fn broker() -> Vec<Row> {
     let with_topics = topic::LogConfig::rows();
     let rows = with_topics.iter().filter_map(Row::of_broker);
@@ -23,12 +23,12 @@ pub fn broker() -> Vec<Row> {
     sorted(rows.chain(declared.into_iter().flatten()).collect())
 }
 
-/// Of a topic. All may be changed while brokers run.
+/// The settings of a topic. All may be changed while brokers run.
 pub fn topic() -> Vec<Row> {
     sorted(topic::LogConfig::rows().into_iter().map(dynamic).collect())
 }
 
-/// Of a group; only share groups have some. All may be changed while brokers run.
+/// The settings of a group; only share groups have some. All may be changed while brokers run.
 pub fn group() -> Vec<Row> {
     sorted(share::GroupSettings::rows().into_iter().map(dynamic).collect())
 }

@@ -1,30 +1,8 @@
 //! Why a log could not do what was asked. Every sentence names the partition and says what to do.
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-/// Which partition of which topic.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TopicPartition {
-    /// Topic name.
-    pub topic: Arc<str>,
-    /// Partition number.
-    pub partition: i32,
-}
-
-impl TopicPartition {
-    /// `topic`-`partition`.
-    pub fn new(topic: &str, partition: i32) -> Self {
-        Self { topic: topic.into(), partition }
-    }
-}
-
-impl fmt::Display for TopicPartition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.topic, self.partition)
-    }
-}
+pub use pylog_record::TopicPartition;
 
 /// The error of this crate. Cloneable: every producer that waits for a failed fdatasync gets it.
 #[derive(Debug, Clone, thiserror::Error)]

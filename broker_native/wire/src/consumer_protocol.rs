@@ -1,5 +1,5 @@
 //! What the members of classic consumer groups send each other through a broker, which does not read it: Kafka's
-//! ConsumerProtocolAssignment, for tools that show who reads what.
+//! ConsumerProtocolAssignment, for tools that show which member reads which partition.
 use bytes::Bytes;
 
 use super::field::{Field, Version};

@@ -1,4 +1,4 @@
-//! Groups: which there are, who is in them, deleting them.
+//! Groups: lists them and their members, and deletes them.
 use serde_json::{Value, json};
 
 use super::group_answer::{described_error, first};

@@ -1,4 +1,4 @@
-//! Share groups (KIP-932): who is in them, where they stand, moving them.
+//! Share groups (KIP-932): their members and offsets, and changes of these offsets.
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

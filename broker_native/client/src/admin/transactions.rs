@@ -1,4 +1,4 @@
-//! Transactions: which there are, who writes to a partition, ending one that hangs.
+//! Transactions: lists them and the producers of a partition, and ends a hanging one.
 use std::collections::BTreeMap;
 
 use regex::Regex;
@@ -146,7 +146,7 @@ fn state_json(state: &TransactionState, id: &str, node: i32) -> Value {
     })
 }
 
-/// Who writes to each partition, as its leader remembers it.
+/// The producers of each partition, as its leader remembers them.
 ///
 /// # Errors
 /// `UNKNOWN_TOPIC_OR_PARTITION`, those of the connection.

@@ -1,4 +1,4 @@
-//! Which broker to ask, and who led which partition: what a client remembers of a cluster that changes under it. No socket.
+//! The brokers and partition leaders that a client remembers, of a cluster that changes meanwhile. No socket.
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 

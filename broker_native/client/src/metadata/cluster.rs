@@ -1,6 +1,6 @@
 //! What the client knows of one cluster: its brokers, and the connections to them.
 //!
-//! One attempt per call here; who retries and how long is said by [`crate::net::retry`]. A connection that failed is dropped
+//! A call here makes one attempt; [`crate::net::retry`] decides whether and how long calls are tried again. A connection that failed is dropped
 //! and opened again by the next call. Connections are shared by address, so that a single broker needs only one.
 //!
 //! What any broker can answer is asked from one that answered so far; one that failed, or that showed an older leader than
@@ -37,7 +37,7 @@ pub struct Cluster {
     controller: i32,
     failed: FailedBrokers,
     leaders: Leaders,
-    /// Who gave metadata last.
+    /// The broker that gave metadata last.
     metadata_from: Option<Address>,
 }
 
@@ -100,7 +100,7 @@ impl Cluster {
         self.call_one(request).map(|(_, answer)| answer)
     }
 
-    /// As [`Cluster::call_any`], and who answered.
+    /// As [`Cluster::call_any`]; also returns the broker that answered.
     fn call_one<Q: Request>(&mut self, request: &Q) -> Result<(Address, Q::Response)> {
         let until = Instant::now() + self.settings.api_timeout();
         let mut tried: Vec<Address> = Vec::new();
@@ -313,7 +313,7 @@ impl Cluster {
         connection.ok_or_else(|| ClientError::retriable(kind::UNREACHABLE, "no connection"))
     }
 
-    /// Forgets the connection to `address`, which may have answers on it that nobody wants any more.
+    /// Forgets the connection to `address`, on which answers to abandoned requests may still arrive.
     pub fn drop_connection(&mut self, address: &Address) {
         self.connections.remove(address);
     }

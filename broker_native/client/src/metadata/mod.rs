@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`cluster`], [`brokers`] | metadata, the connections to brokers; whom to ask first, whose metadata is old |
-//! | [`coordinator`] | who answers for a group or a transaction |
+//! | [`coordinator`] | the brokers that coordinate groups and transactions |
 //! | [`offsets`] | offsets by time |
 //! | [`address`], [`topic_partition`], [`topic_id`] | what names a broker, a partition, a topic |
 pub mod address;

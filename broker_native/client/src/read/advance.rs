@@ -13,9 +13,9 @@ use pylog_record::compression::decompress_into;
 use pylog_record::control::AbortedFilter;
 use pylog_record::{BatchError, BatchHeader, Codec, batches, records};
 
-/// A range, and how much of it at most.
+/// A range of offsets, and how much of it may be taken.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct LimitedRange {
     /// The partition.
     pub topic_partition: TopicPartition,
     /// First offset.
@@ -30,9 +30,9 @@ pub struct Wish {
     pub at_least_one: bool,
 }
 
-/// What a wish gave.
+/// How far a range was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
+pub struct Reached {
     /// The offset reached: that of the next row, or the end of the range.
     pub offset: i64,
     /// Rows before it.
@@ -41,15 +41,15 @@ pub struct Taken {
     pub bytes: i64,
 }
 
-/// Carries out every wish, one after the other, over the connections of `cluster`.
+/// Takes the ranges, one after the other, over the connections of `cluster`.
 ///
 /// # Errors
 /// Those of [`Fetcher::fetch`]; `CORRUPT_BATCH`; `TIMED_OUT` when a log does not reach the end of a range.
-pub fn advance(mut cluster: Cluster, wishes: &[Wish]) -> (Cluster, Result<Vec<Taken>>) {
-    let mut taken = Vec::with_capacity(wishes.len());
-    for wish in wishes {
-        let mut fetcher = Fetcher::new(cluster, wish.topic_partition.clone(), wish.start);
-        let done = Scan::new(wish, fetcher.max_decompressed_bytes()).run(&mut fetcher);
+pub fn advance(mut cluster: Cluster, ranges: &[LimitedRange]) -> (Cluster, Result<Vec<Reached>>) {
+    let mut taken = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let mut fetcher = Fetcher::new(cluster, range.topic_partition.clone(), range.start);
+        let done = Scan::new(range, fetcher.max_decompressed_bytes()).run(&mut fetcher);
         cluster = fetcher.into_cluster();
         match done {
             Ok(reached) => taken.push(reached),
@@ -59,25 +59,25 @@ pub fn advance(mut cluster: Cluster, wishes: &[Wish]) -> (Cluster, Result<Vec<Ta
     (cluster, Ok(taken))
 }
 
-/// One wish being carried out.
+/// The scan of one range.
 struct Scan<'a> {
-    wish: &'a Wish,
+    range: &'a LimitedRange,
     aborted: AbortedFilter,
-    taken: Taken,
+    taken: Reached,
     /// Whether a limit is reached; offsets without rows that follow are still passed.
     full: bool,
     max_decompressed: usize,
 }
 
 impl<'a> Scan<'a> {
-    fn new(wish: &'a Wish, max_decompressed: usize) -> Self {
-        let taken = Taken { offset: wish.start, records: 0, bytes: 0 };
-        Self { wish, aborted: AbortedFilter::default(), taken, full: false, max_decompressed }
+    fn new(range: &'a LimitedRange, max_decompressed: usize) -> Self {
+        let taken = Reached { offset: range.start, records: 0, bytes: 0 };
+        Self { range, aborted: AbortedFilter::default(), taken, full: false, max_decompressed }
     }
 
-    fn run(mut self, fetcher: &mut Fetcher) -> Result<Taken> {
+    fn run(mut self, fetcher: &mut Fetcher) -> Result<Reached> {
         let mut standstill = Standstill::new();
-        while self.taken.offset < self.wish.end && !self.full {
+        while self.taken.offset < self.range.end && !self.full {
             fetcher.advance(self.taken.offset, None);
             let fetched = fetcher.fetch()?;
             self.aborted.extend(fetched.aborted.iter().copied());
@@ -94,7 +94,7 @@ impl<'a> Scan<'a> {
             }
             if self.taken.offset > before {
                 standstill.end();
-            } else if let Some(behind) = standstill.look(fetcher, &fetched, Some(self.wish.end))? {
+            } else if let Some(behind) = standstill.look(fetcher, &fetched, Some(self.range.end))? {
                 self.taken.offset = behind;
             }
         }
@@ -103,7 +103,7 @@ impl<'a> Scan<'a> {
 
     /// Passes one batch; true when it or what follows is not to be taken any more.
     fn pass(&mut self, view: &BatchView<'_>) -> std::result::Result<bool, BatchError> {
-        let (header, end) = (&view.0, self.wish.end);
+        let (header, end) = (&view.0, self.range.end);
         if header.last_offset_delta < 0 {
             return Err(BatchError::Malformed("the last offset is before the first"));
         }
@@ -123,11 +123,11 @@ impl<'a> Scan<'a> {
         if self.full {
             return Ok(true);
         }
-        let left = self.wish.max_records.map_or(i64::MAX, |most| most - self.taken.records);
+        let left = self.range.max_records.map_or(i64::MAX, |most| most - self.taken.records);
         let rows = rows(view, self.taken.offset..end, left, self.max_decompressed)?;
         let bytes = share(header, rows.taken);
-        let most = self.wish.max_bytes.unwrap_or(i64::MAX);
-        let first = self.wish.at_least_one && self.taken.records == 0;
+        let most = self.range.max_bytes.unwrap_or(i64::MAX);
+        let first = self.range.at_least_one && self.taken.records == 0;
         if self.taken.bytes.saturating_add(bytes) > most && !first {
             return Ok(true);
         }
@@ -135,7 +135,7 @@ impl<'a> Scan<'a> {
         self.taken.bytes += bytes;
         self.taken.offset = rows.next.unwrap_or(after);
         self.full =
-            self.wish.max_records.is_some_and(|most| self.taken.records >= most) || self.taken.bytes >= most;
+            self.range.max_records.is_some_and(|most| self.taken.records >= most) || self.taken.bytes >= most;
         Ok(rows.next.is_some())
     }
 }

@@ -217,7 +217,7 @@ impl Fetcher {
         self.cluster.settings().api_timeout()
     }
 
-    /// The error of a log that shows nothing beyond `visible_end` for so long, though `end` was asked for.
+    /// The error of a log that shows nothing beyond `visible_end` until the time-out, though the range goes on to `end`.
     pub fn short(&self, visible_end: i64, end: i64) -> ClientError {
         let (name, seconds) = (self.name(), self.timeout().as_secs_f64());
         let message = match visible_end > self.position {

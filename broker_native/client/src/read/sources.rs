@@ -41,7 +41,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// A broker that does not lead any more said who does.
+    /// Takes the new leader that a former leader named.
     pub fn hint(&mut self, node: i32, epoch: i32) {
         self.hint = Some((node, epoch));
     }

@@ -13,7 +13,7 @@ use crate::error::{ClientError, Result, kind};
 use crate::metadata::topic_partition::TopicPartition;
 use crate::net::connection::{Connection, write_all};
 use crate::net::stop::Stop;
-use crate::read::advance::{Wish, advance};
+use crate::read::advance::{LimitedRange, advance};
 use crate::read::plan::{OffsetRange, ReadPlan};
 use crate::read::range::RangeReader;
 use pylog_columnar::Column;
@@ -177,7 +177,7 @@ fn silence_before_the_end_of_what_is_visible_is_an_error_and_no_gap() {
     let error = read(&broker, 0, 50, &[]).unwrap_err();
     assert_eq!(error.kind, kind::TIMED_OUT);
     assert!(error.message.contains("gave no batch from offset 4 on"), "{}", error.message);
-    let wish = Wish {
+    let range = LimitedRange {
         topic_partition: TopicPartition::by_name("t", 0),
         start: 0,
         end: 50,
@@ -185,7 +185,7 @@ fn silence_before_the_end_of_what_is_visible_is_an_error_and_no_gap() {
         max_bytes: None,
         at_least_one: false,
     };
-    let error = advance(broker.cluster(&[]), &[wish]).1.unwrap_err();
+    let error = advance(broker.cluster(&[]), &[range]).1.unwrap_err();
     assert!(error.message.contains("gave no batch from offset 4 on"), "{}", error.message);
 }
 

@@ -4,11 +4,12 @@ use super::metadata::{TxnMetadata, TxnPartitions, partitions_cost};
 use super::requests::{TransactionVersion, TxnReply, TxnRequest};
 use super::state::TxnState;
 use crate::Ticket;
+use pylog_record::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 
 /// A topic, a partition and what became of it.
-type Answers = Vec<(String, i32, ErrorCode)>;
+type Answers = Vec<(TopicPartition, ErrorCode)>;
 
 impl TransactionMachine {
     /// Answers now, or when the transaction before is over.
@@ -164,7 +165,7 @@ fn answer_all(asked: &AddPartitionsToTxnTransaction, error: ErrorCode) -> Answer
 
 fn answer_each(asked: &AddPartitionsToTxnTransaction, error: impl Fn(&str, i32) -> ErrorCode) -> Answers {
     let of_topic = |name: &str, partitions: &[i32]| -> Answers {
-        partitions.iter().map(|&number| (name.to_owned(), number, error(name, number))).collect()
+        partitions.iter().map(|&number| (TopicPartition::new(name, number), error(name, number))).collect()
     };
     asked.topics.iter().flat_map(|topic| of_topic(&topic.name, &topic.partitions)).collect()
 }

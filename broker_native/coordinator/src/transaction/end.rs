@@ -6,6 +6,7 @@ use super::machine::{MARKER_RETRY_MS, Purpose, TransactionMachine, TxnEffects};
 use super::metadata::{LAST_EPOCH, NO_ID, NONE, ProducerIdentity, TxnMetadata};
 use super::requests::{MarkersWritten, TransactionVersion, TxnAction};
 use super::state::TxnState;
+use pylog_record::TopicPartition;
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::{EndTxnRequest, EndTxnResponse};
@@ -106,9 +107,10 @@ impl TransactionMachine {
     /// Has markers written into the partitions that lack them.
     pub(super) fn send_markers(&mut self, transactional_id: &str, effects: &mut TxnEffects) {
         let Some(metadata) = self.transactions.get(transactional_id) else { return };
-        let of_topic = |topic: &String, numbers: &std::collections::BTreeSet<i32>| -> Vec<(String, i32)> {
-            numbers.iter().map(|&number| (topic.clone(), number)).collect()
-        };
+        let partitions = metadata
+            .partitions
+            .iter()
+            .flat_map(|(topic, numbers)| numbers.iter().map(|&number| TopicPartition::new(topic, number)));
         effects.actions.push(TxnAction {
             transactional_id: transactional_id.to_owned(),
             producer_id: metadata.producer.id,
@@ -118,7 +120,7 @@ impl TransactionMachine {
                 _ => Marker::Abort,
             },
             transaction_version: metadata.version,
-            partitions: metadata.partitions.iter().flat_map(|(topic, set)| of_topic(topic, set)).collect(),
+            partitions: partitions.collect(),
         });
     }
 
@@ -130,8 +132,8 @@ impl TransactionMachine {
             return;
         }
         metadata.partitions.clear();
-        for (topic, partition) in written.failed {
-            metadata.partitions.entry(topic).or_default().insert(partition);
+        for TopicPartition { topic, partition } in written.failed {
+            metadata.partitions.entry(topic.to_string()).or_default().insert(partition);
         }
         if metadata.partitions.is_empty() {
             self.complete(&written.transactional_id, now_ms, effects);

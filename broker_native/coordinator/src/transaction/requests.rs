@@ -2,6 +2,7 @@
 //!
 //! Answers carry Kafka's newest error codes; a handler turns them into what the request's version knows.
 use crate::{Caller, Ticket};
+use pylog_record::TopicPartition;
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
@@ -61,8 +62,8 @@ impl TxnRequest {
 pub enum TxnReply {
     /// To [`TxnRequest::InitProducerId`].
     InitProducerId(InitProducerIdResponse),
-    /// To [`TxnRequest::AddPartitions`]: topic, partition and its error, in the order of the request.
-    AddPartitions(Vec<(String, i32, ErrorCode)>),
+    /// To [`TxnRequest::AddPartitions`]: each partition with its error, in the order of the request.
+    AddPartitions(Vec<(TopicPartition, ErrorCode)>),
     /// To [`TxnRequest::EndTxn`].
     EndTxn(EndTxnResponse),
     /// To [`TxnRequest::Describe`].
@@ -117,7 +118,7 @@ pub struct TxnAction {
     /// Whether `producer_epoch` was raised.
     pub transaction_version: TransactionVersion,
     /// Where to.
-    pub partitions: Vec<(String, i32)>,
+    pub partitions: Vec<TopicPartition>,
 }
 
 /// The outcome of a [`TxnAction`].
@@ -130,5 +131,5 @@ pub struct MarkersWritten {
     /// As in the action.
     pub producer_epoch: i16,
     /// Partitions that could not be written now. One that does not exist any more is not among them.
-    pub failed: Vec<(String, i32)>,
+    pub failed: Vec<TopicPartition>,
 }

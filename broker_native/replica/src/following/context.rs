@@ -57,7 +57,7 @@ impl FollowerContext {
         Identity { id: self.settings.node_id, epoch: self.epoch.load(Ordering::Acquire) }
     }
 
-    /// So many bytes of records were copied.
+    /// Counts bytes of records that were copied.
     pub fn counted(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }

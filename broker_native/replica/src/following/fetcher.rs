@@ -366,7 +366,7 @@ impl Worker {
             let leader = self.leader;
             warn!(
                 target: REPLICATION, partition = %at, peer = leader,
-                "{at}: gave up what its leader, broker {leader}, does not have: the log ended at {before} and goes on from {after}"
+                "{at}: removed records that its leader, broker {leader}, does not have: the log ended at offset {before}, and now ends at offset {after}"
             );
         }
         if let Some(news) = news {

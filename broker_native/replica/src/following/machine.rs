@@ -80,7 +80,7 @@ pub struct Following {
 }
 
 impl Following {
-    /// Follows who leads in `leader_epoch`; no pause after an error is longer than `pause_max_ms`.
+    /// Follows the leader of `leader_epoch`; no pause after an error is longer than `pause_max_ms`.
     pub fn new(leader_epoch: i32, pause_max_ms: u64) -> Self {
         Self {
             leader_epoch,

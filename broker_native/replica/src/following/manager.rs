@@ -24,7 +24,7 @@ pub struct Assignment {
     pub topic_id: Uuid,
     /// Its number.
     pub partition: i32,
-    /// Who leads it.
+    /// The broker that leads it.
     pub leader: i32,
     /// In which epoch.
     pub leader_epoch: i32,
@@ -131,7 +131,7 @@ impl ReplicaManager {
         without.into_iter().for_each(|slot| self.start_following(&mut state, slot));
     }
 
-    /// So many bytes a second for partitions that are slowed down; `i64::MAX`: as many as come.
+    /// The bytes per second for throttled partitions; `i64::MAX` is no limit.
     pub fn set_throttle(&self, bytes_per_second: i64) {
         self.context.throttle.set(bytes_per_second);
     }

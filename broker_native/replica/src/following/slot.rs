@@ -17,7 +17,7 @@ const UNKNOWN_LAG: i64 = -1;
 pub struct Slot {
     /// The partition.
     pub key: Key,
-    /// Who leads it.
+    /// The broker that leads it.
     pub leader: i32,
     /// In which epoch.
     pub leader_epoch: i32,

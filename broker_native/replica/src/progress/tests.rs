@@ -11,8 +11,9 @@ fn ends(end: i64) -> Ends {
 }
 
 fn led(isr: &[i32], min_isr: usize, end: i64, high_watermark: i64) -> Progress {
-    let start = Start { node_id: LEADER, lag_max_ms: LAG_MS, ends: ends(end), high_watermark, now_ms: 0 };
-    let stored = Stored { partition_epoch: 0, replicas: &[1, 2, 3], isr, min_isr };
+    let start =
+        EpochStart { node_id: LEADER, lag_max_ms: LAG_MS, ends: ends(end), high_watermark, now_ms: 0 };
+    let stored = StoredPartition { partition_epoch: 0, replicas: &[1, 2, 3], isr, min_isr };
     let mut progress = Progress::new(start, stored);
     progress.registered(|_| Some(7), end, 0);
     progress
@@ -26,8 +27,8 @@ fn members(progress: &Progress) -> Vec<i32> {
     progress.proposal().unwrap().new_isr.iter().map(|(id, _)| *id).collect()
 }
 
-fn at(partition_epoch: i32, isr: &[i32], min_isr: usize) -> Stored<'_> {
-    Stored { partition_epoch, replicas: &[1, 2, 3], isr, min_isr }
+fn at(partition_epoch: i32, isr: &[i32], min_isr: usize) -> StoredPartition<'_> {
+    StoredPartition { partition_epoch, replicas: &[1, 2, 3], isr, min_isr }
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn a_lower_min_insync_replicas_takes_effect_without_a_change_of_the_document() {
 #[test]
 fn min_insync_replicas_is_at_most_the_number_of_replicas() {
     let mut progress = led(&[1], 5, 0, 0);
-    let alone = Stored { partition_epoch: 1, replicas: &[1], isr: &[1], min_isr: 5 };
+    let alone = StoredPartition { partition_epoch: 1, replicas: &[1], isr: &[1], min_isr: 5 };
     progress.stored(alone, 0, 0);
     assert!(!progress.is_under_min_isr());
     assert_eq!(progress.appended(3, 1).high_watermark, Some(3));
@@ -88,7 +89,7 @@ fn a_proposed_member_counts_before_it_is_stored() {
     fetch(&mut progress, 2, 0, 0, 1);
     assert_eq!(members(&progress), [1, 2]);
     assert_eq!(progress.appended(5, 10_000).high_watermark, None);
-    assert!(!progress.answered(0, Answer::Refused, 10_000));
+    assert!(!progress.answered(0, ProposalOutcome::Refused, 10_000));
     assert_eq!(progress.appended(6, 10_000).high_watermark, Some(6), "it will never be stored");
 }
 
@@ -111,10 +112,10 @@ fn a_member_that_does_not_keep_up_counts_until_its_removal_is_stored() {
 fn a_proposal_that_may_have_been_stored_is_asked_again_until_the_document_tells() {
     let mut progress = led(&[1, 2], 1, 0, 0);
     fetch(&mut progress, 3, 0, 0, 1);
-    assert!(progress.answered(0, Answer::Undecided, 2));
-    assert!(progress.answered(0, Answer::Outdated, 3), "the first try may be why");
+    assert!(progress.answered(0, ProposalOutcome::Undecided, 2));
+    assert!(progress.answered(0, ProposalOutcome::Outdated, 3), "the first try may be why");
     progress.stored(at(1, &[1, 2, 3], 1), 0, 4);
-    assert!(!progress.answered(0, Answer::Accepted, 5));
+    assert!(!progress.answered(0, ProposalOutcome::Accepted, 5));
     assert!(progress.proposal().is_none());
 }
 
@@ -122,7 +123,7 @@ fn a_proposal_that_may_have_been_stored_is_asked_again_until_the_document_tells(
 fn a_refused_proposal_is_not_repeated_at_once() {
     let mut progress = led(&[1, 2], 1, 0, 0);
     assert!(fetch(&mut progress, 3, 0, 0, 1).proposes);
-    progress.answered(0, Answer::Refused, 1);
+    progress.answered(0, ProposalOutcome::Refused, 1);
     assert!(!fetch(&mut progress, 3, 0, 0, 2).proposes);
     assert!(fetch(&mut progress, 3, 0, 0, 1 + REFUSED_PAUSE_MS).proposes);
 }
@@ -132,7 +133,7 @@ fn an_answer_to_an_earlier_proposal_changes_nothing() {
     let mut progress = led(&[1, 2], 1, 0, 0);
     progress.stored(at(4, &[1, 2], 1), 0, 0);
     fetch(&mut progress, 3, 0, 0, 1);
-    progress.answered(0, Answer::Refused, 1);
+    progress.answered(0, ProposalOutcome::Refused, 1);
     assert_eq!(members(&progress), [1, 2, 3]);
 }
 
@@ -303,10 +304,10 @@ impl World {
             Event::Answer(arrives) if !self.asked.is_empty() => {
                 let (epoch, stored) = self.asked.remove(0);
                 let answer = match (arrives, stored) {
-                    (false, _) => Answer::Undecided,
-                    (true, true) => Answer::Accepted,
-                    (true, false) if epoch != self.epoch => Answer::Outdated,
-                    (true, false) => Answer::Refused,
+                    (false, _) => ProposalOutcome::Undecided,
+                    (true, true) => ProposalOutcome::Accepted,
+                    (true, false) if epoch != self.epoch => ProposalOutcome::Outdated,
+                    (true, false) => ProposalOutcome::Refused,
                 };
                 self.progress.answered(epoch, answer, self.now_ms);
                 Moved::default()

@@ -13,7 +13,7 @@ use crate::upkeep::background::kept_running;
 use pylog_log::loggers::COORDINATOR;
 use pylog_log::warn;
 use pylog_record::control::Marker;
-use pylog_storage::TxnMarker;
+use pylog_storage::{TopicPartition, TxnMarker};
 use pylog_wire::messages::write_txn_markers::{
     WritableTxnMarker, WritableTxnMarkerResult, WritableTxnMarkerTopic,
 };
@@ -32,7 +32,7 @@ pub struct ToSend {
     /// What they get.
     pub marker: TxnMarker,
     /// Which.
-    pub partitions: Vec<(String, i32)>,
+    pub partitions: Vec<TopicPartition>,
     /// Who counts.
     pub tally: Arc<Tally>,
 }
@@ -117,13 +117,13 @@ fn request(batch: &[ToSend]) -> WriteTxnMarkersRequest {
 
 fn marker(to_send: &ToSend) -> WritableTxnMarker {
     let mut topics: Vec<WritableTxnMarkerTopic> = Vec::new();
-    for (name, number) in &to_send.partitions {
+    for TopicPartition { topic, partition } in &to_send.partitions {
         match topics.last_mut() {
-            Some(topic) if topic.name == *name => topic.partition_indexes.push(*number),
-            _ => {
-                let partition_indexes = vec![*number];
-                topics.push(WritableTxnMarkerTopic { name: name.clone(), partition_indexes });
-            }
+            Some(last) if *last.name == **topic => last.partition_indexes.push(*partition),
+            _ => topics.push(WritableTxnMarkerTopic {
+                name: topic.to_string(),
+                partition_indexes: vec![*partition],
+            }),
         }
     }
     WritableTxnMarker {
@@ -141,29 +141,24 @@ fn count_written(batch: Vec<ToSend>, answer: WriteTxnMarkersResponse) {
     let mut results = answer.markers.into_iter();
     for mut to_send in batch {
         let result = results.next().filter(|result| result.producer_id == to_send.marker.producer_id);
-        while let Some((topic, number)) = to_send.partitions.last() {
-            let is_there = result.as_ref().is_some_and(|result| is_written(result, topic, *number));
-            let partition = to_send.partitions.pop();
-            to_send.tally.done(partition.filter(|_| !is_there));
+        while let Some(partition) = to_send.partitions.pop() {
+            let is_there = result.as_ref().is_some_and(|result| is_written(result, &partition));
+            to_send.tally.done((!is_there).then_some(partition));
         }
     }
 }
 
-fn is_written(result: &WritableTxnMarkerResult, topic: &str, number: i32) -> bool {
-    let partitions =
-        result.topics.iter().filter(|written| written.name == topic).flat_map(|written| &written.partitions);
-    let code = partitions
-        .filter(|partition| partition.partition_index == number)
-        .map(|partition| partition.error_code)
-        .next();
+fn is_written(result: &WritableTxnMarkerResult, partition: &TopicPartition) -> bool {
+    let topics = result.topics.iter().filter(|topic| *topic.name == *partition.topic);
+    let code = topics
+        .flat_map(|topic| &topic.partitions)
+        .find(|written| written.partition_index == partition.partition)
+        .map(|written| written.error_code);
     let error = code.and_then(ErrorCode::from_code).unwrap_or(ErrorCode::UnknownServerError);
     if error != ErrorCode::None && !is_over(error) {
         let api = ApiKey::WriteTxnMarkers.name();
         let why = error.sentence();
-        warn!(
-            target: COORDINATOR, partition = %format_args!("{topic}-{number}"),
-            "{api} is sent again to {topic}-{number}: {why}"
-        );
+        warn!(target: COORDINATOR, %partition, "{api} is sent again to {partition}: {why}");
     }
     error == ErrorCode::None || is_over(error)
 }

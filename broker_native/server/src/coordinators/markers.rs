@@ -18,7 +18,7 @@ use pylog_coordinator::group::GroupMachine;
 use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnAction};
 use pylog_log::loggers::COORDINATOR;
 use pylog_log::warn;
-use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TxnMarker};
+use pylog_storage::{AppendOptions, Appended, PartitionLog, StorageError, TopicPartition, TxnMarker};
 use pylog_wire::ErrorCode;
 
 /// Writes markers.
@@ -48,8 +48,8 @@ enum Written {
 }
 
 impl Sink<TransactionMachine> for MarkerWriter {
-    fn start(&self, coordinator: &Arc<Transactions>, partition: i32, action: TxnAction) {
-        let Some(shard) = coordinator.shard(partition) else { return };
+    fn start(&self, coordinator: &Arc<Transactions>, shard: i32, action: TxnAction) {
+        let Some(shard) = coordinator.shard(shard) else { return };
         let marker = TxnMarker {
             producer_id: action.producer_id,
             producer_epoch: action.producer_epoch,
@@ -65,25 +65,25 @@ impl Sink<TransactionMachine> for MarkerWriter {
         };
         let tally = Tally::begin(coordinator, shard, action.partitions.len() + 1, outcome);
         let mut remote: Vec<ToSend> = Vec::new();
-        for (topic, number) in action.partitions {
-            match self.write(&topic, number, marker) {
+        for partition in action.partitions {
+            match self.write(&partition, marker) {
                 Written::Done => tally.done(None),
-                Written::Failed => tally.done(Some((topic, number))),
+                Written::Failed => tally.done(Some(partition)),
                 Written::Wait(log, epoch, offset) => {
                     let (tally, coordinator) = (Arc::clone(&tally), Arc::clone(coordinator));
                     // The thread that moves the high watermark may hold the lock of a group's machine.
                     let done = move |durable: Result<(), StorageError>| {
-                        let failed = durable.is_err().then_some((topic, number));
+                        let failed = durable.is_err().then_some(partition);
                         coordinator.later(Box::new(move || tally.done(failed)));
                     };
                     commit::when_acknowledged(&log, epoch, offset, Box::new(done));
                 }
                 Written::Remote(id) => match remote.iter_mut().find(|to_send| to_send.broker_id == id) {
-                    Some(to_send) => to_send.partitions.push((topic, number)),
+                    Some(to_send) => to_send.partitions.push(partition),
                     None => remote.push(ToSend {
                         broker_id: id,
                         marker,
-                        partitions: vec![(topic, number)],
+                        partitions: vec![partition],
                         tally: Arc::clone(&tally),
                     }),
                 },
@@ -98,7 +98,8 @@ impl Sink<TransactionMachine> for MarkerWriter {
 }
 
 impl MarkerWriter {
-    fn write(&self, topic: &str, number: i32, marker: TxnMarker) -> Written {
+    fn write(&self, partition: &TopicPartition, marker: TxnMarker) -> Written {
+        let (topic, number) = (&*partition.topic, partition.partition);
         let image = self.topics.now();
         // A topic that was deleted has no readers who need the marker.
         let Some(partition) = image.named(topic).and_then(|topic| topic.partition(number)) else {
@@ -131,7 +132,7 @@ pub fn write_marker(log: &PartitionLog, leader_epoch: i32, marker: TxnMarker) ->
         let code = of_storage(&error);
         if is_ours(code) {
             let partition = log.topic_partition();
-            warn!(target: COORDINATOR, %partition, "the marker of a transaction could not be written: {error}");
+            warn!(target: COORDINATOR, %partition, "the marker of a transaction could not be written into {partition}: {error}");
         }
         code
     })

@@ -111,8 +111,9 @@ impl Coordinators {
     ) -> Self {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
-        let room = Room::new(group_settings.group_coordinator_max_bytes, || {
-            warn!(target: COORDINATOR, "a group has no room for more: group.coordinator.max.bytes are in use");
+        let bytes = group_settings.group_coordinator_max_bytes;
+        let room = Room::new(bytes, move || {
+            warn!(target: COORDINATOR, "a request to a group is refused: the {bytes} bytes of group.coordinator.max.bytes are in use");
         });
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
         let state_room = room.clone();
@@ -141,8 +142,9 @@ impl Coordinators {
             move || GroupMachine::new(Arc::clone(&group_settings), Arc::clone(&view) as _, room.clone());
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let (txn_settings, ids) = (Arc::new(settings.transactions.clone()), Arc::clone(ids));
-        let room = Room::new(txn_settings.transaction_coordinator_max_bytes, || {
-            warn!(target: COORDINATOR, "a transactional id is refused: transaction.coordinator.max.bytes are in use");
+        let bytes = txn_settings.transaction_coordinator_max_bytes;
+        let room = Room::new(bytes, move || {
+            warn!(target: COORDINATOR, "a transactional id is refused: the {bytes} bytes of transaction.coordinator.max.bytes are in use");
         });
         let make = move || {
             TransactionMachine::new(

@@ -12,6 +12,7 @@ use crate::state::topics::Topics;
 use pylog_coordinator::transaction::TxnReply;
 use pylog_log::loggers::COORDINATOR;
 use pylog_log::warn;
+use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::AddPartitionsToTxnTransaction;
 use pylog_wire::messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
@@ -71,7 +72,7 @@ async fn ask_with_retries(
             error.of_coordinator()
         })?;
         let answers = read(answer)?;
-        let ends = answers.iter().any(|(_, _, error)| *error == ErrorCode::ConcurrentTransactions);
+        let ends = answers.iter().any(|(_, error)| *error == ErrorCode::ConcurrentTransactions);
         if !ends || Instant::now() + RETRY > until {
             return Ok(TxnReply::AddPartitions(answers));
         }
@@ -80,7 +81,7 @@ async fn ask_with_retries(
 }
 
 /// The answers, in the order of the question.
-fn read(answer: AddPartitionsToTxnResponse) -> Result<Vec<(String, i32, ErrorCode)>, ErrorCode> {
+fn read(answer: AddPartitionsToTxnResponse) -> Result<Vec<(TopicPartition, ErrorCode)>, ErrorCode> {
     let code = |code: i16| ErrorCode::from_code(code).unwrap_or(ErrorCode::UnknownServerError);
     match code(answer.error_code) {
         ErrorCode::None => {}
@@ -90,7 +91,7 @@ fn read(answer: AddPartitionsToTxnResponse) -> Result<Vec<(String, i32, ErrorCod
     let partitions = topics.flat_map(|topic| {
         let name = topic.name;
         topic.results_by_partition.into_iter().map(move |partition| {
-            (name.clone(), partition.partition_index, code(partition.partition_error_code))
+            (TopicPartition::new(&name, partition.partition_index), code(partition.partition_error_code))
         })
     });
     Ok(partitions.collect())

@@ -171,7 +171,7 @@ impl<M: Machine> Shard<M> {
         }
         if let Err(error) = loaded {
             let partition = self.log.topic_partition();
-            error!(target: COORDINATOR, %partition, "{partition} cannot be loaded: {error}");
+            error!(target: COORDINATOR, %partition, "the coordinator of {partition} cannot load its log: {error}");
             *state = State::Broken;
             return None;
         }
@@ -291,7 +291,7 @@ impl<M: Machine> Shard<M> {
         why: &str,
     ) -> ErrorCode {
         let partition = self.log.topic_partition();
-        warn!(target: COORDINATOR, %partition, "{partition} is loaded again: {why}");
+        warn!(target: COORDINATOR, %partition, "the coordinator of {partition} loads its log again: {why}");
         let next = if self.log.is_poisoned() { State::Broken } else { State::Loading };
         if let State::Ready(mut live) = std::mem::replace(state, next) {
             for (ticket, _) in effects.replies {
@@ -309,7 +309,7 @@ impl<M: Machine> Shard<M> {
 /// A machine refused a record that it made itself.
 fn log_unreadable(log: &PartitionLog, why: &str) {
     let partition = log.topic_partition();
-    warn!(target: COORDINATOR, %partition, "the coordinator of {partition} cannot read what it wrote: {why}");
+    warn!(target: COORDINATOR, %partition, "the coordinator of {partition} cannot read a record that it wrote itself: {why}");
 }
 
 impl<M: Machine> Live<M> {
@@ -418,6 +418,7 @@ where
             let all = move || actions.into_iter().for_each(|action| starter.start(partition, action));
             start.later(Box::new(all));
         };
+        let topic_partition = shard.log.topic_partition().clone();
         let done = move |outcome: Result<(), StorageError>| match outcome {
             Ok(()) => {
                 replies.answer();
@@ -425,7 +426,10 @@ where
             }
             Err(error) => {
                 replies.forget();
-                warn!(target: COORDINATOR, "records of a coordinator are not acknowledged: {error}");
+                warn!(
+                    target: COORDINATOR, partition = %topic_partition,
+                    "records of the coordinator in {topic_partition} are not acknowledged: {error}"
+                );
             }
         };
         when_acknowledged(&shard.log, shard.leader_epoch, offset, Box::new(done));

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use super::shard::Shard;
 use super::transactions::Transactions;
 use pylog_coordinator::transaction::{MarkersWritten, TransactionMachine, TxnEvent};
+use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 
 /// Whether a later epoch, of the producer or of its coordinator, wrote there: the transaction has ended without us.
@@ -39,7 +40,7 @@ impl Tally {
     }
 
     /// One partition is done, or is to be tried again.
-    pub fn done(&self, failed: Option<(String, i32)>) {
+    pub fn done(&self, failed: Option<TopicPartition>) {
         let outcome = {
             let (left, outcome) = &mut *self.open.lock();
             outcome.failed.extend(failed);

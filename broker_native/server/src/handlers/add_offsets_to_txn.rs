@@ -42,9 +42,7 @@ fn add(call: Call, request: AddOffsetsToTxnRequest) -> Outcome {
 
 fn error(reply: Result<TxnReply, ErrorCode>) -> ErrorCode {
     match reply {
-        Ok(TxnReply::AddPartitions(answers)) => {
-            answers.first().map_or(ErrorCode::None, |(_, _, error)| *error)
-        }
+        Ok(TxnReply::AddPartitions(answers)) => answers.first().map_or(ErrorCode::None, |(_, error)| *error),
         Ok(_) => ErrorCode::UnknownServerError,
         Err(error) => error,
     }

@@ -9,6 +9,7 @@ use crate::call::{Call, Outcome, Reply};
 use crate::coordinators::Waiting;
 use crate::state::topics::MetadataImage;
 use pylog_coordinator::transaction::{TransactionVersion, TxnReply};
+use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,
@@ -19,14 +20,14 @@ use pylog_wire::messages::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 /// From this version on there are several transactions in a request.
 const BATCHED_FROM: i16 = 4;
 
-/// A topic, a partition and what became of it.
-type Answers = Vec<(String, i32, ErrorCode)>;
+/// Each partition and what became of it.
+type Answers = Vec<(TopicPartition, ErrorCode)>;
 
 /// One transaction's answer.
 struct Asked {
     transactional_id: String,
     /// For when the coordinator is not there.
-    partitions: Vec<(String, i32)>,
+    partitions: Vec<TopicPartition>,
     waiting: Waiting<TxnReply>,
 }
 
@@ -65,13 +66,13 @@ fn transactions(call: &Call, request: AddPartitionsToTxnRequest) -> Vec<AddParti
 
 fn ask(call: &Call, image: &MetadataImage, transaction: AddPartitionsToTxnTransaction) -> Asked {
     let transactional_id = transaction.transactional_id.clone();
-    let partitions: Vec<(String, i32)> = transaction
+    let partitions: Vec<TopicPartition> = transaction
         .topics
         .iter()
-        .flat_map(|topic| topic.partitions.iter().map(|&number| (topic.name.clone(), number)))
+        .flat_map(|topic| topic.partitions.iter().map(|&number| TopicPartition::new(&topic.name, number)))
         .collect();
-    let exists = |(topic, number): &(String, i32)| {
-        image.named(topic).is_some_and(|topic| topic.partition(*number).is_some())
+    let exists = |at: &TopicPartition| {
+        image.named(&at.topic).is_some_and(|topic| topic.partition(at.partition).is_some())
     };
     let waiting = if partitions.iter().all(exists) {
         let version = match call.version >= BATCHED_FROM {
@@ -80,32 +81,35 @@ fn ask(call: &Call, image: &MetadataImage, transaction: AddPartitionsToTxnTransa
         };
         call.shared.coordinators.ask_for_partitions(call.caller(), transaction, version, false)
     } else {
-        let error = |partition: &(String, i32)| match exists(partition) {
+        let error = |partition: &TopicPartition| match exists(partition) {
             true => ErrorCode::OperationNotAttempted,
             false => ErrorCode::UnknownTopicOrPartition,
         };
-        let answers =
-            partitions.iter().map(|partition| (partition.0.clone(), partition.1, error(partition))).collect();
+        let answers = partitions.iter().map(|partition| (partition.clone(), error(partition))).collect();
         Waiting::now(Ok(TxnReply::AddPartitions(answers)))
     };
     Asked { transactional_id, partitions, waiting }
 }
 
-fn all(partitions: Vec<(String, i32)>, error: ErrorCode) -> Answers {
-    partitions.into_iter().map(|(topic, number)| (topic, number, error)).collect()
+fn all(partitions: Vec<TopicPartition>, error: ErrorCode) -> Answers {
+    partitions.into_iter().map(|partition| (partition, error)).collect()
 }
 
 /// Partitions of one topic stand together in the answers.
 fn by_topic(call: &Call, answers: Answers) -> Vec<AddPartitionsToTxnTopicResult> {
     let mut topics: Vec<AddPartitionsToTxnTopicResult> = Vec::new();
-    for (name, partition_index, error) in answers {
+    for (partition, error) in answers {
+        let TopicPartition { topic: name, partition: partition_index } = partition;
         let result = AddPartitionsToTxnPartitionResult {
             partition_index,
             partition_error_code: fenced_as(error.code(), call.version >= FENCED_FROM),
         };
         match topics.last_mut() {
-            Some(topic) if topic.name == name => topic.results_by_partition.push(result),
-            _ => topics.push(AddPartitionsToTxnTopicResult { name, results_by_partition: vec![result] }),
+            Some(topic) if *topic.name == *name => topic.results_by_partition.push(result),
+            _ => topics.push(AddPartitionsToTxnTopicResult {
+                name: name.to_string(),
+                results_by_partition: vec![result],
+            }),
         }
     }
     topics

@@ -94,9 +94,7 @@ fn ask(
 /// Why the offsets are not taken; `None`: they are.
 fn refusal_of(version: i16, check: Result<TxnReply, ErrorCode>) -> Option<ErrorCode> {
     let error = match check {
-        Ok(TxnReply::AddPartitions(answers)) => {
-            answers.first().map_or(ErrorCode::None, |(_, _, error)| *error)
-        }
+        Ok(TxnReply::AddPartitions(answers)) => answers.first().map_or(ErrorCode::None, |(_, error)| *error),
         Ok(_) => ErrorCode::UnknownServerError,
         Err(error) => error,
     };

@@ -52,7 +52,7 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
-            // To turn somebody away takes a descriptor, too.
+            // Even a connection that is refused takes a descriptor.
             Err(error) if is_none_left(&error) && shared.logs.close_idle_files() => continue,
             Err(error) => {
                 warn!(target: NETWORK, "cannot accept a connection: {error}");
@@ -64,14 +64,15 @@ pub async fn accept_all(listener: TcpListener, shared: Arc<Shared>, alive: mpsc:
             shared.metrics.turned_away.increment();
             warn!(
                 target: NETWORK, client = %peer.ip(),
-                "turned {peer} away: all file descriptors but reserved.file.descriptors are in use; close connections, or \
+                "refused the connection of {peer}: all file descriptors but reserved.file.descriptors are in use; close connections, or \
                  raise the limit (ulimit -n)"
             );
             continue;
         }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             shared.metrics.turned_away.increment();
-            warn!(target: NETWORK, client = %peer.ip(), "turned {peer} away: max.connections are open");
+            let most = shared.settings.max_connections;
+            warn!(target: NETWORK, client = %peer.ip(), "refused the connection of {peer}: max.connections={most} are open");
             continue;
         };
         debug!(target: NETWORK, client = %peer.ip(), "accepted a connection of {peer}");

@@ -132,7 +132,7 @@ impl ProducerIds {
             let answer = answer.map_err(|error| error.to_string());
             let allocated = answer.and_then(|json| read(&json));
             if let Err(why) = &allocated {
-                warn!(target: COORDINATOR, "no producer ids were allocated, asked again: {why}");
+                warn!(target: COORDINATOR, "no producer ids were allocated; asking again: {why}");
                 tokio::time::sleep(ASK_PAUSE).await;
             }
             me.take_in(allocated.ok());

@@ -15,7 +15,8 @@ use crate::state::replication::proposals::Proposer;
 use crate::state::topics::Topics;
 use pylog_log::loggers::REPLICATION;
 use pylog_log::warn;
-use pylog_replica::progress::{Answer, Proposal};
+use pylog_replica::progress::{Proposal, ProposalOutcome};
+use pylog_storage::TopicPartition;
 use pylog_wire::ErrorCode;
 
 /// Pause before a proposal is sent again of which is not known whether it was stored.
@@ -72,8 +73,8 @@ impl ProposalSender {
             let again: Vec<_> = batch
                 .into_iter()
                 .filter(|(proposer, proposal)| {
-                    let key = (proposer.topic().to_owned(), proposer.partition());
-                    let answer = answers.get(&key).copied().unwrap_or(Answer::Undecided);
+                    let key = TopicPartition::new(proposer.topic(), proposer.partition());
+                    let answer = answers.get(&key).copied().unwrap_or(ProposalOutcome::Undecided);
                     Arc::clone(proposer).answered(proposal.partition_epoch, answer)
                 })
                 .map(|(proposer, _)| proposer)
@@ -96,7 +97,7 @@ impl ProposalSender {
     }
 
     /// Asks; partitions of which is not known whether their ISR was stored are left out.
-    async fn put(&self, batch: &[(Arc<dyn Proposer>, Proposal)]) -> HashMap<(String, i32), Answer> {
+    async fn put(&self, batch: &[(Arc<dyn Proposer>, Proposal)]) -> HashMap<TopicPartition, ProposalOutcome> {
         self.metrics.events.increment();
         let asked = ask(self.decider.as_ref(), Kind::AlterPartition, question(batch), 0).await;
         let answers = match asked {
@@ -105,15 +106,17 @@ impl ProposalSender {
         };
         match answers {
             Ok(answers) => {
-                let known =
-                    |answered: Answered| ((answered.topic, answered.partition), meant(answered.error_code));
+                let known = |answered: Answered| {
+                    let partition = TopicPartition::new(&answered.topic, answered.partition);
+                    (partition, meant(answered.error_code))
+                };
                 answers.partitions.into_iter().map(known).collect()
             }
             Err(why) => {
                 let count = batch.len();
                 warn!(
                     target: REPLICATION,
-                    "whether the ISRs of {count} partitions are stored is not known, asked again: {why}"
+                    "it is not known whether the ISRs of {count} partitions are stored; asking again: {why}"
                 );
                 HashMap::new()
             }
@@ -136,7 +139,7 @@ fn question(batch: &[(Arc<dyn Proposer>, Proposal)]) -> String {
     json!({ "partitions": batch.iter().map(proposed).collect::<Vec<_>>() }).to_string()
 }
 
-fn meant(error_code: i16) -> Answer {
+fn meant(error_code: i16) -> ProposalOutcome {
     let is = |error: ErrorCode| error.code() == error_code;
     let outdated = [
         ErrorCode::InvalidUpdateVersion,
@@ -146,9 +149,9 @@ fn meant(error_code: i16) -> Answer {
         ErrorCode::UnknownTopicOrPartition,
     ];
     match is(ErrorCode::None) {
-        true => Answer::Accepted,
-        false if outdated.into_iter().any(is) => Answer::Outdated,
-        false => Answer::Refused,
+        true => ProposalOutcome::Accepted,
+        false if outdated.into_iter().any(is) => ProposalOutcome::Outdated,
+        false => ProposalOutcome::Refused,
     }
 }
 
@@ -158,8 +161,8 @@ mod tests {
 
     #[test]
     fn an_answer_says_whether_the_leader_must_wait_for_the_document() {
-        assert_eq!(meant(0), Answer::Accepted);
-        assert_eq!(meant(ErrorCode::InvalidUpdateVersion.code()), Answer::Outdated);
-        assert_eq!(meant(ErrorCode::IneligibleReplica.code()), Answer::Refused);
+        assert_eq!(meant(0), ProposalOutcome::Accepted);
+        assert_eq!(meant(ErrorCode::InvalidUpdateVersion.code()), ProposalOutcome::Outdated);
+        assert_eq!(meant(ErrorCode::IneligibleReplica.code()), ProposalOutcome::Refused);
     }
 }

@@ -39,7 +39,7 @@ pub fn keep_running(what: &str, work: impl Fn()) {
 }
 
 fn say_so(what: &str) {
-    warn!(target: BROKER, "{what} begins again in {} s: it met {BUG}", PAUSE.as_secs());
+    warn!(target: BROKER, "{what} failed and begins again in {} s: it met {BUG}", PAUSE.as_secs());
 }
 
 #[cfg(test)]

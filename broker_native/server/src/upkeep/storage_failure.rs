@@ -37,7 +37,7 @@ impl FailureReport {
             match ask(self.decider.as_ref(), Kind::StorageFailed, question, 0).await {
                 Ok(_) => return,
                 Err(undecided) => {
-                    warn!(target: STORAGE, "a failed disk could not be reported to the control loop, tried again: {undecided}");
+                    warn!(target: STORAGE, "the failure of a disk could not be reported to the control loop; trying again: {undecided}");
                 }
             }
             tokio::time::sleep(RETRY_PAUSE).await;

@@ -96,7 +96,7 @@ messages! {
         end_offset: i64 [12+] = -1,
     }
 
-    /// Who leads the partition, when it is not this broker.
+    /// The partition's leader, when it is not this broker.
     LeaderIdAndEpoch {
         leader_id: i32 [12+] = -1,
         leader_epoch: i32 [12+] = -1,

@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use crate::schema::messages;
 
-/// `*_authorized_operations` when nobody asked for them.
+/// `*_authorized_operations` when the request did not ask for them.
 pub const OPERATIONS_NOT_ASKED: i32 = i32::MIN;
 
 messages! {

@@ -63,7 +63,7 @@ messages! {
         batch_index_error_message: Option<String> [8+],
     }
 
-    /// Who leads the partition, when it is not this broker.
+    /// The partition's leader, when it is not this broker.
     LeaderIdAndEpoch {
         leader_id: i32 [10+] = -1,
         leader_epoch: i32 [10+] = -1,

@@ -86,7 +86,7 @@ messages! {
         acquired_records: Vec<AcquiredRecords> [0+],
     }
 
-    /// Who leads the partition, when it is not this broker.
+    /// The partition's leader, when it is not this broker.
     LeaderIdAndEpoch {
         leader_id: i32 [0+],
         leader_epoch: i32 [0+],

@@ -25,7 +25,7 @@ const BEFORE_2: i16 = 4;
 const PAUSE: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(200);
 
-/// A transaction and who may end it.
+/// A transaction and the producer that may end it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     /// Its transactional id.

@@ -3,6 +3,7 @@ use super::{CommittedOffset, record};
 use crate::group::claim::Retention;
 use crate::group::context::GroupContext;
 use crate::group::state::{Group, GroupKind};
+use pylog_record::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_delete::{OffsetDeleteResponsePartition, OffsetDeleteResponseTopic};
 use pylog_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
@@ -49,7 +50,7 @@ pub fn delete_group(group: &mut Group, cx: &mut GroupContext<'_>) -> Result<(), 
         return Err(ErrorCode::GroupIdNotFound);
     }
     group.kind.check_delete()?;
-    for (topic, partition) in group.offsets.partitions() {
+    for TopicPartition { topic, partition } in group.offsets.partitions() {
         forget(group, &topic, partition, cx);
     }
     forget_members(group, cx);
@@ -58,9 +59,9 @@ pub fn delete_group(group: &mut Group, cx: &mut GroupContext<'_>) -> Result<(), 
 
 /// Forgets the offsets of a topic that is no more.
 pub fn forget_topic(group: &mut Group, topic: &str, cx: &mut GroupContext<'_>) {
-    for (of, partition) in group.offsets.partitions() {
-        if of == topic {
-            forget(group, topic, partition, cx);
+    for at in group.offsets.partitions() {
+        if *at.topic == *topic {
+            forget(group, topic, at.partition, cx);
         }
     }
 }

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::Record;
+use pylog_record::TopicPartition;
 use pylog_wire::WireError;
 use pylog_wire::stored::offsets::{OffsetCommitValue, commit_key, commit_value};
 
@@ -101,9 +102,12 @@ impl GroupOffsets {
     }
 
     /// All partitions with an offset, pending or not.
-    pub fn partitions(&self) -> BTreeSet<(String, i32)> {
+    pub fn partitions(&self) -> BTreeSet<TopicPartition> {
         let all = self.pending.values().chain([&self.committed]).flatten();
-        all.flat_map(|(topic, partitions)| partitions.keys().map(|number| (topic.clone(), *number))).collect()
+        all.flat_map(|(topic, partitions)| {
+            partitions.keys().map(|&number| TopicPartition::new(topic, number))
+        })
+        .collect()
     }
 
     /// Commits, at once or when `producer_id`'s transaction does.

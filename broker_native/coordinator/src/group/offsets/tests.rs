@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::group::machine::GroupEffects;
 use crate::group::{GroupEvent, GroupMachine, GroupReply, GroupRequest, Settings, TopicsView};
 use crate::{Caller, LogEntry, Machine, Now, Room, Ticket};
+use pylog_record::TopicPartition;
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::offset_commit::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
@@ -215,16 +216,17 @@ fn commit_request(group: &str, topic: &str, partition: i32, offset: i64) -> Offs
 }
 
 /// What can be known of a machine's offsets from outside: by group, each partition with an offset or a pending one.
-type Known = BTreeMap<String, BTreeMap<(String, i32), (Option<(i64, i32, String, i64)>, bool)>>;
+type Known = BTreeMap<String, BTreeMap<TopicPartition, (Option<(i64, i32, String, i64)>, bool)>>;
 
 fn known(machine: &GroupMachine) -> Known {
     let groups = machine.groups().map(|(group_id, group)| {
-        let partitions = group.offsets.partitions().into_iter().map(|(topic, partition)| {
-            let found = group.offsets.get(&topic, partition);
-            let found = found
-                .map(|one| (one.offset, one.leader_epoch, one.metadata.clone(), one.commit_timestamp_ms));
-            let pending = group.offsets.is_pending(&topic, partition);
-            ((topic, partition), (found, pending))
+        let partitions = group.offsets.partitions().into_iter().map(|at| {
+            let found = group.offsets.get(&at.topic, at.partition);
+            let found = found.map(|offset| {
+                (offset.offset, offset.leader_epoch, offset.metadata.clone(), offset.commit_timestamp_ms)
+            });
+            let pending = group.offsets.is_pending(&at.topic, at.partition);
+            (at, (found, pending))
         });
         (group_id.to_owned(), partitions.collect())
     });

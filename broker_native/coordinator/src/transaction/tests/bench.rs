@@ -9,6 +9,7 @@ use crate::transaction::{
     TxnEffects, TxnEvent, TxnReply, TxnRequest,
 };
 use crate::{Caller, LogEntry, Machine, Now, Record, Room, Ticket};
+use pylog_record::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::add_partitions_to_txn::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use pylog_wire::messages::{EndTxnRequest, EndTxnResponse, InitProducerIdRequest, InitProducerIdResponse};
@@ -234,7 +235,7 @@ impl Bench {
         all
     }
 
-    pub fn written(&mut self, action: &TxnAction, failed: Vec<(String, i32)>) {
+    pub fn written(&mut self, action: &TxnAction, failed: Vec<TopicPartition>) {
         let outcome = MarkersWritten {
             transactional_id: action.transactional_id.clone(),
             producer_id: action.producer_id,
@@ -303,8 +304,8 @@ pub fn producer(answer: &InitProducerIdResponse) -> Result<ProducerIdentity, Err
 fn code(reply: Option<TxnReply>) -> ErrorCode {
     match reply {
         Some(TxnReply::AddPartitions(answers)) => {
-            let first = answers.first().expect("a partition was asked for").2;
-            assert!(answers.iter().all(|(_, _, one)| *one == first), "{answers:?}");
+            let first = answers.first().expect("an answer for each partition").1;
+            assert!(answers.iter().all(|(_, error)| *error == first), "{answers:?}");
             first
         }
         other => unreachable!("{other:?}"),

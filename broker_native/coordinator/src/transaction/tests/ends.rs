@@ -2,6 +2,7 @@
 use super::bench::{Bench, ID, TIMEOUT_MS, V1, V2};
 use crate::transaction::metadata::ProducerIdentity;
 use crate::transaction::{TransactionVersion, TxnFilter, TxnState};
+use pylog_record::TopicPartition;
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 
@@ -20,12 +21,12 @@ fn a_commit_is_decided_in_the_log_before_any_marker_and_complete_after_all() {
     assert_eq!(bench.replayed().transaction(super::bench::ID).unwrap().state, TxnState::PrepareCommit);
     let action = bench.markers[0].clone();
     assert_eq!(action.marker, Marker::Commit);
-    assert_eq!(action.partitions, [("orders".to_owned(), 0), ("orders".to_owned(), 3)]);
-    bench.written(&action, vec![("orders".into(), 3)]);
+    assert_eq!(action.partitions, [TopicPartition::new("orders", 0), TopicPartition::new("orders", 3)]);
+    bench.written(&action, vec![TopicPartition::new("orders", 3)]);
     assert_eq!(bench.metadata().state, TxnState::PrepareCommit, "one partition is left");
     bench.markers.clear();
     bench.pass(100);
-    assert_eq!(bench.markers[0].partitions, [("orders".to_owned(), 3)], "tried again, only there");
+    assert_eq!(bench.markers[0].partitions, [TopicPartition::new("orders", 3)], "tried again, only there");
     bench.write_markers();
     assert_eq!(bench.metadata().state, TxnState::CompleteCommit);
     assert!(bench.metadata().partitions.is_empty());

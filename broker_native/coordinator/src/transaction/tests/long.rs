@@ -2,6 +2,7 @@
 use super::bench::{Bench, ID, V2, producer};
 use crate::transaction::TxnState;
 use crate::transaction::metadata::ProducerIdentity;
+use pylog_record::TopicPartition;
 use pylog_wire::ErrorCode;
 use pylog_wire::messages::InitProducerIdRequest;
 
@@ -86,7 +87,7 @@ fn a_decided_end_that_a_partition_cannot_be_told_is_told_of_with_that_partition(
     bench.end(V2, who, true).unwrap();
     for _ in 0..=LONG_MS / 100 {
         let action = bench.markers.remove(0);
-        bench.written(&action, vec![("orders".into(), 1)]);
+        bench.written(&action, vec![TopicPartition::new("orders", 1)]);
         bench.pass(100);
     }
     let lines = bench.lines();

@@ -8,6 +8,7 @@ use super::bench::{Bench, ID, V1, V2};
 use crate::Machine;
 use crate::transaction::metadata::{NONE, ProducerIdentity, TxnMetadata};
 use crate::transaction::{TxnAction, TxnState};
+use pylog_record::TopicPartition;
 use pylog_record::control::Marker;
 use pylog_wire::ErrorCode;
 
@@ -137,7 +138,7 @@ impl World {
         let action = self.bench.markers.remove(0);
         let mut partitions = action.partitions.clone();
         let failed = if all { Vec::new() } else { partitions.pop().into_iter().collect() };
-        for (_, partition) in partitions {
+        for TopicPartition { partition, .. } in partitions {
             self.partitions.marker(&action, partition);
         }
         self.bench.written(&action, failed);

@@ -67,7 +67,7 @@ impl Shard {
     ) -> Result<LeaderEffects, LeaderEffects> {
         let stepped = catch_unwind(AssertUnwindSafe(|| step(&mut self.leader)));
         stepped.map_err(|_panic| {
-            warn!(target: COORDINATOR, "the state of share partitions is read again: {BUG}");
+            warn!(target: COORDINATOR, "the state of the share partitions that this broker leads is read again, after {BUG}");
             let left = catch_unwind(AssertUnwindSafe(|| self.leader.keep(|_key| None)));
             left.unwrap_or_default()
         })

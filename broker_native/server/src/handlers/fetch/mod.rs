@@ -65,7 +65,7 @@ pub fn handle(call: Call, request: FetchRequest) -> Outcome {
         let client = call.peer.ip();
         warn!(
             target: REQUEST, %client,
-            "a fetch of {client} does not wait for records: fetch.wait.max.partitions wait already"
+            "a fetch of {client} does not wait for records: fetches of as many partitions as fetch.wait.max.partitions wait already"
         );
         wanted.put_off();
         return Outcome::Now(reply(&call, &wanted, &plan, gathered));

@@ -136,7 +136,7 @@ fn note(
     let error_of = |index: usize| match &answer {
         // Answers stand in the order of the question.
         Ok(TxnReply::AddPartitions(answers)) => {
-            answers.get(index).map_or(ErrorCode::UnknownServerError, |(_, _, error)| *error)
+            answers.get(index).map_or(ErrorCode::UnknownServerError, |(_, error)| *error)
         }
         Ok(_) => ErrorCode::UnknownServerError,
         Err(error) => *error,

@@ -71,7 +71,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
                 let client = call.peer.ip();
                 warn!(
                     target: COORDINATOR, %client,
-                    "a member of a share group at {client} is refused: group.share.max.share.sessions are in use"
+                    "a member of a share group at {client} is refused: as many sessions as group.share.max.share.sessions are open"
                 );
             }
             return Outcome::Now(call.answer(&refused(error, error.sentence())));
@@ -189,7 +189,7 @@ async fn long_poll(call: &Call, wanted: WantedRecords, request: &ShareFetchReque
         let client = call.peer.ip();
         warn!(
             target: REQUEST, %client,
-            "a share fetch of {client} does not wait for records: fetch.wait.max.partitions wait already"
+            "a share fetch of {client} does not wait for records: fetches of as many partitions as fetch.wait.max.partitions wait already"
         );
     }
     let throttle = if place.is_none() { max_wait.min(THROTTLE_MAX) } else { Duration::ZERO };

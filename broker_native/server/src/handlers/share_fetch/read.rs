@@ -200,7 +200,7 @@ async fn next(
         Ok(ShareReply::Next(Err(ErrorCode::GroupMaxSizeReached))) => {
             warn!(
                 target: COORDINATOR,
-                "a share group has no room for another partition: group.coordinator.max.bytes are in use"
+                "a partition is not added to a share group: the bytes of group.coordinator.max.bytes are in use"
             );
             Err(ErrorCode::UnknownServerError)
         }

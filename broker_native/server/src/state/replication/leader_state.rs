@@ -14,7 +14,9 @@ use super::Replication;
 use super::proposals::Proposer;
 use crate::cluster::spec::PartitionSpec;
 use crate::state::watch::Watchers;
-use pylog_replica::progress::{Answer, Ends, Moved, Progress, Proposal, Start, Stored};
+use pylog_replica::progress::{
+    Ends, EpochStart, Moved, Progress, Proposal, ProposalOutcome, StoredPartition,
+};
 use pylog_storage::PartitionLog;
 
 /// Where a follower in sync is, for consumers that may read from it.
@@ -65,7 +67,7 @@ impl LeaderState {
         log: &Arc<PartitionLog>,
     ) -> Arc<Self> {
         let offsets = log.offsets();
-        let start = Start {
+        let start = EpochStart {
             node_id: replication.node_id,
             lag_max_ms: replication.lag_max_ms,
             ends: Ends { log_end: offsets.log_end_offset, replicated_end: log.replicated_end() },
@@ -219,7 +221,7 @@ impl Proposer for LeaderState {
         self.progress.lock().proposal().cloned()
     }
 
-    fn answered(self: Arc<Self>, partition_epoch: i32, answer: Answer) -> bool {
+    fn answered(self: Arc<Self>, partition_epoch: i32, answer: ProposalOutcome) -> bool {
         let now_ms = self.replication.now_ms();
         let again = self.progress.lock().answered(partition_epoch, answer, now_ms);
         let end = self.log.upgrade().map(|log| log.replicated_end());
@@ -231,8 +233,8 @@ impl Proposer for LeaderState {
     }
 }
 
-fn stored<'a>(spec: &'a PartitionSpec, log: &PartitionLog) -> Stored<'a> {
-    Stored {
+fn stored<'a>(spec: &'a PartitionSpec, log: &PartitionLog) -> StoredPartition<'a> {
+    StoredPartition {
         partition_epoch: spec.partition_epoch,
         replicas: &spec.replicas,
         isr: &spec.isr,

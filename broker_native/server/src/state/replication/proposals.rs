@@ -1,11 +1,12 @@
 //! Which partitions have an ISR to be stored. `upkeep/alter_partition` takes them from here.
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use pylog_replica::progress::{Answer, Proposal};
+use pylog_replica::progress::{Proposal, ProposalOutcome};
+use pylog_storage::TopicPartition;
 
 /// Most partitions in one question.
 const BATCH_MAX: usize = 1_000;
@@ -21,7 +22,7 @@ pub trait Proposer: Send + Sync {
     /// The ISR that is to be stored.
     fn proposal(&self) -> Option<Proposal>;
     /// What came of the proposal that was made on `partition_epoch`; whether it is to be sent again.
-    fn answered(self: Arc<Self>, partition_epoch: i32, answer: Answer) -> bool;
+    fn answered(self: Arc<Self>, partition_epoch: i32, answer: ProposalOutcome) -> bool;
 }
 
 /// The partitions that have something to propose.
@@ -44,10 +45,9 @@ impl Proposals {
         let count = waiting.len().min(BATCH_MAX);
         let taken: Vec<_> = waiting.drain(..count).collect();
         drop(waiting);
-        let mut seen = HashMap::with_capacity(taken.len());
+        let mut seen = HashSet::with_capacity(taken.len());
         let first = |proposer: &Arc<dyn Proposer>| {
-            let key = (proposer.topic().to_owned(), proposer.partition());
-            seen.insert(key, ()).is_none()
+            seen.insert(TopicPartition::new(proposer.topic(), proposer.partition()))
         };
         let each: Vec<_> = taken.into_iter().filter(first).collect();
         each.into_iter()

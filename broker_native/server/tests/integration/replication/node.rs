@@ -11,7 +11,9 @@ use pylog_record::{
 };
 use pylog_replica::following::Position;
 use pylog_replica::following::machine::{Following, Need, Step};
-use pylog_replica::progress::{Answer, Ends, Moved, Progress, Proposal, Start, Stored};
+use pylog_replica::progress::{
+    Ends, EpochStart, Moved, Progress, Proposal, ProposalOutcome, StoredPartition,
+};
 use pylog_storage::clock::ManualClock;
 use pylog_storage::{
     AppendOptions, Durability, LogConfig, LogManager, ManagerConfig, PartitionLog, ReadUpTo, Role,
@@ -134,7 +136,8 @@ impl Node {
         }
         let new_epoch = doc.leader_epoch > up.doc.leader_epoch;
         let (isr, replicas) = (numbers(&doc.isr), [0, 1, 2]);
-        let stored = Stored { partition_epoch: doc.partition_epoch, replicas: &replicas, isr: &isr, min_isr };
+        let stored =
+            StoredPartition { partition_epoch: doc.partition_epoch, replicas: &replicas, isr: &isr, min_isr };
         let mut moved = Moved::default();
         if new_epoch {
             let role = if doc.leader == Some(id) { Role::Leader } else { Role::Follower };
@@ -142,7 +145,7 @@ impl Node {
             up.asked_ms = None;
             up.acting = match doc.leader {
                 Some(leader) if leader == id => {
-                    let start = Start {
+                    let start = EpochStart {
                         node_id: id as i32,
                         lag_max_ms,
                         ends: ends(&up.log),
@@ -315,7 +318,13 @@ impl Node {
         proposal.map(|proposal| (epoch, proposal))
     }
 
-    pub fn proposed(&mut self, leader_epoch: i32, partition_epoch: i32, answer: Answer, now_ms: i64) {
+    pub fn proposed(
+        &mut self,
+        leader_epoch: i32,
+        partition_epoch: i32,
+        answer: ProposalOutcome,
+        now_ms: i64,
+    ) {
         let up = self.up();
         if let (Acting::Leader(progress), true) = (&mut up.acting, up.doc.leader_epoch == leader_epoch) {
             progress.answered(partition_epoch, answer, now_ms);

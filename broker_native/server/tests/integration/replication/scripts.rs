@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pylog_replica::following::Position;
 use pylog_replica::following::machine::{Need, Step};
-use pylog_replica::progress::Answer;
+use pylog_replica::progress::ProposalOutcome;
 use pylog_storage::Durability;
 use pylog_storage::clock::ManualClock;
 use pylog_wire::ErrorCode;
@@ -105,7 +105,7 @@ impl Script {
     fn drop_from_isr(&mut self) {
         self.now_ms += 1_000;
         let (epoch, proposal) = self.nodes[A].proposal(self.now_ms).unwrap();
-        self.nodes[A].proposed(epoch, proposal.partition_epoch, Answer::Refused, self.now_ms);
+        self.nodes[A].proposed(epoch, proposal.partition_epoch, ProposalOutcome::Refused, self.now_ms);
     }
 
     fn log(&self, id: usize) -> Vec<(i32, u64)> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use pylog_replica::following::Position;
 use pylog_replica::following::machine::{Need, Step};
-use pylog_replica::progress::{Answer, Proposal};
+use pylog_replica::progress::{Proposal, ProposalOutcome};
 use pylog_storage::clock::ManualClock;
 use pylog_storage::{Durability, StorageError};
 use pylog_wire::ErrorCode;
@@ -93,7 +93,7 @@ enum Message {
     Proposed {
         leader_epoch: i32,
         partition_epoch: i32,
-        answer: Answer,
+        answer: ProposalOutcome,
     },
     /// The document is to be read.
     Look,
@@ -435,7 +435,7 @@ impl Sim {
         let answer = self.store.alter(from, leader_epoch, &proposal);
         self.announce_all();
         // An answer that is lost is an answer that says nothing.
-        let answer = if self.faults && self.dice.one_in(6) { Answer::Undecided } else { answer };
+        let answer = if self.faults && self.dice.one_in(6) { ProposalOutcome::Undecided } else { answer };
         let ms = self.delay();
         let message = Message::Proposed { leader_epoch, partition_epoch, answer };
         self.later(ms, Event::Message { to: from, boot: Some(self.nodes[from].boots), message });

@@ -5,7 +5,7 @@
 //! stay eligible (ELR). A broker whose machine lost power leaves both before it registers again, unless it is the last.
 use std::collections::{BTreeMap, BTreeSet};
 
-use pylog_replica::progress::{Answer, Proposal};
+use pylog_replica::progress::{Proposal, ProposalOutcome};
 
 type Brokers = BTreeSet<usize>;
 
@@ -125,24 +125,24 @@ impl Store {
     }
 
     /// The leader's proposal for the ISR.
-    pub fn alter(&mut self, from: usize, leader_epoch: i32, proposal: &Proposal) -> Answer {
+    pub fn alter(&mut self, from: usize, leader_epoch: i32, proposal: &Proposal) -> ProposalOutcome {
         let is_current = self.doc.leader == Some(from)
             && self.doc.leader_epoch == leader_epoch
             && self.doc.partition_epoch == proposal.partition_epoch;
         if !is_current {
-            return Answer::Outdated;
+            return ProposalOutcome::Outdated;
         }
         let wanted: BTreeMap<usize, i64> =
             proposal.new_isr.iter().map(|(id, epoch)| (usize::try_from(*id).unwrap(), *epoch)).collect();
         let mut added = wanted.iter().filter(|(id, _)| !self.doc.isr.contains(id));
         if added.any(|(id, epoch)| self.alive.get(id) != Some(epoch)) {
-            return Answer::Refused;
+            return ProposalOutcome::Refused;
         }
         let mut next = self.doc.clone();
         next.isr = wanted.into_keys().collect();
         next.elr = self.eligible(&next.isr, &Brokers::new());
         self.save(next, false);
-        Answer::Accepted
+        ProposalOutcome::Accepted
     }
 
     fn save(&mut self, mut next: Doc, bump: bool) {
