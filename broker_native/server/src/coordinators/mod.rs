@@ -98,6 +98,13 @@ pub struct Coordinators {
     remote_coordinator: Option<RemoteCoordinator>,
 }
 
+/// A room for `bytes`; when it is full, a line of the log says that `what` is refused.
+fn limited_room(bytes: usize, what: &'static str, setting: &'static str) -> Room {
+    Room::new(bytes, move || {
+        warn!(target: COORDINATOR, "{what} is refused: the {bytes} bytes of {setting} are in use");
+    })
+}
+
 impl Coordinators {
     /// Coordinates nothing until [`Coordinators::apply`] says what this broker leads.
     pub fn new(
@@ -111,10 +118,11 @@ impl Coordinators {
     ) -> Self {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
-        let bytes = group_settings.group_coordinator_max_bytes;
-        let room = Room::new(bytes, move || {
-            warn!(target: COORDINATOR, "a request to a group is refused: the {bytes} bytes of group.coordinator.max.bytes are in use");
-        });
+        let room = limited_room(
+            group_settings.group_coordinator_max_bytes,
+            "a request to a group",
+            "group.coordinator.max.bytes",
+        );
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
         let state_room = room.clone();
         let deleted = Arc::clone(&share_groups.deleted_topics);
@@ -143,9 +151,7 @@ impl Coordinators {
         let groups = Coordinator::new(GROUPS_TOPIC, node_id, Arc::clone(clock), Arc::clone(cluster), make);
         let (txn_settings, ids) = (Arc::new(settings.transactions.clone()), Arc::clone(ids));
         let bytes = txn_settings.transaction_coordinator_max_bytes;
-        let room = Room::new(bytes, move || {
-            warn!(target: COORDINATOR, "a transactional id is refused: the {bytes} bytes of transaction.coordinator.max.bytes are in use");
-        });
+        let room = limited_room(bytes, "a transactional id", "transaction.coordinator.max.bytes");
         let make = move || {
             TransactionMachine::new(
                 Arc::clone(&txn_settings),
