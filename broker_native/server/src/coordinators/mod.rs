@@ -118,11 +118,8 @@ impl Coordinators {
     ) -> Self {
         let node_id = settings.node_id;
         let (group_settings, view) = (Arc::new(settings.groups.clone()), Arc::clone(topics));
-        let room = limited_room(
-            group_settings.group_coordinator_max_bytes,
-            "a request to a group",
-            "group.coordinator.max.bytes",
-        );
+        let bytes = group_settings.group_coordinator_max_bytes;
+        let room = limited_room(bytes, "a request to a group", "group.coordinator.max.bytes");
         let (defaults, share_room) = (GroupSettings::from(&settings.shares), room.clone());
         let state_room = room.clone();
         let deleted = Arc::clone(&share_groups.deleted_topics);
