@@ -312,5 +312,5 @@ def test_a_target_that_is_made_again_under_a_running_stream_is_noticed(ways: Way
         finally:
             query.stop()
 
-    connector, pylog = ways.differ("a target that is made again", scenario)
+    connector, pylog = ways.differ("a topic that is created again during a write", scenario)
     assert (connector, pylog) == ([b"after"], "refused")
