@@ -66,7 +66,9 @@ def _malformed(configs: Sequence[messages.AlterableConfig]) -> Refusal | None:
 def _other_broker(node_id: int, name: str) -> Refusal | None:
     if name == str(node_id):
         return None
-    return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, not {name!r}: ask that broker about its loggers.")
+    return Refusal(
+        ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, not {name!r}: ask that broker about its loggers."
+    )
 
 
 def _refused(config: messages.AlterableConfig) -> Refusal | None:

@@ -20,9 +20,7 @@ A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, 
 """
 
 
-_OF_TOPICS = (
-    "Set when a topic is created, or later with `pylog topic alter`. A setting that is not set falls back to the broker setting that is named.\n"
-)
+_OF_TOPICS = "Set when a topic is created, or later with `pylog topic alter`. A setting that is not set falls back to the broker setting that is named.\n"
 _OF_GROUPS = (
     "Of one share group, set with `kafka-configs.sh --alter --group NAME --add-config NAME=VALUE`. A setting that is not set falls back "
     "to the broker setting that is named.\n"

@@ -92,7 +92,7 @@ LASTING: tuple[Difference, ...] = (
     Difference(
         "a producer id needs an epoch",
         "Produce responses.partition_responses.*",
-        "Kafka takes a batch with a producer id and epoch -1, which no client sends; later checks could not tell its epochs apart.",
+        "Kafka takes a batch with a producer id and epoch -1, which no client sends; later checks could not distinguish its epochs.",
         ("test_a_producer_id_with_a_negative_epoch",),
     ),
     Difference(
