@@ -8,7 +8,7 @@ import time
 
 import click
 
-from pylog_spark.broker import loggers, properties
+from pylog_spark.broker import loggers
 from pylog_spark.broker.config import parse_listener
 from pylog_spark.broker.process import Broker, BrokerError, open_broker
 from pylog_spark.broker.setting import ConfigError
@@ -87,7 +87,7 @@ def broker(
     _take_all_descriptors()
     try:
         log_to_stderr(loggers.parse_levels(log_levels), log_format)
-        given = [*(properties.read(config_file) if config_file else []), *settings]
+        given = [*(_read(config_file) if config_file else []), *settings]
         given += [("zookeeper.connect", zookeeper)] if zookeeper else []
         given += [("node.id", str(broker_id))] if broker_id is not None else []
         directory, host, port = _place(given, data_dir, listen)
@@ -130,6 +130,13 @@ def _serve(running: Broker) -> None:
     if running.failure:
         raise click.ClickException(running.failure)
     log.info("Stopped cleanly after %.3f s.", time.perf_counter() - started)
+
+
+def _read(config_file: str) -> list[tuple[str, str]]:
+    # javaproperties loads much that a broker without a file never needs: XML, HTTP and TLS.
+    from pylog_spark.broker import properties
+
+    return properties.read(config_file)
 
 
 def _take_all_descriptors() -> None:

@@ -298,6 +298,13 @@ def test_importing_the_package_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_the_broker_command_imports_nothing_that_it_may_not_need():
+    heavy = ("javaproperties", "kazoo", "pyarrow", "pyspark", "rich", "ssl", "http", "xml", "urllib.request")
+    code = f"import sys, pylog_spark.cli.broker; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.peers
 def test_a_data_directory_of_apache_kafka_is_refused_with_what_to_do_and_left_as_it_is(tmp_path):
     with KafkaBroker(tmp_path / "kafka", heap="512m", quick=True) as kafka:
