@@ -1,4 +1,4 @@
-"""``format("pylog")``: what Spark calls, and where the packages `source` and `sink` begin.
+"""``format("pylog")``: the class that Spark calls, which hands over to the packages `source` and `sink`.
 
 Spark finds it through the package `pyspark_pylog`, imports it in every Python process that looks for data sources, and
 makes an instance at every ``load()``, ``save()`` and ``start()``. So nothing heavy is imported here (the methods import the
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _release(client: Mapping[str, str], partitions: Collection[tuple[str, int]]) -> tuple[int, Mapping[str, str]]:
-    """What the sink does for a reader that an open transaction holds back: the two packages do not import each other."""
+    """End abandoned writes whose open transactions hold a reader back. Here, because `source` and `sink` do not import each other."""
     from pylog_spark.sink.holding import release
 
     return release(client, partitions)
@@ -66,11 +66,11 @@ class PylogDataSource(DataSource):
 
     @sentence_first
     def schema(self) -> str:
-        """Give the columns of a read. Spark asks at ``load()`` unless ``.schema()`` says them; so this is also where a
-        broker that does not answer or a topic that does not exist is found at once.
+        """Give the columns of a read. Spark calls this at ``load()`` unless ``.schema()`` names them; so a broker that does not
+        answer, or a topic that does not exist, is an error at once.
 
-        Batch and stream cannot be told apart yet, except that only a batch has an end or a limit; the rest is checked by
-        `reader` and `streamReader`.
+        Whether it is a batch or a stream is not known yet, except that only a batch has an end or a limit; the other options
+        are checked by `reader` and `streamReader`.
         """
         of_batch = any(key.lower().startswith("ending") or key.lower() in _OF_BATCH for key in self.options)
         options = read_options(self.options, BATCH if of_batch else STREAM)

@@ -1,4 +1,4 @@
-"""Every error that a user of pylog can meet, and the one place where a native error becomes one of them.
+"""Every error that a user of pylog can get, and the one place where a native error becomes one of them.
 
 An error is a condition name (stable: programs and tests look for it) and one sentence that says what is wrong and what
 to do. Spark shows it in its own exception before and after the Python traceback (see `pylog_spark.spark.raising`), as
@@ -29,12 +29,12 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_START_AFTER_END": "a batch read whose start lies after its end",
     "PYLOG_DATA_LOSS": "records that a query still needed were removed from the beginning of the log, by retention or by DeleteRecords",
     "PYLOG_LOG_TRUNCATED": "a log ends before an offset that a query has read or planned to read",
-    "PYLOG_TOPIC_RECREATED": "a topic was deleted and made again while a query was reading it or writing to it",
+    "PYLOG_TOPIC_RECREATED": "a topic was deleted and created again while a query was reading it or writing to it",
     "PYLOG_TOPIC_DELETED": "a topic that a query was reading or writing to does not exist any more",
-    "PYLOG_PARTITION_GONE": "a partition that a query was reading is not there any more, or its topic is no longer subscribed to",
+    "PYLOG_PARTITION_GONE": "a partition that a query was reading does not exist any more, or the query no longer subscribes to its topic",
     "PYLOG_AVAILABLE_NOW_PARTITIONS": "with Trigger.AvailableNow, a batch whose partitions are not those seen at the start (Spark's MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED)",
     "PYLOG_AVAILABLE_NOW_BEYOND": "with Trigger.AvailableNow, a batch that ends after the end seen at the start (Spark's END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED)",
-    "PYLOG_AVAILABLE_NOW_LOST": "with Trigger.AvailableNow, partitions that went away meanwhile (Spark's LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW)",
+    "PYLOG_AVAILABLE_NOW_LOST": "with Trigger.AvailableNow, partitions that disappeared during the query (Spark's LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW)",
     "PYLOG_AVAILABLE_NOW_TRUNCATED": "with Trigger.AvailableNow, a log that ends before the end of a batch (Spark's END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW)",
     "PYLOG_INVALID_CHECKPOINT": "an offset in Spark's checkpoint that neither pylog nor Spark's Kafka connector wrote",
     "PYLOG_UNSUPPORTED_MODE": "a save or output mode that a log cannot offer",
@@ -42,10 +42,10 @@ CONDITIONS: dict[str, str] = {
     "PYLOG_CORRUPT_BATCH": "stored bytes whose checksum is wrong",
     "PYLOG_DELIVERY": "a record that the brokers refused or did not acknowledge",
     "PYLOG_NO_TRANSACTIONS": "brokers that cannot do what exactly-once writing needs",
-    "PYLOG_SINK_FENCED": "a write that runs twice at the same time, of which the other one goes on, or that was ended from outside (`abandonedAfter`)",
-    "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be made, read or trusted",
+    "PYLOG_SINK_FENCED": "a write that was started a second time and goes on there, or that was aborted as abandoned (`abandonedAfter`)",
+    "PYLOG_SINK_STATE": "the topic with the decisions of exactly-once writes cannot be created or read, or its records contradict each other",
     "PYLOG_TRANSACTION_LOST": "a transaction that the brokers ended before the write was committed",
-    "PYLOG_QUERY_STOPPED": "no failure: a micro-batch of `foreach_batch` that the query's stop has ended, for Spark to read",
+    "PYLOG_QUERY_STOPPED": "no failure: a micro-batch of `foreach_batch` ended because its query was stopped; only Spark looks at it",
     "PYLOG_NATIVE_MISSING": "the compiled part of pylog is not installed",
     "PYLOG_BROKER": "any other error answered by a broker or by the native client",
 }
@@ -96,8 +96,8 @@ _NATIVE_KINDS: dict[str, tuple[str, str]] = {
     "NOT_ENOUGH_REPLICAS": ("PYLOG_DELIVERY", "bring the missing brokers back or lower min.insync.replicas"),
 }
 
-#: Native kinds that may mean "the log moved under the reader", which failOnDataLoss=false may survive. A reader also times
-#: out when the log ends before its range does.
+#: Native kinds that may mean that records of a range are gone, with which a query goes on under failOnDataLoss=false. A reader
+#: also times out when the log ends before its range does.
 LOSS_KINDS = frozenset(
     {
         "OFFSET_OUT_OF_RANGE",
@@ -122,7 +122,7 @@ def from_native(kind: str, message: str) -> PylogError:
     sentence = message.rstrip(". ")
     if condition == "PYLOG_BROKER":
         sentence = f"{sentence} ({kind})"
-    if sentence.endswith("?"):  # it asks whether another name was meant
+    if sentence.endswith("?"):  # it suggests another name
         return PylogError(condition, sentence)
     if advice and ";" not in sentence:  # else the native sentence gives its own advice
         sentence = f"{sentence}; {advice}"
@@ -130,7 +130,7 @@ def from_native(kind: str, message: str) -> PylogError:
 
 
 class NativeModule(Protocol):
-    """What `native` gives: the module of `_native.pyi`, as far as source and sink use it."""
+    """The module that `native` returns: what source and sink use of `_native.pyi`."""
 
     @property
     def Client(self) -> type[Client]:  # noqa: N802 - the module's names
@@ -171,7 +171,7 @@ def native() -> NativeModule:
 def translated(to: Callable[[str, str], PylogError] = from_native) -> Iterator[None]:
     """Turn a ``NativeError`` raised inside the block into the `PylogError` that `to` gives, without a chain of causes.
 
-    Spark prints a whole chain of Python exceptions; the native error says nothing that the translated one does not.
+    Spark would print the whole chain of exceptions, and the native error says nothing that the translated one does not.
     """
     try:
         yield
@@ -183,7 +183,7 @@ def translated(to: Callable[[str, str], PylogError] = from_native) -> Iterator[N
 
 
 def native_kind(error: BaseException) -> tuple[str, str] | None:
-    """Give ``(kind, message)`` when `error` came from the native module, or from a document of it that does not fit; else None."""
+    """Give ``(kind, message)`` when `error` came from the native module, or from a document of it that could not be read; else None."""
     if type(error).__name__ in ("NativeError", "DocumentError") and len(error.args) == 2:
         return str(error.args[0]), str(error.args[1])
     return None

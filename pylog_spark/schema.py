@@ -28,7 +28,7 @@ READ_COLUMNS: dict[str, str] = {
     "headers": _HEADERS_DDL,
 }
 
-#: Columns of a write with the types that each may have. Others are left alone, as in Spark's Kafka connector.
+#: Columns of a write with the types that each may have. Other columns are not written, as by Spark's Kafka connector.
 WRITE_COLUMNS: dict[str, tuple[str, ...]] = {
     "value": ("binary", "string"),
     "key": ("binary", "string"),
@@ -51,7 +51,7 @@ def read_columns(schema: StructType) -> tuple[str, ...]:
     Raises
     ------
     PylogError
-        For a column that a record does not have, or of another type.
+        A column is none that a record has, or has another type.
     """
     if not schema.fields:
         raise PylogError(
@@ -73,19 +73,19 @@ def read_columns(schema: StructType) -> tuple[str, ...]:
 def write_columns(schema: StructType, topic: str | None) -> dict[str, str]:
     """Check the columns of a frame to be written and give those that make a record: the record's name -> the frame's.
 
-    A name in other letters than the record's (``VALUE``) counts, as names do in Spark, unless the frame has it in the record's, too.
+    Names are case-insensitive (``VALUE``), as in Spark; when a frame has several such columns, the one in the record's spelling is taken.
 
     Parameters
     ----------
     schema : StructType
         Of the frame.
     topic : str or None
-        The option `topic`, which makes the column needless.
+        The option `topic`; with it the column is not needed.
 
     Raises
     ------
     PylogError
-        When `value` or the topic is missing or a column has a type that a record cannot take.
+        `value` or the topic is missing, or a column has a type that a record cannot have.
     """
     given = {field.name.lower(): field for field in schema.fields} | {field.name: field for field in schema.fields}
     names = {name: given[name].name for name in WRITE_COLUMNS if name in given}
@@ -134,7 +134,7 @@ def arrow_schema(columns: Sequence[str], nullable: Mapping[str, bool]) -> pa.Sch
 
 
 def _as_declared(field: Any) -> bool:
-    """Whether a headers column leaves its parts nullable, as they are declared."""
+    """Whether the parts of a headers column are nullable, as they are declared."""
     if field.name != "headers":
         return True
     array = field.dataType

@@ -1,4 +1,4 @@
-"""How a partition is named everywhere in Python: its topic's name and its number. Equal to the plain tuple of the two."""
+"""The one type for a topic partition in Python: its topic's name and its number. Equal to a plain tuple of the two."""
 
 from __future__ import annotations
 

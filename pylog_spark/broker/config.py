@@ -1,7 +1,6 @@
-"""The settings of brokers and topics: found by name, parsed, and what holds where something is not given.
+"""The settings of brokers and topics: finding them by name, parsing them, and the value of one that is not given.
 
-They are declared in the native half (`broker_native/settings`), each once; this is what the broker makes of them. An unknown name is
-refused with the nearest known one. Nothing here reads a file or starts anything.
+They are declared in the native half (`broker_native/settings`), each once. An unknown name is refused, with the nearest known one. Nothing here reads a file or starts anything.
 
 A topic setting that is not given falls back to its broker settings in the order of its `synonyms` (Kafka's table:
 ServerTopicConfigSynonyms), then to its default. The defaults are Kafka 4.4's.
@@ -29,7 +28,7 @@ def find(settings: Mapping[str, Setting], name: str) -> Setting:
     Raises
     ------
     ConfigError
-        With the nearest known name when there is none.
+        There is none; the sentence has the nearest known name.
     """
     setting = settings.get(name) or (_ALIASES.get(name) if settings is BROKER else None)
     if setting is not None:
@@ -41,7 +40,7 @@ def find(settings: Mapping[str, Setting], name: str) -> Setting:
 
 
 def parse(settings: Mapping[str, Setting], given: Iterable[tuple[str, str]]) -> dict[str, Value]:
-    """Parse (name, text) pairs; of the same name the last one wins. Raises `ConfigError` at the first refused one."""
+    """Parse (name, text) pairs; when a name is given twice, the last one wins. Raises `ConfigError` for the first one that is refused."""
     parsed: dict[str, Value] = {}
     for name, text in given:
         setting = find(settings, name)
@@ -60,7 +59,7 @@ def keyword_settings(keywords: Mapping[str, object]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """The settings of one broker: what was given at the start, and what AlterConfigs changed since (wins)."""
+    """The settings of one broker: what was given at the start, and what AlterConfigs has changed since, which wins."""
 
     given: Mapping[str, Value]
     dynamic: Mapping[str, Value]
@@ -84,7 +83,7 @@ class BrokerConfig:
         return None if value is None else str(value)
 
     def is_given(self, name: str) -> bool:
-        """Whether somebody set it, at the start or later."""
+        """Whether it was set, at the start or later."""
         return name in self.dynamic or name in self.given
 
 
@@ -94,7 +93,7 @@ def broker_config(given: Iterable[tuple[str, str]] = ()) -> BrokerConfig:
 
 
 def topic_value(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, Value]) -> Value:
-    """What holds for a topic: its own value, else the first broker setting that is set, else the default."""
+    """The value for a topic: its own, else that of the first broker setting that is set, else the default."""
     if setting.name in overrides:
         return overrides[setting.name]
     for synonym in setting.synonyms:
@@ -105,14 +104,14 @@ def topic_value(broker: BrokerConfig, setting: Setting, overrides: Mapping[str, 
 
 
 def _times(value: Value, factor: int) -> Value:
-    """A value in a smaller unit. Whatever is negative means no limit, as in Kafka."""
+    """A value in a smaller unit. Every negative value means no limit, as in Kafka."""
     if factor == 1 or not isinstance(value, int):
         return value
     return value * factor if value > 0 else max(value, -1)
 
 
 def log_config(broker: BrokerConfig, overrides: Mapping[str, Value], *, internal: bool = False) -> dict[str, Any]:
-    """The configuration of one topic's logs for the native server, which wants all of it.
+    """The configuration of one topic's logs for the native server, which needs every setting.
 
     `internal`: the topic is one of the brokers' own, whose segments are rolled early so that they can be compacted.
     """
@@ -126,9 +125,9 @@ def log_config(broker: BrokerConfig, overrides: Mapping[str, Value], *, internal
 
 
 def native_settings(broker: BrokerConfig, cluster_id: str) -> str:
-    """The JSON that `NativeBroker` is made with: every setting that it reads, cluster id and advertised address.
+    """The JSON from which `NativeBroker` is built: every setting that it reads, the cluster id and the advertised address.
 
-    `advertised_host` and `advertised_port` are null when each client is given the address that it dialled.
+    `advertised_host` and `advertised_port` are null when each client is sent the address to which it connected.
     """
     host, port = None, None
     advertised = broker.text("advertised.listeners")
@@ -145,7 +144,7 @@ def parse_listener(name: str, text: str) -> tuple[str, int]:
     Raises
     ------
     ConfigError
-        For several listeners, another protocol, a missing or impossible port.
+        There are several listeners, another protocol, or a missing or impossible port.
     """
     scheme, separator, rest = text.strip().partition("://")
     if not separator:

@@ -84,7 +84,7 @@ class Controller:
         if session is None:
             return
         if self._guard is None and controller_id == self._membership.me.id:
-            # This broker was elected in a session that it then considered lost: nobody can be elected until it releases the document.
+            # This broker was elected in a session that it then considered lost: no broker can be elected until it releases the document.
             self._store.release(documents.CONTROLLER)
             self._membership.read_again(documents.CONTROLLER)
         if self._guard is None and self._membership.controller_id == -1:

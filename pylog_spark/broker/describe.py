@@ -1,8 +1,8 @@
-"""DescribeConfigs entries: the value of a setting, its source, and the values of the other sources. Pure.
+"""Entries of a DescribeConfigs response: the value of a setting, its source, and the values of the other sources. Pure functions.
 
-Entries are in the shape of the wire's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
-Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's or group's own value, the broker's changed
-one, the one given at the broker's start, the default.
+They have the fields of Kafka's DescribeConfigsResponse, in snake_case. Sources, and the order of synonyms, are
+Kafka's (org.apache.kafka.clients.admin.ConfigEntry.ConfigSource, KIP-226): the topic's or group's own value, the value that the
+broker was changed to, the one given at the broker's start, the default.
 """
 
 import enum

@@ -9,7 +9,7 @@ from pylog_spark.broker.setting import BY_DURATION, INT_MAX, ConfigError, Range,
 from pylog_spark.cluster.changes import ConfigRules
 from pylog_spark.offsets.reset import duration_ms
 
-#: Groups that may have settings of their own: each is written again with every change of one.
+#: Most groups that may have settings of their own. All of them are stored again with every change of one.
 GROUPS_MAX = 10_000
 
 GROUP_SETTINGS: tuple[Setting, ...] = declared("group")
@@ -17,7 +17,7 @@ GROUP: Mapping[str, Setting] = {setting.name: setting for setting in GROUP_SETTI
 
 
 def rules(broker: BrokerConfig) -> ConfigRules:
-    """How the settings of a group may change: within what `broker` allows groups."""
+    """How the settings of a group may change: within the limits that `broker` sets for groups."""
 
     def check(name: str, text: str) -> str:
         setting = config.find(GROUP, name)
@@ -40,7 +40,7 @@ def _check_bounds(broker: BrokerConfig, name: str, value: Value) -> None:
 
 
 def native(own: Mapping[str, str]) -> dict[str, Any]:
-    """A group's settings for the native server: those that it set."""
+    """A group's settings for the native server: only those that were set for it."""
     parsed = config.parse(GROUP, own.items())
     return {name: _native(name, value) for name, value in parsed.items()}
 

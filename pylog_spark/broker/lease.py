@@ -1,7 +1,7 @@
 """The thread that extends the native server's lease to lead. It is not the control loop, which may be busy.
 
 The lease lasts until the time at which an answered request was SENT, plus the session's time-out, less a margin: until
-then ZooKeeper surely keeps the session, so nobody else was elected. It is passed on as a time of the lease's own clock, never as a
+then ZooKeeper surely keeps the session, so no other broker was elected. It is passed on as a time of the lease's own clock, never as a
 duration, because a broker that is paused in between would lead for longer than its session lives. Requests count only in the
 session in which this broker is registered.
 """

@@ -1,6 +1,6 @@
 """DescribeConfigs and IncrementalAlterConfigs of resources of type BROKER_LOGGER (KIP-412): the levels of this broker's loggers.
 
-A level holds until it is changed again or the broker stops; nothing is stored. What is refused, and with which error, is Kafka's
+A level holds until it is changed again or the broker stops; nothing is stored. Which changes are refused, and with which error, is as in Kafka
 (org.apache.kafka.server.logger.RuntimeLoggerManager).
 """
 
@@ -12,13 +12,13 @@ from pylog_spark.cluster.errors import ErrorCode, Refusal
 
 RESOURCE_BROKER_LOGGER = 8
 _SET, _DELETE = 0, 1
-#: ConfigSource of these entries.
+#: The ConfigSource of these entries, by its number.
 _DYNAMIC_BROKER_LOGGER_CONFIG = 6
 _UNKNOWN_TYPE = 0
 
 
 def entries(node_id: int, name: str, docs: bool) -> list[messages.DescribeConfigsEntry] | Refusal:
-    """One entry for each logger of the broker `node_id`, which `name` has to name."""
+    """One entry for each logger of the broker `node_id`; refused when `name` is another broker's number."""
     return _other_broker(node_id, name) or [
         {
             "name": logger,
@@ -35,7 +35,7 @@ def entries(node_id: int, name: str, docs: bool) -> list[messages.DescribeConfig
 
 
 def alter(node_id: int, resource: messages.AlterConfigsResource, validate_only: bool) -> Refusal | None:
-    """Change the levels that a resource of the request names, all or none of them."""
+    """Change the levels that a resource of the request names: all of them, or none when one is refused."""
     configs = resource["configs"]
     refused = (
         _malformed(configs)
@@ -66,7 +66,9 @@ def _malformed(configs: Sequence[messages.AlterableConfig]) -> Refusal | None:
 def _other_broker(node_id: int, name: str) -> Refusal | None:
     if name == str(node_id):
         return None
-    return Refusal(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, so loggers of broker {name!r} are not here.")
+    return Refusal(
+        ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, not {name!r}: ask that broker about its loggers."
+    )
 
 
 def _refused(config: messages.AlterableConfig) -> Refusal | None:

@@ -1,7 +1,7 @@
-"""The loggers of a broker: their names, their levels by Kafka's words, and which broker a line is from.
+"""The loggers of a broker: their names, their levels in Kafka's words, and which broker a line comes from.
 
-They are loggers of Python's `logging`, so they belong to the process: several brokers in one have the same. ``root`` stands for ``pylog``, which is
-above all of them; Python's own root logger may be a user's program's and is left alone. Thread-safe as `logging` is.
+They are loggers of Python's `logging`, so they belong to the process: several brokers in one process share them. ``root`` stands for ``pylog``,
+which is above all of them; Python's own root logger belongs to the user's program and is left alone. Thread-safe as `logging` is.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ from pylog_spark.broker.setting import ConfigError
 ROOT = "root"
 _TOP = "pylog"
 
-#: Every logger and what it is about; those below ``pylog.broker`` are the native server's, too (`broker_native/log/src/loggers.rs`).
+#: Every logger and what it is about; those below ``pylog.broker`` are used by the native server, too (`broker_native/log/src/loggers.rs`).
 LOGGERS = {
     "pylog.broker": "Start and stop, topics and settings, panics, the log itself.",
     "pylog.broker.cluster": "The other brokers, the controller and its decisions.",
     "pylog.broker.coordinator": "Consumer groups, share groups, transactions.",
-    "pylog.broker.network": "Connections: turned away, closed, lost.",
+    "pylog.broker.network": "Connections: refused, closed, lost.",
     "pylog.broker.replication": "Leaders, followers and replicas in sync.",
     "pylog.broker.request": "Requests that are refused, fail, or cost too much.",
     "pylog.broker.storage": "Partition logs, disks, recovery, retention, compaction.",
@@ -28,7 +28,7 @@ LOGGERS = {
     "pylog.zookeeper.kazoo": "The library that speaks with ZooKeeper; errors only.",
 }
 
-#: `logging` has no name for this one.
+#: `logging` has no such level.
 TRACE = 5
 _OFF = logging.CRITICAL + 10
 #: Kafka's words, from the most detailed on.
@@ -46,7 +46,7 @@ _serving: contextvars.ContextVar[int | None] = contextvars.ContextVar("pylog_bro
 
 @contextlib.contextmanager
 def serving_as(node_id: int) -> Iterator[None]:
-    """Lines that this thread logs meanwhile are of the broker `node_id`. A new thread takes it over with `contextvars.copy_context`."""
+    """Inside the block, lines that this thread logs are those of the broker `node_id`. A new thread takes this over with `contextvars.copy_context`."""
     before = _serving.set(node_id)
     try:
         yield
@@ -55,7 +55,7 @@ def serving_as(node_id: int) -> Iterator[None]:
 
 
 def name_brokers() -> None:
-    """Give each record of these loggers the attributes ``broker`` (the broker's id, or None) and ``fields``. Once is enough."""
+    """Give each record of these loggers the attributes ``broker`` (the broker's id, or None) and ``fields``. Calling it again changes nothing."""
     for name in (_TOP, *LOGGERS):
         logging.getLogger(name).addFilter(_name_broker)
 
@@ -84,17 +84,17 @@ def levels() -> dict[str, str]:
 
 
 def _threshold(number: int) -> str:
-    """The word of a logger's level: of the least severe lines that it writes. OFF when it writes none."""
+    """Kafka's word for the level of a logger, which is that of the least severe lines that it writes. OFF when it writes none."""
     return next((word for word, least in LEVELS.items() if number <= least), "OFF")
 
 
 def severity(number: int) -> str:
-    """The word of a line's level."""
+    """Kafka's word for the level of a line."""
     return next((word for word, least in reversed(LEVELS.items()) if number >= least), "TRACE")
 
 
 def set_level(name: str, word: str | None) -> None:
-    """Give a logger the level `word`; None: that of the nearest logger above."""
+    """Give a logger the level `word`; with None it has that of the nearest logger above."""
     named(name).setLevel(logging.NOTSET if word is None else LEVELS[word])
 
 

@@ -378,7 +378,7 @@ class AllocateProducerIdsResponse(TypedDict):
     count: int
 
 
-# What the native server is told of topics and brokers (`NativeBroker.apply_topics`, `apply_cluster`)
+# What the native server gets to know of topics and brokers (`NativeBroker.apply_topics`, `apply_cluster`)
 
 
 class NativePartition(TypedDict):

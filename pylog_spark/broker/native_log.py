@@ -1,8 +1,8 @@
 """The lines of native brokers in Python's `logging`, as records of the loggers whose names they have.
 
-The native half queues its lines and hands them to `_deliver` in one thread of its own, a moment after they were logged, some each time and
-at least once a second; a record has the time at which its line was logged. Levels are `logging`'s: the native half is told which lines a logger
-would write, so that the others cost nothing; a change that is made with `setLevel` is seen within a second.
+The native half queues its lines. One thread of its own hands them to `_deliver` a moment later, several at a time, and calls it at least
+once a second; a record has the time at which its line was logged. Levels are those of `logging`: the native half is given the level of each
+logger, so that lines below it cost nothing; a change that is made with `setLevel` is seen within a second.
 """
 
 import atexit
@@ -12,9 +12,9 @@ from typing import TypedDict
 
 from pylog_spark.broker import loggers
 
-#: How long the stop of a broker waits for handlers that are slow to write its last lines.
+#: How long a broker that stops waits for slow handlers to write its last lines.
 _FLUSH_TIMEOUT_MS = 5_000
-#: The native numbers of levels, from off on.
+#: The native half numbers its levels so: 0 is off, 1 error. The levels of `logging` by these numbers.
 _SEVERITIES = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG, loggers.TRACE)
 _NATIVE = tuple(name for name in loggers.LOGGERS if name.startswith("pylog.broker"))
 
@@ -34,7 +34,7 @@ class Line(TypedDict):
 
 
 class _Native:
-    """What is used of the native module, once the log is open."""
+    """The functions of the native module that are used once the log is open."""
 
     def __init__(self) -> None:
         self.set_levels: Callable[[list[tuple[str, int]]], None] = lambda _levels: None
@@ -46,7 +46,7 @@ _native = _Native()
 
 
 def open_log() -> None:
-    """Take the lines of this process's native brokers. Called before the first one is made; nothing happens the second time."""
+    """Take the lines of this process's native brokers. Called before the first one is created; a second call changes nothing."""
     from pylog_spark import _native as module
 
     loggers.name_brokers()
@@ -57,7 +57,7 @@ def open_log() -> None:
 
 
 def take_levels() -> None:
-    """Let the native half know the levels that the loggers have now."""
+    """Give the native half the present levels of the loggers."""
     levels = [(name, _most_detailed(logging.getLogger(name))) for name in _NATIVE]
     if levels != _native.levels:
         _native.set_levels(levels)

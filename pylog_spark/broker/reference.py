@@ -10,21 +10,20 @@ from pylog_spark.markdown import table
 _INTRODUCTION = """\
 # Settings
 
-Names, types and defaults are Apache Kafka's, but where the meaning says otherwise. Written from the declarations in `broker_native/settings` by
-`pylog broker --list-settings`; a test keeps this page equal to them.
+Names, types and defaults are Apache Kafka's, unless the meaning says otherwise. This page is written by `pylog broker --list-settings`
+from the declarations in `broker_native/settings`; a test keeps it equal to them.
 
 A broker's settings are given with `--config NAME=VALUE`, in a `--config-file`, or as keywords of `start_broker`
 (`num_partitions=4`). Those marked "while running" can also be changed by Kafka's tools without a restart.
-`pylog config list broker` (`topic`, `group`, `client`) shows them in a terminal; `eval "$(_PYLOG_COMPLETE=bash_source pylog)"` lets bash complete their names behind `--config`; zsh and fish can do so as well.
+`pylog config list broker` shows them in a terminal, as it does for `topic`, `group` and `client`. After
+`eval "$(_PYLOG_COMPLETE=bash_source pylog)"` bash completes their names after `--config`; zsh and fish can do so as well.
 """
 
 
-_OF_TOPICS = (
-    "Set when a topic is created, or later with `pylog topic alter`. One that is not set falls back to the broker's.\n"
-)
+_OF_TOPICS = "Set when a topic is created, or later with `pylog topic alter`. A setting that is not set falls back to the broker setting that is named.\n"
 _OF_GROUPS = (
-    "Of one share group, set with `kafka-configs.sh --alter --group NAME --add-config NAME=VALUE`. One that is not set falls back to "
-    "the broker's.\n"
+    "Of one share group, set with `kafka-configs.sh --alter --group NAME --add-config NAME=VALUE`. A setting that is not set falls back "
+    "to the broker setting that is named.\n"
 )
 
 

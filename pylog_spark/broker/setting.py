@@ -1,8 +1,8 @@
 """What one setting is: name, type, default, valid range, importance, doc. They are declared in `broker_native/settings`, each once.
 
-A value travels as text (command line, properties file, wire, stored documents) and is used as a Python value; only `parse`
-and `show` go from one to the other. Types, importance and the way values are written are Apache Kafka's
-(org.apache.kafka.common.config.ConfigDef), so that Kafka's tools show them as they are used to.
+A value is text on the command line, in properties files, on the wire and in stored documents, and a Python value in the code;
+only `parse` and `show` convert between them. Types, importance and the way values are written are Apache Kafka's
+(org.apache.kafka.common.config.ConfigDef), so that Kafka's tools show them as usual.
 """
 
 import enum
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Value = bool | int | float | str | tuple[str, ...] | None
 
-#: What begins the text of a duration where a group may begin.
+#: Begins the value of share.auto.offset.reset that is a duration.
 BY_DURATION = "by_duration:"
 
 INT_MAX = 2**31 - 1
@@ -29,7 +29,7 @@ class ConfigError(ValueError):
 
 
 class Type(enum.IntEnum):
-    """Type of a setting; the number is its code in a DescribeConfigs answer (KIP-569)."""
+    """Type of a setting; the number is its code in a DescribeConfigs response (KIP-569)."""
 
     BOOLEAN = 1
     STRING = 2
@@ -80,7 +80,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """Where a share group begins."""
+    """Where a share group begins with a partition: the values of share.auto.offset.reset."""
 
     def accepts(self, value: Value) -> bool:
         if not isinstance(value, str) or not value.startswith(BY_DURATION):
@@ -92,10 +92,10 @@ class OffsetReset:
         return True
 
     def __str__(self) -> str:
-        return "earliest, latest or by_duration: with an ISO 8601 duration, as by_duration:PT1H"
+        return "earliest, latest or by_duration: followed by an ISO 8601 duration, such as by_duration:PT1H"
 
 
-#: Forms of texts that a declaration names.
+#: Forms of text, by the names that declarations use.
 _FORMS = {"offset-reset": OffsetReset()}
 
 
@@ -118,11 +118,11 @@ class Setting:
     default : Value
         Used when neither this setting nor a synonym is given. None means "not set".
     dynamic : bool
-        True when a running broker takes a change (AlterConfigs).
+        True when it can be changed while the broker runs (AlterConfigs).
     native : str
-        Field of the native half that takes the value; empty when Python alone uses it.
+        Field of the native half that has the value; empty when only Python uses it.
     synonyms : tuple of Synonym
-        For a topic setting, the broker settings it falls back to, the first one set wins.
+        For a topic setting, the broker settings that it falls back to; the first one that is set wins.
     aliases : tuple of str
         Other names accepted for the same setting.
     """
@@ -144,7 +144,7 @@ class Setting:
         Raises
         ------
         ConfigError
-            When it is not of this type or outside the valid range.
+            It is not of this type, or outside the valid range.
         """
         text = text.strip()
         try:

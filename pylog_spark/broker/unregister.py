@@ -27,7 +27,7 @@ def unregister_broker(
 def _outcome(registry: TopicRegistry, broker_id: int) -> Refusal | None:
     if not registry.shared:
         alone = forgotten({}, broker_id, registry.live().alive)
-        assert isinstance(alone, Refusal), "nobody else is known"
+        assert isinstance(alone, Refusal), "no other broker is known"
         return alone
     for _ in range(CONFLICTS_MAX):
         try:

@@ -27,8 +27,8 @@ Examples:
   pylog broker --data-dir ./2 --listen 127.0.0.1:9093 --zookeeper 127.0.0.1:2181/pylog --broker-id 2
 
 It prints one line on standard output when it is ready; its log goes to standard error. SIGTERM or
-Ctrl-C stops it cleanly; a kill at any moment loses no acknowledged record. For topics that also
-survive power loss, set durability=flushed on the topic, or log.durability=flushed on the broker.
+Ctrl-C stops it cleanly; a kill at any moment loses no acknowledged record. For topics whose records
+also survive power loss, set durability=flushed on the topic, or log.durability=flushed on the broker.
 """
 
 
@@ -61,9 +61,9 @@ def _list_settings(ctx: click.Context, _option: click.Parameter, asked: bool) ->
 @click.option("--zookeeper", "-z", metavar="HOST:PORT[/CHROOT]",
               help="The ZooKeeper that the brokers of a cluster share. Without it the broker runs alone.")  # fmt: skip
 @click.option("--broker-id", "-i", type=click.IntRange(0), metavar="N",
-              help="Number of this broker, which no other broker of the cluster has.  [default: 1]")  # fmt: skip
+              help="Number of this broker; each broker of a cluster has another one.  [default: 1]")  # fmt: skip
 @click.option("--log-level", "log_levels", default="info", metavar="LEVEL[,LOGGER=LEVEL...]", show_default=True,
-              help="How much the log says: off, fatal, error, warn, info, debug or trace; of single loggers as well, such as "
+              help="Level of the log: off, fatal, error, warn, info, debug or trace; single loggers may have another one, as in "
                    "info,pylog.broker.network=debug.")  # fmt: skip
 @click.option("--log-format", default="text", type=click.Choice(list(FORMATTERS)), show_default=True,
               help="Lines for people, or one JSON object each.")  # fmt: skip
@@ -140,6 +140,6 @@ def _read(config_file: str) -> list[tuple[str, str]]:
 
 
 def _take_all_descriptors() -> None:
-    """Raise the limit of open files as far as the system allows: each connection and each open segment takes a descriptor."""
+    """Raise the limit of open files as far as the system allows, because each connection and each open segment takes a file descriptor."""
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 _COLUMN_GAP = 2
-#: Settings of an option that its help names; of more, it says where they are listed.
+#: Most settings that the help of an option names. When there are more, it only says where they are listed.
 _NAMES_IN_HELP_MAX = 32
-#: Width of tables that a program reads, so large that no row is folded.
+#: Width of tables that do not go to a terminal: so large that no row is folded.
 _LINE_WITHOUT_END = 1_000_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ Owner = Literal["client", "broker", "topic", "group"]
 
 
 def settings_of(*owners: Owner) -> "list[SettingRow]":
-    """The settings of `owners` as they are declared, in the order of their names; of the same name the last one."""
+    """The settings of `owners` as they are declared, in the order of their names; when several owners have a name, the last one's."""
     from pylog_spark._native import settings
 
     rows = {row.name: row for owner in owners for row in settings(owner)}
@@ -41,7 +41,7 @@ def settings_of(*owners: Owner) -> "list[SettingRow]":
 
 
 class SettingOption(click.Option):
-    """An option that takes settings of `owners`, any number of times: a shell completes their names, ``--help`` says where they are listed.
+    """An option that takes settings of `owners`, any number of times. A shell completes their names; ``--help`` says where they are listed.
 
     Its value is a list of (name, value), or with `names_only` a tuple of names.
     """
@@ -62,7 +62,7 @@ class SettingOption(click.Option):
         return [CompletionItem(f"{row.name}{self._ending}", help=row.doc) for row in rows]
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The help, with the names of the settings where they are few."""
+        """The help, with the names of the settings when there are few."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
@@ -83,7 +83,7 @@ def bootstrap_option(command: _Command) -> _Command:
         show_default=True,
         show_envvar=True,
         metavar="HOST:PORT",
-        help="The broker to talk to.",
+        help="The broker to ask first.",
     )(command)
 
 
@@ -104,7 +104,7 @@ def client_config_option(command: _Command) -> _Command:
 
 
 def execute_option(command: _Command) -> _Command:
-    """Add --execute, without which a command that deletes or moves something only says what it would do."""
+    """Add --execute, without which a command that deletes or moves something only shows what it would do."""
     return click.option("--execute", is_flag=True, help="Do it; without --execute it is only shown.")(command)
 
 

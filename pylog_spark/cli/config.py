@@ -32,7 +32,7 @@ def config() -> None:
 @click.argument("owner", type=click.Choice(["client", "broker", "topic", "group"]), metavar="client|broker|topic|group")
 @json_option
 def list_settings(owner: Owner, as_json: bool) -> None:
-    """List the settings that there are, with their defaults and what they mean. Asks no broker."""
+    """List all settings with their defaults and meanings. Needs no broker."""
     rows = settings_of(owner)
     if as_json:
         kept = ("name", "kind", "default", "doc")
@@ -63,7 +63,7 @@ def describe(
 ) -> None:
     """Show settings, and where each value comes from.
 
-    Without a NAME, the settings of every broker; the NAME of a broker, or of its loggers, is its number.
+    The NAME of a broker, or of its loggers, is the broker's number. Without a NAME, all brokers are shown; topics must be named.
     """
     with admin_of(bootstrap, client_config) as admin:
         described = [_described(admin, kind, name, everything) for name in names or _all_of(admin, kind)]
@@ -93,8 +93,8 @@ Examples:
 @click.argument("name")
 @click.option("--set", "-s", "settings", cls=SettingOption, owners=["broker", "topic"], help="Repeatable.")
 @click.option("--delete", "-d", "deleted", cls=SettingOption, owners=["broker", "topic"], names_only=True,
-              help="Back to its default. Repeatable.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only ask the broker whether it would take the change.")
+              help="Set back to the default. Repeatable.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only ask the broker whether it would accept the change.")
 @bootstrap_option
 @client_config_option
 def alter(
@@ -108,7 +108,7 @@ def alter(
 ) -> None:
     """Change settings of the topic or broker NAME, or levels of the loggers of the broker NAME.
 
-    A level holds until the broker stops; deleted, it is that of the nearest logger above.
+    A level holds until the broker stops. A logger whose level is deleted has that of the nearest logger above.
     """
     changes: dict[str, str | None] = {**dict(settings), **dict.fromkeys(deleted)}
     if not changes:

@@ -1,4 +1,4 @@
-"""The log of `pylog broker` on standard error: one line each, as text that operators read and grep, or as JSON that programs read."""
+"""The log of `pylog broker` on standard error: one line for each record, as text that people read and search, or as JSON for programs."""
 
 import json
 import logging
@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from pylog_spark.broker import loggers
 
-#: What would end a line, or make a terminal do something: control characters and Unicode's ends of lines.
+#: Characters that would end a line or control a terminal: control characters and Unicode's line ends.
 _ESCAPES = {
     **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
     ord("\n"): "\\n",
@@ -20,7 +20,7 @@ class TextFormatter(logging.Formatter):
     """``2026-11-22T10:11:12.345Z WARN pylog.broker.network broker=1: closed the connection of ...``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format one line; ends of lines inside it are escaped."""
+        """Format one line; line ends inside it are escaped."""
         broker = getattr(record, "broker", None)
         whose = "" if broker is None else f" broker={broker}"
         said = "\n".join(filter(None, (record.getMessage(), _exception(self, record))))

@@ -28,7 +28,7 @@ Only in a store that several brokers share (an ephemeral document exists as long
 
 Not guaranteed: that an older pylog reads what a cluster of a higher level holds (`cluster.features`). A newer version is refused, never guessed at; an
 unknown field of a known version is refused too, because dropping it at the next write would lose it silently. Fields of
-registrations and change notifications that a newer broker adds are ignored: nobody writes those documents again.
+registrations and change notifications that a newer broker adds are ignored: those documents are never written again.
 """
 
 import json

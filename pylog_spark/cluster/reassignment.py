@@ -4,7 +4,7 @@ A move has three steps. `start` adds the new replicas and marks the ones to remo
 into the ISR; `election.reconcile` completes the move: when all replicas that stay are in sync, the others are removed. Until then it can
 be cancelled or replaced by another move; both start from the replicas before the first move.
 
-Not guaranteed: that a cancelled move restores the order of the replicas; those that are in both keep the order of the target.
+Not guaranteed: that a cancelled move restores the order of the replicas; those that are in both keep the order of the wanted replicas.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def start(
 ) -> tuple[Topic, dict[int, Refusal]]:
     """Begin to move partitions to the replicas of `targets` (None: cancel). Returns the topic, and why some partitions are not moved.
 
-    A target may have brokers that are dead, but known: the move waits for them. `reconcile` the topic before it is stored: a change
+    The wanted replicas may be on brokers that are dead, but known: the move waits for them. `reconcile` the topic before it is stored: a change
     of the order alone is complete at once. With `rules` a move that would leave fewer than min.insync.replicas in sync is refused.
     """
     after = list(topic.partitions)

@@ -341,7 +341,7 @@ class ConsumerGroup:
         try:
             offsets = self._readers.begin(stored)
         except LogError:
-            # The brokers do not say where to begin. Without the release nobody would read these partitions.
+            # The brokers do not say where to begin. Without the release no member would read these partitions.
             self._membership.release(stored)
             self._owned.difference_update(stored)
             raise

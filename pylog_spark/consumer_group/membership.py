@@ -100,7 +100,7 @@ class GroupMembership:
         }
 
     def claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """Claim those of `partitions` that nobody owns, and give the group's offset of each, None where there is none.
+        """Claim those of `partitions` without an owner, and give the group's offset of each, None where there is none.
 
         When another member releases one of the others, the store's `notify` is called, once. Raises `StoreError`.
         """
@@ -146,7 +146,7 @@ class GroupMembership:
             self._delete_owners(partitions)
         except RevisionConflict:
             self._check_registration()
-            # An earlier call whose answer was lost released some, or somebody did by hand: release the others.
+            # An earlier call whose answer was lost released some, or an administrator did: release the others.
             self._delete_owners([partition for partition in partitions if self._is_mine(partition)])
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Which records a query wants, as plain values: by topic, partition and offset, which cut the planned ranges, and by
-timestamp and key, which the native reader looks at before it builds a row.
+"""Which records a query wants, as plain values. Conditions on topic, partition and offset cut the planned ranges; those on
+timestamp and key are checked by the native reader before it builds a row.
 
 Texts of the options `filterKey` and `filterKeyPrefix` are read here. Keys and topics are compared byte by byte, unsigned, as
 Spark compares BINARY and STRING.
@@ -27,8 +27,8 @@ class BytesTest:
     Attributes
     ----------
     how : str
-        `IN`: one of `values`, None among them standing for no key. `PREFIX`: begins with one of them. `RANGE`: there is
-        one and it lies in ``[values[0], values[1])``, where None is no bound.
+        `IN`: the key is one of `values`, in which None stands for no key. `PREFIX`: it begins with one of them. `RANGE`: there
+        is a key and it lies in ``[values[0], values[1])``, where None is no bound.
     values : tuple
         See `how`.
     """
@@ -37,7 +37,7 @@ class BytesTest:
     values: tuple[bytes | None, ...]
 
     def takes(self, value: bytes | None) -> bool:
-        """Whether `value` meets it."""
+        """Whether `value` meets the condition."""
         if self.how == IN or value is None:
             return self.how == IN and value in self.values
         if self.how == PREFIX:
@@ -47,7 +47,7 @@ class BytesTest:
 
 
 class NativeFilter(TypedDict, total=False):
-    """The arguments of the native reader that leave rows out; an argument that would leave out none is absent."""
+    """The native reader's arguments for filters; an argument that would leave out no row is absent."""
 
     timestamps: list[tuple[int, int]]
     keys: list[tuple[str, list[bytes | None]]]
@@ -64,7 +64,7 @@ class RecordFilter:
     topics: tuple[BytesTest, ...] = ()
 
     def __and__(self, other: RecordFilter) -> RecordFilter:
-        """What both want."""
+        """The records that both want."""
         return RecordFilter(
             self.partitions & other.partitions,
             self.offsets & other.offsets,
@@ -81,7 +81,7 @@ class RecordFilter:
 
     @property
     def first_ms(self) -> int | None:
-        """The lowest timestamp wanted; None when an index of times cannot help (no record is older than 0)."""
+        """The lowest wanted timestamp; None when looking up an offset by time would not help (no record is older than 0)."""
         lowest = self.timestamps.spans[0][0] if self.timestamps else 0
         return lowest if lowest > 0 else None
 

@@ -1,4 +1,4 @@
-"""Where reading starts and ends, as the user says it: a closed set of types, and their parsing from option texts.
+"""Where reading starts and ends, as the user wrote it: a closed set of types, and how they are read from option texts.
 
 -1 (latest) and -2 (earliest) exist only in JSON texts and on the wire; `Specific` keeps them as they were written, because
 they mix with plain offsets there.
@@ -30,19 +30,19 @@ class Latest:
 
 @dataclass(frozen=True)
 class Back:
-    """So many offsets before the end of each partition, or its first offset when it holds fewer."""
+    """This many offsets before the end of each partition, or its first offset when it has fewer."""
 
     offsets: int
 
 
 @dataclass(frozen=True)
 class Ago:
-    """The first record of the last so many ms, or the end when there is none."""
+    """The first record of the last `ms` milliseconds, or the end when there is none."""
 
     ms: int
 
 
-#: What a user may say of a whole topic.
+#: What a user may write for a whole topic.
 Word = Earliest | Latest | Back | Ago
 
 
@@ -179,7 +179,7 @@ def check_names(limit: Limit, partitions: Iterable[TopicPartition], option: str)
     Raises
     ------
     LimitError
-        Naming the partitions that are missing or too many.
+        It names the partitions that are missing or too many.
     """
     topics: Mapping[str, Word] = {}
     if isinstance(limit, Specific):
@@ -207,7 +207,7 @@ def _per_partition(document: Mapping[str, Any], example: str) -> dict[TopicParti
         if not isinstance(numbers, dict):
             raise LimitError(f"topic {topic!r} must have an object of partition numbers, {example}")
         for name, said in numbers.items():
-            # Numbers in quotation marks are numbers to Spark's connector too.
+            # Spark's connector takes numbers in quotation marks, too.
             number = int(said) if isinstance(said, str) and re.fullmatch(r"-?\d+", said) else said
             if not name.isdecimal() or not isinstance(number, int) or isinstance(number, bool):
                 raise LimitError(f"{topic!r}, partition {name!r}: {said!r} cannot be used, {example}")
@@ -232,7 +232,7 @@ def _is_partition(number: object) -> bool:
 
 
 def _topics(text: str, example: str) -> dict[str, Any]:
-    # "@" cannot begin a topic's name: the part of pylog's own offset JSON that names topic ids.
+    # No topic's name begins with "@": such a key is the part of pylog's own offsets that has the topic ids.
     return {topic: said for topic, said in _json_object(text, example).items() if not topic.startswith("@")}
 
 

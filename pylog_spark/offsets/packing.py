@@ -1,6 +1,6 @@
 """Which ranges of offsets one Spark task reads.
 
-A task costs about 30 ms before it reads its first record, so ranges that are small for that may share one. A task reads its
+A task takes about 30 ms before it reads its first record, so ranges that are read in less time may share one. A task reads its
 ranges one after the other; those of one log partition in their order.
 """
 
@@ -29,14 +29,14 @@ def pack(
     ranges : iterable of OffsetRange
         Sorted, none empty.
     min_records : int, optional
-        Fewest offsets that are worth a task. Without it only ranges of the same log partition are put together: the pieces
+        Fewest offsets that are worth a task. Without it only ranges of the same log partition are put together: the parts
         that a filter has left of it.
     max_records : int, optional
         Most offsets of a group of several ranges.
     min_partitions : int, optional
-        Wanted number of groups; kept as far as there are ranges.
+        Wanted number of groups; met as far as there are ranges enough.
     work : callable, optional
-        For how many offsets a range counts where `min_records` is compared; without it, for as many as it has.
+        How many offsets a range counts as when groups are compared with `min_records`; without it, as many as it has.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _at_least(groups: list[list[OffsetRange]], wanted: int) -> list[list[OffsetR
 
 
 def _halves(group: list[OffsetRange]) -> list[list[OffsetRange]]:
-    """Cut between two ranges, where the larger part is the smallest; neither part is empty."""
+    """Cut between two ranges, where the larger part becomes as small as possible; neither part is empty."""
     before = list(accumulate(offsets.size for offsets in group))
     at = min(range(1, len(group)), key=lambda index: max(before[index - 1], before[-1] - before[index - 1]))
     return [group[:at], group[at:]]

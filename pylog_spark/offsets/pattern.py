@@ -1,8 +1,8 @@
-"""`subscribePattern`: a regular expression as Java writes it, looked for in topic names by Python's `re`.
+"""`subscribePattern`: a regular expression in Java's syntax, searched in topic names by Python's `re`.
 
 Translated: named groups ``(?<n>...)`` and ``\\k<n>``, quoting ``\\Q...\\E``, POSIX classes ``\\p{Alpha}`` and ``\\P{..}``,
-``\\h``, ``\\z``, ``\\Z``. Refused, rather than understood differently: class intersection ``[a&&b]``, nested classes, other
-``\\p{..}``, and whatever else `re` does not know (before Python 3.11 also possessive quantifiers and atomic groups).
+``\\h``, ``\\z``, ``\\Z``. Refused, because `re` would give them another meaning: class intersection ``[a&&b]``, nested classes, other
+``\\p{..}``, and all else that `re` does not know (before Python 3.11 also possessive quantifiers and atomic groups).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The position of a streaming query: what stands in Spark's checkpoint.
+"""The position of a streaming query, as it is written in Spark's checkpoint.
 
     {"@pylog": {"topic_ids": {"flights": "Qm1..."}, "version": 1}, "flights": {"0": 12, "1": 7}}
 
-The topics look as in the offsets of Spark's Kafka connector; ``@`` cannot begin a topic's name. The connector's own
-documents, which are the same without ``@pylog``, are read too: a query may go on with pylog from such a checkpoint. An offset is that of
-the next record to read. Spark compares offsets as JSON TEXT, so the document is canonical: topics sorted, partitions sorted
+Topics are written as in the offsets of Spark's Kafka connector; no topic's name begins with ``@``. The connector's own documents,
+which are the same without ``@pylog``, are read too, so that a query can go on with pylog from such a checkpoint. An offset is that
+of the next record to read. Spark compares offsets as JSON text, so the document is canonical: topics sorted by name, partitions
 by number, always written by `to_document`. Topic ids are absent where the brokers have none (Kafka before 2.8).
 """
 
@@ -26,7 +26,7 @@ class PositionError(ValueError):
 
 @dataclass(frozen=True)
 class Position:
-    """Offsets with the ids of their topics.
+    """Offsets, with the ids of their topics.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The ranges of offsets that Spark's tasks read, and their splitting: cut for cut that of Spark's KafkaOffsetRangeCalculator."""
+"""The ranges of offsets that Spark's tasks read, and how they are split: at the same offsets as by Spark's KafkaOffsetRangeCalculator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OffsetRange(NamedTuple):
 
 
 def in_words(ranges: Iterable[OffsetRange], most: int = 5) -> str:
-    """Give ranges for a line of a log: the offsets and partitions of each topic, and the `most` first ranges of each."""
+    """Describe ranges in a log line: for each topic the number of its offsets, and its first `most` ranges."""
     topics: dict[str, list[OffsetRange]] = {}
     for offsets in sorted(ranges):
         topics.setdefault(offsets.partition.topic, []).append(offsets)
@@ -62,8 +62,8 @@ def plan(
     if min_partitions is None or len(found) >= min_partitions:
         return found
     total = sum(offsets.size for offsets in found)
-    # Ranges too small for a piece of their own do not take part: the large ones share the pieces that remain. Told apart by
-    # their partition, so that a partition that was already split and has one small piece is left alone as a whole.
+    # Ranges too small to be split are left out: the large ones share the number that remains. They are left out by partition,
+    # so that a partition that was split by `max_records` and has one small part is not split further.
     small = [offsets for offsets in found if _pieces(offsets.size, total, min_partitions) == 1]
     whole = {offsets.partition for offsets in small}
     total_large = total - sum(offsets.size for offsets in small)

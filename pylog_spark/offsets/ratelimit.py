@@ -1,6 +1,6 @@
 """How much of the new records one micro-batch takes, counted in offsets. The arithmetic is that of Spark's Kafka connector
 (KafkaMicroBatchStream.rateLimit and delayBatch), floating point included: its options have the same names here, and a query
-moved from it has the same batch boundaries.
+that is moved from it to pylog has the same batch boundaries.
 
 Offsets are not records: compaction and transaction markers leave gaps. `records` counts what a reader sees.
 """
@@ -17,8 +17,8 @@ def rate_limit(limit: int, start: Mapping[TopicPartition, int], end: Mapping[Top
     """Cut the ends so that about `limit` offsets are taken, shared in proportion to what each partition has.
 
     A partition with anything new gets at least one offset, so with more such partitions than `limit` the batch is
-    larger than `limit`: a small partition is never starved. No end passes the given one. A share is rounded down, so that
-    what fits may leave an offset for the next batch.
+    larger than `limit`: a small partition is never starved. No end passes the given one. A share is rounded down, so a
+    batch that would fit exactly may leave an offset for the next one.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def rate_limit(limit: int, start: Mapping[TopicPartition, int], end: Mapping[Top
     start : mapping
         First offset to read, for every partition of `end`.
     end : mapping
-        What is there now.
+        The offset after the last record that there is now.
     """
     sizes = {partition: last - start[partition] for partition, last in end.items() if last > start[partition]}
     total = float(sum(sizes.values()))
@@ -46,5 +46,5 @@ def waits_for_more(new_offsets: int, min_offsets: int | None, waited_ms: float, 
 
 
 def new_offsets(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> int:
-    """Count the offsets between; partitions whose end lies before their start count nothing."""
+    """Count the offsets from `start` to `end`; partitions whose end lies before their start count nothing."""
     return sum(max(0, last - start[partition]) for partition, last in end.items())

@@ -1,4 +1,4 @@
-"""Where a group goes on whose offsets are reset: a pure decision per partition, with the words and limits of Kafka's tool.
+"""The new offsets of a group that is reset: a pure decision for each partition, with the words and limits of Kafka's tool.
 
 A position outside the log is moved to its nearer end; a time after the last record is the end.
 """
@@ -35,14 +35,14 @@ class ResetScenario:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a partition; offsets are one past the last record where they name an end.
+    """What is known of a partition. An end is the offset after the last record.
 
     Attributes
     ----------
     current : int or None
-        Where the group stands, None when it committed nothing.
+        The offset that the group has committed, None when it has none.
     at_time : int or None
-        The first record of the wanted time, None when there is none.
+        Offset of the first record at or after the wanted time, None when there is none.
     """
 
     start: int
@@ -52,7 +52,7 @@ class Known:
 
 
 def new_offset(scenario: ResetScenario, known: Known) -> int | None:
-    """The offset to go on at; None when it depends on where the group stands and the group stands nowhere."""
+    """The offset at which the group goes on; None when it depends on the committed offset and there is none."""
     if scenario.how is How.EARLIEST:
         return known.start
     if scenario.how is How.LATEST:
@@ -62,7 +62,7 @@ def new_offset(scenario: ResetScenario, known: Known) -> int | None:
     if scenario.how is How.OFFSET:
         return _within(scenario.value, known)
     if known.current is None:
-        # Kafka's tool sends the current position of nobody to the end, and refuses to shift it.
+        # Without a committed offset, Kafka's tool takes the end as the current position, and refuses to shift it.
         return known.end if scenario.how is How.CURRENT else None
     return _within(known.current + (scenario.value if scenario.how is How.SHIFT else 0), known)
 

@@ -1,4 +1,4 @@
-"""Sets of whole numbers as spans ``[start, end)``: partitions, offsets, timestamps that a filter wants.
+"""Sets of whole numbers (the partitions, offsets or timestamps that a filter wants) as spans ``[start, end)``.
 
 A text names them as numbers and ranges between commas: ``7``, ``0,3,8..12``, ``100..``, ``..200``; ``a..b`` is ``[a, b)``.
 """
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final
 
-#: What a signed 64-bit number can be: [LOWEST, BEYOND).
+#: Signed 64-bit numbers lie in ``[LOWEST, BEYOND)``.
 LOWEST = -(2**63)
 BEYOND = 2**63
 
-#: Longest text that a sentence repeats.
+#: Longest text that an error message repeats in full.
 _MOST_SHOWN = 80
 
 
@@ -41,7 +41,7 @@ class Spans:
         return cls.of((number, number + 1) for number in numbers)
 
     def __and__(self, other: Spans) -> Spans:
-        """What both hold."""
+        """The numbers that are in both."""
         return Spans(tuple(_common(self.spans, other.spans)))
 
     def __contains__(self, number: int) -> bool:
@@ -76,7 +76,7 @@ def _parse(text: str, value: Callable[[str], int | None], wanted: str) -> Spans:
         if not (low or high) or start is None or end is None:
             raise ValueError(f"must be {wanted}, not {_shown(text)}")
         if start >= end:
-            raise ValueError(f"has the empty range {_shown(item.strip())}; the first must be below the second")
+            raise ValueError(f"has the empty range {_shown(item.strip())}; its start must be lower than its end")
         spans.append((start, end))
     return Spans.of(spans)
 

@@ -1,4 +1,4 @@
-"""How the text of an option becomes a value. Each raises ValueError with the rest of the sentence "The option x ..."."""
+"""How the text of an option becomes a value. Each function raises ValueError with the rest of the sentence "The option x ..."."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def timeout(text: str) -> int:
 
 
 def topics(text: str) -> tuple[str, ...]:
-    """Names between commas, without blanks and repetitions."""
+    """Names between commas; blanks around them and repeated names are dropped."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise ValueError("must name at least one topic")
@@ -121,7 +121,7 @@ _APP_ID_MAX = 200
 
 
 def delivery(text: str) -> str:
-    """How often a row may arrive."""
+    """A delivery guarantee."""
     word = text.strip().lower()
     if word not in (EXACTLY_ONCE, AT_LEAST_ONCE):
         raise ValueError(f"must be {EXACTLY_ONCE} or {AT_LEAST_ONCE}, not {text!r}")
@@ -129,7 +129,7 @@ def delivery(text: str) -> str:
 
 
 def app_id(text: str) -> str:
-    """A name that becomes a part of transactional ids."""
+    """The name of an application, which becomes a part of transactional ids."""
     if not text.strip() or len(text) > _APP_ID_MAX or not text.isprintable():
         raise ValueError(f"must be 1 to {_APP_ID_MAX} printable characters, not {text!r}")
     return text

@@ -1,8 +1,9 @@
 """How much of the new records one micro-batch takes, counted in what a reader sees: rows, and stored bytes.
 
-Gaps of compaction, aborted transactions and markers are no rows, so offsets do not tell. Somebody who looks at the batches is
-asked (`advance`), in rounds: what is left of the limits is shared over the partitions in proportion to their new offsets;
-what a partition could not use is shared again. The number of rows is met exactly while there are enough.
+Gaps of compaction, aborted transactions and markers are no rows, so offsets do not say how many rows there are. A function that
+reads the batches' headers is called (`advance`), in rounds: what is left of the limits is shared over the partitions in
+proportion to their new offsets; what a partition could not use is shared again. The number of rows is met exactly while there
+are enough.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from pylog_spark.offsets import Offsets, TopicPartition
 
 
 class Wish(NamedTuple):
-    """Go from `start` towards `end`, past at most so many rows and stored bytes.
+    """Go from `start` towards `end`, past at most `records` rows and `size` stored bytes.
 
     Attributes
     ----------
     partition, start, end
         The range.
     records, size : int or None
-        The limits; None is none.
+        The limits; None is no limit.
     at_least_one : bool
         Whether a stored batch is taken even when it alone is larger than `size`.
     """
@@ -35,7 +36,7 @@ class Wish(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a wish gave: the offset reached, rows and stored bytes before it."""
+    """How far a wish came: the offset reached, and the rows and stored bytes up to it."""
 
     offset: int
     records: int
@@ -63,7 +64,7 @@ def cut_visible(
     records, size : int or None
         The limits.
     advance : callable
-        Looks at the batches.
+        Reads the headers of batches and says how far each wish came.
     """
     cut = _Cut(start, end, records, size, advance)
     if size is None and records is not None and cut.new_offsets <= records:
@@ -81,7 +82,7 @@ def cut_visible(
 
 
 class _Cut:
-    """Where the partitions with anything new are, and what is left of the limits."""
+    """How far the partitions with new offsets have come, and what is left of the limits."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class _Cut:
         self.moved = False
         self._end = end
         self._advance = advance
-        #: With fewer rows than partitions, those come first that another position would put last: nobody starves.
+        #: Which partition comes first. It changes with the position, so that each gets rows when there are fewer rows than partitions.
         self._turn = sum(self.reached.values()) % max(1, len(self.reached))
 
     @property
@@ -105,7 +106,7 @@ class _Cut:
 
     @property
     def open(self) -> list[TopicPartition]:
-        """Partitions that have more, in their turn."""
+        """Partitions that have more, in the order in which they are served."""
         partitions = list(self.reached)
         turned = partitions[self._turn :] + partitions[: self._turn]
         return [each for each in turned if self.reached[each] < self._end[each]]
@@ -127,7 +128,7 @@ class _Cut:
         return [self.wish(each, rows, size) for each, rows, size in wishes if rows != 0 and size != 0]
 
     def round(self, wishes: list[Wish]) -> bool:
-        """Carry out `wishes`; whether any got on."""
+        """Carry out `wishes`; give whether any partition moved on."""
         progress = False
         for wish, taken in zip(wishes, self._advance(wishes), strict=True):
             progress = progress or taken.offset > wish.start
@@ -143,7 +144,7 @@ class _Cut:
 def shares(total: int, weights: Sequence[int]) -> list[int]:
     """Divide `total` in proportion to `weights` (each at least 1); the sum is `total`.
 
-    Each gets at least 1 when there is enough, the first ones when there is not.
+    Each gets at least 1; when there is not enough for that, only the first ones do.
     """
     count = len(weights)
     if total <= count:

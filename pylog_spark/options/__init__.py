@@ -1,13 +1,13 @@
-"""Every option of ``format("pylog")``, once: name, type, default, where it may stand, and what it means.
+"""Every option of ``format("pylog")``, once: name, type, default, in which reads and writes it may be used, and what it means.
 
-The names and meanings are those of Spark's Kafka connector where it has them. Spark gives option names in lower case;
-sentences use the spelling of the table. `read_options` and `write_options` give frozen values, or a `PylogError` that says
-what to do. No pyspark here.
+The names and meanings are those of Spark's Kafka connector where it has them. Spark hands option names over in lower case;
+error messages use the spelling of the table. `read_options` and `write_options` return frozen values, or raise a `PylogError`
+that says what to do. pyspark is not imported here.
 
 | file | what is there |
 |---|---|
 | `table` | the options |
-| `names` | which names are known, refused, ignored; texts to values; settings of the native client |
+| `names` | which names are known, refused, ignored; the options' values; settings of the native client |
 | `java` | settings of the Java clients that are ignored or refused |
 | `read`, `write` | the options of a query as one value |
 | `page` | the documentation, made from the table |

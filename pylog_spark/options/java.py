@@ -1,6 +1,6 @@
 """The settings of Kafka's Java clients (consumer, producer, admin; kafka-clients 4.4) that the native client does not have:
-which are accepted and do nothing, and which are refused, each with its reason. With the native client's own table they are
-all the names that the Java clients know; a test compares.
+which ones are accepted and do nothing, and which ones are refused, each with its reason. Together with the native client's own
+settings they are all the names that the Java clients know; a test compares them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 #: Reasons that several settings share.
 _NO_GROUP = "pylog reads without joining a group"
 _NO_METRICS = "this client keeps no Java metrics; Spark's query progress and the brokers' metrics show the same"
-_METADATA = "metadata is asked for when it is needed: at every trigger, and when a leader has moved"
-_SHARE = "Spark's driver says what each task reads; a share group deals records out by itself"
+_METADATA = "metadata is requested when it is needed: at every trigger, and when a leader has moved"
+_SHARE = "Spark's driver decides what each task reads; a share group would divide the records itself"
 
 #: Accepted, so that a format("kafka") query runs unchanged, and without effect: name -> why that is right.
 IGNORED: dict[str, str] = {
     "auto.commit.interval.ms": "offsets are kept in Spark's checkpoint",
-    "bootstrap.resolve.timeout.ms": "a name is looked up for each connection, and tried again like one that is refused",
-    "buffer.memory.allocation.strategy": "kafka.buffer.memory bounds the records, however they are kept",
+    "bootstrap.resolve.timeout.ms": "a name is looked up for each connection; a look-up that fails is tried again, as a refused connection is",
+    "buffer.memory.allocation.strategy": "kafka.buffer.memory bounds the records, however their memory is allocated",
     "client.dns.lookup": "all addresses of a name are tried",
     "compression.gzip.level": "each codec is used at its default level",
     "compression.lz4.level": "each codec is used at its default level",
@@ -29,7 +29,7 @@ IGNORED: dict[str, str] = {
     "heartbeat.interval.ms": _NO_GROUP,
     "internal.throw.on.fetch.stable.offset.unsupported": "no committed offset is read",
     "max.poll.interval.ms": _NO_GROUP,
-    "max.poll.records": "records come as Arrow batches, see batchBytes",
+    "max.poll.records": "rows come as Arrow batches, whose size is batchBytes",
     "metadata.cluster.check.enable": "requests do not name the broker that they are meant for",
     "metadata.max.idle.ms": _METADATA,
     "metadata.recovery.rebootstrap.trigger.ms": "the addresses of kafka.bootstrap.servers are always tried as well",
@@ -47,25 +47,25 @@ IGNORED: dict[str, str] = {
     "session.timeout.ms": _NO_GROUP,
     "share.acknowledgement.mode": _SHARE,
     "share.acquire.mode": _SHARE,
-    "socket.connection.setup.timeout.max.ms": "a connection attempt has kafka.socket.connection.setup.timeout.ms",
+    "socket.connection.setup.timeout.max.ms": "every connection attempt has the same time, kafka.socket.connection.setup.timeout.ms",
 }
 
 _NO_CLASSES = "there are no Java classes in this client; leave it out"
 _NO_TLS = "TLS is not built yet: this client speaks to PLAINTEXT listeners only; leave it out and use such a listener"
 _NO_SASL = "SASL is not built yet: this client speaks to PLAINTEXT listeners only; leave it out and use such a listener"
 
-#: Refused, because leaving them out unnoticed would do something else than was asked for: name -> why, and what to do.
+#: Refused, because ignoring them would do something else than the user asked for: name -> why, and what to do.
 REFUSED: dict[str, str] = {
     "auto.offset.reset": "use startingOffsets to say where to begin",
     "bootstrap.controllers": "this client speaks to brokers; give kafka.bootstrap.servers",
-    "config.providers": "values are taken as they are written; put the values in themselves",
+    "config.providers": "values are used as they are written; give the values themselves",
     "enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed; leave it out",
     "interceptor.classes": _NO_CLASSES,
     "key.deserializer": "keys are read as binary; cast the column in Spark",
     "value.deserializer": "values are read as binary; cast the column in Spark",
     "key.serializer": "cast the column to string or binary in Spark",
     "value.serializer": "cast the column to string or binary in Spark",
-    "partitioner.class": f"{_NO_CLASSES} (rows with a key go where Kafka's own partitioner puts them; a column partition says it for each row)",
+    "partitioner.class": f"{_NO_CLASSES} (rows with a key go where Kafka's own partitioner puts them; a column partition chooses one for each row)",
     "partitioner.ignore.keys": "rows with a key go where Kafka's own partitioner puts them; leave it out, or drop the column key",
     "security.providers": _NO_CLASSES,
     "transaction.two.phase.commit.enable": "the sink prepares its transactions wherever the brokers can; leave it out",

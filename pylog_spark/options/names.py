@@ -1,4 +1,4 @@
-"""Which option names are known, and from the user's texts to values; of the native client's settings, to its table."""
+"""Which option names are known; the values of the options; which options are settings of the native client."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pylog_spark.offsets.pattern import PatternError
 from pylog_spark.options import java
 from pylog_spark.options.table import OPTIONS, Option
 
-#: Where the sink keeps its decisions. No pattern finds it, although the brokers do not count it as internal.
+#: The topic in which the sink keeps its decisions. No pattern matches it, although for the brokers it is not an internal topic.
 SINK_TOPIC = "__pylog_sink"
 
 BY_KEY = {option.name.lower(): option for option in OPTIONS}
 
-#: Names that Spark itself puts among the options, or that belong to it.
+#: Names of Spark's own among the options that it hands over.
 _SPARKS_OWN = frozenset({"checkpointlocation", "provider", "queryname"})
 
 #: Names that a user may well try, and why they are refused.
@@ -25,12 +25,12 @@ _REFUSED = {
     **{f"kafka.{name}": reason for name, reason in java.REFUSED.items()},
 }
 
-#: Settings that are no business of the native client: those of the Java client that mean nothing here, and those that the
-#: parts of this package read themselves.
+#: Settings that are not passed on to the native client: those of the Java client that have no effect here, and those that this
+#: package reads itself.
 _NOT_NATIVE = frozenset({*java.IGNORED, "group.id"})
 _CLIENT_PREFIX = "kafka."
 
-#: What Spark puts before the names of a table's OPTIONS, which it gives to nobody but the look at the table's columns.
+#: What Spark puts before the names of a table's OPTIONS. It passes them on only when it asks for the table's columns.
 _TABLE_PREFIX = "option."
 _TABLE = (
     "Spark gives a table of CREATE TABLE ... USING pylog none of its OPTIONS when it is read or written: name them in each statement "
@@ -39,7 +39,7 @@ _TABLE = (
 
 
 def check_names(given: Mapping[str, str]) -> None:
-    """Check that every option is known, whatever it is used for. What Spark can call before it knows more.
+    """Check that every option is known, for a batch read, a stream or a write. Spark calls this before it knows which it will be.
 
     Raises
     ------

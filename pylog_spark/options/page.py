@@ -47,8 +47,8 @@ _NO_SECURITY = "TLS and SASL are not built yet: this client speaks to PLAINTEXT 
 
 _PAGE = """# Options of format("pylog")
 
-Names are read in any case. Those that Spark's Kafka connector has too mean the same here. Written by
-`python -m pylog_spark.options > docs/options.md` from their declarations.
+Option names are case-insensitive. Those that Spark's Kafka connector has too mean the same here. This page is written by
+`python -m pylog_spark.options > docs/options.md` from the options' declarations.
 
 {options}
 ## Settings of the client
@@ -57,7 +57,7 @@ A `kafka.<name>` is a setting of the client under Kafka's own name:
 
 {client}
 The other settings of Kafka's Java clients are either accepted without effect, so that a query written for Spark's connector
-runs unchanged, or refused by a sentence. A name that neither client has is refused as a typing error.
+runs unchanged, or refused with the reason. A name that neither client knows is refused, with the nearest known name.
 
 {ignored}
 {refused}
@@ -73,7 +73,7 @@ them (murmur2), rows without one to one partition after the other, a batch at a 
 
 ## Errors
 
-Each error is a condition and one sentence. Spark shows it before and after the Python traceback; the setting
-`spark.sql.execution.pyspark.udf.hideTraceback.enabled=true` leaves only the sentence of errors in tasks.
+An error has a condition, which programs can look for, and one sentence. Spark shows both before and after the Python traceback; the setting
+`spark.sql.execution.pyspark.udf.hideTraceback.enabled=true` leaves the traceback of errors in tasks out.
 
 {conditions}"""

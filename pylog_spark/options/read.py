@@ -26,12 +26,12 @@ from pylog_spark.options.table import BATCH, STREAM
 
 #: How long a task waits for its records unless an option says otherwise: `spark.network.timeout`, which Spark's connector takes.
 POLL_TIMEOUT_MS = 120_000
-#: Offsets below which ranges of a micro-batch share a Spark task unless an option says otherwise. A task costs some 30 ms before its
-#: first record, in which it could read this many of 1 kB.
+#: Ranges of a micro-batch with fewer offsets share a Spark task unless an option says otherwise. A task takes some 30 ms before its
+#: first record; in that time it could read this many records of 1 kB.
 STREAM_MIN_RECORDS = 1_000
-#: And bytes, below which they do.
+#: The same for bytes: ranges with fewer share a Spark task.
 STREAM_MIN_BYTES = 1024 * 1024
-#: What a rack begins with that stands in an environment variable of the executors.
+#: A rack that begins so is the value of an environment variable of the executors.
 RACK_VARIABLE = "env:"
 
 
@@ -162,7 +162,7 @@ def _subscription(values: Mapping[str, Any]) -> Subscription:
 
 
 def _limit(values: Mapping[str, Any], edge: str, default: Limit) -> tuple[Limit, str]:
-    """Give the starting or ending limit and the option it comes from; a time for all wins, then times, then offsets."""
+    """Give the starting or ending limit and the option it comes from: a time for all partitions wins over times of single ones, these over offsets."""
     latest_when_missing = edge == "ending" or values["startingOffsetsByTimestampStrategy"] == "latest"
     if values[f"{edge}Timestamp"] is not None:
         return AtTimestamp(values[f"{edge}Timestamp"], {}, latest_when_missing), f"{edge}Timestamp"
@@ -184,7 +184,7 @@ def _refuse(limit: Limit, kind: type[Word], number: int, option: str, reason: st
 
 
 def _check_order(start: Limit, start_option: str, end: Limit, end_option: str) -> None:
-    """Refuse a start after the end where both are given as numbers; others are compared when they are resolved."""
+    """Refuse a start after the end where both are given as numbers; other limits are compared when their offsets are known."""
     before: Mapping[TopicPartition, int]
     after: Mapping[TopicPartition, int]
     if isinstance(start, Specific) and isinstance(end, Specific):
@@ -202,7 +202,7 @@ def _check_order(start: Limit, start_option: str, end: Limit, end_option: str) -
             place = partition.topic if partition.topic == "every partition" else str(partition)
             raise PylogError(
                 "PYLOG_START_AFTER_END",
-                f"{start_option} is {first} and {end_option} is {last} for {place}, which lies before it; exchange them or "
+                f"{start_option} is {first} and {end_option} is {last} for {place}, which is lower; exchange them or "
                 "choose a later end.",
             )
 
@@ -255,7 +255,7 @@ def _wanted(values: Mapping[str, Any]) -> RecordFilter:
 
 
 def _rack(said: str | None, setting: str | None) -> str:
-    """Where tasks are, said by either name: a rack, or ``env:`` and a variable that names it; "" for nowhere."""
+    """The rack of the tasks, by either option: its name, or ``env:`` and the variable that has it; "" when none is given."""
     if said is not None and setting is not None and said != setting:
         raise PylogError(
             "PYLOG_INVALID_OPTION",
@@ -270,7 +270,7 @@ def _rack(said: str | None, setting: str | None) -> str:
 
 
 def _isolation(said: str | None, setting: str | None) -> str:
-    """Committed records unless the user says otherwise, by either name."""
+    """The isolation level, by either option; committed records when none is given."""
     if said is not None and setting is not None and said != setting.strip().lower():
         raise PylogError(
             "PYLOG_INVALID_OPTION",

@@ -1,4 +1,4 @@
-"""The table of options; what a user may write, and what the documentation says of it."""
+"""The table of options: what a user may write, and what the documentation says about it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Option:
     Attributes
     ----------
     name, kind, default, doc : str
-        As documented; `default` is a text that `parse` reads, or "" for none.
+        As the documentation shows them; `default` is a text that `parse` reads, or "" for none.
     parse : callable
-        From the user's text to a value; raises ValueError with the rest of the sentence "option x ...".
+        Turns the user's text into a value; raises ValueError with the rest of the sentence "The option x ...".
     scopes : tuple of str
         Where the option may stand.
     ignored_in : tuple of str
@@ -63,7 +63,7 @@ OPTIONS: tuple[Option, ...] = (
         "regular expression",
         texts.pattern,
         READ,
-        "Topics to read: all in whose name this Java regular expression is found (`^` and `$` stand for the name's ends), except the brokers' internal ones. A stream finds new topics.",
+        "Topics to read: all in whose name this Java regular expression is found (`^` and `$` stand for the name's beginning and end), except the brokers' internal ones. A stream also reads matching topics that are created later.",
     ),
     Option("assign", "JSON", parse_partitions, READ, 'Partitions to read, `{"topicA":[0,1],"topicB":[2]}`.'),
     Option(
@@ -92,7 +92,7 @@ OPTIONS: tuple[Option, ...] = (
         "error or latest",
         texts.strategy,
         READ,
-        "What to do with a partition that has no record at or after the starting time: refuse, or begin at its end.",
+        "What to do with a partition that has no record at or after the starting time: `error` fails the query, `latest` begins at the partition's end.",
         "error",
     ),
     Option(
@@ -114,14 +114,14 @@ OPTIONS: tuple[Option, ...] = (
         "ms",
         texts.time_ms,
         (BATCH,),
-        "Where to end: before the first record at or after this time; latest when there is none. In a topic that is in no order of time, what stands behind that record is left out though it may be older: `filterTimestamp` looks at each record. Wins over `endingOffsetsByTimestamp`.",
+        "Where to end: before the first record at or after this time; latest when there is none. In a topic whose records are not in the order of their timestamps, all behind that record are left out, older ones too; `filterTimestamp` looks at each record. Wins over `endingOffsetsByTimestamp`.",
     ),
     Option(
         "failOnDataLoss",
         "boolean",
         texts.boolean,
         READ,
-        "Whether records that are gone although the query needed them (retention, a recreated topic) fail it. With false it goes on with what is left.",
+        "Whether the query fails when records that it needed are gone (by retention, or because their topic was deleted and created again). With false it goes on with what is left.",
         "true",
     ),
     Option(
@@ -132,7 +132,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         READ,
-        "Wanted number of Spark partitions: large offset ranges are split. Without it each log partition is one (small ones may share, see `minRecordsPerPartition`).",
+        "Wanted number of Spark partitions: large offset ranges are split until there are about so many. Without it each log partition is one Spark partition (small ones may share one, see `minRecordsPerPartition`).",
     ),
     Option(
         "maxRecordsPerPartition",
@@ -146,14 +146,14 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         READ,
-        "Fewest offsets that are worth a Spark partition of their own: smaller ranges, of whatever log partitions, share one and are read in it one after the other. `minPartitions` and `maxRecordsPerPartition` still hold. Without it each log partition is one in a batch read; in a stream 1000 holds, and with it `minBytesPerPartition`, so that a log partition is one as soon as there is work for it. 1 always gives each its own.",
+        "Fewest offsets that are worth a Spark partition of their own. Smaller ranges, also of different topics and log partitions, share one, in which they are read one after the other. `minPartitions` and `maxRecordsPerPartition` still hold. Default in a batch read: each log partition is one Spark partition. Default in a stream: 1000, together with the default of `minBytesPerPartition`. With 1 each log partition always is one Spark partition.",
     ),
     Option(
         "minBytesPerPartition",
         "size",
         texts.size,
         READ,
-        "Fewest bytes that are worth a Spark partition of their own: ranges that have as much share none, though they have fewer offsets than `minRecordsPerPartition`, with which this goes. An estimate, by the size that the records of the first new batch have in the log (one partition of each topic is looked at once a minute, compressed batches as they are stored). In a stream without `minRecordsPerPartition` 1048576 holds.",
+        "Fewest bytes that are worth a Spark partition of their own: a range with as many bytes shares none, even with fewer offsets than `minRecordsPerPartition`. In a batch read it needs that option. Bytes are estimated by the stored size (compressed, where batches are) of the records in the first new batch; one partition of each topic is looked at, once a minute. Default in a stream without `minRecordsPerPartition`: 1048576.",
     ),
     Option(
         "filterPartition",
@@ -167,21 +167,21 @@ OPTIONS: tuple[Option, ...] = (
         "numbers and ranges",
         parse_numbers,
         READ,
-        "Read only these offsets of every partition: `1000..2000,5000..`. What lies between is not fetched, and unlike `startingOffsets` an offset that the log does not hold is no error.",
+        "Read only these offsets of every partition: `1000..2000,5000..`. Offsets between the ranges are not fetched. Unlike in `startingOffsets`, an offset that the log does not have is no error.",
     ),
     Option(
         "filterTimestamp",
         "times and ranges",
         parse_times,
         READ,
-        "Read only records with these timestamps, in ms since 1970 or ISO 8601 with a zone: `2026-01-01T00:00:00Z..2026-01-02T00:00:00Z`. Reading begins at the first record at or after the first time. Timestamps need not be in order, so it goes on to the end of the range all the same; where they are in order, `endingTimestamp` stops earlier.",
+        "Read only records with these timestamps, in ms since 1970 or ISO 8601 with a zone: `2026-01-01T00:00:00Z..2026-01-02T00:00:00Z`. Reading begins at the first record at or after the first time. It does not stop at the last time, because timestamps need not be in order; where they are, `endingTimestamp` ends a batch read earlier.",
     ),
     Option(
         "filterKey",
         "text or JSON array",
         parse_keys,
         READ,
-        'Read only records with this key, or with one of several: `["a","b",null,{"hex":"00ff"}]`, where null stands for no key. Other records are left out before a row is built.',
+        'Read only records with this key, or with one of several: `["a","b",null,{"hex":"00ff"}]`, where null stands for no key. Other records are left out before rows are built.',
     ),
     Option(
         "filterKeyPrefix",
@@ -195,7 +195,7 @@ OPTIONS: tuple[Option, ...] = (
         "boolean",
         texts.boolean,
         (BATCH,),
-        "Whether conditions of the query on `topic`, `partition`, `offset`, `timestamp` and `key` (=, <=>, <, <=, >, >=, in, is null, is not null, each against a literal) become filters of the read. Needs Spark 4.1 and its setting `spark.sql.python.filterPushdown.enabled=true`, without which Spark refuses such a read. Load the frame anew for each query: Spark keeps what one query of a loaded frame has pushed, and reads so for the next one too, whatever that one asks for.",
+        "Whether conditions of the query on `topic`, `partition`, `offset`, `timestamp` and `key` (=, <=>, <, <=, >, >=, in, is null, is not null, each against a literal) become filters of the read. Needs Spark 4.1 and its setting `spark.sql.python.filterPushdown.enabled=true`, without which Spark refuses such a read. Call `load()` anew for each query: Spark keeps the conditions that the first query of a loaded frame has pushed down, and applies them to the next ones too.",
         "false",
     ),
     Option(
@@ -203,14 +203,14 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         (BATCH,),
-        "Most rows of the read in all: the first by topic, partition and offset. One Spark task reads them and fetches no more than it needs, so it suits a look at the data.",
+        "Most rows of the whole read: the first ones by topic, partition and offset. One Spark task reads them and fetches no more than it needs, so it suits a look at the data.",
     ),
     Option(
         "isolationLevel",
         "read_committed or read_uncommitted",
         texts.isolation,
         READ,
-        "Whether records of aborted transactions are left out and a read ends before the first transaction that is still open. The same as `kafka.isolation.level`; `read_committed` when neither is given, where Spark's Kafka connector reads uncommitted.",
+        "Which records of transactions are read. `read_committed`: only those of committed transactions, and a partition ends before its first open transaction. `read_uncommitted`: all of them. The same as `kafka.isolation.level`. When neither is given `read_committed`; Spark's Kafka connector then reads uncommitted.",
         "",
     ),
     Option(
@@ -218,14 +218,14 @@ OPTIONS: tuple[Option, ...] = (
         "name or env:NAME",
         texts.nonempty,
         READ,
-        "Where the reading tasks are, as in the brokers' `broker.rack`: with it, brokers whose `replica.selector.class` says so let each task read from a replica in its own rack. `env:NAME` takes the rack from the environment variable NAME of each executor (`spark.executorEnv.NAME`, or set by the cluster manager); where it is not set, the leader is read. The same as `kafka.client.rack`. The driver asks leaders in any case.",
+        "The rack that the reading tasks are in, as in the brokers' `broker.rack`. Brokers whose `replica.selector.class` is set then let each task read from a replica in its own rack. `env:NAME` takes the rack from the environment variable NAME of each executor (`spark.executorEnv.NAME`, or set by the cluster manager); where it is not set, the leader is read. The same as `kafka.client.rack`. The driver always asks leaders.",
     ),
     Option(
         "maxOffsetsPerTrigger",
         "number",
         texts.count,
         (STREAM,),
-        "Most offsets in one micro-batch, shared over the partitions by how much each has; one with anything new gets at least one. Needs Spark 4.2.",
+        "Most offsets in one micro-batch, shared over the partitions in proportion to their new offsets; each partition with new offsets gets at least one. Needs Spark 4.2.",
         "",
         (BATCH,),
     ),
@@ -234,7 +234,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         (STREAM,),
-        "Most rows in one micro-batch, reached exactly while there is enough: gaps of compaction, aborted transactions and transaction markers are not counted; what filters leave out is. Batches are looked at a second time for it, by their headers, when the limit could bind. Needs Spark 4.2.",
+        "Most rows in one micro-batch, met exactly while there are enough. Gaps of compaction, aborted transactions and transaction markers are not counted; records that filters leave out are. When the limit could be reached, the headers of the batches are read a second time for it. Needs Spark 4.2.",
         "",
         (BATCH,),
     ),
@@ -243,7 +243,7 @@ OPTIONS: tuple[Option, ...] = (
         "size",
         texts.size,
         (STREAM,),
-        "Most bytes in one micro-batch, as they are stored (compressed): `64m`, `1g` or a number. Stored batches are taken whole; one that alone is larger is taken alone. Of several limits the one that is reached first holds. Needs Spark 4.2.",
+        "Most bytes in one micro-batch, as they are stored (compressed): `64m`, `1g` or a number. Stored batches are taken whole; one that is larger than the limit is taken alone. Of several limits the one that is reached first holds. Needs Spark 4.2.",
         "",
         (BATCH,),
     ),
@@ -252,7 +252,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         texts.count,
         (STREAM,),
-        "Fewest offsets worth a micro-batch: with less, it waits up to `maxTriggerDelay` (the first batch of a run does not wait). Needs Spark 4.2.",
+        "Fewest offsets worth a micro-batch: while there are fewer, it waits up to `maxTriggerDelay` (the first batch of a run does not wait). Needs Spark 4.2.",
         "",
         (BATCH,),
     ),
@@ -277,21 +277,21 @@ OPTIONS: tuple[Option, ...] = (
         "ms",
         texts.count,
         READ,
-        "How long a task waits for records that the plan promised and for brokers that are away, retries included. Without it `kafka.default.api.timeout.ms`, when that is given, else 120000: `spark.network.timeout`, as in Spark's Kafka connector.",
+        "How long a task waits for the records of its offset range, and for brokers that do not answer, retries included. Default: `kafka.default.api.timeout.ms` when that is given, else 120000, which is Spark's `spark.network.timeout`, as in Spark's Kafka connector.",
     ),
     Option(
         "kafka.group.id",
         "name",
         texts.nonempty,
         READ,
-        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` show its lag: the offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow; those of the last one before a query is stopped, when it starts again. Never read back (the checkpoint is the truth), never an error; nothing is joined. Give each query its own. Without it nothing is committed.",
+        "Consumer group in which a stream shows its progress, so that Kafka's tools and `pylog group describe` show its lag. The offsets of a finished batch are committed there at the next trigger, or at the end of Trigger.AvailableNow; those of the last batch before a query is stopped, when it starts again. They are never read back (the checkpoint counts), a commit that fails is no error of the query, and the query does not join the group. Give each query a group of its own. Without this option nothing is committed.",
     ),
     Option(
         "fetchOffset.numRetries",
         "number",
         texts.number,
         READ,
-        "How often the driver asks: while no broker answers, each time for `kafka.default.api.timeout.ms` (60 s), so that it waits for brokers that are away for 3 minutes by default, as Spark's Kafka connector does; and when the brokers show a partition shorter than it was, before it believes that records are lost.",
+        "How often the driver tries to ask for offsets. While no broker answers, each try takes `kafka.default.api.timeout.ms` (60 s), so by default it waits 3 minutes for brokers, as Spark's Kafka connector does. When a partition seems shorter than it was, it asks this often before it believes that records are lost.",
         "3",
     ),
     Option(
@@ -299,7 +299,7 @@ OPTIONS: tuple[Option, ...] = (
         "ms",
         texts.number,
         READ,
-        "Pause before asking again, see `fetchOffset.numRetries`; the first between two requests within one such time is `kafka.retry.backoff.ms`.",
+        "Pause between the tries of `fetchOffset.numRetries`. Within one try, the first pause between two requests is `kafka.retry.backoff.ms`.",
         "1000",
     ),
     Option("topic", "name", texts.nonempty, (WRITE,), "Topic of all rows; wins over a column `topic`."),
@@ -308,7 +308,7 @@ OPTIONS: tuple[Option, ...] = (
         "exactly-once or at-least-once",
         texts.delivery,
         (WRITE,),
-        "`exactly-once`: readers of committed data see each row once, whatever crashes. `at-least-once`: a task that runs twice writes its rows twice; a little cheaper, and for brokers without transactions.",
+        "`exactly-once`: readers of committed data see each row once, whatever crashes. `at-least-once`: a task that runs twice writes its rows twice; it is a little cheaper, and works with brokers that have no transactions.",
         "exactly-once",
     ),
     Option(
@@ -316,21 +316,21 @@ OPTIONS: tuple[Option, ...] = (
         "text",
         texts.app_id,
         (WRITE,),
-        "Names a batch write, so that it can be repeated: of one name and one `topic`, each `txnVersion` is written once, and none below one that was. Only together with `txnVersion`.",
+        "Names a batch write, so that repeating it writes nothing twice: for one `txnAppId` and one `topic`, each `txnVersion` is written once, and none that is lower than one already written. Only together with `txnVersion`.",
     ),
     Option(
         "txnVersion",
         "number",
         texts.version,
         (WRITE,),
-        "Version of the write that `txnAppId` names, growing from write to write; in `foreachBatch`, the number of the batch.",
+        "Version of the write that `txnAppId` names; it grows from write to write. In `foreachBatch` it is the number of the batch.",
     ),
     Option(
         "abandonedAfter",
         "duration",
         texts.timeout,
         (WRITE,),
-        "After how long an exactly-once write that is not decided may be ended by others: when all of its open transactions are open for longer, its driver counts as gone. The next batch write, a stream that writes or the driver of a reader that is held back then aborts it; a driver that was only slow fails with `PYLOG_SINK_FENCED`, and none of its rows is there. From one second to a year; `kafka.transaction.timeout.ms` and 5 minutes (20 minutes in all) when it is not given. Give more to a job whose first task is done so long before its last.",
+        "After how long an exactly-once write that is not decided counts as abandoned: when all of its open transactions have been open for longer, its driver counts as dead. The next batch write, a stream that writes, or the driver of a reader that waits for the write's end then aborts it. A driver that was only slow fails with `PYLOG_SINK_FENCED`, and none of its rows is there. From one second to a year. Default: `kafka.transaction.timeout.ms` and 5 minutes more (20 minutes in all). Give more to a job whose first task ends so long before its last.",
     ),
     Option(
         "compression",
@@ -344,7 +344,7 @@ OPTIONS: tuple[Option, ...] = (
         "bytes",
         texts.count,
         READ,
-        "Size at which a batch handed to Spark is complete; bigger ones cost memory, smaller ones time.",
+        "Size in bytes at which a batch of rows is handed to Spark. Larger ones need more memory, smaller ones more time.",
         "1500000",
     ),
 )

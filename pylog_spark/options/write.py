@@ -14,9 +14,9 @@ from pylog_spark.options.table import WRITE
 DELIVERY_TIMEOUT_MS = 120_000
 #: Kafka's default `transaction.max.timeout.ms`: no broker allows more unless it is configured so.
 TRANSACTION_TIMEOUT_MS = 900_000
-#: How much longer than a task may write, a write that is not decided is left to its driver.
+#: A write that is not decided is left to its driver for this much longer than a transaction of a task may be open.
 _GRACE_MS = 300_000
-#: `abandonedAfter` where nothing else is said.
+#: Default of `abandonedAfter`.
 ABANDONED_AFTER_MS = TRANSACTION_TIMEOUT_MS + _GRACE_MS
 _TO_GIVE_IT_UP = f"leave it out, or set delivery to {AT_LEAST_ONCE}"
 
@@ -34,7 +34,7 @@ class WriteOptions:
     named : tuple of str and int, or None
         `txnAppId` and `txnVersion`.
     abandoned_after_ms : int
-        After how long others may end what is not decided.
+        After how long others may abort a write that is not decided.
     client : mapping
         Settings of the native client.
     """
@@ -50,7 +50,7 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
     """Read the options of a query that writes. Raises `PylogError` as `read_options` does."""
     values = option_values(given, WRITE)
     client = client_settings(given)
-    # Whatever of a write has to wait for brokers, its commit on the driver too, waits as long as its records do.
+    # Every part of a write that waits for brokers, also its commit on the driver, waits as long as its records do.
     client.setdefault("default.api.timeout.ms", client.get("delivery.timeout.ms", str(DELIVERY_TIMEOUT_MS)))
     codec = values["compression"]
     if codec is not None and client.setdefault("compression.type", codec) != codec:
@@ -68,7 +68,7 @@ def write_options(given: Mapping[str, str], *, streaming: bool = False) -> Write
 
 
 def _check_client(client: Mapping[str, str]) -> None:
-    """Refuse settings that transactions cannot live with."""
+    """Refuse settings with which transactions are not possible."""
     if (acks := client.get("acks", "all").strip().lower()) not in ("all", "-1"):
         raise PylogError(
             "PYLOG_INVALID_OPTION",
@@ -85,7 +85,7 @@ def _check_client(client: Mapping[str, str]) -> None:
 def _abandoned_after_ms(given: int | None, delivery: str, client: Mapping[str, str]) -> int:
     if given is None:
         timeout = client.get("transaction.timeout.ms", "").strip()
-        # A text that is no number is left for the client to refuse.
+        # The client refuses a text that is not a number.
         return int(timeout) + _GRACE_MS if timeout.isdecimal() else ABANDONED_AFTER_MS
     if delivery != EXACTLY_ONCE:
         raise PylogError(

@@ -120,9 +120,9 @@ def read_decision(ledger: Ledger, write: Write) -> Decision | None:
 
 
 def check_alive(ledger: Ledger, write: Write, transactions: Sequence[Transaction]) -> None:
-    """Refuse to decide on transactions that have ended: ordinary ones by their time-out, prepared ones because somebody ended them.
+    """Refuse to decide on transactions that have ended: ordinary ones by their time-out, prepared ones because another process ended them.
 
-    Nobody aborts them between this check and the decision: that takes fencing this driver first, and then the decision fails.
+    No other process aborts them between this check and the decision: it would fence this driver first, and then the decision fails.
     """
     lost = not_safe(
         transactions, ledger.describe([transaction.transactional_id for transaction in transactions]), now_ms()
@@ -219,7 +219,7 @@ def _end(ledger: Ledger, decision: Decision) -> list[str]:
 
 
 def _help_neighbours(client: Mapping[str, str], ledger: Ledger, write: Write) -> None:
-    """Finish decided batches whose drivers died, because nobody may ever run those batches again."""
+    """Finish decided batches whose drivers died, because those batches may never run again."""
     for other in ledger.neighbours(write.key):
         if needs_help(other, write, now_ms()):
             try:

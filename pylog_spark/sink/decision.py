@@ -12,7 +12,7 @@ The last record of a key in `TOPIC` says which version of a write is decided, an
 up, and a task that is late ends its own transaction. A batch that is done keeps its record, without transactions.
 `topic_ids` (absent when empty; only for a query): the id of each topic that it has written to, where brokers have ids. A topic with
 another id is another topic, and what the query wrote before is not in it.
-`revoked` (absent when empty): transactional ids of later versions that somebody other than their driver aborts; no decision may list
+`revoked` (absent when empty): transactional ids of later versions that another process than their driver aborts; no decision may list
 them. If they do not all fit into one record (`protocol.portion`), the others follow when these have ended.
 With `revoked`, a key about which nothing is decided has the version -1.
 """

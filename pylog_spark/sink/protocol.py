@@ -5,7 +5,7 @@ What holds, whichever process crashes at whatever point:
 - A version is decided once: the first decision that is stored about it stands, and its list of transactions is final.
 - The transactions of that list are only ever committed. Any other transaction of the same key is aborted in one of three cases: the
   decision about its version is stored; its own driver gives it up and knows, having fenced the others, that no decision lists it; or
-  somebody else ends it, after the one driver that is not fenced has stored that it is revoked: no decision may list it any more.
+  another process ends it, after the one driver that is not fenced has stored that it is revoked: no decision may list it any more.
 - A revocation stays stored until the transaction is ended or its version is decided, and a driver lists only transactions that are
   still open. So a driver that comes late finds either the revocation or the transaction ended.
 - Therefore a row is in the log, committed, if and only if its transaction is in the list of its version.
@@ -22,7 +22,7 @@ from pylog_spark.sink.decision import TOPIC, TRANSACTIONS_MAX, Decision, Transac
 from pylog_spark.sink.identity import BATCH, ONCE, STREAM, Write, parse_task_id
 from pylog_spark.sink.topics import checked
 
-#: State of a transaction that nobody has ended.
+#: State of a transaction that has not ended.
 OPEN = "Ongoing"
 #: Time-out of a transaction that no broker ends, as brokers describe one that is prepared (KIP-939).
 _NEVER_MS = 2**31 - 1
@@ -152,7 +152,7 @@ def next_step(
 
 
 def ended_from_outside(write: Write) -> PylogError:
-    """Give the error for a driver whose write was ended by somebody else before it was decided."""
+    """Give the error for a driver whose write another process ended before it was decided."""
     return PylogError(
         "PYLOG_SINK_FENCED",
         f"{write.title} was ended before it was committed, with pylog sink abort or because it was open for longer than its option "

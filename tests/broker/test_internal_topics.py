@@ -2,8 +2,8 @@
 
 Clients that speak to a coordinator without having looked for it (FindCoordinator makes the topic) get NOT_COORDINATOR. A
 fresh Apache Kafka says the same to all of these requests but TxnOffsetCommit, where it says COORDINATOR_NOT_AVAILABLE, after which
-clients look for it, too. AddOffsetsToTxn is answered by a transaction's coordinator, for a group that nobody may have looked for: there
-it is good at once, and makes no topic; here it makes the topic.
+clients look for it, too. AddOffsetsToTxn is answered by a transaction's coordinator; the client may not have looked for the coordinator
+of its group yet: there it succeeds at once, and makes no topic; here it makes the topic.
 """
 
 import json

@@ -235,7 +235,7 @@ def test_connections_leave_the_reserved_file_descriptors_to_logs_and_coordinator
             taken += 1
             assert taken < 100, "connections take what is reserved"
         assert taken >= 30
-        # Who is connected is served, whatever that needs: new segments, new logs, an offset.
+        # A client that is connected is served, whatever that needs: new segments, new logs, an offset.
         for number in range(1, 30):
             producer.produce("t", f"{number}".encode() * 60)
         assert producer.flush(30) == 0

@@ -1,4 +1,4 @@
-"""The native writer's transactions, and ending them from elsewhere, at pylog's broker and at Apache Kafka."""
+"""The native writer's transactions, and ending them from another client, at pylog's broker and at Apache Kafka."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping

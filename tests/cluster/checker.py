@@ -159,7 +159,7 @@ def _invented(view: _View) -> Iterator[Anomaly]:
         for offset, value in records:
             send = view.by_value.get(value)
             if send is None or send.place != place:
-                yield Anomaly("invented", f"{who} read {value!r} at {_at(place, offset)}; nobody sent it there")
+                yield Anomaly("invented", f"{who} read {value!r} at {_at(place, offset)}; no producer sent it there")
 
 
 def _torn_transactions(view: _View) -> Iterator[Anomaly]:

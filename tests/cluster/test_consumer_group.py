@@ -157,18 +157,18 @@ def test_without_auto_commit_only_commit_moves_the_group(
     assert stored(zookeeper, topic) == dict.fromkeys(range(PARTITIONS), 10)
 
 
-def test_a_program_hears_of_what_it_gives_up_in_time_to_commit_it(
+def test_a_program_learns_which_partitions_it_releases_in_time_to_commit(
     join: Callable[..., ConsumerGroup], broker: LocalBroker, topic: str
 ) -> None:
     events: list[Rebalance] = []
 
-    def heard(event: Rebalance) -> None:
+    def on_rebalance(event: Rebalance) -> None:
         events.append(event)
         if event.what == "releasing":
             first.commit()
 
     write(broker, topic, range(60))
-    first = join("a", auto_commit=False, on_rebalance=heard)
+    first = join("a", auto_commit=False, on_rebalance=on_rebalance)
     drain(first, count=60)
     second = join("b", auto_commit=False)
     share_evenly(first, second)

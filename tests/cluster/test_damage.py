@@ -1,5 +1,5 @@
-"""A replica whose files are lost while its broker is stopped: its leader fills it, or, where nobody else has all of it, the partition
-is refused by name. Nobody serves a log that lacks committed records.
+"""A replica whose files are lost while its broker is stopped: its leader fills it, or, where no other replica has all of it, the partition
+is refused by name. No broker serves a log that lacks committed records.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""Failover step by step: what is acknowledged stays, what cannot be kept is refused, and somebody leads soon.
+"""Failover step by step: what is acknowledged stays, what cannot be kept is refused, and a new leader is elected soon.
 
 It takes more than a minute: nearly every test waits until sessions end and followers lag, and until dead brokers are back.
 """
@@ -116,8 +116,8 @@ def test_with_one_required_what_an_isolated_leader_acknowledged_waits_for_it(ben
     assert all(send.outcome is Outcome.OK for send in attempt.send(20))
     bench.kill(leader)
     bench.network.heal()
-    until(lambda: bench.leader(place) == -1, "nobody leads")
-    # Nobody else has those records, so nobody else may lead, however long it takes.
+    until(lambda: bench.leader(place) == -1, "no replica leads")
+    # No other replica has those records, so no other one may lead, however long it takes.
     assert not attempt.accepted()
     assert bench.watcher.state(place).isr == (leader,)
     bench.heal()
@@ -157,7 +157,7 @@ def test_a_replica_that_may_lack_committed_records_does_not_lead_and_one_that_le
     assert {send.outcome for send in attempt.refused(5)} == {Outcome.FAILED}
     bench.kill(bench.leader(place))
     bench.start(early)
-    until(lambda: bench.leader(place) == -1, "nobody leads")
+    until(lambda: bench.leader(place) == -1, "no replica leads")
     assert not attempt.accepted()
     assert bench.leader(place) == -1
     bench.start(late)
@@ -263,7 +263,7 @@ def _leave_only_clients(bench: Bench, broker: int) -> None:
 @pytest.mark.parametrize(
     ("harm", "outage_max_s"),
     [
-        # Clients notice only by their own time-outs that nothing answers: a record, who leads now, the connection made anew.
+        # Clients notice only by their own time-outs that nothing answers: a record, the present leader, the connection made anew.
         (Bench.pause, SESSION_S + 3 * SILENCE_S),
         (Bench.cut_off_zookeeper, 3 * SESSION_S),
         (_leave_only_clients, 3 * SESSION_S),

@@ -1,4 +1,4 @@
-"""Brokers that share a ZooKeeper: who is there, who leads, who controls, when brokers stop, die, stand still and come back."""
+"""Brokers that share a ZooKeeper: which ones live and lead, and which one is the controller, when they stop, die, stand still and come back."""
 
 import json
 
@@ -30,7 +30,7 @@ def create(broker, name, partitions=6, factor=3):
 
 
 def create_everywhere(cluster, name, partitions=6, factor=3):
-    """Create a topic and wait until every broker has heard of it."""
+    """Create a topic and wait until every broker knows it."""
     create(cluster.brokers[0], name, partitions, factor)
     for broker in cluster.brokers:
         with Admin(broker.bootstrap_servers) as admin:

@@ -1,4 +1,4 @@
-"""The network of the tests: what is cut does not arrive, and arrives when it heals; who dials is known."""
+"""The network of the tests: what is cut does not arrive, and arrives when it heals; the process that opened a connection is known."""
 
 import gc
 import socket
@@ -134,7 +134,7 @@ def test_an_end_while_connections_are_being_made_leaves_none_open(server: socket
     def dial(port: int) -> None:
         while not stopped.is_set():
             with suppress(OSError):
-                # Nobody accepts while the network ends.
+                # No connection is accepted while the network ends.
                 socket.create_connection((HOST, port), _SOON_S).close()
 
     for _ in range(10):
@@ -143,7 +143,7 @@ def test_an_end_while_connections_are_being_made_leaves_none_open(server: socket
             threads = [threading.Thread(target=dial, args=(port,)) for _ in range(3)]
             for thread in threads:
                 thread.start()
-            until(lambda: network.dialled, "somebody dials", _DEADLINE_S)
+            until(lambda: network.dialled, "a connection is opened", _DEADLINE_S)
         stopped.set()
         for thread in threads:
             thread.join()

@@ -142,7 +142,7 @@ def test_a_session_that_ends_while_replicas_move(bench: Bench, role: str, harm: 
         bench.heal()
         until(lambda: bench.watcher.state(place).replicas == target, "the move is done")
         await_everybody(bench, history, [place])
-        # The document says so already; who is asked applies it a moment later.
+        # The document says so already; the broker that is asked applies it a moment later.
         until(lambda: admin.reassignments() == [], "every broker that is asked knows that the move is done")
     assert_whole(bench, history, [place])
 

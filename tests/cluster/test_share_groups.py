@@ -298,7 +298,7 @@ def test_a_setting_of_a_group_that_is_set_at_one_broker_acts_at_all(cluster: Loc
         lock_ms = str(20_000 + setter.broker_id)
         configure(setter, new_topic, share_record_lock_duration_ms=lock_ms)
         for broker in cluster.brokers:
-            until(lambda at=broker, ms=lock_ms: shown(at, new_topic, name) == ms, "all have heard of it")
+            until(lambda at=broker, ms=lock_ms: shown(at, new_topic, name) == ms, "all brokers know it")
     with Admin(cluster.bootstrap_servers) as admin:
         admin.create_topic(new_topic, PARTITIONS, 3)
     cluster.wait_in_sync(new_topic)

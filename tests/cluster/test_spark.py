@@ -51,7 +51,7 @@ class Gate:
                     here.touch()
                     end = time.monotonic() + DEADLINE_S
                     while not go.exists():
-                        assert time.monotonic() < end, "nobody opened the gate"
+                        assert time.monotonic() < end, "the gate was not opened"
                         time.sleep(0.01)
 
         return frame.mapInArrow(hold, frame.schema)

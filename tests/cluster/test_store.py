@@ -73,10 +73,10 @@ class HangsUp(threading.Thread):
                 for source, target in (pair, pair[::-1]):
                     threading.Thread(target=self._lead, args=(source, target), daemon=True).start()
 
-    def _granted(self, dialled):
+    def _granted(self, accepted):
         """Whether ZooKeeper, which closes some connections just after its own start, gave this one a session; it is closed."""
-        with dialled, socket.create_connection(("127.0.0.1", self._port)) as answering:
-            for source, target in ((dialled, answering), (answering, dialled)):
+        with accepted, socket.create_connection(("127.0.0.1", self._port)) as answering:
+            for source, target in ((accepted, answering), (answering, accepted)):
                 size = source.recv(4, socket.MSG_WAITALL)
                 if len(size) < 4:
                     return False

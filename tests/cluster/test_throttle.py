@@ -20,7 +20,7 @@ def test_a_follower_that_is_behind_keeps_to_the_limit_until_it_is_taken_away(clu
         behind = next(broker for broker in cluster.brokers if broker is not leader)
         admin.alter_configs("broker", str(behind.broker_id), {RATE: "1"})
     behind.terminate()
-    # It has said so when it is gone; who is asked applies it a moment later.
+    # It has said so when it is gone; the broker that is asked applies it a moment later.
     cluster.wait_for(lambda: not in_sync(cluster, new_topic, behind), "the others know that it is gone")
     with Producer(cluster.bootstrap_servers, new_topic) as producer:
         for _ in range(400):

@@ -27,7 +27,7 @@ def make_bench(tmp_path: Path) -> Iterator[Callable[..., SinkBench]]:
 
 class Shared:
     """A bench with one query for each step that goes from test to test, with its driver running: to start one costs more than all
-    that a test does with it. A test that fails leaves it to nobody.
+    that a test does with it. A test that fails leaves none to the next test.
     """
 
     def __init__(self, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -2,7 +2,7 @@
 
 In `make test` the drivers are the data source's own writer and tasks, without Spark's engine; a long run has Spark's, too.
 
-Drivers that are held up while somebody else does their work: `test_sink`. Spark's own speculation cannot be had here: a copy goes to
+Drivers that are held up while another driver does their work: `test_sink`. Spark's own speculation cannot be had here: a copy goes to
 another host only. Two attempts at one task, and a late one, are in ``tests/spark/test_sink_protocol.py`` and
 ``tests/unit/spark/test_sink_interleavings.py``.
 """

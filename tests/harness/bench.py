@@ -1,4 +1,4 @@
-"""A cluster that tests may harm: a `LocalCluster` of three brokers over a ZooKeeper that runs, all dialled through a `Network`, and what
+"""A cluster that tests may harm: a `LocalCluster` of three brokers over a ZooKeeper that runs, all reached through a `Network`, and what
 is known about it.
 
 Sessions and lags are short, so that a fault of a few seconds has consequences.
@@ -61,7 +61,7 @@ def end_name(broker: int) -> str:
 
 
 class _Dialled(LocalCluster):
-    """One whose brokers dial ZooKeeper and each other through a network."""
+    """One whose brokers connect to ZooKeeper and each other through a network."""
 
     def __init__(
         self, network: Network, directory: Path, brokers: int, zookeeper: ZooKeeper, chroot: str, **settings: Any
@@ -248,7 +248,7 @@ class Bench:
                 until(lambda asked=asked: asked.topics([name])[0].error is None, f"broker {broker} knows {name}")
 
     def leader(self, place: Place) -> int:
-        """Who leads, by the newest document that was seen; -1 for nobody."""
+        """The leader in the newest document that was seen; -1 for none."""
         return self.watcher.state(place).leader
 
     def followers(self, place: Place) -> list[int]:
@@ -277,7 +277,7 @@ class Bench:
         return "\n".join(f"broker {broker}: {line}" for broker, lines in logs.items() for line in lines)
 
     def collect_replicas(self, history: History, ends: Mapping[Place, int]) -> None:
-        """Note what the files of every replica hold; `ends` are the high watermarks, and nobody writes."""
+        """Note what the files of every replica hold; `ends` are the high watermarks, and no producer writes now."""
         for place, end in ends.items():
             for broker in self.watcher.state(place).replicas:
                 folder = self._directory / end_name(broker) / f"{place[0]}-{place[1]}"

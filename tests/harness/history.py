@@ -28,7 +28,7 @@ class Outcome(Enum):
 class Transaction:
     """One transaction: FAILED means that it is aborted for certain.
 
-    `began` is when its end was first asked for: until then nobody may see its records.
+    `began` is when its end was first asked for: until then no reader may see its records.
     """
 
     name: str

@@ -35,7 +35,7 @@ _OF_TAKERS = {
 class Taker(Client):
     """A member of a share group that accepts all that it is given, and waits for the answer before it wants more.
 
-    What another was given meanwhile it may still have in hand, as librdkafka fetches while nobody looks; it is refused then.
+    What another was given meanwhile it may still have in hand, as librdkafka fetches ahead; it is refused then.
     """
 
     def __init__(self, name: str, servers: str, history: History, seed: int, topic: str, group: str) -> None:

@@ -1,7 +1,7 @@
-"""A network that can be cut: every broker and ZooKeeper is dialled through a proxy that knows who dials.
+"""A network that can be cut: connections to every broker and to ZooKeeper go through a proxy that knows the process that opened them.
 
 Who dials is looked up by the process that owns the other end of a connection, so one advertised address is enough to cut any
-pair of processes apart, and root is not needed. A process that nobody named is a client.
+pair of processes apart, and root is not needed. A process without a name here is a client.
 
 `cut` is silent, as a real partition is: bytes wait and arrive when it heals, a new connection hangs. `reset` breaks what is
 connected and refuses what comes. `delay` holds every piece of bytes for a while.
@@ -174,7 +174,7 @@ class Network:
             await self._end(ends)
 
     async def _end(self, ends: list[asyncio.StreamWriter]) -> None:
-        """Close both ends once what was written has gone out, or at once when nobody waits for that."""
+        """Close both ends once what was written has gone out, or at once when that need not be waited for."""
         for end in ends:
             end.close()
         try:

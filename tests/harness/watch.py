@@ -115,7 +115,7 @@ class Watcher:
             self.controllers += now not in (-1, self.controller)
             self.controller = now
         elif path == CONTROLLER_EPOCH:
-            # Stored in one with who was elected: that is read before the epoch is published, so that nobody uses the controller before.
+            # Stored in one with who was elected: that is read before the epoch is published, so that no test uses the controller before.
             self._read(CONTROLLER)
             self.controller_epoch = 0 if stored is None else decode_number(CONTROLLER_EPOCH, stored.data, "epoch")
         elif stored is not None and self._revisions.get(path) != stored.revision:

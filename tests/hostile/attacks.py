@@ -169,7 +169,7 @@ def _flood_with(bout: Bout, request: bytes, code: Callable[[bytes], int], expect
 
 
 def half_frames(bout: Bout) -> None:
-    """Two hundred connections with half a frame each, which grows by a byte now and then; who is closed comes again."""
+    """Two hundred connections with half a frame each, which grows by a byte now and then; a client whose connection is closed connects again."""
     half = struct.pack(">i", MIB) + bytes(1_000)
     with contextlib.ExitStack() as stack:
         socks: list[socket.socket] = []
@@ -279,7 +279,7 @@ def long_polls(bout: Bout) -> None:
 
 
 def unread_answers(bout: Bout) -> None:
-    """Connections with 8 fetches each of 36,000 partitions, whose answers nobody reads."""
+    """Connections with 8 fetches each of 36,000 partitions, whose responses no client reads."""
     _hold(bout, hold_answers, 24)
 
 
@@ -313,6 +313,6 @@ ATTACKS = {
     "share-sessions": Attack(flood_of("share sessions"), "ever new sessions of a share group"),
     "producer-ids": Attack(producer_ids, "ever new idempotent producers"),
     "long-polls": Attack(long_polls, "fetches of 10,000 partitions that wait", 32),
-    "unread-answers": Attack(unread_answers, "answers of fetches of 36,000 partitions that nobody reads", 24),
+    "unread-answers": Attack(unread_answers, "responses to fetches of 36,000 partitions that no client reads", 24),
     "together": Attack(together, "all floods at once", 220),
 }

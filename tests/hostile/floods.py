@@ -143,7 +143,7 @@ def commit(group: str) -> bytes:
 
 
 def join(group: str) -> bytes:
-    """JoinGroup v4 of somebody who never comes back with the id that it gets."""
+    """JoinGroup v4 of a client that never comes back with the id that it gets."""
     protocols = struct.pack(">i", 1) + text("range") + struct.pack(">i", 0)
     timeouts = struct.pack(">ii", 1_800_000, 1_800_000)
     body = text(group) + timeouts + text("") + text("consumer") + protocols

@@ -5,9 +5,9 @@ answer took.
 send so much that a thread beside them would wait for Python and not for the broker.
 
 What an answer takes is counted without the time for which other processes had the processors: of a second in which half of them was
-somebody else's, half a second counts. On a machine that does nothing else it is the time on the wall, which is noted as well.
+another one's, half a second counts. On a machine that does nothing else it is the time on the wall, which is noted as well.
 
-Its records are numbered, from 0 on, and nobody else writes to its topic meanwhile: its first record has the number 0, the next one the
+Its records are numbered, from 0 on, and no other producer writes to its topic meanwhile: its first record has the number 0, the next one the
 number 1 and so on, and all below `Neighbour.count` were acknowledged.
 """
 

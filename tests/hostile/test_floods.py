@@ -128,7 +128,7 @@ def test_large_answers_that_nobody_reads_take_little_memory_and_hold_no_other_up
             for request in requests:
                 for _ in range(40):
                     attacker = stack.enter_context(connect(broker, from_host="127.0.0.2"))
-                    # Nobody reads, so the broker's sockets take little.
+                    # No client reads, so the broker's sockets take little.
                     attacker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                     with contextlib.suppress(ConnectionError):
                         attacker.sendall(request)

@@ -203,14 +203,14 @@ def hold_fetches(stack: contextlib.ExitStack, broker: LocalBroker | Address, hos
 
 
 def hold_answers(stack: contextlib.ExitStack, broker: LocalBroker | Address, host: str, count: int = 96) -> None:
-    """Connections with large answers that nobody reads."""
+    """Connections with large responses that no client reads."""
     request = fetch_of_many("empty", 36_000)
     for _ in range(count):
         send_what_is_taken(stack.enter_context(connect(broker, host)), request * 8)
 
 
 def hold_other_answers(stack: contextlib.ExitStack, broker: LocalBroker | Address, host: str) -> None:
-    """56 connections with requests that ask for much at once, and with several of those that ask for less, whose answers nobody reads."""
+    """56 connections with requests that ask for much at once, and with several of those that ask for less, whose responses no client reads."""
     loads = (
         (32, 1, offset_fetch_of_many("empty", 500_000)),
         (12, 8, offset_fetch_of_many("empty", 100_000)),

@@ -168,7 +168,7 @@ class Group:
         return {value for member in self.members for _, _, value in member.read}
 
     def until_all_is_read(self) -> None:
-        """Every record was read by somebody."""
+        """Whether every record was read by some member."""
         until(lambda: self.read() >= self._sent, f"all of {len(self._sent)} records are read")
 
     def reconnect(self) -> None:

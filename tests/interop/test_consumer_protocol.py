@@ -181,7 +181,7 @@ def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebala
 
 
 def test_nobody_loses_its_epoch_when_the_broker_is_killed(tmp_path: Path, new_topic: str) -> None:
-    # Nobody is to be found out here, and a busy machine's broker may be away for longer than the sessions of `SETTINGS`.
+    # No member is to be found dead here, and a busy machine's broker may be away for longer than the sessions of `SETTINGS`.
     broker = Brokers(tmp_path, **{**SETTINGS, "group_consumer_session_timeout_ms": 45_000})
     with broker, Group(broker.bootstrap_servers, new_topic) as group:
         group.produce(300)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 MANY = 50
-#: Of members that nobody kills: on a busy machine a broker may be away for as long as the others' sessions last.
+#: Of members that no test kills: on a busy machine a broker may be away for as long as the others' sessions last.
 PATIENT = {"session.timeout.ms": 45_000, "reconnect.backoff.max.ms": 500}
 
 
@@ -48,7 +48,7 @@ def test_every_record_is_read_while_members_of_three_clients_come_leave_and_die(
     until(lambda: group.committed() == group.ends(), "all is committed")
     assert group.state() == "STABLE"
     late.leave()
-    until(lambda: group.state() == "EMPTY", "nobody is left")
+    until(lambda: group.state() == "EMPTY", "no member is left")
     assert group.committed() == group.ends()
 
 
@@ -99,7 +99,7 @@ def test_a_static_member_that_restarts_gets_its_partitions_back_without_a_rebala
     until(lambda: again.partitions() == 3, "it has three partitions again")
     after = {member.group_instance_id: member for member in group.describe().members}
     assert (first.assignments, first.revocations) == (first.assignments[:rebalances], rebalances - 1), (
-        "nobody else noticed"
+        "no other member noticed"
     )
     assert before["two"].member_id != after["two"].member_id
     for name in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Committed offsets over a real client: they survive kill -9 and restart, Kafka's own tool reads them, nobody waits in vain."""
+"""Committed offsets over a real client: they survive kill -9 and restart, Kafka's own tool reads them, no request waits for ever."""
 
 import time
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Share groups (KIP-932) with Kafka's own client: the same program on pylog and on Apache Kafka gives the same.
 
-A record is acquired by one member, which accepts, releases, rejects or keeps it; who is gone gives back what it held. They take more than a
+A record is acquired by one member, which accepts, releases, rejects or keeps it; a member that is gone gives back what it held. They take more than a
 minute together: each is there for both brokers, and locks run out by the clock.
 """
 

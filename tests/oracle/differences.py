@@ -1,7 +1,7 @@
-"""Where pylog answers otherwise than Apache Kafka, each with its reason. What is not here must be equal.
+"""Where pylog's responses differ from Apache Kafka's, each with its reason. All other responses must be equal.
 
-A difference names the cases that show it and fails them as soon as they no longer do. `LASTING` ones are meant to stay;
-`GAPS` are to be closed, and tests/interop/FINDINGS.md says who notices them.
+A difference names the test cases that show it; they fail as soon as they no longer do. Those in `LASTING` are to stay; those in
+`GAPS` are to be closed, and tests/interop/FINDINGS.md says which users they affect.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ class Difference:
 
 LASTING: tuple[Difference, ...] = (
     Difference(
-        "an end that comes before the batches of its transaction may be asked for again",
+        "an EndTxn that arrives before the batches of its transaction can be retried",
         "EndTxn error_code",
-        "Java's producer sends one now and then where it has too little processor. Kafka's INVALID_TXN_STATE ends it; CONCURRENT_TRANSACTIONS "
-        "makes it send its batches and ask again.",
+        "Java's producer sometimes sends one when it gets too little processor time. Kafka's INVALID_TXN_STATE is fatal to it; with "
+        "CONCURRENT_TRANSACTIONS it sends its batches and tries again.",
         ("test_committing_an_empty_transaction_after_kip_890",),
     ),
     Difference(
         "a transaction that never began has not been running for long",
         "ListTransactions transaction_states",
-        "Kafka counts from 1970 what never began, so that every idle producer passes a filter for long transactions.",
+        "For a transaction that never began Kafka counts from 1970, so that every idle producer passes a filter for long transactions.",
         ("test_transactions_are_listed_by_state_and_producer",),
     ),
     Difference(
         "a sequence of an ended transaction is no retry",
         "Produce responses.partition_responses.*",
-        "librdkafka gives the sequences of records that it aborted, but that were written, to the next transaction's: Kafka takes those "
-        "for a retry, acknowledges them and writes nothing. UNKNOWN_PRODUCER_ID makes it abort and go on with a new epoch.",
+        "When librdkafka has aborted records that were written all the same, it uses their sequence numbers for the next transaction. Kafka "
+        "takes these records for a retry, acknowledges them and writes nothing. UNKNOWN_PRODUCER_ID makes it abort and go on with a new epoch.",
         ("test_other_records_under_the_sequence_of_an_aborted_one",),
     ),
     Difference(
@@ -48,58 +48,58 @@ LASTING: tuple[Difference, ...] = (
     Difference(
         "settings of Kafka that have no meaning here",
         "CreateTopics topics.configs.*",
-        "Tiers and throttled replicas do not exist, records are kept as compressed by the producer; `durability` is pylog's own; "
+        "There is no tiered storage, records stay compressed as the producer sent them; `durability` is pylog's own; "
         "min.insync.replicas is an ordinary default (Kafka stores it for the cluster when eligible leader replicas are on).",
         ("test_the_settings_of_a_new_topic_are_in_the_answer",),
     ),
     Difference(
         "no setting is stored for the whole cluster",
         "DescribeConfigs results.configs.min.insync.replicas",
-        "Kafka stores min.insync.replicas for the cluster when eligible leader replicas are on; one broker has no such election.",
+        "Kafka stores min.insync.replicas for the cluster when eligible leader replicas are on; a single broker has no such election.",
         ("test_the_defaults_of_all_brokers_are_empty",),
     ),
     Difference(
-        "a default that comes from hours is told as synonym",
+        "a default that comes from a setting in hours is listed as a synonym",
         "DescribeConfigs results.configs.segment.ms.synonyms.log.roll.hours",
-        "Kafka leaves log.roll.hours out, though its value holds; whoever looks for where 7 days come from finds it here.",
+        "Kafka leaves log.roll.hours out, although its value is used; here the list shows where the 7 days come from.",
         ("test_a_default_has_the_source_default",),
     ),
     Difference(
         "a nonsensical config operation is the client's mistake",
         "IncrementalAlterConfigs responses.error_code",
-        "Kafka fails inside (UNKNOWN_SERVER_ERROR); INVALID_REQUEST says what is wrong.",
+        "Kafka answers with an internal error (UNKNOWN_SERVER_ERROR); INVALID_REQUEST says what is wrong.",
         ("test_changes_that_are_refused",),
     ),
     Difference(
         "only whole batches are sent",
         "Fetch responses.partitions.records",
-        "Kafka cuts the run of batches at the byte limit; clients throw the cut batch away. pylog does not send it.",
+        "Kafka cuts the batches at the byte limit; clients discard the incomplete last one. pylog does not send it.",
         ("test_the_partition_limit_cuts_between_batches_of_the_log_as_kafka_does",),
     ),
     Difference(
         "an unknown isolation level reads uncommitted",
         "Fetch *",
-        "Kafka fails inside (UNKNOWN_SERVER_ERROR). No client sends one.",
+        "Kafka answers with an internal error (UNKNOWN_SERVER_ERROR). No client sends one.",
         ("test_isolation_level_7_is_refused",),
     ),
     Difference(
-        "nobody can pose as a replica",
+        "a client cannot pose as a replica",
         "Fetch *error_code",
-        "Kafka says NOT_LEADER_OR_FOLLOWER for a broker that is no replica. There are no replicas here: the whole request is "
+        "Kafka answers NOT_LEADER_OR_FOLLOWER to a broker that is no replica. A broker without a cluster has no other replicas: the whole request is "
         "refused with CLUSTER_AUTHORIZATION_FAILED.",
         ("test_a_consumer_cannot_pose_as_a_replica",),
     ),
     Difference(
         "a producer id needs an epoch",
         "Produce responses.partition_responses.*",
-        "Kafka takes a batch with a producer id and epoch -1, which no client sends; later checks could not tell its epochs apart.",
+        "Kafka takes a batch with a producer id and epoch -1, which no client sends; later checks could not distinguish its epochs.",
         ("test_a_producer_id_with_a_negative_epoch",),
     ),
     Difference(
-        "a refusal tells where the log begins",
+        "a refusal has the log's start offset",
         "Produce responses.partition_responses.log_start_offset",
         "Kafka refuses a records field that is not one batch, and a batch that belongs to no transaction, before it looks at "
-        "the log, so it cannot tell. Harmless.",
+        "the log, so it does not know that offset. Harmless.",
         (
             "test_a_transactional_batch_without_its_partition_added_is_refused",
             "test_a_batch_after_the_end_of_its_transaction_is_refused",
@@ -114,25 +114,25 @@ LASTING: tuple[Difference, ...] = (
     Difference(
         "offsets of a batch have no gaps",
         "Produce responses.partition_responses.*",
-        "Kafka looks at the offsets of compressed records only; here the uncompressed ones are looked at, and a gap is refused.",
+        "Kafka checks the offsets of compressed records only; here those of uncompressed ones are checked too, and a gap is refused.",
         ("test_offset_deltas_with_a_gap_are_taken_uncompressed",),
     ),
     Difference(
         "an unknown codec is named",
         "Produce responses.partition_responses.*",
-        "Kafka fails inside (UNKNOWN_SERVER_ERROR); UNSUPPORTED_COMPRESSION_TYPE says what is wrong.",
+        "Kafka answers with an internal error (UNKNOWN_SERVER_ERROR); UNSUPPORTED_COMPRESSION_TYPE says what is wrong.",
         ("test_an_unknown_codec_is_refused",),
     ),
     Difference(
-        "compressed bytes that are none are named",
+        "bytes that are not compressed as they claim are named",
         "Produce responses.partition_responses.*",
-        "Kafka fails inside (UNKNOWN_SERVER_ERROR); INVALID_RECORD says what is wrong.",
+        "Kafka answers with an internal error (UNKNOWN_SERVER_ERROR); INVALID_RECORD says what is wrong.",
         ("test_compressed_bytes_that_are_none_are_refused",),
     ),
     Difference(
         "a partition named twice is written twice",
         "*",
-        "Kafka keeps the last batch of a partition that one request names twice and loses the others without a word.",
+        "Kafka keeps the last batch of a partition that one request names twice and silently loses the others.",
         ("test_a_topic_named_twice_in_a_request_is_written_twice",),
     ),
 )
@@ -141,7 +141,7 @@ GAPS: tuple[Difference, ...] = (
     Difference(
         "the classic leave request does not know members of KIP-848 groups",
         "LeaveGroup members.error_code",
-        "Kafka removes them; an Admin client's removeMembersFromConsumerGroup is told UNKNOWN_MEMBER_ID here.",
+        "Kafka removes them; an Admin client's removeMembersFromConsumerGroup gets UNKNOWN_MEMBER_ID here.",
         ("test_a_member_of_a_consumer_group_is_removed_by_the_classic_leave_request",),
     ),
     Difference(

@@ -198,7 +198,7 @@ class Script:
     def fetch(
         self, topic: str, offset: int, partition: int = 0, *, version: int | None = None, **fields: Any
     ) -> Answer:
-        """Fetch from one partition. Fields of the partition and of the request are told apart by their names."""
+        """Fetch from one partition. Fields of the partition and of the request are distinguished by their names."""
         partition_names = {"current_leader_epoch", "last_fetched_epoch", "log_start_offset", "partition_max_bytes"}
         inner = {name: fields.pop(name) for name in partition_names & fields.keys()}
         wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20, **inner}

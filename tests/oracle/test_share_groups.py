@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): who is a member, sessions, which records a member gets, what becomes of them, administration.
+"""Share groups (KIP-932): members, sessions, which records a member gets, what becomes of them, administration.
 
 What ShareFetch answers is compared by offset: how often each record was delivered, and the errors; not how runs are cut, nor partitions
 without news. Epochs of groups are not: Apache Kafka raises them when it has made the share partitions, at its own time.

@@ -1,6 +1,6 @@
-"""Where format("pylog") means to do otherwise than Spark's Kafka connector, each with its reason.
+"""Where format("pylog") differs from Spark's Kafka connector on purpose, each with its reason.
 
-What is not here must be equal: tests show each difference by `Ways.differ` (or by naming it), and fail as soon as it is none.
+All else must be equal. Tests show each difference by `Ways.differ` (or by its name), and fail as soon as there is no difference.
 ``python -m tests.parity.differences > docs/parity.md`` writes the page of the documentation.
 """
 
@@ -21,28 +21,28 @@ class Difference:
 DIFFERENCES: dict[str, Difference] = {
     "isolation level": Difference(
         "reads `read_uncommitted` by default",
-        "reads `read_committed` by default; `isolationLevel` and `kafka.isolation.level` choose",
-        "Rows of aborted transactions are no rows. On a topic without transactions both are the same.",
+        "reads `read_committed` by default; `isolationLevel` or `kafka.isolation.level` changes that",
+        "Records of aborted transactions should not be rows. On a topic without transactions both are the same.",
     ),
     "user schema": Difference(
         "`.schema()` is refused",
         "`.schema()` may name fewer columns, in any order; only those are built",
-        "Spark hands a Python source no column list, and building fewer columns is faster.",
+        "Spark does not tell a Python source which columns a query uses, and building fewer columns is faster.",
     ),
     "unknown options": Difference(
         "an option that does not exist is ignored",
         "it is refused, with the nearest name",
-        "A misspelt option is a setting that silently does not hold.",
+        "With a misspelt option, a query would silently run without it.",
     ),
     "unknown client settings": Difference(
         "a `kafka.` setting that does not exist is ignored with a warning in the log",
         "it is refused, with the nearest name",
         "As above.",
     ),
-    "a partition of assign that is not there": Difference(
-        "is left out",
-        "is refused",
-        "Whoever names a partition wants its records.",
+    "a partition of assign that does not exist": Difference(
+        "it is left out",
+        "it is refused",
+        "A query that names a partition needs its records.",
     ),
     "endingTimestamp in a stream": Difference(
         "ignored, unlike the other two ending options, which are refused",
@@ -51,67 +51,67 @@ DIFFERENCES: dict[str, Difference] = {
     ),
     "delivery": Difference(
         "writes at least once: a task that is tried again writes its rows again",
-        "writes exactly once by default, in transactions, whose markers take one offset of each partition and write; "
+        "writes exactly once by default, in transactions; the marker that ends a transaction takes one offset in each partition; "
         "`delivery` set to `at-least-once` writes as the connector does",
-        "Rows are not doubled by a crash. A reader of committed data sees them when the batch is committed.",
+        "A crash does not duplicate rows. A reader of committed data sees them when the batch is committed.",
     ),
     "timestamp column of a write": Difference(
         "a column `timestamp` is ignored",
         "it is the record's time (type TIMESTAMP; null is now)",
-        "Times of replayed records are kept.",
+        "Records that are copied keep their times.",
     ),
     "acks": Difference(
-        "`kafka.acks` and `kafka.enable.idempotence` may be anything",
-        "fewer acknowledgements than `all` are refused unless `delivery` is `at-least-once`",
-        "A transaction needs them.",
+        "`kafka.acks` and `kafka.enable.idempotence` may have any value",
+        "`kafka.acks` other than `all`, and no idempotence, are refused unless `delivery` is `at-least-once`",
+        "Transactions need both.",
     ),
     "save mode": Difference(
         "a batch write without `.mode()` appends (`errorIfExists` is taken for `append`)",
-        '`.mode("append")` must be said',
+        '`.mode("append")` is required',
         "Spark itself refuses other modes of a Python data source.",
     ),
     "a frame that is read again": Difference(
-        "an action on the same DataFrame binds `earliest` and `latest` anew",
-        "they are bound at the first action of a `load()`; load again to see what came",
-        "Spark keeps the partitions that a Python source has planned. A count and a write of one frame see the same rows.",
+        "each action on the same DataFrame looks up `earliest` and `latest` anew",
+        "they are looked up at the first action after a `load()`; call `load()` again to see newer records",
+        "Spark keeps the partitions that a Python source has planned. So a count and a write of one frame see the same rows.",
     ),
     "maxRecordsPerPartition alone in a batch": Difference(
-        "is not looked at when the ends are `earliest` and `latest` and `minPartitions` is not given",
-        "holds always",
-        "The option says so.",
+        "is ignored when the read goes from `earliest` to `latest` and `minPartitions` is not given",
+        "always holds",
+        "So the option is documented.",
     ),
     "recreated topic": Difference(
-        "a topic that was deleted and made again is noticed only while it is shorter than what was read; else its first "
+        "a topic that was deleted and created again is noticed only while it is shorter than what was read; else its first "
         "records are skipped, also with `failOnDataLoss` false",
-        "is noticed by the topic's id: `PYLOG_TOPIC_RECREATED`; with `failOnDataLoss` false it is read from its beginning",
+        "it is noticed by the topic's id: `PYLOG_TOPIC_RECREATED`; with `failOnDataLoss` false it is read from its beginning",
         "Offsets carry topic ids (the key `@pylog` of the offsets' JSON).",
     ),
-    "a target that is made again": Difference(
-        "a topic that is deleted and made again under a running write, by hand or by brokers that create topics themselves, is written "
-        "on to silently",
-        "the write stops: `PYLOG_TOPIC_RECREATED`; where the topic is only deleted, `PYLOG_TOPIC_DELETED`, and it is not made again",
-        "What was written before is gone, and the checkpoint says that it was written.",
+    "a topic that is created again during a write": Difference(
+        "a write silently goes on into the new topic when its topic is deleted and created again, by an administrator or by brokers that "
+        "create topics automatically",
+        "the write stops: `PYLOG_TOPIC_RECREATED`; where the topic is only deleted, `PYLOG_TOPIC_DELETED`, and it is not created again",
+        "The rows written before are gone, although the checkpoint says that they were written.",
     ),
     "tasks of a micro-batch": Difference(
         "each log partition with new records is a Spark partition",
-        "ranges of fewer than 1000 offsets and some 1 MiB share one, until there is work for more; `minRecordsPerPartition` sets the "
-        "number, and with 1 each log partition is a Spark partition. In a batch read it always is, unless the option is given",
-        "A Python task of a few records costs more to start than to run. The rows and offsets are the same.",
+        "ranges of fewer than 1000 offsets and about 1 MiB share one; `minRecordsPerPartition` sets that number, and with 1 each log "
+        "partition is a Spark partition. In a batch read each is, unless the option is given",
+        "For a few records, a Python task takes longer to start than to run. The rows and offsets are the same.",
     ),
     "a time that Spark cannot hold": Difference(
-        "fails the read (a producer that writes nanoseconds where milliseconds belong)",
-        "is read as the last time that Spark can hold",
-        "The other columns are sound.",
+        "the read fails (for example when a producer has written nanoseconds instead of milliseconds)",
+        "it is read as the last time that Spark can hold",
+        "The other columns are correct.",
     ),
     "a new empty partition": Difference(
-        "makes a micro-batch without rows that notes it",
-        "makes none; it is read from its beginning all the same",
+        "causes a micro-batch without rows that records it",
+        "causes none; it is read from its beginning all the same",
         "A batch costs time.",
     ),
     "offsets in the checkpoint": Difference(
         "the JSON has the topics, each with its partitions; a key `@pylog` is refused",
-        "the same and a key `@pylog` with the ids of the topics; the connector's checkpoints are gone on with",
-        "See above. To go back to the connector, start a new checkpoint from these offsets: `startingOffsets` without `@pylog`.",
+        "the same and a key `@pylog` with the ids of the topics; a query can go on from the connector's checkpoint",
+        "The ids are needed to notice a recreated topic. To go back to the connector, start a new checkpoint from these offsets: `startingOffsets` without `@pylog`.",
     ),
     "progress metrics": Difference(
         "`sources[].metrics` has minOffsetsBehindLatest and two more",
@@ -121,7 +121,7 @@ DIFFERENCES: dict[str, Difference] = {
     "output mode update": Difference(
         "`update` appends the changed rows of each micro-batch",
         "refused",
-        "Spark itself refuses `update` for a Python sink; a `foreachBatch` does the same.",
+        "Spark itself refuses `update` for a Python sink; `foreachBatch` can do the same.",
     ),
 }
 
@@ -138,8 +138,8 @@ def page() -> str:
 _PAGE = """# Where format("pylog") differs from format("kafka")
 
 The same PySpark code runs with Spark's Kafka connector on Apache Kafka, with pylog on Apache Kafka and with pylog on a pylog
-broker; tests compare schema, rows, the offsets of each micro-batch and what is refused (`tests/parity`; what the connector answers
-is recorded there by `make parity`). They are equal but for this list. Written by `python -m tests.parity.differences > docs/parity.md`.
+broker; tests compare schema, rows, the offsets of each micro-batch and what is refused (`tests/parity`; the connector's results
+are recorded there by `make parity`). All are equal except for this list. This page is written by `python -m tests.parity.differences > docs/parity.md`.
 
 | what | Spark's Kafka connector | pylog | why |
 |---|---|---|---|

@@ -170,7 +170,7 @@ def test_a_partition_that_is_not_there_is_refused(filled: Ways) -> None:
         assign = way.json({"t": [0, 9]})
         return outcome(lambda: len(way.read(assign=assign)), "PYLOG_UNKNOWN_TOPIC")
 
-    assert filled.differ("a partition of assign that is not there", scenario) == (2, "refused")
+    assert filled.differ("a partition of assign that does not exist", scenario) == (2, "refused")
 
 
 def test_a_schema_of_the_users_chooses_columns(ways: Ways) -> None:

@@ -136,7 +136,7 @@ def test_fewer_acknowledgements_do_not_go_with_exactly_once(ways: Ways) -> None:
     assert ways.differ("acks", scenario) == (1, "refused")
 
 
-def test_rows_are_written_in_a_transaction_unless_told_otherwise(ways: Ways) -> None:
+def test_rows_are_written_in_a_transaction_by_default(ways: Ways) -> None:
     def scenario(word: str, **options: str) -> Any:
         def run(way: Way) -> object:
             given = {} if way.is_connector else options
@@ -312,5 +312,5 @@ def test_a_target_that_is_made_again_under_a_running_stream_is_noticed(ways: Way
         finally:
             query.stop()
 
-    connector, pylog = ways.differ("a target that is made again", scenario)
+    connector, pylog = ways.differ("a topic that is created again during a write", scenario)
     assert (connector, pylog) == ([b"after"], "refused")

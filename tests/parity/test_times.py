@@ -55,7 +55,7 @@ CASES: dict[str, tuple[dict[str, Any], list[int]]] = {
         {"endingOffsetsByTimestamp": each(SECOND, SECOND, NEVER)},
         [*range(10), *(n for n in range(10, 30) if n % 3 == 2)],
     ),
-    "a start without a match is the end when told so": (
+    "a start without a match is the end when the strategy is latest": (
         {"startingOffsetsByTimestamp": each(SECOND, SECOND, NEVER), "startingOffsetsByTimestampStrategy": "latest"},
         [n for n in range(10, 30) if n % 3 != 2],
     ),

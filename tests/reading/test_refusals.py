@@ -15,7 +15,7 @@ from tests.spark.support import Topic
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-NOBODY = "127.0.0.1:1"
+NO_BROKER = "127.0.0.1:1"
 
 
 def refused(topic: Topic, **options: object) -> tuple[str, str]:
@@ -76,7 +76,7 @@ def test_an_option_of_batches_only_is_refused_in_a_stream_as_soon_as_it_is_used(
 
 
 def test_an_unreachable_broker_is_reported_within_seconds() -> None:
-    given = {"kafka.bootstrap.servers": NOBODY}
+    given = {"kafka.bootstrap.servers": NO_BROKER}
     read, write = PylogDataSource({**given, "subscribe": "t"}), PylogDataSource({**given, "topic": "t"})
     for ask in (
         read.schema,
@@ -90,4 +90,4 @@ def test_an_unreachable_broker_is_reported_within_seconds() -> None:
             ask()
         assert time.monotonic() - started < 10
         assert caught.value.condition == "PYLOG_UNREACHABLE"
-        assert NOBODY in caught.value.sentence
+        assert NO_BROKER in caught.value.sentence

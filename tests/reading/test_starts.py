@@ -76,7 +76,7 @@ def test_a_stream_begins_at_a_distance_and_goes_on_from_its_checkpoint(ten: Topi
     assert read(ten, checkpoint, startingOffsets="-1000 offsets").values == ["later"]
 
 
-def test_a_new_stream_starts_at_the_end_unless_told_otherwise(make_topic: Topics) -> None:
+def test_a_new_stream_starts_at_the_end_by_default(make_topic: Topics) -> None:
     topic = make_topic()
     topic.put(["before"])
     query = Query(topic, startingOffsets="latest")

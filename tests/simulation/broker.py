@@ -105,7 +105,7 @@ class Broker(Host):
         return self.registered and self.world.now < self.lease
 
     def seen(self) -> Liveness:
-        """Who is alive as far as this broker knows; who belongs to the cluster only grows here."""
+        """The brokers that live as far as this broker knows; the set of registered ones only grows here."""
         leaving = frozenset({self.id} if self.leaving else ())
         return Liveness(frozenset(self.live), leaving, known=frozenset(self.store.known))
 
@@ -246,7 +246,7 @@ class Broker(Host):
         return False
 
     def store_topic(self, after: Topic, revision: int, guard: int | None = None) -> Task:
-        """Whether it is stored: None when somebody else was first, or nobody knows."""
+        """Whether it is stored: None when another broker was first, or when that is not known."""
         expected = 0 if "writes without compare-and-set" in self.planted else revision
         checked = None if "a zombie controller writes" in self.planted else guard
         stored = yield from self.ask(lambda: self.store.write(after, expected, checked, guard))

@@ -68,7 +68,7 @@ class Oracle:
         require(new.leader_epoch > old.leader_epoch or new.leader == old.leader, f"a leader has its epoch; {where}")
         require(0 < len(new.isr) == len(set(new.isr)), f"the ISR is a set that is never empty; {where}")
         require(set(new.isr) | set(new.elr) <= set(new.replicas), f"ISR and ELR are replicas; {where}")
-        require(not set(new.isr) & set(new.elr), f"nobody is in ISR and ELR; {where}")
+        require(not set(new.isr) & set(new.elr), f"no broker is in both ISR and ELR; {where}")
         require(new.leader == -1 or new.leader in new.isr, f"the leader is in the ISR; {where}")
         require(set(new.adding) | set(new.removing) <= set(new.replicas), f"what moves is a replica; {where}")
         # Who comes into the ISR has caught up, unless what it had caught up with was lost again meanwhile.

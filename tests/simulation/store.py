@@ -1,7 +1,7 @@
 """A model of ZooKeeper as the cluster uses it: one topic document, registrations, a controller, sessions that expire.
 
 A session's requests and answers keep their order; while its broker is cut off both are lost, and the broker does not know whether the
-request was carried out. A session expires when nothing was heard of it for `SESSION`.
+request was carried out. A session expires when it had no contact for `SESSION`.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Session:
     host: Host
     notify: Callable[[str], None]
     began: float
-    heard: float
+    contact: float
     expired: bool = False
     watching: bool = False
     in_order: float = 0.0
@@ -73,7 +73,7 @@ class Store:
             return
         outcome = Outcome.EXPIRED
         if not session.expired:
-            session.heard = self.world.now
+            session.contact = self.world.now
             outcome = act()
         self._answer(session, lambda: resume(outcome), lambda: resume(Outcome.LOST))
 
@@ -94,7 +94,7 @@ class Store:
     def _watch_over(self, session: Session) -> None:
         if session.expired:
             return
-        left = session.heard + SESSION - self.world.now
+        left = session.contact + SESSION - self.world.now
         if left > 0:
             self.world.after(left, lambda: self._watch_over(session))
         else:

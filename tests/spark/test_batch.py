@@ -55,7 +55,7 @@ def test_headers_come_when_asked_for(make_topic: Topics) -> None:
     assert not second.headers
 
 
-def test_a_null_value_and_an_empty_one_are_told_apart(make_topic: Topics) -> None:
+def test_a_null_value_and_an_empty_one_stay_different(make_topic: Topics) -> None:
     topic = make_topic()
     topic.put([None, b""], key=pa.array([b"k", b""], pa.binary()))
     rows = topic.read().orderBy("offset").collect()

@@ -12,7 +12,7 @@ from tests.spark.support import Topic, error_of, sentence_in
 pytestmark = pytest.mark.cluster
 
 Topics = Callable[..., Topic]
-NOBODY = "127.0.0.1:1"
+NO_BROKER = "127.0.0.1:1"
 
 
 def load(spark: Any, **options: Any) -> Any:
@@ -54,7 +54,7 @@ def test_the_sentence_stands_at_the_beginning_of_what_spark_shows_in_a_batch_and
 
 @pytest.mark.parametrize("way", ["read", "stream", "write"])
 def test_an_unreachable_broker_fails_within_seconds(spark: Any, way: str) -> None:
-    servers = {"kafka.bootstrap.servers": NOBODY}
+    servers = {"kafka.bootstrap.servers": NO_BROKER}
     frame = spark.createDataFrame([("a",)], "value STRING")
     actions = {
         "read": lambda: spark.read.format("pylog").options(subscribe="t", **servers).load(),
@@ -65,7 +65,7 @@ def test_an_unreachable_broker_fails_within_seconds(spark: Any, way: str) -> Non
     condition, sentence = error_of(actions[way])
     assert time.monotonic() - started < 10
     assert condition == "PYLOG_UNREACHABLE"
-    assert NOBODY in sentence
+    assert NO_BROKER in sentence
 
 
 def test_a_wrong_column_type_of_a_read_names_column_and_type(make_topic: Topics) -> None:

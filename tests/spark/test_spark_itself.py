@@ -195,8 +195,8 @@ def test_the_source_hears_that_a_batch_is_done_when_the_next_one_begins_and_neve
 ) -> None:
     run_all(recorded.stream().writeStream.format("noop").option("checkpointLocation", recorded.checkpoint))
     assert committed(recorded.checkpoint) == [0, 1, 2]
-    heard = [line for line in recorded.lines if line.startswith("done")]
-    assert heard == ["done 1", "done 2"]
+    reported = [line for line in recorded.lines if line.startswith("done")]
+    assert reported == ["done 1", "done 2"]
     assert recorded.lines.index("done 1") > recorded.lines.index("plan 1")
 
 

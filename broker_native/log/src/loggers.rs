@@ -6,7 +6,7 @@ pub const BROKER: &str = "pylog.broker";
 pub const CLUSTER: &str = "pylog.broker.cluster";
 /// Consumer groups, share groups, transactions.
 pub const COORDINATOR: &str = "pylog.broker.coordinator";
-/// Connections: turned away, closed, lost.
+/// Connections: refused, closed, lost.
 pub const NETWORK: &str = "pylog.broker.network";
 /// Leaders, followers and replicas in sync.
 pub const REPLICATION: &str = "pylog.broker.replication";
@@ -20,7 +20,7 @@ pub const ALL: [(&str, &str); 7] = [
     (BROKER, "Start and stop, topics and settings, panics, the log itself."),
     (CLUSTER, "The other brokers, the controller and its decisions."),
     (COORDINATOR, "Consumer groups, share groups, transactions."),
-    (NETWORK, "Connections: turned away, closed, lost."),
+    (NETWORK, "Connections: refused, closed, lost."),
     (REPLICATION, "Leaders, followers and replicas in sync."),
     (REQUEST, "Requests that are refused, fail, or cost too much."),
     (STORAGE, "Partition logs, disks, recovery, retention, compaction."),

@@ -10,24 +10,24 @@ fn topic() -> LogConfig {
 }
 
 settings! { rows
-    /// Default of flush.ms (log.flush.scheduler.interval.ms when not set) for topics that do not set it.
+    /// Default of flush.ms for topics that do not set it. Not set: log.flush.scheduler.interval.ms.
     "log.flush.interval.ms" LONG = None::<&str>, at_least(0), high(), dynamic();
     /// Default of flush.ms for topics that do not set it.
     "log.flush.scheduler.interval.ms" LONG = topic().flush_ms, at_least(1), high();
-    /// Default of retention.ms, in hours for topics that do not set it.
+    /// Default of retention.ms for topics that do not set it, in hours.
     "log.retention.hours" INT = topic().retention_ms / HOUR_MS, high();
-    /// Default of retention.ms, in minutes; wins over log.retention.hours for topics that do not set it.
+    /// Default of retention.ms for topics that do not set it, in minutes; wins over log.retention.hours.
     "log.retention.minutes" INT = None::<&str>, high();
-    /// Default of retention.ms; wins over log.retention.minutes for topics that do not set it.
+    /// Default of retention.ms for topics that do not set it; wins over log.retention.minutes.
     "log.retention.ms" LONG = None::<&str>, at_least(-1), high(), dynamic();
-    /// Default of segment.ms, in hours for topics that do not set it.
+    /// Default of segment.ms for topics that do not set it, in hours.
     "log.roll.hours" INT = topic().segment_ms / HOUR_MS, at_least(1), high();
-    /// Default of segment.jitter.ms, in hours for topics that do not set it.
+    /// Default of segment.jitter.ms for topics that do not set it, in hours.
     "log.roll.jitter.hours" INT = topic().segment_jitter_ms / HOUR_MS, at_least(0), high();
-    /// Default of segment.jitter.ms; wins over log.roll.jitter.hours for topics that do not set it.
+    /// Default of segment.jitter.ms for topics that do not set it; wins over log.roll.jitter.hours.
     "log.roll.jitter.ms" LONG = None::<&str>, at_least(0), high(), dynamic();
-    /// Default of segment.ms; wins over log.roll.hours for topics that do not set it.
+    /// Default of segment.ms for topics that do not set it; wins over log.roll.hours.
     "log.roll.ms" LONG = None::<&str>, at_least(1), high(), dynamic();
-    /// Default of min.insync.replicas for topics that do not set it; the same at all brokers of a cluster.
+    /// Default of min.insync.replicas for topics that do not set it. It must be the same at all brokers of a cluster.
     "min.insync.replicas" INT = topic().min_insync_replicas, at_least(1), high(), dynamic();
 }

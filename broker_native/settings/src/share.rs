@@ -53,16 +53,18 @@ settings! {
     /// What the leader of share partitions reads.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
-        /// A record that was delivered to members of a share group (KIP-932) this often and not accepted is not delivered
-        /// again.
+        /// How often a record is delivered to members of a share group (KIP-932). A record that none of them has
+        /// accepted by then is not delivered again.
         "group.share.delivery.count.limit" INT group_share_delivery_count_limit: i32 = 5, between(2, 10);
-        /// Most share sessions, which is one for each member that reads here; one client address has half of them at
-        /// most. Who finds no room is refused with SHARE_SESSION_LIMIT_REACHED.
+        /// Most share sessions at this broker; each member that reads from it has one. One client address has at most
+        /// half of them. A member beyond is refused with SHARE_SESSION_LIMIT_REACHED.
         "group.share.max.share.sessions" INT group_share_max_share_sessions: usize = 2_000, at_least(1);
-        /// Most records of a partition that are delivered to a share group and not done with.
+        /// Most records of one partition that a share group may have in delivery: handed to members, and not yet
+        /// acknowledged.
         "group.share.partition.max.record.locks" INT group_share_partition_max_record_locks: i32 = 2_000,
             between(100, 10000);
-        /// How long a member of a share group may keep a record before it is delivered to another one.
+        /// How long a member of a share group may keep a record without acknowledging it. Then it is delivered to
+        /// another member.
         "group.share.record.lock.duration.ms" INT group_share_record_lock_duration_ms: i32 = /* 30 s */ 30_000,
             between(1000, 3600000);
     }
@@ -95,29 +97,30 @@ settings! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct GroupSettings {
         /// Where a share group begins with a partition that it has not read yet. by_duration: at the first record that is
-        /// not older.
+        /// not older than the duration.
         "share.auto.offset.reset" STRING share_auto_offset_reset: OffsetReset = OffsetReset::Latest;
-        /// A record that was delivered this often and not accepted is not delivered again.
+        /// How often a record is delivered. One that no member has accepted by then is not delivered again.
         "share.delivery.count.limit" INT share_delivery_count_limit: i32 =
             Settings::default().group_share_delivery_count_limit,
             between(2, 25), falls_back_to(&[same("group.share.delivery.count.limit")]);
-        /// How often a member is asked to report.
+        /// How often a member is to send a heartbeat.
         "share.heartbeat.interval.ms" INT share_heartbeat_interval_ms: i32 =
             groups::Settings::default().group_share_heartbeat_interval_ms,
             at_least(1), falls_back_to(&[same("group.share.heartbeat.interval.ms")]);
-        /// Whether records of transactions are delivered before they are committed, and those that were aborted.
+        /// Which records of transactions are delivered. read_uncommitted: all of them, also before they are committed
+        /// or when they are aborted. read_committed: committed ones only.
         "share.isolation.level" STRING share_isolation_level: Isolation = Isolation::ReadUncommitted;
-        /// Most records of a partition that are delivered and not done with.
+        /// Most records of one partition that may be in delivery: handed to members, and not yet acknowledged.
         "share.partition.max.record.locks" INT share_partition_max_record_locks: i32 =
             Settings::default().group_share_partition_max_record_locks,
             between(100, 10_000), falls_back_to(&[same("group.share.partition.max.record.locks")]);
-        /// How long a member may keep a record before it is delivered to another one.
+        /// How long a member may keep a record without acknowledging it. Then it is delivered to another member.
         "share.record.lock.duration.ms" INT share_record_lock_duration_ms: i32 =
             Settings::default().group_share_record_lock_duration_ms,
             between(1_000, 3_600_000), falls_back_to(&[same("group.share.record.lock.duration.ms")]);
-        /// Whether a member may prolong the time it keeps a record.
+        /// Whether a member may ask for more time for a record that it keeps.
         "share.renew.acknowledge.enable" BOOLEAN share_renew_acknowledge_enable: bool = true;
-        /// A member that does not report for this long is removed.
+        /// A member that sends no heartbeat for this long is removed.
         "share.session.timeout.ms" INT share_session_timeout_ms: i32 =
             groups::Settings::default().group_share_session_timeout_ms,
             at_least(1), falls_back_to(&[same("group.share.session.timeout.ms")]);

@@ -66,80 +66,86 @@ settings! {
         "compression.type" STRING compression_type: String = "producer".to_owned(),
             of_broker("compression.type"),
             one_of(&["producer"], "the broker keeps batches as the producer compressed them");
-        /// How long compaction keeps tombstones and transaction markers after the first cleaning that met them; a reader
-        /// that takes longer than this from the start to the end may miss a deletion.
+        /// How long compaction keeps tombstones and transaction markers after the first time that it met them. A reader
+        /// that takes longer than this from the start of the log to its end may miss a deletion.
         "delete.retention.ms" LONG delete_retention_ms: i64 = /* 1 day */ 86_400_000,
             of_broker("log.cleaner.delete.retention.ms"),
             at_least(0);
-        /// When a record is acknowledged and visible. page-cache: once written to the page cache (survives a kill of the
-        /// broker). flushed: once fdatasync has returned (survives power loss). A setting of pylog, not of Kafka.
+        /// When a record is acknowledged and visible. page-cache: once it is written to the page cache (survives a kill
+        /// of the broker). flushed: once fdatasync has returned (survives power loss). Only pylog has this setting.
         "durability" STRING durability: Durability = Durability::PageCache, of_broker("log.durability");
         /// How long a deleted segment's file stays on disk before it is unlinked.
         "file.delete.delay.ms" LONG file_delete_delay_ms: i64 = /* 1 minute */ 60_000,
             of_broker("log.segment.delete.delay.ms"),
             at_least(0);
-        /// Sync the log after this many records. 1 syncs after every batch.
+        /// The log is flushed to disk after this many records. 1 flushes after every batch.
         "flush.messages" LONG flush_messages: i64 = i64::MAX, of_broker("log.flush.interval.messages"), at_least(1);
-        /// Sync the log when its oldest unsynced record is this old.
+        /// The log is flushed to disk when its oldest record that is not flushed yet is this old.
         "flush.ms" LONG flush_ms: i64 = i64::MAX,
             falls_back_to(&[same("log.flush.interval.ms"), same("log.flush.scheduler.interval.ms")]),
             at_least(0);
-        /// Replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER or * for all; empty: none. They fetch at
-        /// most follower.replication.throttled.rate bytes a second.
+        /// The followers' replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER, or * for all. Empty: none.
+        /// They fetch at most follower.replication.throttled.rate bytes a second.
         "follower.replication.throttled.replicas" LIST follower_replication_throttled_replicas: String =
             String::new();
         /// Bytes of log between two entries of the offset index.
         "index.interval.bytes" INT index_interval_bytes: i64 = 4096,
             of_broker("log.index.interval.bytes"),
             at_least(0);
-        /// Replicas that are throttled, as PARTITION:BROKER,PARTITION:BROKER or * for all; empty: none. Leaders send at
-        /// most leader.replication.throttled.rate bytes a second to them.
+        /// The replicas that leaders throttle, as PARTITION:BROKER,PARTITION:BROKER, or * for all. Empty: none. Leaders
+        /// send them at most leader.replication.throttled.rate bytes a second.
         "leader.replication.throttled.replicas" LIST leader_replication_throttled_replicas: String = String::new();
-        /// Records older than this are compacted even when little of the log is dirty.
+        /// Longest time that a record stays uncompacted, even when little of the log is new
+        /// (min.cleanable.dirty.ratio).
         "max.compaction.lag.ms" LONG max_compaction_lag_ms: i64 = i64::MAX,
             of_broker("log.cleaner.max.compaction.lag.ms"),
             at_least(1);
-        /// Largest record batch accepted (as sent, so after compression).
+        /// Largest record batch in bytes that is accepted, after compression.
         "max.message.bytes" INT max_message_bytes: i64 = 1_048_588, of_broker("message.max.bytes"), at_least(0);
-        /// A record whose timestamp is further than this in the future is refused (CreateTime only).
+        /// A record whose timestamp is further than this in the future is refused. Only with
+        /// message.timestamp.type=CreateTime.
         "message.timestamp.after.max.ms" LONG message_timestamp_after_max_ms: i64 =
             /* 1 hour, as Kafka since 4.0 */ 3_600_000,
             of_broker("log.message.timestamp.after.max.ms"),
             at_least(0);
-        /// A record whose timestamp is further than this in the past is refused (CreateTime only).
+        /// A record whose timestamp is further than this in the past is refused. Only with
+        /// message.timestamp.type=CreateTime.
         "message.timestamp.before.max.ms" LONG message_timestamp_before_max_ms: i64 = i64::MAX,
             of_broker("log.message.timestamp.before.max.ms"),
             at_least(0);
-        /// Which time a record carries: the producer's (CreateTime) or the broker's at append (LogAppendTime).
+        /// The timestamp that a record carries: the producer's (CreateTime) or the time at which the broker appended it
+        /// (LogAppendTime).
         "message.timestamp.type" STRING message_timestamp_type: TimestampType = TimestampType::CreateTime,
             of_broker("log.message.timestamp.type");
-        /// A log is compacted once more than this part of it was written since the last time.
+        /// A log is compacted once more than this part of it was written since the last compaction.
         "min.cleanable.dirty.ratio" DOUBLE min_cleanable_dirty_ratio: f64 = 0.5,
             of_broker("log.cleaner.min.cleanable.ratio"),
             between(0, 1);
-        /// Records younger than this are not compacted.
+        /// A record younger than this is not compacted.
         "min.compaction.lag.ms" LONG min_compaction_lag_ms: i64 = 0,
             of_broker("log.cleaner.min.compaction.lag.ms"),
             at_least(0);
-        /// Replicas that must be in sync for acks=all to be taken, and for the high watermark to move.
+        /// Replicas that must be in sync: with fewer, writes with acks=all are refused, and the high watermark does not
+        /// move.
         "min.insync.replicas" INT min_insync_replicas: usize = 1,
             falls_back_to(&[same("min.insync.replicas")]),
             at_least(1);
-        /// Reserve a new segment's whole size on disk when it is created.
+        /// Whether the whole size of a new segment is reserved on disk when it is created.
         "preallocate" BOOLEAN preallocate: bool = false, of_broker("log.preallocate");
-        /// Old segments are deleted while a partition is larger than this. -1: no limit.
+        /// A partition's oldest segments are deleted while it is larger than this. -1: no limit.
         "retention.bytes" LONG retention_bytes: i64 = -1, of_broker("log.retention.bytes"), at_least(-1);
         /// Segments whose newest record is older than this are deleted. -1: kept for ever.
         "retention.ms" LONG retention_ms: i64 = /* 7 days */ 604_800_000,
             falls_back_to(&[same("log.retention.ms"), minutes("log.retention.minutes"), hours("log.retention.hours")]),
             at_least(-1);
-        /// A new segment is begun when the current one would grow past this.
+        /// A new segment is begun when the current one would grow larger than this.
         "segment.bytes" INT segment_bytes: i64 = /* 1 GiB */ 1 << 30, of_broker("log.segment.bytes"), at_least(14);
         /// Largest size of a segment's offset index; a full index begins a new segment.
         "segment.index.bytes" INT segment_index_bytes: i64 = /* 10 MiB */ 10 << 20,
             of_broker("log.index.size.max.bytes"),
             at_least(4);
-        /// Random time, up to this, taken off segment.ms so that partitions do not roll at once.
+        /// Up to this much time, chosen at random, is taken off segment.ms, so that partitions do not begin new
+        /// segments at the same moment.
         "segment.jitter.ms" LONG segment_jitter_ms: i64 = 0,
             falls_back_to(&[same("log.roll.jitter.ms"), hours("log.roll.jitter.hours")]),
             at_least(0);
@@ -154,8 +160,8 @@ settings! {
         compaction_roll_bytes: u64 = i64::MAX.unsigned_abs();
     }
     without_field {
-        /// Whether a replica that is behind may become leader when no other one is left. Acknowledged records are lost
-        /// then.
+        /// Whether a replica that is not in sync may become leader when no other one is left. Records that were
+        /// acknowledged are then lost.
         "unclean.leader.election.enable" BOOLEAN = false, of_broker("unclean.leader.election.enable");
     }
 }

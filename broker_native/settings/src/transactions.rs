@@ -8,22 +8,23 @@ settings! {
     /// What the coordinator of transactions reads.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
-        /// A produced batch that begins a transaction waits this long for the end of the one before.
+        /// How long a produced batch that begins a transaction waits for the end of the producer's transaction before
+        /// it.
         "add.partitions.to.txn.retry.backoff.max.ms" INT add_partitions_to_txn_retry_backoff_max_ms: i64 = 100,
             at_least(0);
-        /// Timeouts of transactions are exact; but after a start, an overdue one can still be ended by its producer for
-        /// this long.
+        /// Transactions are aborted exactly at their timeout. Only after a start of the coordinator, one that is
+        /// overdue may still be ended by its producer for this long.
         "transaction.abort.timed.out.transaction.cleanup.interval.ms" INT transaction_abort_timed_out_transaction_cleanup_interval_ms: i64 =
             10_000,
             at_least(1),
             low();
-        /// Most memory for the transactional ids that this broker coordinates, about. When it is used up, new ids are
-        /// refused with POLICY_VIOLATION; known ones go on, and may use as much again for the partitions of their
+        /// Roughly the most memory for the transactional ids that this broker coordinates. When it is used up, new ids
+        /// are refused with POLICY_VIOLATION; known ones go on, and may use as much again for the partitions of their
         /// transactions. Only pylog has this setting.
         "transaction.coordinator.max.bytes" LONG transaction_coordinator_max_bytes: usize = /* 256 MiB */ 256 << 20,
             at_least(1);
-        /// Longest transaction timeout that a producer may ask for. A prepared transaction, which has none, is named in
-        /// the broker's log when it is open for longer.
+        /// Longest transaction timeout that a producer may ask for. A prepared transaction has no timeout; the broker's
+        /// log names it when it is open for longer than this.
         "transaction.max.timeout.ms" INT transaction_max_timeout_ms: i32 = /* 15 minutes */ 900_000,
             at_least(1),
             high();
@@ -32,12 +33,12 @@ settings! {
         /// write is exactly once only when no transaction of its tasks can time out between the driver's decision and its
         /// commit.
         "transaction.two.phase.commit.enable" BOOLEAN transaction_two_phase_commit_enable: bool = true, low();
-        /// A transactional id without a transaction that nobody used for this long is forgotten.
+        /// A transactional id that has no open transaction and has not been used for this long is forgotten.
         "transactional.id.expiration.ms" INT transactional_id_expiration_ms: i64 = /* 7 days */ 604_800_000,
             at_least(1),
             high();
-        /// The same for ids that begin with `pylog-once.`: each is of one attempt of one Spark task and never used again.
-        /// Only pylog has this setting. Never longer than transactional.id.expiration.ms.
+        /// As transactional.id.expiration.ms, and never longer, for ids that begin with `pylog-once.`: each belongs to
+        /// one attempt of one Spark task and is never used again. Only pylog has this setting.
         "transactional.id.single.use.expiration.ms" INT transactional_id_single_use_expiration_ms: i64 =
             /* 10 minutes */ 600_000,
             at_least(1),

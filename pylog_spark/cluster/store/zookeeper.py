@@ -1,10 +1,10 @@
 """The store that several brokers share: Apache ZooKeeper. The only file that imports kazoo.
 
 Sessions. kazoo keeps one and, when ZooKeeper says that it has expired, begins a new one by itself. All ephemeral nodes went
-with the old one, so whoever registered something compares `session()` with the number it registered under. kazoo's callbacks
+with the old one, so code that registered something compares `session()` with the number it registered under. kazoo's callbacks
 run in its own threads; here they do nothing but call `notify`, which must only put a value into a queue.
 
-Lost connections. A read is repeated. A write is never repeated blindly: when its connection is lost, nobody knows whether
+Lost connections. A read is repeated. A write is never repeated blindly: when its connection is lost, it is not known whether
 ZooKeeper carried it out. Requests of one session are carried out in order, and a session that has expired carries out nothing
 more; so once the connection is back, after a `sync`, the change notification of the write is either there (it happened) or
 not (it never will, and is tried again). Change notifications are kept for `NOTIFICATIONS_KEPT_S` at least (`broker/controller`), longer than

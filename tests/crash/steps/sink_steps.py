@@ -52,7 +52,7 @@ def stop_at(step: str, key: "str | None") -> None:
 
 
 def _outlive_spark() -> None:
-    """Spark's daemon takes its workers along when it ends; on a machine that is cut off nobody does, and a zombie goes on."""
+    """Spark's daemon takes its workers along when it ends; on a machine that is cut off no process does, and a zombie goes on."""
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 

@@ -52,7 +52,7 @@ def test_an_internal_topic_waits_for_as_many_brokers_as_it_has_replicas(world, t
 
 
 def test_two_brokers_that_create_the_same_topic_make_one(members):
-    # Broker 3 has not heard yet of what broker 2 stored.
+    # Broker 3 has not read yet what broker 2 stored.
     assert create(members[1], "t")["error_code"] == 0
     assert create(members[2], "t")["error_code"] == 36
     assert members[2].native.topics["t"]["topic_id"] == members[1].native.topics["t"]["topic_id"]
@@ -280,7 +280,7 @@ def set_of_group(member, group, value):
 
 def test_the_settings_of_a_group_are_those_of_all_brokers(members, world, tmp_path):
     assert set_of_group(members[0], "g", "earliest")["error_code"] == 0
-    # Nobody has heard of the first: who decides on what was there before decides again.
+    # No broker has read the first change: one that decides on what was there before decides again.
     assert set_of_group(members[1], "h", "by_duration:PT1S")["error_code"] == 0
     turn(members)
     expected = {
@@ -441,7 +441,7 @@ class TestAlterPartition:
         returned.store.expire()
         monkeypatch.setattr("pylog_spark.broker.clustered.boot_id", lambda: "another start of the machine")
         again = Member(world, me % 3 + 1, tmp_path / str(me % 3 + 1))
-        # The leader has not heard of any of it, and counts on what the replica had fetched before its machine was started anew.
+        # The leader knows nothing of this, and counts on what the replica had fetched before its machine was started anew.
         assert leader.registry.live().epochs == epochs
         self.propose(leader, [1, 2, 3], partition=known, event=8)
         assert self.answered(leader, event=8) == ErrorCode.FENCED_LEADER_EPOCH

@@ -64,18 +64,18 @@ def test_every_level_has_kafkas_word():
     assert words == {1: "TRACE", 5: "TRACE", 10: "DEBUG", 20: "INFO", 25: "INFO", 30: "WARN", 40: "ERROR", 50: "FATAL", 60: "FATAL"}  # fmt: skip
 
 
-def test_the_native_half_is_told_what_logging_would_write():
-    def told():
+def test_the_native_half_gets_the_levels_that_logging_would_write():
+    def native_level():
         return native_log._most_detailed(logging.getLogger(NETWORK))
 
-    assert told() == 3
+    assert native_level() == 3
     loggers.set_level(NETWORK, "FATAL")
-    assert told() == 0
+    assert native_level() == 0
     loggers.set_level(NETWORK, "TRACE")
-    assert told() == 5
+    assert native_level() == 5
     logging.disable(logging.WARNING)
     try:
-        assert told() == 1
+        assert native_level() == 1
     finally:
         logging.disable(logging.NOTSET)
 

@@ -40,7 +40,7 @@ EVENT = st.tuples(STEP, st.booleans())
 
 
 class Model:
-    """A partition, who is alive, and who has everything that was ever committed.
+    """A partition, the brokers that live, and those that have everything that was ever committed.
 
     A broker that dies uncleanly counts as having lost all it had; the leader commits whenever the rules let it.
     """
@@ -151,7 +151,7 @@ class Model:
         self.store(after)
 
     def _commit(self, _: None) -> None:
-        """The leader commits something new: only who is in the ISR has it, and all of them must have fetched it."""
+        """The leader commits something new: only replicas in the ISR have it, and all of them must have fetched it."""
         partition = self.partition
         there = partition.leader in self.alive and set(partition.isr) <= self.alive
         if there and len(partition.isr) >= effective_min_isr(partition.replicas, self.rules):

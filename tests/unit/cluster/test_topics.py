@@ -207,7 +207,7 @@ def test_added_partitions_have_as_many_replicas_and_go_on_where_the_others_ended
 
 
 class TestWhileABrokerIsDead:
-    """Known brokers count for placement; leaders and who is in sync are only those that are there."""
+    """Known brokers count for placement; leaders and in-sync replicas are only brokers that live."""
 
     RULES = replace(THREE, absent=frozenset({3}))
 

@@ -1,4 +1,4 @@
-"""Algorithm 1: every partition is somebody's, shares are even, and members who see different registries never share one."""
+"""Algorithm 1: every partition has an owner, shares are even, and members who see different registries never share one."""
 
 from collections import Counter
 

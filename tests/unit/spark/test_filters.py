@@ -53,7 +53,7 @@ def test_other_texts_for_numbers_are_refused_with_an_example(text: str) -> None:
 
 
 def test_an_empty_range_is_refused_because_it_must_be_a_mistake() -> None:
-    assert "filterOffset has the empty range '9..9'; the first must be below the second" in refusal(
+    assert "filterOffset has the empty range '9..9'; its start must be lower than its end" in refusal(
         filterOffset="1,9..9"
     )
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="runs in a
 
 
 def run(code: str, *path: str, **environment: str) -> tuple[str, str]:
-    """What a program of this environment prints, with `path` as PATH and nobody's choice of a Python."""
+    """What a program of this environment prints, with `path` as PATH and no choice of a Python made."""
     chosen = {name: text for name, text in os.environ.items() if not name.startswith("PYSPARK_")}
     done = subprocess.run(
         [sys.executable, "-c", code],

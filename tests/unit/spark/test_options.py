@@ -108,7 +108,7 @@ def test_starting_times_win_in_sparks_order() -> None:
     assert read_options({**BASE, **offsets, **by_partition, **overall}, BATCH).start == AtTimestamp(9, {}, False)
 
 
-def test_an_ending_time_without_a_record_means_latest_and_a_starting_one_an_error_unless_told() -> None:
+def test_an_ending_time_without_a_record_means_latest_and_a_starting_one_an_error_by_default() -> None:
     given = {**BASE, "startingTimestamp": "9", "endingTimestamp": "10"}
     options = read_options(given, BATCH)
     assert (options.start, options.end) == (AtTimestamp(9, {}, False), AtTimestamp(10, {}, True))

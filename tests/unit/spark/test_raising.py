@@ -12,7 +12,7 @@ from pylog_spark.errors import PylogError
 from tests.reading.support import schema
 
 _LINE = "pylog_spark.errors.PylogError: "
-NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "topic": "t"}
+NO_BROKER = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "topic": "t"}
 
 
 def printed(action: Any) -> list[str]:
@@ -27,18 +27,18 @@ def printed(action: Any) -> list[str]:
 
 
 def stream(**options: str) -> Any:
-    return PylogDataSource({**NOBODY, **options}).streamReader(schema("value"))
+    return PylogDataSource({**NO_BROKER, **options}).streamReader(schema("value"))
 
 
 ACTIONS = {
     "an option": lambda: PylogDataSource({"subscrieb": "t"}),
-    "load": lambda: PylogDataSource(NOBODY).schema(),
-    "the plan of a batch": lambda: PylogDataSource(NOBODY).reader(schema("value")).partitions(),
+    "load": lambda: PylogDataSource(NO_BROKER).schema(),
+    "the plan of a batch": lambda: PylogDataSource(NO_BROKER).reader(schema("value")).partitions(),
     "the options of a stream": lambda: stream(endingOffsets="latest").initialOffset(),
     "a stream's first look": lambda: stream(**{"fetchOffset.numRetries": "1"}).initialOffset(),
-    "a write": lambda: PylogDataSource(NOBODY).writer(schema("value"), False),
-    "overwrite": lambda: PylogDataSource(NOBODY).writer(schema("value"), True),
-    "a column": lambda: PylogDataSource(NOBODY).streamWriter(schema("offset"), False),
+    "a write": lambda: PylogDataSource(NO_BROKER).writer(schema("value"), False),
+    "overwrite": lambda: PylogDataSource(NO_BROKER).writer(schema("value"), True),
+    "a column": lambda: PylogDataSource(NO_BROKER).streamWriter(schema("offset"), False),
 }
 
 
@@ -54,6 +54,6 @@ def test_the_sentence_is_first_and_last_and_of_our_frames_there_is_the_one_that_
 
 def test_an_error_of_a_task_reads_the_same_after_it_was_carried() -> None:
     with pytest.raises(PylogError) as caught:
-        PylogDataSource(NOBODY).schema()
+        PylogDataSource(NO_BROKER).schema()
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.condition) == (str(caught.value), caught.value.condition)

@@ -1,7 +1,7 @@
 """The sink's own code in a world where everybody may be overtaken or killed at any request; see `sink_world`.
 
 Drivers of one query run at the same time, as zombies do; so do several attempts at a task. Whatever happens: the rows of a version are
-there once when its commit returns, and at the end; never twice; and nobody's transaction is left open.
+there once when its commit returns, and at the end; never twice; and no transaction is left open.
 """
 
 from __future__ import annotations
@@ -379,7 +379,7 @@ def help_finish(write: Write) -> None:
         except PylogError:
             continue
         return
-    raise AssertionError("nobody can help")
+    raise AssertionError("no process can end the write")
 
 
 def test_the_world_bites_a_sink_that_does_not_look_again_leaves_transactions_open(
@@ -424,9 +424,9 @@ def test_the_world_bites_a_sink_that_ends_other_drivers_transactions_tears_a_ver
 def test_the_checks_find_a_neighbour_that_ends_writes_by_their_age_alone(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
-    nobody = SimpleNamespace(store=lambda _: None, close=lambda: None)
+    no_fence = SimpleNamespace(store=lambda _: None, close=lambda: None)
     instead = (
-        {"decide": lambda *_: None} if mistake == "aborts what it has not revoked" else {"fence": lambda *_: nobody}
+        {"decide": lambda *_: None} if mistake == "aborts what it has not revoked" else {"fence": lambda *_: no_fence}
     )
     monkeypatch.setattr(abandoned, "commit", SimpleNamespace(**{**vars(commit), **instead}))
     bitten = 0

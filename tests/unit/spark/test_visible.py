@@ -1,4 +1,4 @@
-"""Limits in rows and bytes, over logs that a test invents: exact while there is enough, and nobody starves."""
+"""Limits in rows and bytes, over logs that a test invents: exact while there is enough, and no partition starves."""
 
 from collections.abc import Sequence
 
