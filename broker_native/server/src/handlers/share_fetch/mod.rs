@@ -71,7 +71,7 @@ pub fn handle(call: Call, mut request: ShareFetchRequest) -> Outcome {
                 let client = call.peer.ip();
                 warn!(
                     target: COORDINATOR, %client,
-                    "a member of a share group at {client} is refused: as many sessions as group.share.max.share.sessions are open"
+                    "a member of a share group at {client} is refused: group.share.max.share.sessions are in use"
                 );
             }
             return Outcome::Now(call.answer(&refused(error, error.sentence())));
