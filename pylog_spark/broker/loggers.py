@@ -9,21 +9,16 @@ import contextvars
 import logging
 from collections.abc import Iterator, Mapping
 
+from pylog_spark._native import log_loggers
 from pylog_spark.broker.setting import ConfigError
 
 #: Kafka's name for the logger above all others.
 ROOT = "root"
 _TOP = "pylog"
 
-#: Every logger and what it is about; those below ``pylog.broker`` are used by the native server, too (`broker_native/log/src/loggers.rs`).
+#: Every logger and what it is about. Those below ``pylog.broker`` are declared in `broker_native/log`, for both halves.
 LOGGERS = {
-    "pylog.broker": "Start and stop, topics and settings, panics, the log itself.",
-    "pylog.broker.cluster": "The other brokers, the controller and its decisions.",
-    "pylog.broker.coordinator": "Consumer groups, share groups, transactions.",
-    "pylog.broker.network": "Connections: refused, closed, lost.",
-    "pylog.broker.replication": "Leaders, followers and replicas in sync.",
-    "pylog.broker.request": "Requests that are refused, fail, or cost too much.",
-    "pylog.broker.storage": "Partition logs, disks, recovery, retention, compaction.",
+    **dict(log_loggers()),
     "pylog.zookeeper": "The connection to ZooKeeper.",
     "pylog.zookeeper.kazoo": "The library that speaks with ZooKeeper; errors only.",
 }

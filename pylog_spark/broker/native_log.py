@@ -8,29 +8,18 @@ logger, so that lines below it cost nothing; a change that is made with `setLeve
 import atexit
 import logging
 from collections.abc import Callable
-from typing import TypedDict
+from typing import TYPE_CHECKING
 
 from pylog_spark.broker import loggers
+
+if TYPE_CHECKING:
+    from pylog_spark._native import _LogLine
 
 #: How long a broker that stops waits for slow handlers to write its last lines.
 _FLUSH_TIMEOUT_MS = 5_000
 #: The native half numbers its levels so: 0 is off, 1 error. The levels of `logging` by these numbers.
 _SEVERITIES = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG, loggers.TRACE)
 _NATIVE = tuple(name for name in loggers.LOGGERS if name.startswith("pylog.broker"))
-
-
-class Line(TypedDict):
-    """One line, as `_native.pyi` describes it."""
-
-    created: float
-    level: int
-    logger: str
-    broker: int | None
-    thread: str | None
-    file: str
-    line: int
-    message: str
-    fields: dict[str, str]
 
 
 class _Native:
@@ -74,7 +63,7 @@ def _most_detailed(logger: logging.Logger) -> int:
     return max(written, default=0)
 
 
-def _deliver(lines: list[Line]) -> None:
+def _deliver(lines: "list[_LogLine]") -> None:
     take_levels()
     for line in lines:
         logger, level = logging.getLogger(line["logger"]), _SEVERITIES[line["level"]]
@@ -82,7 +71,7 @@ def _deliver(lines: list[Line]) -> None:
             logger.handle(_record(logger, level, line))
 
 
-def _record(logger: logging.Logger, level: int, line: Line) -> logging.LogRecord:
+def _record(logger: logging.Logger, level: int, line: "_LogLine") -> logging.LogRecord:
     record = logger.makeRecord(logger.name, level, line["file"], line["line"], line["message"], (), None)
     since_start = record.relativeCreated - record.created * 1000
     record.created = line["created"]

@@ -57,8 +57,10 @@ impl Log {
 
     /// Takes the lines that wait, and the summaries of windows that are over. Waits up to `timeout` when there is no line.
     pub fn next(&self, timeout: Duration) -> Batch {
-        self.end_windows();
-        self.queue.take(Instant::now() + timeout)
+        let now = Instant::now();
+        let ended = self.limiter.lock().ended(now);
+        self.report(ended);
+        self.queue.take(now + timeout)
     }
 
     /// Reports that `count` of the lines that were taken are written.
@@ -68,22 +70,24 @@ impl Log {
 
     /// Ends all windows and waits until all earlier lines are written. Returns whether they are; `timeout` ends the wait.
     pub fn flush(&self, timeout: Duration) -> bool {
-        let ended = self.limiter.lock().end();
-        ended.into_iter().for_each(|left_out| self.queue.put(summary(left_out)));
+        self.end_all_windows();
         self.queue.flush(timeout)
     }
 
     /// As [`Log::flush`], and takes no more lines.
     pub fn close(&self, timeout: Duration) -> bool {
-        let ended = self.limiter.lock().end();
-        ended.into_iter().for_each(|left_out| self.queue.put(summary(left_out)));
+        self.end_all_windows();
         self.queue.close();
         self.queue.flush(timeout)
     }
 
-    /// Queues a summary for each window that is over and left lines out.
-    fn end_windows(&self) {
-        let ended = self.limiter.lock().ended(Instant::now());
+    fn end_all_windows(&self) {
+        let ended = self.limiter.lock().end();
+        self.report(ended);
+    }
+
+    /// Queues a summary for each window that left lines out. Called without the limiter's lock.
+    fn report(&self, ended: Vec<LeftOut<Identifier, Record>>) {
         ended.into_iter().for_each(|left_out| self.queue.put(summary(left_out)));
     }
 
@@ -96,8 +100,13 @@ impl Log {
         };
         let key =
             Key { broker: crate::broker::current(), place: metadata.callsite(), cause: record::cause(event) };
-        self.end_windows();
-        if self.limiter.lock().admits(Instant::now(), key, lines_max, || Record::of(event)) {
+        let now = Instant::now();
+        let (ended, is_written) = {
+            let mut limiter = self.limiter.lock();
+            (limiter.ended(now), limiter.admits(now, key, lines_max, || Record::of(event)))
+        };
+        self.report(ended);
+        if is_written {
             self.queue.put(Record::of(event));
         }
     }

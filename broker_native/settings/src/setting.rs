@@ -181,7 +181,7 @@ impl Setting {
         Self { of_broker: Some(name), ..self }
     }
 
-    /// Falls back to `synonyms`, which are declared elsewhere.
+    /// Falls back to `synonyms`, which have rows of their own.
     pub const fn falls_back_to(self, synonyms: &'static [Synonym]) -> Self {
         Self { synonyms, ..self }
     }

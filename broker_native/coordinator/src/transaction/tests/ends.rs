@@ -131,7 +131,7 @@ fn version_2_may_abort_what_did_not_begin_because_its_batches_may_be_on_their_wa
     let who = bench.init().unwrap();
     let next = bench.end(V2, who, false).unwrap();
     assert_eq!(next.epoch, who.epoch + 1);
-    assert_eq!(bench.metadata().state, TxnState::CompleteAbort, "there is nobody to be told");
+    assert_eq!(bench.metadata().state, TxnState::CompleteAbort, "no leader is asked to write a marker");
     assert_eq!(bench.markers, []);
     assert_eq!(bench.end(V2, who, false), Ok(next), "said again");
     assert_eq!(bench.end(V2, next, false).unwrap().epoch, next.epoch + 1);

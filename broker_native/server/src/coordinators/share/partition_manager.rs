@@ -185,7 +185,7 @@ impl SharePartitionManager {
         self.step_all(|leader| leader.forget_topic(topic_id));
     }
 
-    /// The share partition was changed elsewhere: it is read again.
+    /// The stored state of a share partition was changed, and not by this leader: it is read again.
     pub fn forget(&self, key: &ShareKey) {
         self.step(key, |leader, _now| leader.forget(key));
     }
