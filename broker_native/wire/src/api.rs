@@ -107,6 +107,8 @@ macro_rules! with_apis {
             SyncGroup = 14, SyncGroupRequest -> SyncGroupResponse, 0-5, flexible 4+;
             DescribeGroups = 15, DescribeGroupsRequest -> DescribeGroupsResponse, 0-6, flexible 5+;
             ListGroups = 16, ListGroupsRequest -> ListGroupsResponse, 0-5, flexible 3+;
+            // No version of it is flexible.
+            SaslHandshake = 17, SaslHandshakeRequest -> SaslHandshakeResponse, 0-1, flexible 32767+;
             ApiVersions = 18, ApiVersionsRequest -> ApiVersionsResponse, 0-5, flexible 3+;
             CreateTopics = 19, CreateTopicsRequest -> CreateTopicsResponse, 2-7, flexible 5+;
             DeleteTopics = 20, DeleteTopicsRequest -> DeleteTopicsResponse, 1-6, flexible 4+;
@@ -120,11 +122,14 @@ macro_rules! with_apis {
             WriteTxnMarkers = 27, WriteTxnMarkersRequest -> WriteTxnMarkersResponse, 1-2, flexible 1+;
             TxnOffsetCommit = 28, TxnOffsetCommitRequest -> TxnOffsetCommitResponse, 0-6, flexible 3+;
             DescribeAcls = 29, DescribeAclsRequest -> DescribeAclsResponse, 1-3, flexible 2+;
+            CreateAcls = 30, CreateAclsRequest -> CreateAclsResponse, 1-3, flexible 2+;
+            DeleteAcls = 31, DeleteAclsRequest -> DeleteAclsResponse, 1-3, flexible 2+;
             DescribeConfigs = 32, DescribeConfigsRequest -> DescribeConfigsResponse, 1-4, flexible 4+;
             AlterConfigs = 33, AlterConfigsRequest -> AlterConfigsResponse, 0-2, flexible 2+;
             AlterReplicaLogDirs = 34, AlterReplicaLogDirsRequest -> AlterReplicaLogDirsResponse, 1-2, flexible 2+;
             // Version 5 names directories that take no new partitions; there are none.
             DescribeLogDirs = 35, DescribeLogDirsRequest -> DescribeLogDirsResponse, 1-4, flexible 2+;
+            SaslAuthenticate = 36, SaslAuthenticateRequest -> SaslAuthenticateResponse, 0-2, flexible 2+;
             CreatePartitions = 37, CreatePartitionsRequest -> CreatePartitionsResponse, 0-3, flexible 2+;
             DeleteGroups = 42, DeleteGroupsRequest -> DeleteGroupsResponse, 0-3, flexible 2+;
             ElectLeaders = 43, ElectLeadersRequest -> ElectLeadersResponse, 0-2, flexible 2+;
@@ -133,6 +138,10 @@ macro_rules! with_apis {
             ListPartitionReassignments = 46, ListPartitionReassignmentsRequest -> ListPartitionReassignmentsResponse, 0-0, flexible 0+;
             // No version of it is flexible.
             OffsetDelete = 47, OffsetDeleteRequest -> OffsetDeleteResponse, 0-0, flexible 32767+;
+            DescribeClientQuotas = 48, DescribeClientQuotasRequest -> DescribeClientQuotasResponse, 0-1, flexible 1+;
+            AlterClientQuotas = 49, AlterClientQuotasRequest -> AlterClientQuotasResponse, 0-1, flexible 1+;
+            DescribeUserScramCredentials = 50, DescribeUserScramCredentialsRequest -> DescribeUserScramCredentialsResponse, 0-0, flexible 0+;
+            AlterUserScramCredentials = 51, AlterUserScramCredentialsRequest -> AlterUserScramCredentialsResponse, 0-0, flexible 0+;
             DescribeQuorum = 55, DescribeQuorumRequest -> DescribeQuorumResponse, 0-2, flexible 0+;
             UpdateFeatures = 57, UpdateFeaturesRequest -> UpdateFeaturesResponse, 0-2, flexible 0+;
             DescribeCluster = 60, DescribeClusterRequest -> DescribeClusterResponse, 0-2, flexible 0+;

@@ -56,6 +56,13 @@ macro_rules! sample_numbers {
 }
 sample_numbers!(i8, i16, u16, i32, u32, i64);
 
+impl Sample for f64 {
+    /// A number that JSON can say.
+    fn sample(entropy: &mut Entropy<'_>, _: Version) -> Self {
+        f64::from(i32::from_be_bytes(entropy.array())) / 8.0
+    }
+}
+
 impl Sample for bool {
     fn sample(entropy: &mut Entropy<'_>, _: Version) -> Self {
         entropy.below(2) == 1

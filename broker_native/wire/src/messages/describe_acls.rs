@@ -2,7 +2,7 @@
 use crate::schema::messages;
 
 /// `pattern_type` of a name that is meant literally.
-const LITERAL: i8 = 3;
+pub(super) const LITERAL: i8 = 3;
 
 messages! {
     /// Which rules; null and "any" let all through.

@@ -4,21 +4,26 @@
 //! uses some names twice.
 pub mod add_offsets_to_txn;
 pub mod add_partitions_to_txn;
+pub mod alter_client_quotas;
 pub mod alter_configs;
 pub mod alter_partition_reassignments;
 pub mod alter_replica_log_dirs;
 pub mod alter_share_group_offsets;
+pub mod alter_user_scram_credentials;
 pub mod api_versions;
 pub mod consumer_group_describe;
 pub mod consumer_group_heartbeat;
+pub mod create_acls;
 pub mod create_partitions;
 pub mod create_topics;
+pub mod delete_acls;
 pub mod delete_groups;
 pub mod delete_records;
 pub mod delete_share_group_offsets;
 pub mod delete_share_group_state;
 pub mod delete_topics;
 pub mod describe_acls;
+pub mod describe_client_quotas;
 pub mod describe_cluster;
 pub mod describe_configs;
 pub mod describe_groups;
@@ -28,6 +33,7 @@ pub mod describe_quorum;
 pub mod describe_share_group_offsets;
 pub mod describe_topic_partitions;
 pub mod describe_transactions;
+pub mod describe_user_scram_credentials;
 pub mod elect_leaders;
 pub mod end_txn;
 pub mod fetch;
@@ -52,6 +58,8 @@ pub mod offset_for_leader_epoch;
 pub mod produce;
 pub mod read_share_group_state;
 pub mod read_share_group_state_summary;
+pub mod sasl_authenticate;
+pub mod sasl_handshake;
 pub mod share_acknowledge;
 pub mod share_fetch;
 pub mod share_group_describe;
@@ -65,23 +73,28 @@ pub mod write_txn_markers;
 
 pub use add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
 pub use add_partitions_to_txn::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
+pub use alter_client_quotas::{AlterClientQuotasRequest, AlterClientQuotasResponse};
 pub use alter_configs::{AlterConfigsRequest, AlterConfigsResponse};
 pub use alter_partition_reassignments::{
     AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse,
 };
 pub use alter_replica_log_dirs::{AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse};
 pub use alter_share_group_offsets::{AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse};
+pub use alter_user_scram_credentials::{AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse};
 pub use api_versions::{ApiVersion, ApiVersionsRequest, ApiVersionsResponse};
 pub use consumer_group_describe::{ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse};
 pub use consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+pub use create_acls::{CreateAclsRequest, CreateAclsResponse};
 pub use create_partitions::{CreatePartitionsRequest, CreatePartitionsResponse};
 pub use create_topics::{CreateTopicsRequest, CreateTopicsResponse};
+pub use delete_acls::{DeleteAclsRequest, DeleteAclsResponse};
 pub use delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse};
 pub use delete_records::{DeleteRecordsRequest, DeleteRecordsResponse};
 pub use delete_share_group_offsets::{DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse};
 pub use delete_share_group_state::{DeleteShareGroupStateRequest, DeleteShareGroupStateResponse};
 pub use delete_topics::{DeleteTopicsRequest, DeleteTopicsResponse};
 pub use describe_acls::{DescribeAclsRequest, DescribeAclsResponse};
+pub use describe_client_quotas::{DescribeClientQuotasRequest, DescribeClientQuotasResponse};
 pub use describe_cluster::{DescribeClusterRequest, DescribeClusterResponse};
 pub use describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse};
 pub use describe_groups::{DescribeGroupsRequest, DescribeGroupsResponse};
@@ -91,6 +104,9 @@ pub use describe_quorum::{DescribeQuorumRequest, DescribeQuorumResponse};
 pub use describe_share_group_offsets::{DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse};
 pub use describe_topic_partitions::{DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse};
 pub use describe_transactions::{DescribeTransactionsRequest, DescribeTransactionsResponse};
+pub use describe_user_scram_credentials::{
+    DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse,
+};
 pub use elect_leaders::{ElectLeadersRequest, ElectLeadersResponse};
 pub use end_txn::{EndTxnRequest, EndTxnResponse};
 pub use fetch::{FetchRequest, FetchResponse};
@@ -118,6 +134,8 @@ pub use read_share_group_state::{ReadShareGroupStateRequest, ReadShareGroupState
 pub use read_share_group_state_summary::{
     ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse,
 };
+pub use sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
+pub use sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
 pub use share_acknowledge::{ShareAcknowledgeRequest, ShareAcknowledgeResponse};
 pub use share_fetch::{ShareFetchRequest, ShareFetchResponse};
 pub use share_group_describe::{ShareGroupDescribeRequest, ShareGroupDescribeResponse};

@@ -38,7 +38,7 @@ impl Parser<'_> {
 
     fn word(&mut self) -> String {
         let end =
-            self.rest.find(|c: char| !c.is_alphanumeric() && !"_-".contains(c)).unwrap_or(self.rest.len());
+            self.rest.find(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         word.to_owned()
@@ -72,7 +72,8 @@ impl Parser<'_> {
             assert!(self.eat(": "), "a field's value: {}", self.rest);
             let value = self.value();
             if !self.ignored.contains(&name.as_str()) {
-                fields.insert(name, value);
+                // The crate writes a field whose name is a word of Rust as `_match`.
+                fields.insert(name.trim_start_matches('_').to_owned(), value);
             }
             self.eat(", ");
         }

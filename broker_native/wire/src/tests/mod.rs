@@ -23,6 +23,7 @@ macro_rules! for_each_api {
         $test!(SyncGroup, SyncGroupRequest, SyncGroupResponse);
         $test!(DescribeGroups, DescribeGroupsRequest, DescribeGroupsResponse);
         $test!(ListGroups, ListGroupsRequest, ListGroupsResponse);
+        $test!(SaslHandshake, SaslHandshakeRequest, SaslHandshakeResponse);
         $test!(ApiVersions, ApiVersionsRequest, ApiVersionsResponse);
         $test!(CreateTopics, CreateTopicsRequest, CreateTopicsResponse);
         $test!(DeleteTopics, DeleteTopicsRequest, DeleteTopicsResponse);
@@ -35,10 +36,13 @@ macro_rules! for_each_api {
         $test!(WriteTxnMarkers, WriteTxnMarkersRequest, WriteTxnMarkersResponse);
         $test!(TxnOffsetCommit, TxnOffsetCommitRequest, TxnOffsetCommitResponse);
         $test!(DescribeAcls, DescribeAclsRequest, DescribeAclsResponse);
+        $test!(CreateAcls, CreateAclsRequest, CreateAclsResponse);
+        $test!(DeleteAcls, DeleteAclsRequest, DeleteAclsResponse);
         $test!(DescribeConfigs, DescribeConfigsRequest, DescribeConfigsResponse);
         $test!(AlterConfigs, AlterConfigsRequest, AlterConfigsResponse);
         $test!(AlterReplicaLogDirs, AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse);
         $test!(DescribeLogDirs, DescribeLogDirsRequest, DescribeLogDirsResponse);
+        $test!(SaslAuthenticate, SaslAuthenticateRequest, SaslAuthenticateResponse);
         $test!(CreatePartitions, CreatePartitionsRequest, CreatePartitionsResponse);
         $test!(DeleteGroups, DeleteGroupsRequest, DeleteGroupsResponse);
         $test!(ElectLeaders, ElectLeadersRequest, ElectLeadersResponse);
@@ -54,6 +58,18 @@ macro_rules! for_each_api {
             ListPartitionReassignmentsResponse
         );
         $test!(OffsetDelete, OffsetDeleteRequest, OffsetDeleteResponse);
+        $test!(DescribeClientQuotas, DescribeClientQuotasRequest, DescribeClientQuotasResponse);
+        $test!(AlterClientQuotas, AlterClientQuotasRequest, AlterClientQuotasResponse);
+        $test!(
+            DescribeUserScramCredentials,
+            DescribeUserScramCredentialsRequest,
+            DescribeUserScramCredentialsResponse
+        );
+        $test!(
+            AlterUserScramCredentials,
+            AlterUserScramCredentialsRequest,
+            AlterUserScramCredentialsResponse
+        );
         $test!(DescribeQuorum, DescribeQuorumRequest, DescribeQuorumResponse);
         $test!(UpdateFeatures, UpdateFeaturesRequest, UpdateFeaturesResponse);
         $test!(DescribeCluster, DescribeClusterRequest, DescribeClusterResponse);

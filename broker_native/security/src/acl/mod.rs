@@ -1,0 +1,1 @@
+//! Kafka's ACLs: patterns, and what they allow. Pure.

@@ -1,0 +1,1 @@
+//! TLS: what certificates, keys and trusted roots are read from, and the rustls configurations of clients and brokers.
