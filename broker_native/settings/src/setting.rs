@@ -2,6 +2,8 @@
 //! (org.apache.kafka.common.config.ConfigDef).
 use serde_json::Value;
 
+use crate::secret::HIDDEN;
+
 /// Type of a setting, as Kafka names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -17,6 +19,8 @@ pub enum Kind {
     DOUBLE,
     /// Words separated by commas.
     LIST,
+    /// Text that is never shown.
+    PASSWORD,
 }
 
 impl Kind {
@@ -29,6 +33,7 @@ impl Kind {
             Self::LONG => "LONG",
             Self::DOUBLE => "DOUBLE",
             Self::LIST => "LIST",
+            Self::PASSWORD => "PASSWORD",
         }
     }
 }
@@ -206,7 +211,7 @@ impl Setting {
             (Kind::INT | Kind::LONG, _) => trimmed.parse::<i64>().ok().map(Value::from),
             (Kind::DOUBLE, _) => trimmed.parse::<f64>().ok().map(Value::from),
             (Kind::STRING, Valid::OneOf { words, .. }) => same_word(words, trimmed).map(Value::from),
-            (Kind::STRING | Kind::LIST, _) => Some(Value::from(text)),
+            (Kind::STRING | Kind::LIST | Kind::PASSWORD, _) => Some(Value::from(text)),
         };
         value.filter(|value| self.accepts(value)).ok_or_else(|| self.allowed())
     }
@@ -225,6 +230,7 @@ impl Setting {
                     .as_f64()
                     .is_some_and(|number| number >= low as f64 && (number <= high as f64 || high == i64::MAX))
             }
+            Kind::PASSWORD => value.is_string(),
             Kind::STRING | Kind::LIST => match (self.valid, value.as_str()) {
                 (Valid::Form(_), _) => true,
                 (Valid::OneOf { words, .. }, Some(text)) if self.kind == Kind::LIST => {
@@ -234,6 +240,11 @@ impl Setting {
                 (_, text) => text.is_some(),
             },
         }
+    }
+
+    /// `value` as a message may show it: not that of a password.
+    pub fn shown(&self, value: Value) -> Value {
+        if self.kind == Kind::PASSWORD { Value::from(HIDDEN) } else { value }
     }
 
     /// The values that [`Setting::accepts`] takes, in words.
@@ -253,7 +264,7 @@ impl Setting {
             (Kind::STRING, Valid::OneOf { words, .. }) => format!("one of {}", words.join(", ")),
             (Kind::LIST, Valid::OneOf { words, .. }) => format!("a list of {}", words.join(", ")),
             (Kind::STRING, Valid::Form(name)) => format!("text of the form {name}"),
-            (Kind::STRING, _) => "text".to_owned(),
+            (Kind::STRING | Kind::PASSWORD, _) => "text".to_owned(),
             (Kind::LIST, _) => "a list separated by commas".to_owned(),
         }
     }
