@@ -88,7 +88,7 @@ class SettingRow:
     def name(self) -> str:
         """Kafka's name, or ours where Kafka has none."""
     @property
-    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST"]:
+    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST", "PASSWORD"]:
         """Kafka's name of its type."""
     @property
     def default(self) -> str | bool | float | None:
@@ -353,8 +353,11 @@ class RawConnection:
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
     """
 
-    def __new__(cls, host: str, port: int, timeout_ms: int = 30_000) -> RawConnection:
-        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
+    def __new__(
+        cls, host: str, port: int, timeout_ms: int = 30_000, config: Mapping[str, str] | None = None
+    ) -> RawConnection:
+        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT. `config`: settings of a client
+        (`settings`), of which those of TLS and SASL count; with SASL it is logged in."""
     def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
         """`send`, then `receive`."""
     def send(

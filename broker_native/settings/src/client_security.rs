@@ -66,6 +66,8 @@ settings! {
         /// Where a token of OAUTHBEARER is got: a URL (https, or http for tests) that is asked for client credentials, or `file:`
         /// and the path of a file with a token, which is read for each login.
         "sasl.oauthbearer.token.endpoint.url" STRING sasl_oauthbearer_token_endpoint_url: String = String::new();
+        /// librdkafka's word for where tokens come from. It changes nothing here: the settings below and above say it.
+        "sasl.oauthbearer.method" STRING sasl_oauthbearer_method: String = "default".to_owned(), one_of(&["default", "oidc"], "");
         /// Client id at `sasl.oauthbearer.token.endpoint.url`.
         "sasl.oauthbearer.client.credentials.client.id" STRING sasl_oauthbearer_client_id: String = String::new(),
             aliases(&["sasl.oauthbearer.client.id"]);
@@ -74,6 +76,9 @@ settings! {
             aliases(&["sasl.oauthbearer.client.secret"]);
         /// Scope that is asked for at `sasl.oauthbearer.token.endpoint.url`.
         "sasl.oauthbearer.scope" STRING sasl_oauthbearer_scope: String = String::new();
+        /// librdkafka's name for a PEM file of the certificates that are trusted at `sasl.oauthbearer.token.endpoint.url`, instead of
+        /// those of the operating system.
+        "https.ca.location" STRING https_ca_location: String = String::new();
         /// Whether client id and secret are URL-encoded in the header of the request for a token, as RFC 6749 wants it.
         "sasl.oauthbearer.header.urlencode" BOOLEAN sasl_oauthbearer_header_urlencode: bool = false;
         /// SASL extensions sent with a token: `name=value`, separated by commas.
