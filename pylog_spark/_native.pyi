@@ -359,8 +359,11 @@ class RawConnection:
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
     """
 
-    def __new__(cls, host: str, port: int, timeout_ms: int = 30_000) -> RawConnection:
-        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
+    def __new__(
+        cls, host: str, port: int, timeout_ms: int = 30_000, config: Mapping[str, str] | None = None
+    ) -> RawConnection:
+        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT. `config`: settings of a client
+        (`settings`), of which those of TLS and SASL count; with SASL it is logged in."""
     def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
         """`send`, then `receive`."""
     def send(

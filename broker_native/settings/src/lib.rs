@@ -9,7 +9,7 @@
 //! | [`given`] | reads and checks the values that are given |
 //! | `declare` | the macro that turns a declaration into a struct, its reading and its rows |
 //! | [`nearest`] | the known name that is nearest to an unknown one |
-//! | [`client`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`] | settings that the native half reads, a struct each |
+//! | [`client`], [`client_security`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`] | settings that the native half reads, a struct each |
 //! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
 //! | [`tables`] | all settings, in one table each for clients, brokers, topics and groups |
 //!
@@ -20,6 +20,7 @@
 mod declare;
 
 pub mod client;
+pub mod client_security;
 pub mod cluster;
 pub mod given;
 pub mod groups;

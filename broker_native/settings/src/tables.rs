@@ -1,12 +1,13 @@
 //! All settings in tables: of clients, brokers, topics and groups. Each table is in the order of its names.
 use crate::setting::Row;
 use crate::{
-    client, cluster, groups, internal_topics, listener, log_defaults, server, share, topic, transactions,
+    client, client_security, cluster, groups, internal_topics, listener, log_defaults, server, share, topic,
+    transactions,
 };
 
 /// The settings of a client.
 pub fn client() -> Vec<Row> {
-    sorted(client::Settings::rows())
+    sorted([client::Settings::rows(), client_security::Settings::rows()].concat())
 }
 
 /// The settings of a broker.
