@@ -88,7 +88,7 @@ class SettingRow:
     def name(self) -> str:
         """Kafka's name, or ours where Kafka has none."""
     @property
-    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST"]:
+    def kind(self) -> Literal["BOOLEAN", "STRING", "INT", "LONG", "DOUBLE", "LIST", "PASSWORD"]:
         """Kafka's name of its type."""
     @property
     def default(self) -> str | bool | float | None:
@@ -116,6 +116,9 @@ class SettingRow:
     @property
     def dynamic(self) -> bool:
         """Whether a running broker takes a change."""
+    @property
+    def per_listener(self) -> bool:
+        """Of a broker: whether each listener may have a value of its own."""
     @property
     def field(self) -> str | None:
         """The field that the native half reads it into; None when Python alone reads it."""
@@ -157,8 +160,8 @@ class NativeBroker:
         {partition, leader, leader_epoch, replicas, isr, partition_epoch, adding, removing, elr}]}. Opens (recovers) or creates the
         logs of this broker's replicas before it returns, begins to lead or to follow, and removes replicas that moved away."""
     def apply_cluster(self, view_json: str) -> None:
-        """Replace what is known of the brokers: {"controller_id" (-1: none), "controller_epoch", "brokers": [{id, host, port, rack,
-        epoch}]}, this one included, "dead": [the same of those that belong to the cluster and do not live], "level"}."""
+        """Replace what is known of the brokers: {"controller_id" (-1: none), "controller_epoch", "brokers": [{id, endpoints:
+        {listener: [host, port]}, rack, epoch}]}, this one included, "dead": [the same of those that belong to the cluster and do not live], "level"}."""
     def expect_topics(self, topics_json: str) -> None:
         """Of these topics (as `apply_topics` takes them) this broker had its replicas in a data directory that is gone: it serves none
         of them before it is put back or given up."""
@@ -179,8 +182,11 @@ class NativeBroker:
         """Whether the last user of the data directory stopped cleanly; False of a new directory."""
     def remove_topic(self, name: str) -> None:
         """Stop serving the topic and delete its directories."""
-    def listen(self, host: str, port: int) -> int:
-        """Bind, start serving, return the port (useful with port 0)."""
+    def listen(self, listeners_json: str) -> list[int]:
+        """Bind all listeners, start serving, return the port of each (useful with port 0).
+
+        JSON list of {name, protocol, host, port, advertised_host (null: the one that the client dialled), advertised_port
+        (null: the one that is bound), settings: {what `pylog_spark.broker.listeners` gives}}."""
     def next_event(self, timeout_ms: int) -> tuple[int, str, str] | None:
         """Wait for a request that needs a decision: (event id, kind, JSON). None after `timeout_ms` or when closed.
 
@@ -353,8 +359,11 @@ class RawConnection:
     out have their defaults, unknown fields are refused, bytes are hexadecimal text. Not for programs: use `Client`.
     """
 
-    def __new__(cls, host: str, port: int, timeout_ms: int = 30_000) -> RawConnection:
-        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT."""
+    def __new__(
+        cls, host: str, port: int, timeout_ms: int = 30_000, config: Mapping[str, str] | None = None
+    ) -> RawConnection:
+        """Connects. `timeout_ms`: how long `receive` waits for a byte before it raises TIMED_OUT. `config`: settings of a client
+        (`settings`), of which those of TLS and SASL count; with SASL it is logged in."""
     def call(self, api_name: str, version: int, request_json: str = "{}", client_id: str = "raw") -> str:
         """`send`, then `receive`."""
     def send(

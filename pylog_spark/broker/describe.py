@@ -92,17 +92,21 @@ def _entry(
     setting: Setting, value: Value, layers: list[Layer], read_only: bool, synonyms: bool, docs: bool
 ) -> DescribeConfigsEntry:
     source = layers[0][2] if layers else Source.DEFAULT_CONFIG
+    secret = setting.is_secret
     shown: list[DescribeConfigsSynonym] = (
-        [{"name": name, "value": show(layer_value), "source": int(origin)} for name, layer_value, origin in layers]
+        [
+            {"name": name, "value": None if secret else show(layer_value), "source": int(origin)}
+            for name, layer_value, origin in layers
+        ]
         if synonyms
         else []
     )
     return {
         "name": setting.name,
-        "value": show(value),
+        "value": None if secret else show(value),
         "read_only": read_only,
         "config_source": int(source),
-        "is_sensitive": False,
+        "is_sensitive": secret,
         "synonyms": shown,
         "config_type": int(setting.type),
         "documentation": setting.doc if docs else None,

@@ -220,10 +220,10 @@ impl NativeBroker {
         })
     }
 
-    fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
+    fn listen(&self, py: Python<'_>, listeners_json: &str) -> PyResult<Vec<u16>> {
         enter(py, || {
             self.check()?;
-            Ok::<_, Failure>(self.server.listen(host, port)?)
+            Ok::<_, Failure>(self.server.listen(serde_json::from_str(listeners_json)?)?)
         })
     }
 

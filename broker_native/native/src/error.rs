@@ -104,6 +104,7 @@ impl From<ServerError> for Failure {
         match error {
             ServerError::Storage(error) => error.into(),
             ServerError::Io(error) => error.into(),
+            ServerError::Tls(_) => Self::new(kind::INVALID_ARGUMENT, error.to_string()),
             ServerError::State(_) => Self::new(kind::CLOSED, error.to_string()),
         }
     }

@@ -11,6 +11,7 @@ pub mod log;
 pub mod raw;
 pub mod reader;
 pub mod settings;
+pub mod tokens;
 pub mod writer;
 
 use pyo3::prelude::*;

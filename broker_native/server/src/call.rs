@@ -13,6 +13,7 @@ use crate::io::budget;
 use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
+use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_log::loggers::REQUEST;
@@ -161,8 +162,10 @@ impl Outcome {
 }
 
 /// The connection that a request comes over.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Origin {
+    /// The listener that accepted it.
+    pub listener: Arc<Listener>,
     /// The address that the client dialled.
     pub local: SocketAddr,
     /// The client's address.
@@ -176,6 +179,8 @@ pub struct Origin {
 pub struct Call {
     /// The server.
     pub shared: Arc<Shared>,
+    /// The listener that the request came over.
+    pub listener: Arc<Listener>,
     /// Version of request and answer.
     pub version: i16,
     /// Comes back with the answer.

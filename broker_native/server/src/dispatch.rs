@@ -31,8 +31,16 @@ fn route(shared: &Arc<Shared>, from: &Origin, frame: &mut Frame) -> Result<Outco
     let header = RequestHeader::decode(&mut reader)?;
     let (version, correlation_id) = (header.api_version, header.correlation_id);
     let (info, shared) = (header.info(), Arc::clone(shared));
-    let Origin { local, peer, connection } = *from;
-    let call = Call { shared, version, correlation_id, local, peer, connection, client_id: header.client_id };
+    let call = Call {
+        shared,
+        listener: Arc::clone(&from.listener),
+        version,
+        correlation_id,
+        local: from.local,
+        peer: from.peer,
+        connection: from.connection,
+        client_id: header.client_id,
+    };
     let Some(info) = info.filter(|info| SERVED.contains(&info.key)) else {
         return Ok(refuse(format!("API key {} is not served", header.api_key)));
     };

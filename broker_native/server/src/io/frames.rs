@@ -9,16 +9,31 @@ const PREFIX_LEN: usize = 4;
 /// Smallest request: api key, version, correlation id.
 const REQUEST_MIN_BYTES: usize = 8;
 
+/// How a client that speaks TLS begins: a record of a handshake.
+const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
+
 /// A length that no request can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a request of {claimed} bytes is not within [{REQUEST_MIN_BYTES}, {max_bytes}] (socket.request.max.bytes)"
-)]
+#[error("{}", self.sentence())]
 pub struct FrameError {
     /// What the peer wrote.
     pub claimed: i32,
     /// The largest allowed.
     pub max_bytes: usize,
+}
+
+impl FrameError {
+    fn sentence(&self) -> String {
+        let Self { claimed, max_bytes } = self;
+        if claimed.to_be_bytes().starts_with(&TLS_HANDSHAKE) {
+            return "it speaks TLS, and this listener does not: set its security.protocol to PLAINTEXT or SASL_PLAINTEXT, or use another \
+                    port"
+                .into();
+        }
+        format!(
+            "a request of {claimed} bytes is not within [{REQUEST_MIN_BYTES}, {max_bytes}] (socket.request.max.bytes)"
+        )
+    }
 }
 
 /// One request.
@@ -213,6 +228,13 @@ mod tests {
         frame.edit(|bytes| bytes[0] = b'x');
         assert_eq!(held, b"0123456789".as_slice());
         assert_eq!(frame.body(), b"x123456789".as_slice());
+    }
+
+    #[test]
+    fn the_beginning_of_tls_is_told_from_a_length() {
+        let mut inbox = Inbox::new(100 << 20);
+        inbox.buffer().extend_from_slice(&[0x16, 0x03, 0x01, 0x02, 0x00]);
+        assert!(inbox.next_frame().unwrap_err().to_string().starts_with("it speaks TLS"));
     }
 
     #[test]

@@ -13,18 +13,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::BufMut;
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
+use super::transport::{NotAccepted, Transport};
 use crate::call::{Later, Origin, Outcome, Reply, poll_reply};
 use crate::dispatch::dispatch;
 use crate::handlers;
 use crate::io::budget::{BudgetShare, FREE_BYTES};
 use crate::io::frames::{FrameError, Inbox};
 use crate::io::response_queue::{Answer, ResponseQueue};
-use crate::io::send::send_some;
+use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_log::loggers::NETWORK;
 use pylog_log::{debug, warn};
@@ -88,7 +87,7 @@ enum Waiting {
 }
 
 struct Connection {
-    stream: TcpStream,
+    stream: Transport,
     from: Origin,
     shared: Arc<Shared>,
     inbox: Inbox,
@@ -109,9 +108,10 @@ struct Connection {
 }
 
 /// Serves `stream` until it ends.
-pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+pub async fn serve(stream: TcpStream, peer: SocketAddr, listener: Arc<Listener>, shared: Arc<Shared>) {
     let Ok(local) = stream.local_addr() else { return };
-    let from = Origin { local, peer, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) };
+    let Some(stream) = open(stream, peer, &listener, &shared).await else { return };
+    let from = Origin { listener, local, peer, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) };
     let inbox = Inbox::new(shared.settings.socket_request_max_bytes);
     let mut connection = Connection {
         stream,
@@ -127,13 +127,32 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         draining: false,
         active: Instant::now(),
     };
+    let number = connection.from.connection;
     let end = connection.run().await;
     connection.report(&end);
+    connection.stream.end().await;
     let buffer = connection.inbox.release();
     connection.shared.buffers.give_back(buffer);
     // First what waits on it, which could acquire more.
     drop(connection);
-    handlers::common::share_release::disconnected(&shared, from.connection).await;
+    handlers::common::share_release::disconnected(&shared, number).await;
+}
+
+/// The connection as the listener's protocol wants it; `None` when that fails, which the log has.
+async fn open(stream: TcpStream, peer: SocketAddr, listener: &Listener, shared: &Shared) -> Option<Transport> {
+    let Some(tls) = &listener.tls else { return Some(Transport::Plain(stream)) };
+    match Transport::accept(stream, peer, tls, &shared.shutdown).await {
+        Ok(transport) => Some(transport),
+        Err(NotAccepted::Ended) => {
+            debug!(target: NETWORK, client = %peer.ip(), "the connection of {peer} has ended before it was open");
+            None
+        }
+        Err(why) => {
+            shared.metrics.refused.increment();
+            warn!(target: NETWORK, client = %peer.ip(), "closed the connection of {peer} to the listener {listener}: {why}");
+            None
+        }
+    }
 }
 
 impl Connection {
@@ -282,7 +301,7 @@ impl Connection {
             let sent = tokio::select! {
                 // The other is not even begun when the socket takes the bytes at once.
                 biased;
-                sent = send_some(&mut self.stream, &mut self.response_queue, &self.shared.buffers) => sent?,
+                sent = self.stream.send_some(&mut self.response_queue, &self.shared.buffers) => sent?,
                 () = given_up(&self.shared, timeout) => return Err(End::Quiet),
             };
             self.shared.metrics.bytes_out.add(sent as u64);
@@ -359,12 +378,12 @@ impl Connection {
     /// Reads once. The buffer is borrowed when bytes are there and given back when none are.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if !self.inbox.has_buffer() {
-            ready!(self.stream.poll_read_ready(cx))?;
+            ready!(self.stream.poll_readable(cx))?;
             self.inbox.replace_buffer(self.shared.buffers.small());
         }
         // Of a request that is counted, no more than it may hold.
         let left = self.share.bytes().saturating_sub(self.inbox.buffer().len()).max(1);
-        let read = pin!(self.stream.read_buf(&mut self.inbox.buffer().limit(left))).poll(cx);
+        let read = self.stream.poll_read(cx, self.inbox.buffer(), left);
         if read.is_pending() && self.inbox.is_empty() {
             let buffer = self.inbox.release();
             self.shared.buffers.give_back(buffer);

@@ -3,8 +3,12 @@
 //! | file | what it owns |
 //! |---|---|
 //! | [`listener`] | accepts |
+//! | [`limits`] | how many connections there may be |
+//! | [`transport`] | a connection's bytes, plain or over TLS |
 //! | [`descriptors`] | file descriptors that are not for connections |
 //! | [`connection`] | one task for each connection: reads, hands requests to `dispatch`, writes answers in their order |
 pub mod connection;
 pub mod descriptors;
+pub mod limits;
 pub mod listener;
+pub mod transport;

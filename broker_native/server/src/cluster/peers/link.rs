@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use super::error::PeerError;
-use crate::cluster::view::Broker;
+use crate::cluster::view::{Broker, Endpoint};
 use pylog_wire::message::{decode_response, request_frame};
 use pylog_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use pylog_wire::{Chunk, ErrorCode, Request};
@@ -67,14 +67,18 @@ impl Drop for Asking<'_> {
 }
 
 impl Link {
-    /// Connects to `broker` and agrees on versions.
+    /// Connects to the `listener` of `broker` and agrees on versions.
     ///
     /// # Errors
     /// [`PeerError`].
-    pub async fn open(broker: &Broker, own_id: i32) -> Result<Self, PeerError> {
+    pub async fn open(broker: &Broker, listener: &str, own_id: i32) -> Result<Self, PeerError> {
         let id = broker.id;
         let unreachable = |error: std::io::Error| PeerError::Unreachable { id, cause: error.to_string() };
-        let stream = TcpStream::connect((broker.host.as_str(), broker.port)).await.map_err(unreachable)?;
+        let Some(Endpoint(host, port)) = broker.endpoints.get(listener) else {
+            let cause = format!("it has no listener called {listener}");
+            return Err(PeerError::Unreachable { id, cause });
+        };
+        let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
         let (reading, writing) = stream.into_split();
         let (frames, to_write) = mpsc::channel(FRAMES_MAX);

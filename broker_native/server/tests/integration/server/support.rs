@@ -10,6 +10,7 @@ use pylog_record::{BatchBuilder, Codec, batches};
 use pylog_server::Server;
 use pylog_server::cluster::spec::{PartitionSpec, TopicSpec};
 use pylog_server::decide::{Decider, Kind, Question};
+use pylog_server::listeners::ListenerSpec;
 use pylog_server::settings::Settings;
 use pylog_storage::{Clock, Disk, LogConfig, RealDisk, SystemClock};
 use pylog_wire::messages::fetch::{FetchPartition, FetchTopic, PartitionData};
@@ -124,7 +125,7 @@ fn open(
     let server = Server::open(disk, clock, dir, settings, Arc::clone(decisions) as _).unwrap();
     let server = Arc::new(server);
     *decisions.server.lock().unwrap() = Arc::downgrade(&server);
-    let port = server.listen("127.0.0.1", 0).unwrap();
+    let port = server.listen(vec![ListenerSpec::plaintext("127.0.0.1", 0)]).unwrap()[0];
     (server, port)
 }
 
