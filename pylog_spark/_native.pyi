@@ -176,6 +176,11 @@ class NativeBroker:
         """Bytes a second that leaders here may send to throttled replicas, and followers here may fetch of them; 2^63-1: no limit."""
     def apply_group_configs(self, configs_json: str) -> None:
         """Replace the settings of single groups: {group id: {setting: value}}; what is left out is the broker's."""
+    def apply_security(self, security_json: str) -> None:
+        """Replace who may log in: {"scram": [{user, mechanism, salt, stored_key, server_key (base64), iterations}], "decoy_key": 64
+        hexadecimal digits, the same on all brokers}. Refused as a whole when one part cannot be used."""
+    def apply_jwks(self, jwks_json: str) -> None:
+        """Replace the keys (a JWKS, RFC 7517) that the signatures of tokens are checked with."""
     def set_cleaner_backoff(self, backoff_ms: int) -> None:
         """How long a thread that compacts waits when it found nothing to do (log.cleaner.backoff.ms)."""
     def was_clean(self) -> bool:

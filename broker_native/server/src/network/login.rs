@@ -48,11 +48,11 @@ pub async fn turn(
     let header = RequestHeader::decode(&mut reader).map_err(|error| error.to_string())?;
     let call = call_of(shared, from, header);
     match next {
-        Next::Handshake => handshake(session, &call, read(reader, &call)?).await,
+        Next::Handshake => handshake(session, &call, from, read(reader, &call)?).await,
         _ => {
             let request: SaslAuthenticateRequest = read(reader, &call)?;
             let turn = step(session, shared, from, request.auth_bytes).await?;
-            Ok(with_header(&call, turn).await)
+            Ok(with_header(&call, from, turn).await)
         }
     }
 }
@@ -61,14 +61,19 @@ fn read<R: Message>(mut reader: Reader, call: &Call) -> Result<R, String> {
     R::decode(&mut reader, call.version).map_err(|error| error.to_string())
 }
 
-async fn handshake(session: &mut Session, call: &Call, request: SaslHandshakeRequest) -> Result<Said, String> {
+async fn handshake(
+    session: &mut Session,
+    call: &Call,
+    from: &Origin,
+    request: SaslHandshakeRequest,
+) -> Result<Said, String> {
     let begun = session.handshake(call.version, &request.mechanism);
     let mechanisms = session.mechanisms().iter().map(|mechanism| mechanism.name().to_owned()).collect();
     let answer = |error: ErrorCode| call.answer(&SaslHandshakeResponse { error_code: error.code(), mechanisms });
     match begun {
         Ok(()) => Ok(Said::GoOn(answer(ErrorCode::None))),
         Err((error, cause)) => {
-            failed(&call.shared, &call.origin(), &cause).await;
+            failed(&call.shared, from, &cause).await;
             Ok(Said::Over(answer(error)))
         }
     }
@@ -104,7 +109,7 @@ async fn step(session: &mut Session, shared: &Arc<Shared>, from: &Origin, token:
 }
 
 /// The answer to a SaslAuthenticate.
-async fn with_header(call: &Call, turn: Turn) -> Said {
+async fn with_header(call: &Call, from: &Origin, turn: Turn) -> Said {
     let answer = |bytes: Vec<u8>, session_lifetime_ms| {
         let auth_bytes = bytes.into();
         Said::GoOn(call.answer(&SaslAuthenticateResponse { auth_bytes, session_lifetime_ms, ..Default::default() }))
@@ -113,7 +118,7 @@ async fn with_header(call: &Call, turn: Turn) -> Said {
         Turn::Challenge(bytes) => answer(bytes, 0),
         Turn::LoggedIn { bytes, lifetime_ms } => answer(bytes, lifetime_ms),
         Turn::Failed { sentence, cause } => {
-            failed(&call.shared, &call.origin(), &cause).await;
+            failed(&call.shared, from, &cause).await;
             Said::Over(call.answer(&SaslAuthenticateResponse {
                 error_code: ErrorCode::SaslAuthenticationFailed.code(),
                 error_message: Some(sentence),

@@ -12,6 +12,7 @@
 //! ILLEGAL_SASL_STATE, as Kafka does. Once a session has ended, only a SaslHandshake is taken.
 use std::sync::Arc;
 
+use crate::listeners::LoginRules;
 use pylog_security::principal::Principal;
 use pylog_security::sasl::{Exchange, Failure, Mechanism, Step};
 use pylog_wire::{ApiKey, ErrorCode};
@@ -20,15 +21,6 @@ use pylog_wire::{ApiKey, ErrorCode};
 const AGAIN_MIN_MS: i64 = 1_000;
 /// No session ends later: about 300 years.
 const LIFETIME_MAX_MS: i64 = i64::MAX / 1_000_000;
-
-/// How clients log in at a listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginRules {
-    /// By these mechanisms.
-    pub mechanisms: Vec<Mechanism>,
-    /// For so long at most; 0: for ever (`connections.max.reauth.ms`).
-    pub max_reauth_ms: i64,
-}
 
 /// What is to be done with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +61,8 @@ pub enum Turn {
 /// A connection's session.
 #[derive(Debug)]
 pub struct Session {
-    rules: Arc<LoginRules>,
+    /// `None` at a listener without SASL.
+    rules: Option<Arc<LoginRules>>,
     state: State,
     /// The login that is in force.
     login: Option<Login>,
@@ -96,18 +89,27 @@ struct Login {
 impl Session {
     /// Of a connection to a listener without SASL: all is served.
     pub fn open() -> Self {
-        let rules = Arc::new(LoginRules { mechanisms: Vec::new(), max_reauth_ms: 0 });
-        Self { rules, state: State::Open, login: None, last_again_ms: None }
+        Self { rules: None, state: State::Open, login: None, last_again_ms: None }
     }
 
     /// Of a connection to a listener with SASL.
     pub fn begun(rules: Arc<LoginRules>) -> Self {
-        Self { rules, state: State::Begun { versions: false }, login: None, last_again_ms: None }
+        Self { rules: Some(rules), state: State::Begun { versions: false }, login: None, last_again_ms: None }
+    }
+
+    /// Whether there is nothing to log in to.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
+    /// The mechanisms that are offered.
+    pub fn mechanisms(&self) -> &[Mechanism] {
+        self.rules.as_ref().map_or(&[], |rules| &rules.mechanisms)
     }
 
     /// Whether the client still has to log in for the first time.
     pub fn is_before_login(&self) -> bool {
-        self.login.is_none() && !matches!(self.state, State::Open)
+        self.login.is_none() && !self.is_open()
     }
 
     /// Whether the next frame is a message of the mechanism, of any length.
@@ -171,7 +173,7 @@ impl Session {
 
     /// A SaslHandshake in `version`: what it is answered, and why the login fails if it does.
     pub fn handshake(&mut self, version: i16, mechanism: &str) -> Result<(), (ErrorCode, String)> {
-        let found = mechanism.parse().ok().filter(|asked| self.rules.mechanisms.contains(asked));
+        let found = mechanism.parse().ok().filter(|asked| self.mechanisms().contains(asked));
         let refused = |cause| Err((ErrorCode::UnsupportedSaslMechanism, cause));
         let Some(mechanism) = found else {
             self.state = State::Over;
@@ -233,7 +235,7 @@ impl Session {
             let cause = format!("it was {} and wants to be {}", shown(before.name()), shown(principal.name()));
             return Turn::Failed { sentence, cause };
         }
-        let most = Some(self.rules.max_reauth_ms).filter(|most| *most > 0);
+        let most = self.rules.as_ref().map(|rules| rules.max_reauth_ms).filter(|most| *most > 0);
         let lifetime_ms = [lifetime_ms, most].into_iter().flatten().min();
         let lifetime_ms = lifetime_ms.map(|lifetime| lifetime.clamp(0, LIFETIME_MAX_MS));
         let ends_ms = lifetime_ms.map(|lifetime| now_ms.saturating_add(lifetime));
