@@ -196,6 +196,14 @@ impl NativeBroker {
         })
     }
 
+    fn apply_security(&self, py: Python<'_>, security_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            serde_json::from_str::<serde_json::Value>(security_json)?;
+            Ok::<_, Failure>(())
+        })
+    }
+
     fn set_cleaner_backoff(&self, backoff_ms: u64) -> PyResult<()> {
         self.check()?;
         self.server.set_cleaner_backoff(Duration::from_millis(backoff_ms));

@@ -31,6 +31,9 @@ class FakeNative:
             raise OSError("IO", "no space left on the disk.")
         self.topics |= {topic["name"]: topic for topic in json.loads(topics_json)}
 
+    def apply_security(self, security_json):
+        self.security = json.loads(security_json)
+
     def set_cleaner_backoff(self, backoff_ms):
         self.cleaner_backoff_ms = backoff_ms
 
