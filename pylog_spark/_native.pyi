@@ -241,8 +241,8 @@ class Client:
     ) -> list[_Document]:
         """Incremental: a value sets, None goes back to the default. One `NamedResult`."""
     def request(self, name: str, arguments_json: str) -> list[_Document]:
-        """Groups, their offsets, transactions, replicas: the methods of `pylog_spark.client.groups`, `.transactions` and
-        `.replicas`, by name and with their arguments as a JSON object; the classes are named there."""
+        """Groups, their offsets, transactions, replicas, rights: the methods of `pylog_spark.client.groups`, `.transactions`,
+        `.replicas` and `.security`, by name and with their arguments as a JSON object; the classes are named there."""
     def end_transactions(
         self, transactions: Sequence[tuple[str, int, int]], commit: bool, timeout_ms: int
     ) -> list[_Document]:

@@ -64,6 +64,8 @@ CONTROLLER_EPOCH = "controller_epoch"
 PRODUCER_IDS = "producer_ids"
 KNOWN_BROKERS = "known_brokers"
 CHANGES = "changes/"
+#: Documents with secrets: only brokers may read them.
+PRIVATE = "security/users/"
 
 
 class DocumentError(Exception):

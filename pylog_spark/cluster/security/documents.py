@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pylog_spark.cluster.documents import DocumentError, decode_body, encode_body
+from pylog_spark.cluster.documents import PRIVATE, DocumentError, decode_body, encode_body
 from pylog_spark.cluster.security.model import (
     Credential,
     Entity,
@@ -43,7 +43,7 @@ from pylog_spark.cluster.security.model import (
 )
 from pylog_spark.scram import BY_TEXT
 
-USERS = "security/users/"
+USERS = PRIVATE
 ACLS = "security/acls/"
 QUOTAS = "security/quotas/"
 #: All of them, in the order in which they are read.

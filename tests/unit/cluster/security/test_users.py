@@ -1,5 +1,6 @@
 """What AlterUserScramCredentials changes: Kafka's rules, and bounds of our own."""
 
+import base64
 import hashlib
 import hmac
 from itertools import product
@@ -41,19 +42,17 @@ def refused(users, *changes, limits=LIMITS):
 
 def test_the_keys_are_those_of_rfc_7677():
     """Its example: user, pencil, 4096 iterations; the proof and the signature are made of the keys."""
-    salt = bytes.fromhex("5b6d99689d127bb5a0c3cf8fc0bd6b67")  # not RFC's
-    rfc_salt = __import__("base64").b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
-    stored, server = keys(SHA_256, salted_password(SHA_256, "pencil", rfc_salt, 4096))
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    stored, server = keys(SHA_256, salted_password(SHA_256, "pencil", salt, 4096))
     first = "n=user,r=rOprNGfwEbeRWgbNEkqO"
     answer = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
     last = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     message = ",".join((first, answer, last)).encode()
-    proof = __import__("base64").b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
+    proof = base64.b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
     client_key = bytes(a ^ b for a, b in zip(proof, hmac.digest(stored, message, "sha256"), strict=True))
     assert hashlib.sha256(client_key).digest() == stored
-    signature = __import__("base64").b64encode(hmac.digest(server, message, "sha256"))
+    signature = base64.b64encode(hmac.digest(server, message, "sha256"))
     assert signature == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
-    assert keys(SHA_256, salted_password(SHA_256, "pencil", salt, 4096)) != (stored, server)
 
 
 def test_a_user_has_one_credential_of_each_mechanism():
@@ -92,7 +91,7 @@ def test_what_cannot_be_is_refused_with_kafkas_sentence(change, code, sentence):
     assert refused({}, change) == (code, sentence)
 
 
-@pytest.mark.parametrize("pair", product([SHA_256, SHA_512], repeat=2))
+@pytest.mark.parametrize("pair", [*product([SHA_256, SHA_512], repeat=2)])
 def test_a_user_is_changed_once_in_a_request_even_by_two_mechanisms(pair):
     users = after({}, setting("alice"), setting("bob"))
     twice = ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
