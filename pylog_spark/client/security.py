@@ -54,8 +54,9 @@ class SecurityAdmin(Requests):
         """
         known = scram.BY_TEXT.get(mechanism)
         salt = scram.new_salt()
-        # An unknown mechanism is refused by the native half, with a sentence.
-        salted = b"" if known is None else scram.salted_password(known, password, salt, max(iterations, 1))
+        # An unknown mechanism is refused by the native half, a wrong number by the brokers, each with a sentence.
+        rounds = min(max(iterations, 1), scram.MAX_ITERATIONS)
+        salted = b"" if known is None else scram.salted_password(known, password, salt, rounds)
         upsertion = {
             "user": user,
             "mechanism": mechanism,
