@@ -118,6 +118,14 @@ fn answered(call: Call, key: ApiKey, reader: Reader) -> Result<Outcome, WireErro
         ApiKey::ListPartitionReassignments => {
             on::list_partition_reassignments::handle(call, read(reader, version)?)
         }
+        ApiKey::DescribeClientQuotas => on::describe_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::AlterClientQuotas => on::alter_client_quotas::handle(call, read(reader, version)?),
+        ApiKey::DescribeUserScramCredentials => {
+            on::describe_user_scram_credentials::handle(call, read(reader, version)?)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            on::alter_user_scram_credentials::handle(call, read(reader, version)?)
+        }
         ApiKey::DescribeQuorum => on::describe_quorum::handle(&call, &read(reader, version)?),
         ApiKey::UpdateFeatures => on::update_features::handle(call, read(reader, version)?),
         ApiKey::DeleteGroups => on::delete_groups::handle(call, read(reader, version)?),

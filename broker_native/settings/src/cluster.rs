@@ -47,10 +47,20 @@ settings! { rows
     "log.dirs" STRING = None::<&str>, high(), aliases(&["log.dir"]);
     /// Partitions of a topic that is created without a number of them.
     "num.partitions" INT = 1, at_least(1);
+    /// Most ACLs in all. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    "security.acls.max" INT = 20_000, at_least(1);
     /// Protocol of the listener over which the brokers of a cluster reach each other, which is then called like it. Give
     /// either this or inter.broker.listener.name. Not set: PLAINTEXT, or that of the only listener.
     "security.inter.broker.protocol" STRING = None::<&str>,
         one_of(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], "");
+    /// Most bytes of a name in an ACL, a quota or a SCRAM user: of the user, resource, principal or host. Only pylog has
+    /// this setting.
+    "security.name.max.bytes" INT = 4_096, between(256, 32767);
+    /// Most users, client ids, addresses and pairs of them that have quotas. More are refused with POLICY_VIOLATION. Only
+    /// pylog has this setting.
+    "security.quota.entities.max" INT = 10_000, at_least(1);
+    /// Most users that can log in by SCRAM. More are refused with POLICY_VIOLATION. Only pylog has this setting.
+    "security.users.max" INT = 10_000, at_least(1);
     /// The ZooKeeper servers of the cluster, as HOST:PORT,HOST:PORT/chroot. Not set: this broker is a cluster of its
     /// own and keeps its metadata in its data directory.
     "zookeeper.connect" STRING = None::<&str>, high();
