@@ -38,6 +38,7 @@ class Type(enum.IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    PASSWORD = 9
 
 
 _BOUNDS = {Type.SHORT: 2**15 - 1, Type.INT: INT_MAX, Type.LONG: LONG_MAX}
@@ -200,6 +201,7 @@ def _an(kind: Type) -> str:
         Type.LONG: "a whole number of 64 bits",
         Type.DOUBLE: "a number",
         Type.LIST: "a list separated by commas",
+        Type.PASSWORD: "text",
     }
     return words[kind]
 
