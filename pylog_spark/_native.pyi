@@ -129,6 +129,12 @@ class SettingRow:
     def aliases(self) -> tuple[str, ...]:
         """Other names of the same setting."""
 
+def throwaway_certificates(
+    authority: str, asked: Sequence[tuple[str, Sequence[str], Literal["server", "client", "both"], int, int]]
+) -> tuple[str, list[tuple[str, str]]]:
+    """Certificates for tests, as PEM: that of a new authority called `authority`, and (certificate, private key) of each that is `asked`
+    for by (common name, hosts, usage, first and last second in which it is valid since 1970)."""
+
 def open_log(deliver: Callable[[list[_LogLine]], None]) -> bool:
     """Let `deliver` be called with the lines of this process's native brokers, some at a time, and once a second with none; always in one
     thread of its own. False, and nothing changes, when the log of this process is open. Before it is, no line is kept."""

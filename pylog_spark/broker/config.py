@@ -22,6 +22,9 @@ TOPIC: Mapping[str, Setting] = {setting.name: setting for setting in TOPIC_SETTI
 BROKER: Mapping[str, Setting] = {setting.name: setting for setting in BROKER_SETTINGS}
 #: Begins the name of a setting of one listener.
 LISTENER_PREFIX = "listener.name."
+#: SASL mechanisms, by which a setting of one listener may be told apart further: ``listener.name.<name>.<mechanism>.<setting>``.
+MECHANISMS = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
+_SASL_PREFIX = "sasl."
 _ALIASES = {alias: setting for setting in BROKER_SETTINGS for alias in setting.aliases}
 
 
@@ -46,11 +49,18 @@ def find(settings: Mapping[str, Setting], name: str) -> Setting:
 
 def _find_of_listener(name: str) -> Setting:
     """The setting of one listener, under its whole name, with the listener's in lower case."""
-    listener, _, plain = name.removeprefix(LISTENER_PREFIX).partition(".")
+    listener, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
+    mechanism, _, plain = rest.partition(".")
+    if mechanism not in MECHANISMS or not plain.startswith(_SASL_PREFIX):
+        mechanism, plain = "", rest
     setting = find(BROKER, plain)
     if not setting.per_listener:
         raise ConfigError(f"{name} is refused: a listener has no {plain} of its own, so set it for the broker.")
-    return replace(setting, name=f"{LISTENER_PREFIX}{listener.lower()}.{setting.name}")
+    return replace(setting, name=_of_listener(listener, setting.name, mechanism))
+
+
+def _of_listener(listener: str, name: str, mechanism: str = "") -> str:
+    return ".".join(filter(None, (f"{LISTENER_PREFIX}{listener.lower()}", mechanism.lower(), name)))
 
 
 def parse(settings: Mapping[str, Setting], given: Iterable[tuple[str, str]]) -> dict[str, Value]:
@@ -84,10 +94,12 @@ class BrokerConfig:
                 return layer[name]
         return BROKER[name].default
 
-    def of_listener(self, listener: str, name: str) -> Value:
-        """The value of a setting for one listener: its own, else the broker's."""
-        own = f"{LISTENER_PREFIX}{listener.lower()}.{name}"
-        return self.given[own] if own in self.given else self[name]
+    def of_listener(self, listener: str, name: str, mechanism: str = "") -> Value:
+        """The value of a setting for one listener, and one SASL mechanism if that is given: its own, else the broker's."""
+        for own in (_of_listener(listener, name, mechanism), _of_listener(listener, name)):
+            if own in self.given:
+                return self.given[own]
+        return self[name]
 
     def listener_settings(self) -> Iterator[tuple[str, str]]:
         """The settings that are given for single listeners: (name of the listener in lower case, setting)."""
@@ -150,11 +162,11 @@ def log_config(broker: BrokerConfig, overrides: Mapping[str, Value], *, internal
     return resolved
 
 
-def native_settings(broker: BrokerConfig, cluster_id: str, inter_broker: str) -> str:
-    """The JSON from which `NativeBroker` is built: every setting that it reads but those of listeners, the cluster id, and the name of
-    the listener over which brokers reach each other."""
+def native_settings(broker: BrokerConfig, cluster_id: str, inter_broker: str, client: Mapping[str, str]) -> str:
+    """The JSON from which `NativeBroker` is built: every setting that it reads but those of listeners, the cluster id, the name of the
+    listener over which brokers reach each other, and the settings of a `client` with which they do."""
     values: dict[str, Any] = {
         setting.name: broker[setting.name] for setting in BROKER_SETTINGS if setting.native and not setting.per_listener
     }
-    given = {"cluster_id": cluster_id, "inter_broker": inter_broker}
+    given = {"cluster_id": cluster_id, "inter_broker": inter_broker, "inter_broker_client": client}
     return json.dumps({**values, **given, "clustered": broker.text("zookeeper.connect") is not None})

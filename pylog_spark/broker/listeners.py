@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pylog_spark.broker.config import BROKER_SETTINGS, BrokerConfig
-from pylog_spark.broker.setting import ConfigError
+from pylog_spark.broker.setting import ConfigError, Value
 from pylog_spark.cluster.model import Endpoint
 
 PLAINTEXT = "PLAINTEXT"
@@ -30,6 +30,22 @@ PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 #: Protocols whose bytes everybody on the way can read.
 OPEN_PROTOCOLS = (PLAINTEXT, "SASL_PLAINTEXT")
 _PORT_MAX = 65535
+# Of a listener with TLS: what brokers need as its clients, too.
+_CLIENT_SETTINGS = (
+    "ssl.cipher.suites",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +182,34 @@ def native_listeners(broker: BrokerConfig, listeners: Listeners) -> str:
         }
 
     return json.dumps([shown(one) for one in listeners.all])
+
+
+def inter_broker_client(broker: BrokerConfig, listeners: Listeners) -> dict[str, str]:
+    """Give the settings of a client with which this broker reaches the others; none for a plain connection.
+
+    Raises
+    ------
+    ConfigError
+        The listener between brokers has SASL, and there is no login.
+    """
+    (one,) = (one for one in listeners.all if one.name == listeners.inter_broker)
+    if one.protocol == PLAINTEXT or broker.text("zookeeper.connect") is None:
+        return {}
+    found: dict[str, Value] = {"security.protocol": one.protocol}
+    if one.protocol in ("SSL", "SASL_SSL"):
+        found |= {name: broker.of_listener(one.name, name) for name in _CLIENT_SETTINGS}
+    if one.protocol.startswith("SASL_"):
+        mechanism = str(broker["sasl.mechanism.inter.broker.protocol"])
+        jaas = broker.of_listener(one.name, "sasl.jaas.config", mechanism)
+        if not jaas:
+            raise ConfigError(
+                f"The listener {one.name} between brokers has {one.protocol}, and this broker has no login for it: set "
+                f"listener.name.{one.name.lower()}.{mechanism.lower()}.sasl.jaas.config."
+            )
+        found |= {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
+    # An empty text means something only there: the host name is not checked.
+    kept = "ssl.endpoint.identification.algorithm"
+    return {name: str(value) for name, value in found.items() if value or (name == kept and value is not None)}
 
 
 def is_loopback(host: str) -> bool:

@@ -26,7 +26,7 @@ from pylog_spark.broker import config, native_log, partitions, requests
 from pylog_spark.broker.clustered import ChangeQueue, Clustered, agreed_cluster_id, connect
 from pylog_spark.broker.config import BrokerConfig
 from pylog_spark.broker.foreign import belongs_to_kafka, sentence_for_kafka
-from pylog_spark.broker.listeners import Listeners, address, native_listeners, read_listeners
+from pylog_spark.broker.listeners import Listeners, address, inter_broker_client, native_listeners, read_listeners
 from pylog_spark.broker.loggers import serving_as
 from pylog_spark.broker.membership import MembershipError
 from pylog_spark.broker.registry import TopicRegistry, message_of, stored_cluster_id, stored_config
@@ -99,7 +99,7 @@ class Broker:
             known_id = agreed_cluster_id(store) if shared else stored_cluster_id(store)
             self.cluster_id = known_id or new_topic_id()
             broker = stored_config(store, given)
-            self._native = NativeBroker(self.data_dir, config.native_settings(broker, self.cluster_id, listeners.inter_broker))
+            self._native = NativeBroker(self.data_dir, _native_settings(broker, self.cluster_id, listeners))
         except NativeError as error:
             store.close()
             raise BrokerError(_start_sentence(error, self.data_dir)) from error
@@ -334,6 +334,7 @@ def open_broker(
     listeners = read_listeners(given)
     if given.text("zookeeper.connect") is not None:
         listeners.check_cluster()
+        inter_broker_client(given, listeners)
     native_log.open_log()
     try:
         with serving_as(given.number("node.id")):
@@ -341,6 +342,11 @@ def open_broker(
     finally:
         # What the start brought to light is in the log when the broker serves, or does not start.
         native_log.flush()
+
+
+def _native_settings(broker: BrokerConfig, cluster_id: str, listeners: Listeners) -> str:
+    client = inter_broker_client(broker, listeners)
+    return config.native_settings(broker, cluster_id, listeners.inter_broker, client)
 
 
 def _control_thread(work: Callable[[], None]) -> threading.Thread:

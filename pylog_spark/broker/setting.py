@@ -142,11 +142,6 @@ class Setting:
     aliases: tuple[str, ...] = field(default=())
     per_listener: bool = False
 
-    @property
-    def is_secret(self) -> bool:
-        """Whether nobody may see its value."""
-        return self.type is Type.PASSWORD
-
     def parse(self, text: str) -> Value:
         """Turn `text` into this setting's value.
 

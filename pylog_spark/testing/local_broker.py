@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
+from pylog_spark.testing.certificates import Certificates
 from pylog_spark.testing.process import ProcessError, Server
 
 _READY = re.compile(r"pylog broker ready on (\S+) \(")
@@ -34,11 +35,16 @@ class LocalBroker(Server):
         Names of several listeners and their protocols, such as ``{"INSIDE": "PLAINTEXT", "OUTSIDE": "SSL"}``. The first one has `port`
         and is what `bootstrap_servers` names; the others take free ports and keep them, see `address_of`. Without it there is one
         called PLAINTEXT.
+    tls : bool
+        Let its only listener be SSL with throw-away certificates, which are made beside the data directory (``<data_dir>-tls``);
+        `client_settings` has what clients need.
     **settings
         The broker's settings by Kafka's names, with underscores: ``num_partitions=4``.
 
     Attributes
     ----------
+    certificates : Certificates or None
+        With `tls`: its throw-away certificates, called ``broker`` and ``client``.
     program : sequence of str
         The command that the next start runs: this installation of pylog. A test sets another one to upgrade a broker.
     """
@@ -49,11 +55,13 @@ class LocalBroker(Server):
         *,
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
+        tls: bool = False,
         **settings: object,
     ) -> None:
         super().__init__("The broker")
         self.data_dir = os.path.abspath(os.fspath(data_dir))
-        self._protocols = dict(listeners or {"PLAINTEXT": "PLAINTEXT"})
+        self.certificates = Certificates(f"{self.data_dir}-tls") if tls else None
+        self._protocols = dict(listeners or ({"SSL": "SSL"} if tls else {"PLAINTEXT": "PLAINTEXT"}))
         self._ports = dict.fromkeys(self._protocols, 0)
         self.port = port
         self._settings = settings
@@ -77,6 +85,12 @@ class LocalBroker(Server):
     def address_of(self, listener: str) -> str:
         """The address, ``HOST:PORT``, of the listener with this name."""
         return f"{self.host}:{self._ports[listener]}"
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What a client needs to reach the first listener, by Kafka's names: the address, and with `tls` the certificates that it trusts."""
+        secure = self.certificates.client_settings() if self.certificates is not None else {}
+        return {"bootstrap.servers": self.bootstrap_servers, **secure}
 
     @property
     def broker_id(self) -> int:
@@ -115,7 +129,10 @@ class LocalBroker(Server):
     def _command(self) -> list[str]:
         from pylog_spark.broker.config import keyword_settings
 
-        given = [word for name, text in keyword_settings(self._settings) for word in ("--config", f"{name}={text}")]
+        settings = keyword_settings(self._settings)
+        if self.certificates is not None:
+            settings = [*self.certificates.made().broker_settings().items(), *settings]
+        given = [word for name, text in settings for word in ("--config", f"{name}={text}")]
         return [*self.program, "broker", "--data-dir", self.data_dir, *self._listen(), *given]
 
     def _listen(self) -> list[str]:

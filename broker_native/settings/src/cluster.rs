@@ -47,6 +47,12 @@ settings! { rows
     "log.dirs" STRING = None::<&str>, high(), aliases(&["log.dir"]);
     /// Partitions of a topic that is created without a number of them.
     "num.partitions" INT = 1, at_least(1);
+    /// Login of brokers at each other, as Kafka has it: `ScramLoginModule required username="..." password="...";`. Of one
+    /// listener and mechanism: `listener.name.<name>.<mechanism>.sasl.jaas.config`, both in lower case.
+    "sasl.jaas.config" PASSWORD = None::<&str>, per_listener();
+    /// How brokers log in at each other, where the listener between them has SASL. SCRAM-SHA-512 when it is not set.
+    "sasl.mechanism.inter.broker.protocol" STRING = "SCRAM-SHA-512",
+        one_of(&["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], "brokers have no source of tokens for each other");
     /// Most ACLs in all. More are refused with POLICY_VIOLATION. Only pylog has this setting.
     "security.acls.max" INT = 20_000, at_least(1);
     /// Protocol of the listener over which the brokers of a cluster reach each other, which is then called like it. Give
@@ -61,6 +67,8 @@ settings! { rows
     "security.quota.entities.max" INT = 10_000, at_least(1);
     /// Most users that can log in by SCRAM. More are refused with POLICY_VIOLATION. Only pylog has this setting.
     "security.users.max" INT = 10_000, at_least(1);
+    /// `https`: brokers compare each other's host names with their certificates. Empty: they do not.
+    "ssl.endpoint.identification.algorithm" STRING = "https", per_listener();
     /// The ZooKeeper servers of the cluster, as HOST:PORT,HOST:PORT/chroot. Not set: this broker is a cluster of its
     /// own and keeps its metadata in its data directory.
     "zookeeper.connect" STRING = None::<&str>, high();

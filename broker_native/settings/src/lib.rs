@@ -10,6 +10,7 @@
 //! | `declare` | the macro that turns a declaration into a struct, its reading and its rows |
 //! | [`nearest`] | the known name that is nearest to an unknown one |
 //! | [`client`], [`client_security`], [`topic`], [`server`], [`listener`], [`groups`], [`share`], [`transactions`], [`sasl`] | settings that the native half reads, a struct each |
+//! | [`inter_broker`] | how a broker reaches the others |
 //! | [`cluster`], [`log_defaults`], [`internal_topics`] | settings of brokers that Python alone reads |
 //! | [`tables`] | all settings, in one table each for clients, brokers, topics and groups |
 //!
@@ -24,6 +25,7 @@ pub mod client_security;
 pub mod cluster;
 pub mod given;
 pub mod groups;
+pub mod inter_broker;
 pub mod internal_topics;
 pub mod listener;
 pub mod log_defaults;

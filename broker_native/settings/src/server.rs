@@ -1,5 +1,6 @@
 //! Settings of one broker that its native server reads: connections, threads, memory, replication, the cleaner, the data directory.
 use crate::declare::settings;
+use crate::inter_broker::ClientTexts;
 use crate::{groups, sasl, share, transactions};
 
 settings! {
@@ -146,6 +147,8 @@ settings! {
         clustered: bool = false;
         /// Name of the listener over which brokers reach each other.
         inter_broker: String = "PLAINTEXT".to_owned();
+        /// How they are reached there.
+        inter_broker_client: ClientTexts = ClientTexts::default();
     }
     parts {
         /// Settings of groups and their offsets.

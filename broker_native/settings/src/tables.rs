@@ -134,7 +134,8 @@ mod tests {
         );
         let mut values = read_into_fields(&of_brokers);
         for (field, value) in
-            [("cluster_id", json!("")), ("clustered", json!(false)), ("inter_broker", json!("PLAINTEXT"))]
+            [("cluster_id", json!("")), ("clustered", json!(false)), ("inter_broker", json!("PLAINTEXT")),
+            ("inter_broker_client", json!({}))]
         {
             values.insert(field.into(), value);
         }

@@ -111,7 +111,7 @@ def test_keywords_are_kafkas_names_with_underscores():
 
 
 def test_native_settings_carry_the_inter_broker_listener_and_no_settings_of_listeners():
-    native = json.loads(config.native_settings(broker_config([("node.id", "7")]), "c", "INSIDE"))
+    native = json.loads(config.native_settings(broker_config([("node.id", "7")]), "c", "INSIDE", {}))
     assert (native["inter_broker"], native["node.id"]) == ("INSIDE", 7)
     assert "ssl.client.auth" not in native
 

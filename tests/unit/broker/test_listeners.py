@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pylog_spark.broker.config import broker_config
-from pylog_spark.broker.listeners import is_loopback, native_listeners, read_listeners
+from pylog_spark.broker.listeners import inter_broker_client, is_loopback, native_listeners, read_listeners
 from pylog_spark.broker.setting import ConfigError
 from pylog_spark.cluster.model import Endpoint
 
@@ -89,6 +89,34 @@ def test_brokers_use_the_only_listener_between_each_other_and_a_broker_that_is_a
     assert read(listeners="SSL://127.0.0.1:1", zookeeper_connect="z:1").inter_broker == "SSL"
     assert read(listeners="SSL://127.0.0.1:1,SASL_SSL://127.0.0.1:2").inter_broker == "SSL"
     assert read(listeners="SSL://127.0.0.1:1,SASL_SSL://127.0.0.1:2", security_inter_broker_protocol="SASL_SSL")
+
+
+def client(**given):
+    broker = broker_config((name.replace("_", "."), text) for name, text in {"zookeeper.connect": "z:1", **given}.items())
+    return inter_broker_client(broker, read_listeners(broker))
+
+
+def test_brokers_reach_each_other_with_the_certificates_of_their_listener():
+    own = {"listeners": "SSL://127.0.0.1:1", "ssl_keystore_location": "a", "listener.name.ssl.ssl.keystore.location": "b"}
+    assert client(listeners="127.0.0.1:1") == {}
+    assert client(zookeeper_connect="z:1", **own) == {
+        "security.protocol": "SSL",
+        "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
+        "ssl.endpoint.identification.algorithm": "https",
+        "ssl.keystore.location": "b",
+    }
+    assert client(ssl_endpoint_identification_algorithm="", **own)["ssl.endpoint.identification.algorithm"] == ""
+
+
+def test_brokers_log_in_at_each_other_as_the_listener_and_its_mechanism_say():
+    given = {"listeners": "SASL_SSL://127.0.0.1:1", "sasl_mechanism_inter_broker_protocol": "SCRAM-SHA-256"}
+    with pytest.raises(ConfigError, match="listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config"):
+        client(**given)
+    given |= {"sasl.jaas.config": "all", "listener.name.SASL_SSL.scram-sha-256.sasl.jaas.config": "own"}
+    found = client(**given)
+    assert (found["sasl.mechanism"], found["sasl.jaas.config"]) == ("SCRAM-SHA-256", "own")
+    given["sasl_mechanism_inter_broker_protocol"] = "PLAIN"
+    assert client(**given)["sasl.jaas.config"] == "all"
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])

@@ -7,7 +7,7 @@
 //! Where brokers demand a login, a connection is logged in when it is open. When the login is about to end, the next request
 //! first waits for the answers that are on their way, which are kept, and logs in again.
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -251,19 +251,18 @@ impl Sender {
         let now = Instant::now();
         let pause = self.queues.values().filter_map(|queue| queue.retry_in(now)).min();
         let mut pause = pause.unwrap_or(IDLE).min(IDLE);
+        // The addresses that an answer is due from, and whether some of it is here already.
         let mut waiting: Vec<(&Address, bool)> = Vec::new();
+        let mut sockets = Vec::new();
         for (address, leader) in &mut self.leaders {
             if !leader.under_way.is_empty() {
                 waiting.push((address, leader.connection.has_waiting()));
+                sockets.push(leader.connection.socket().as_fd());
             }
         }
         if waiting.iter().any(|(_, has_waiting)| *has_waiting) {
             pause = Duration::ZERO;
         }
-        let sockets: Vec<_> = waiting
-            .iter()
-            .filter_map(|(address, _)| Some(self.leaders.get(*address)?.connection.socket().as_fd()))
-            .collect();
         let readable = self.wakeable.wait(&sockets, pause).map_err(|error| {
             ClientError::fatal(kind::PROTOCOL, format!("could not wait for brokers: {error}"))
         })?;

@@ -22,6 +22,7 @@ pub fn manager(settings: &Settings) -> ReplicaManager {
         response_max_bytes: settings.replica_fetch_response_max_bytes,
         backoff_max_ms: settings.replica_fetch_backoff_ms,
         socket_timeout_ms: settings.replica_socket_timeout_ms,
+        client: settings.inter_broker_client.clone(),
     };
     ReplicaManager::new(settings)
 }

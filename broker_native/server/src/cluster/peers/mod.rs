@@ -8,6 +8,7 @@
 //! Nothing here sends a request twice: only the caller knows whether it may be repeated.
 pub mod error;
 pub mod link;
+pub mod way;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,6 +21,7 @@ use tokio::time::Instant;
 
 pub use self::error::PeerError;
 use self::link::{IN_FLIGHT_MAX, Link};
+use self::way::Way;
 use super::view::{Broker, Cluster};
 use crate::settings::Settings;
 use pylog_wire::Request;
@@ -34,8 +36,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// The other brokers.
 pub struct Peers {
     own_id: i32,
-    /// Name of the listener over which brokers reach each other.
-    listener: String,
+    way: Way,
     cluster: Arc<Cluster>,
     timeout: Duration,
     state: Mutex<State>,
@@ -69,7 +70,7 @@ impl Peers {
     pub fn new(settings: &Settings, cluster: Arc<Cluster>) -> Arc<Self> {
         Arc::new(Self {
             own_id: settings.node_id,
-            listener: settings.inter_broker.clone(),
+            way: Way::new(settings),
             cluster,
             timeout: Duration::from_millis(settings.replica_socket_timeout_ms),
             state: Mutex::default(),
@@ -164,7 +165,7 @@ impl Peers {
             None => BACKOFF_MIN,
         };
         let timeout = self.timeout.min(CONNECT_MAX);
-        let opened = tokio::time::timeout(timeout, Link::open(&peer.broker, &self.listener, self.own_id)).await;
+        let opened = tokio::time::timeout(timeout, Link::open(&peer.broker, &self.way, self.own_id)).await;
         let id = peer.broker.id;
         match opened.unwrap_or(Err(PeerError::TimedOut { id, after: timeout })) {
             Ok(link) => {
