@@ -17,12 +17,14 @@ Only in a store that several brokers share (an ephemeral document exists as long
 ==========================  =====================================================================================
 ``features``                {"version": 1, "level"}: what all brokers of the cluster must understand (`cluster.features`)
 ``brokers/ids/<id>``        ephemeral {"version": 1, "host", "port", "rack", "level_min", "level_max", "min_isr",
-                            "directory", "leaving"}; its creation is the broker's epoch
+                            "directory", "leaving"}; its creation is the broker's epoch. Other brokers reach it at "host" and
+                            "port"; with listeners other than one called PLAINTEXT also "listeners": {name: [host, port]}
 ``controller``              ephemeral {"version": 1, "broker_id"}
 ``controller_epoch``        {"version": 1, "epoch"}: grows by one with each elected controller
 ``producer_ids``            {"version": 1, "next"}: the first id that no broker has taken
 ``known_brokers``           {"version": 1, "brokers": {id: {"host", "port", "rack"}}}: the brokers that have registered and were not
-                            unregistered by hand (`cluster.known`); it may be missing, or lack brokers of an older pylog
+                            unregistered by hand (`cluster.known`); it may be missing, or lack brokers of an older pylog;
+                            version 2 when some have "listeners" as well
 ``changes/c-<sequence>``    {"version": 1, "topics": [names], "brokers": bool, "groups": bool, "security": {"sequence", "paths"},
                             "token"}: what a write changed; kept for a while
 ==========================  =====================================================================================
@@ -37,10 +39,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pylog_spark.cluster.model import BrokerInfo, Partition, Topic
+from pylog_spark.cluster.model import BrokerInfo, Endpoint, Partition, Topic
 
 VERSION = 1
 TOPIC_VERSION = 2
+KNOWN_BROKERS_VERSION = 2
 # How many fields a partition has in version 1.
 _PARTITION_FIELDS = 5
 
@@ -218,6 +221,7 @@ def encode_registration(broker: BrokerInfo, directory: str, leaving: bool) -> by
             "min_isr": broker.min_isr,
             "directory": directory,
             "leaving": leaving,
+            **_listeners_body(broker),
         }
     )
 
@@ -235,9 +239,10 @@ def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo,
             int(body["level_min"]),
             int(body["level_max"]),
             int(body["min_isr"]),
+            _listeners(body),
         )
         return broker, str(body["directory"]), bool(body["leaving"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(
             f"The document {path} is damaged ({error!r}): stop that broker and start it again."
         ) from error
@@ -246,22 +251,35 @@ def decode_registration(path: str, data: bytes, epoch: int) -> tuple[BrokerInfo,
 def encode_known_brokers(brokers: Mapping[int, BrokerInfo]) -> bytes:
     """The document of the brokers that belong to the cluster, dead or alive."""
     shown = {
-        str(broker.id): {"host": broker.host, "port": broker.port, "rack": broker.rack} for broker in brokers.values()
+        str(broker.id): {"host": broker.host, "port": broker.port, "rack": broker.rack, **_listeners_body(broker)}
+        for broker in brokers.values()
     }
-    return encode_body({"brokers": shown})
+    version = KNOWN_BROKERS_VERSION if any(broker.listeners for broker in brokers.values()) else VERSION
+    return encode_body({"brokers": shown}, version)
+
+
+def _listeners_body(broker: BrokerInfo) -> dict[str, Any]:
+    """The field of its listeners, where it has others than PLAINTEXT."""
+    return {"listeners": dict(broker.listeners)} if broker.listeners else {}
+
+
+def _listeners(body: Mapping[str, Any]) -> tuple[tuple[str, Endpoint], ...]:
+    found = body.get("listeners", {}).items()
+    return tuple(sorted((str(name), Endpoint(str(host), int(port))) for name, (host, port) in found))
 
 
 def decode_known_brokers(data: bytes | None) -> dict[int, BrokerInfo]:
     """The brokers that belong to the cluster; none when there is no such document. Raises `DocumentError`."""
     if data is None:
         return {}
-    body = decode_body(KNOWN_BROKERS, data, {"brokers"})["brokers"]
+    body = decode_body(KNOWN_BROKERS, data, {"brokers"}, KNOWN_BROKERS_VERSION)["brokers"]
     try:
         found = {}
         for number, broker in body.items():
-            if broker.keys() != {"host", "port", "rack"}:
+            if broker.keys() - {"listeners"} != {"host", "port", "rack"}:
                 raise KeyError(*broker)
-            found[int(number)] = BrokerInfo(int(number), str(broker["host"]), int(broker["port"]), broker["rack"])
+            host, port, rack = str(broker["host"]), int(broker["port"]), broker["rack"]
+            found[int(number)] = BrokerInfo(int(number), host, port, rack, listeners=_listeners(broker))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(
             f"The document {KNOWN_BROKERS} is damaged ({error!r}): restore it from a copy, or delete it and restart the brokers."

@@ -199,8 +199,14 @@ impl NativeBroker {
     fn apply_security(&self, py: Python<'_>, security_json: &str) -> PyResult<()> {
         enter(py, || {
             self.check()?;
-            serde_json::from_str::<serde_json::Value>(security_json)?;
-            Ok::<_, Failure>(())
+            Ok::<_, Failure>(self.server.shared().security.apply(security_json)?)
+        })
+    }
+
+    fn apply_jwks(&self, py: Python<'_>, jwks_json: &str) -> PyResult<()> {
+        enter(py, || {
+            self.check()?;
+            Ok::<_, Failure>(self.server.shared().security.apply_jwks(jwks_json)?)
         })
     }
 
@@ -228,10 +234,10 @@ impl NativeBroker {
         })
     }
 
-    fn listen(&self, py: Python<'_>, host: &str, port: u16) -> PyResult<u16> {
+    fn listen(&self, py: Python<'_>, listeners_json: &str) -> PyResult<Vec<u16>> {
         enter(py, || {
             self.check()?;
-            Ok::<_, Failure>(self.server.listen(host, port)?)
+            Ok::<_, Failure>(self.server.listen(serde_json::from_str(listeners_json)?)?)
         })
     }
 

@@ -13,10 +13,12 @@ use crate::io::budget;
 use crate::io::response_queue::{Answer, Part};
 use crate::io::room::NoRoom;
 use crate::io::slow::NotDone;
+use crate::listeners::Listener;
 use crate::shared::Shared;
 use pylog_coordinator::Caller;
 use pylog_log::loggers::REQUEST;
 use pylog_log::{BUG, warn};
+use pylog_security::principal::Principal;
 use pylog_wire::{ApiKey, Chunk, Message, WireError, message};
 
 /// The APIs that are served, in the order of their numbers; ApiVersions lists exactly these.
@@ -34,6 +36,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::SyncGroup,
     ApiKey::DescribeGroups,
     ApiKey::ListGroups,
+    ApiKey::SaslHandshake,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
@@ -50,6 +53,7 @@ pub const SERVED: &[ApiKey] = &[
     ApiKey::AlterConfigs,
     ApiKey::AlterReplicaLogDirs,
     ApiKey::DescribeLogDirs,
+    ApiKey::SaslAuthenticate,
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
     ApiKey::ElectLeaders,
@@ -165,8 +169,12 @@ impl Outcome {
 }
 
 /// The connection that a request comes over.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Origin {
+    /// The listener that accepted it.
+    pub listener: Arc<Listener>,
+    /// Who the client is; anonymous before a login, and where nobody asks.
+    pub principal: Arc<Principal>,
     /// The address that the client dialled.
     pub local: SocketAddr,
     /// The client's address.
@@ -180,6 +188,10 @@ pub struct Origin {
 pub struct Call {
     /// The server.
     pub shared: Arc<Shared>,
+    /// The listener that the request came over.
+    pub listener: Arc<Listener>,
+    /// Who the client is.
+    pub principal: Arc<Principal>,
     /// Version of request and answer.
     pub version: i16,
     /// Comes back with the answer.

@@ -27,6 +27,8 @@ const EMPTY_MEANS_NONE_FROM: i16 = 1;
 /// From this version on a topic may be asked for by id, with a null name. The two before have the field, but no client
 /// may use it.
 const TOPIC_IDS_FROM: i16 = 12;
+/// From this version on clients know the error for a leader without a listener of the name that they came over.
+const LISTENER_NOT_FOUND_FROM: i16 = 6;
 /// Most topics that one request makes by naming them; a client that asks for more asks again until they are there.
 const CREATED_MAX: usize = 1_000;
 /// Longest topic name.
@@ -73,7 +75,15 @@ async fn forwarded(call: &Call, request: MetadataRequest) -> Reply {
         asked.topics = None;
     }
     match forwarded_metadata::ask(call, asked, |answer| answer.error_code == ErrorCode::None.code()).await {
-        ForwardedAnswer::Known(answer) => call.answer(&answer),
+        ForwardedAnswer::Known(mut answer) => {
+            if !forwarded_metadata::is_over_inter_broker_listener(call) {
+                // The other broker named those of the listener that it was asked over.
+                let brokers = Brokers::of(call);
+                let found = answer.brokers.iter().filter_map(|broker| brokers.find(broker.node_id));
+                answer.brokers = found.map(listed).collect();
+            }
+            call.answer(&answer)
+        }
         ForwardedAnswer::Nothing => reply(call, &request, &call.shared.topics.now()),
         ForwardedAnswer::CutOff => forwarded_metadata::cut_off(),
     }
@@ -108,6 +118,9 @@ fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply
         asked.map(|topic| find(call, topic, image, &brokers)).collect()
     };
     topics.iter_mut().for_each(|topic| topic.topic_authorized_operations = operations);
+    if call.version < LISTENER_NOT_FOUND_FROM {
+        hide_listeners(&mut topics);
+    }
     // To a broker that forwards a request this one says when it does not know either.
     let is_known = call.shared.cluster.may_lead() || !forwarded_metadata::is_peer(call);
     let error = if is_known { ErrorCode::None } else { ErrorCode::LeaderNotAvailable };
@@ -120,6 +133,16 @@ fn reply(call: &Call, request: &MetadataRequest, image: &MetadataImage) -> Reply
         cluster_authorized_operations: on_cluster(request.include_cluster_authorized_operations),
         ..Default::default()
     })
+}
+
+/// Says of partitions whose leader has no such listener that they have no leader, as old clients expect.
+fn hide_listeners(topics: &mut [MetadataResponseTopic]) {
+    let partitions = topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+    for partition in
+        partitions.filter(|partition| partition.error_code == ErrorCode::ListenerNotFound.code())
+    {
+        partition.error_code = ErrorCode::LeaderNotAvailable.code();
+    }
 }
 
 fn listed(broker: BrokerEndpoint) -> MetadataResponseBroker {
@@ -200,10 +223,11 @@ pub fn state_of(partition: &Partition, brokers: &Brokers) -> PartitionState {
     let spec = &partition.spec;
     // Only this broker knows about its own disk.
     let broken = partition.is_offline().then_some(brokers.own_id());
-    let is_offline = |id: i32| !brokers.is_alive(id) || broken == Some(id);
+    let is_offline = |id: i32| !brokers.is_reached(id) || broken == Some(id);
     let error = match spec.leader {
         leader if broken == Some(leader) => ErrorCode::KafkaStorageError,
         leader if leader < 0 || !brokers.is_alive(leader) => ErrorCode::LeaderNotAvailable,
+        leader if !brokers.is_reached(leader) => ErrorCode::ListenerNotFound,
         // So that clients ask another broker, which knows.
         leader if !brokers.may_lead(leader) => ErrorCode::LeaderNotAvailable,
         _ => ErrorCode::None,
