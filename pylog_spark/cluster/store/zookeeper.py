@@ -171,7 +171,7 @@ class ZooKeeperStore:
             self._make_sure_of("")
             if access.protect:
                 self._protect_all()
-            for path in (documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES, documents.PRIVATE):
+            for path in (documents.TOPICS, documents.REGISTRATIONS, documents.CHANGES, documents.SCRAM_USERS):
                 self._make_sure_of(path)
             if request_timeout_ms is not None:
                 self._request_timeout_s = request_timeout_ms / 1000
