@@ -2,6 +2,7 @@
 //!
 //! No password comes here: Python salts it first, and what is sent is the salted one.
 use bytes::Bytes;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -48,8 +49,8 @@ pub struct Upsertion {
 }
 
 /// Reads hexadecimal text. No error has anything of it.
-fn hidden<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
-    let wrong = || serde::de::Error::custom("a secret is not hexadecimal");
+fn hidden<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Bytes, D::Error> {
+    let wrong = || D::Error::custom("a secret is not hexadecimal");
     let text = String::deserialize(from).map_err(|_| wrong())?;
     let pairs = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {
