@@ -12,6 +12,7 @@ mod followers;
 mod leading;
 mod leading_readers;
 mod limits;
+mod listeners;
 mod long_poll;
 mod membership;
 mod middle;
