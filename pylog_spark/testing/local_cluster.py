@@ -125,6 +125,13 @@ class LocalCluster:
         """The addresses that clients connect to: all brokers, separated by commas."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
+    def client_properties(self) -> Path:
+        """Write what a client needs beside the addresses into a file, as Kafka's tools take it (``--command-config``); give its path."""
+        path = self.dir / "client.properties"
+        secure = self.brokers[0].security_settings
+        path.write_text("".join(f"{name}={value}\n" for name, value in secure.items()), encoding="utf-8")
+        return path
+
     @property
     def zookeeper_connect(self) -> str:
         return self.zookeeper.address + self._chroot

@@ -24,6 +24,7 @@ mod share_groups;
 mod share_groups_apart;
 mod stop;
 mod support;
+mod tls;
 mod transactions;
 mod transactions_apart;
 mod versions;

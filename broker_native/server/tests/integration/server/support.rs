@@ -32,6 +32,7 @@ pub struct Broker {
     pub dir: tempfile::TempDir,
     pub clock: Arc<SettableClock>,
     disk: Arc<dyn Disk>,
+    listener: ListenerSpec,
     settings: Settings,
 }
 
@@ -116,6 +117,7 @@ impl Clock for SettableClock {
 
 fn open(
     dir: &std::path::Path,
+    listener: ListenerSpec,
     settings: Settings,
     disk: &Arc<dyn Disk>,
     clock: &Arc<SettableClock>,
@@ -125,7 +127,7 @@ fn open(
     let server = Server::open(disk, clock, dir, settings, Arc::clone(decisions) as _).unwrap();
     let server = Arc::new(server);
     *decisions.server.lock().unwrap() = Arc::downgrade(&server);
-    let port = server.listen(vec![ListenerSpec::plaintext("127.0.0.1", 0)]).unwrap()[0];
+    let port = server.listen(vec![listener]).unwrap()[0];
     (server, port)
 }
 
@@ -140,18 +142,27 @@ impl Broker {
 
     /// On another disk than that of this machine.
     pub fn on(disk: Arc<dyn Disk>, settings: Settings) -> Self {
+        Self::opened(disk, ListenerSpec::plaintext("127.0.0.1", 0), settings)
+    }
+
+    /// With another listener.
+    pub fn listening(listener: ListenerSpec, settings: Settings) -> Self {
+        Self::opened(Arc::new(RealDisk), listener, settings)
+    }
+
+    fn opened(disk: Arc<dyn Disk>, listener: ListenerSpec, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let decisions = Arc::new(Decisions::default());
         let clock = Arc::default();
-        let (server, port) = open(dir.path(), settings.clone(), &disk, &clock, &decisions);
-        Self { server, port, decisions, dir, clock, disk, settings }
+        let (server, port) = open(dir.path(), listener.clone(), settings.clone(), &disk, &clock, &decisions);
+        Self { server, port, decisions, dir, clock, disk, listener, settings }
     }
 
     /// Stops it and starts it anew on its data, at another port.
     pub fn restart(&mut self) {
         self.server.close(Duration::from_secs(5)).unwrap();
         (self.server, self.port) =
-            open(self.dir.path(), self.settings.clone(), &self.disk, &self.clock, &self.decisions);
+            open(self.dir.path(), self.listener.clone(), self.settings.clone(), &self.disk, &self.clock, &self.decisions);
     }
 
     /// The bytes of partition 0's log.
